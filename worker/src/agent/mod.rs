@@ -6,6 +6,9 @@
 
 mod announced;
 mod connect;
+mod direct;
+#[cfg(feature = "cloud")]
+mod http;
 mod refused;
 mod stall_detector;
 mod transfer;
@@ -31,6 +34,7 @@ use crate::options::{WorkerError, WorkerOptions, WorkerReport};
 use crate::session::{Identity, Session, Upload};
 use crate::slots::Pool;
 use connect::{BackOff, Coordinator};
+use direct::Direct;
 use stall_detector::StallDetector;
 use transfer::{FromCoordinator, LogRequest};
 
@@ -97,6 +101,7 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
         log_requests,
         clients,
         back_off: BackOff::new(worker_id),
+        direct: Arc::default(),
         last_contact: now,
         last_busy: now,
         last_watch: now,
@@ -158,6 +163,7 @@ struct Agent {
     log_requests: mpsc::UnboundedReceiver<LogRequest>,
     clients: watch::Sender<Option<Client>>,
     back_off: BackOff,
+    direct: Arc<Direct>,
     last_contact: Instant,
     last_busy: Instant,
     last_watch: Instant,
@@ -343,6 +349,7 @@ impl Agent {
         match first.and_then(|m| m.body) {
             Some(FromFarm::Welcome(welcome)) => {
                 self.pool.change(|s| s.welcome(&welcome));
+                self.direct.offer(welcome.direct_uploads);
                 let (least, most) = HEARTBEAT_BOUNDS_S;
                 let heartbeat = Duration::from_secs_f64(welcome.heartbeat_s.clamp(least, most));
                 tracing::info!(
@@ -426,7 +433,7 @@ impl Agent {
     fn start_uploads(&self, client: &Client, uploads: &mut JoinSet<(Upload, bool)>) {
         while uploads.len() < UPLOADS_MAX {
             let Some(upload) = self.pool.session().next_upload() else { return };
-            uploads.spawn(transfer::upload(client.clone(), upload));
+            uploads.spawn(transfer::upload(client.clone(), upload, Arc::clone(&self.direct)));
         }
     }
 

@@ -1,8 +1,9 @@
 //! Transfers beside the session's stream: logs from the coordinator, uploads of optional tables to it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use powersweep_experiments::Digest;
@@ -10,6 +11,7 @@ use powersweep_proto::client::{Client, is_final, words};
 use powersweep_proto::v1;
 use tokio::sync::{mpsc, watch};
 
+use super::direct::Direct;
 use crate::logs::{Fetch, LogError};
 use crate::session::Upload;
 
@@ -96,12 +98,18 @@ async fn fetch(mut client: Client, digest: &Digest) -> Result<Vec<u8>, tonic::St
 
 /// Uploads one object; returns whether its hand-in can be sent. After a refusal it is: the coordinator then says what
 /// becomes of the tasks.
-pub(super) async fn upload(mut client: Client, upload: Upload) -> (Upload, bool) {
+pub(super) async fn upload(mut client: Client, upload: Upload, direct: Arc<Direct>) -> (Upload, bool) {
     use tonic::Code::{AlreadyExists, FailedPrecondition, InvalidArgument, NotFound};
-    let Err(status) = client.upload_part(tokio_stream::iter(upload_messages(&upload))).await else {
+    let sent = direct.send(&mut client, &upload.object).await;
+    let messages = if sent { vec![announcement(&upload)] } else { upload_messages(&upload) };
+    let Err(status) = client.upload_part(tokio_stream::iter(messages)).await else {
         return (upload, true);
     };
     let experiment = &upload.object.experiment;
+    if sent && status.code() == NotFound {
+        direct.fail(&words(&status), Instant::now());
+        return (upload, false);
+    }
     if matches!(status.code(), AlreadyExists | FailedPrecondition | InvalidArgument | NotFound) {
         tracing::warn!("an object of `{experiment}` is refused: {}", words(&status));
         return (upload, true);
@@ -109,6 +117,12 @@ pub(super) async fn upload(mut client: Client, upload: Upload) -> (Upload, bool)
     tracing::info!("uploading an object of `{experiment}` again: {}", words(&status));
     tokio::time::sleep(RETRY_PAUSE).await;
     (upload, false)
+}
+
+/// The message that an object is in the object store.
+fn announcement(upload: &Upload) -> v1::UploadPartRequest {
+    let staged_bytes = upload.object.data.len() as u64;
+    v1::UploadPartRequest { data: Bytes::new(), staged_bytes, ..upload.object.clone() }
 }
 
 /// The messages of an upload: only the first has the fields that identify it.

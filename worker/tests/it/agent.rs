@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fake::{Conn, Fake, indices};
 
-const LUBLIN: &str = r#"
+pub(crate) const LUBLIN: &str = r#"
 version = 1
 name = "test"
 seeds = { from = 1, count = 100 }
@@ -45,9 +45,9 @@ const TINY_LOG: &[u8] = b"; MaxProcs: 4
 2 5 -1 10 4 -1 -1 4 20 -1 1 1 1 1 1 1 -1 -1
 ";
 
-type Ended = JoinHandle<Result<WorkerReport, WorkerError>>;
+pub(crate) type Ended = JoinHandle<Result<WorkerReport, WorkerError>>;
 
-fn start(options: WorkerOptions) -> (Ended, CancellationToken) {
+pub(crate) fn start(options: WorkerOptions) -> (Ended, CancellationToken) {
     let shutdown = CancellationToken::new();
     (tokio::spawn(run(options, shutdown.clone())), shutdown)
 }
@@ -58,7 +58,7 @@ async fn end(worker: Ended) -> Result<WorkerReport, WorkerError> {
 }
 
 /// Asks the worker to stop, and acknowledges its hand-ins until its goodbye.
-async fn leave(mut conn: Conn, worker: Ended, shutdown: CancellationToken) -> WorkerReport {
+pub(crate) async fn leave(mut conn: Conn, worker: Ended, shutdown: CancellationToken) -> WorkerReport {
     shutdown.cancel();
     loop {
         match conn.next().await {
