@@ -1,6 +1,6 @@
 //! The command line: clap derives the parser and `--help` from these types.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
@@ -19,6 +19,7 @@ mod events;
 mod launch;
 mod listings;
 mod report;
+mod serve;
 mod shard;
 mod tables;
 mod timeline;
@@ -35,6 +36,7 @@ pub use launch::{
 };
 pub use listings::{ColumnsArgs, ConfigCommand, ManArgs, OutputArgs, PoliciesArgs, ShowConfigArgs, TraceCommand};
 pub use report::ReportArgs;
+pub use serve::{LISTEN, ServeArgs};
 pub use shard::ShardArgs;
 pub use tables::{AdoptArgs, ExportArgs, ResultsArgs, RowFormat, TablesArgs};
 pub use timeline::{TimelineArgs, TimelineFormat};
@@ -430,36 +432,6 @@ pub struct LpArgs {
     pub index: Option<u64>,
     #[command(flatten)]
     pub output: OutputArgs,
-}
-
-/// Where `serve` listens by default.
-pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7450);
-
-#[derive(Debug, Args)]
-pub struct ServeArgs {
-    #[command(flatten)]
-    pub data: DataArgs,
-    /// Address to listen on; 0.0.0.0:7450 for workers on other machines.
-    #[arg(long, default_value_t = LISTEN, env = "POWERSWEEP_LISTEN")]
-    pub listen: SocketAddr,
-    /// Another address of this coordinator, HOST:PORT, for the access files: of a proxy, or a published port of a
-    /// container; may be repeated.
-    #[arg(long, value_name = "ADDRESS", env = "POWERSWEEP_ADVERTISE", value_delimiter = ',')]
-    pub advertise: Vec<String>,
-    /// Serve without encryption; callers need access files all the same. Only for trusted networks.
-    #[arg(long, env = "POWERSWEEP_INSECURE")]
-    pub insecure: bool,
-    /// Serve numbers for Prometheus at http://ADDRESS/metrics, without a token; a loopback address, such as
-    /// 127.0.0.1:9464.
-    #[arg(long, value_name = "ADDRESS", env = "POWERSWEEP_METRICS")]
-    pub metrics: Option<SocketAddr>,
-    /// Tell KEDA, which starts workers in Kubernetes, at this address how many there is work for; without a token, so let
-    /// a network policy keep others out.
-    #[arg(long, value_name = "ADDRESS", env = "POWERSWEEP_SCALER")]
-    pub scaler: Option<SocketAddr>,
-    /// Take the data over from a coordinator that still seems to run.
-    #[arg(long)]
-    pub take_over: bool,
 }
 
 #[derive(Debug, Args)]

@@ -36,6 +36,8 @@ pub struct FarmOptions {
     pub scaler: Option<SocketAddr>,
     /// Serve without encryption.
     pub insecure: bool,
+    /// Let workers send uploads to the object store themselves.
+    pub direct_uploads: bool,
     /// Take the data over from a live owner.
     pub take_over: bool,
     /// Set if workers of this process run one sweep.
@@ -54,6 +56,7 @@ impl FarmOptions {
             metrics: None,
             scaler: None,
             insecure: false,
+            direct_uploads: false,
             take_over: false,
             local: None,
             shard: None,
@@ -115,6 +118,12 @@ impl LocalFarm {
     async fn open(options: FarmOptions) -> Result<LocalFarm, Failure> {
         let location = options.location()?;
         port_is_free(options.listen)?;
+        if options.direct_uploads && location.path().is_some() {
+            return Err(failure!(
+                Usage,
+                "--direct-uploads needs data in an object store (s3://, gs:// or az://), and {location} is a folder"
+            ));
+        }
         let (store, ownership) = open(&location, "", options.take_over).await.map_err(opening)?;
         let store: Arc<SlateStore> = Arc::new(store);
         let stop = CancellationToken::new();
@@ -137,6 +146,7 @@ impl LocalFarm {
                     forget_leases: options.local.is_some(),
                     only: options.local.as_ref().map(|local| local.experiment.clone()),
                     readable_logs: options.local.as_ref().map(|local| local.logs.digests()).unwrap_or_default(),
+                    direct_uploads: options.direct_uploads,
                     data: location.to_string(),
                     build: env!("POWERSWEEP_BUILD").to_owned(),
                     ..Config::default()
@@ -242,7 +252,7 @@ fn serving_failed(error: &ServeError) -> Failure {
         ServeError::OpenMetrics { .. } => Exit::Usage,
         ServeError::Access(error) => return crate::access::refused(error),
         ServeError::Store(store) if store.is_lost_ownership() => Exit::Fenced,
-        ServeError::Store(_) | ServeError::Unfinished { .. } => Exit::Storage,
+        ServeError::Store(_) | ServeError::DirectUploads { .. } | ServeError::Unfinished { .. } => Exit::Storage,
         _ => Exit::Failure,
     };
     let hint = if exit == Exit::Network { "; choose another address with --listen" } else { "" };

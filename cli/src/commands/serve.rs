@@ -18,6 +18,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
         metrics: args.metrics,
         scaler: args.scaler,
         insecure: args.insecure,
+        direct_uploads: args.direct_uploads,
         take_over: args.take_over,
         local: None,
         shard: None,

@@ -9,7 +9,8 @@ use crate::farm::{terminate, worker};
 use crate::sandbox::Sandbox;
 use crate::sweeps::{TINY_LOG, WIDE, synthetic};
 
-fn get(address: &str, host: &str) -> String {
+/// The metrics of a coordinator, as a caller of this host gets them.
+pub(crate) fn get(address: &str, host: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     write!(stream, "GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").expect("it reads");
     let mut answer = String::new();

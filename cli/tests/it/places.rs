@@ -31,6 +31,16 @@ fn an_unusable_data_folder_is_refused() {
 }
 
 #[test]
+fn direct_uploads_need_an_object_store() {
+    let sandbox = Sandbox::new();
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--data", "data"];
+    let reason = ["--direct-uploads needs data in an object store (s3://, gs:// or az://), and", "data is a folder"];
+    refused(sandbox.run(&[&serve[..], &["--direct-uploads"]].concat()), 2).says(&reason);
+    refused(sandbox.run_with(&serve, &[("POWERSWEEP_DIRECT_UPLOADS", "true")]), 2).says(&reason);
+    assert!(contents(&sandbox.path("")).is_empty());
+}
+
+#[test]
 fn an_unwritable_file_of_job_rows_is_refused() {
     let sandbox = Sandbox::new();
     let jobs = |file: &str| sandbox.run(&["simulate", "-s", "synthetic_jobs_count=10", "--jobs", file]);

@@ -195,16 +195,26 @@ impl Farm {
 
     /// Starts a worker.
     pub(super) fn add_worker(&mut self, slots: u32) {
+        self.add_worker_that_logs(slots, LOG);
+    }
+
+    /// The same with another filter of its log.
+    pub(super) fn add_worker_that_logs(&mut self, slots: u32, log: &str) {
         self.names += 1;
         let name = format!("w{}", self.names);
         let url = format!("https://127.0.0.1:{}", self.workers_port);
         let mut command = self.sandbox.command(BINARY);
         command.arg("worker").arg("--access").arg(self.access());
         command.args(["--coordinator", &url, "--name", &name, "--slots", &slots.to_string()]);
-        command.env("POWERSWEEP_LOG", LOG);
+        command.env("POWERSWEEP_LOG", log);
         let worker = self.sandbox.spawn(command);
         self.logs.push(worker.log().to_owned());
         self.workers.push(worker);
+    }
+
+    /// The logs of all workers, ended ones too.
+    pub(super) fn logs(&self) -> &[PathBuf] {
+        &self.logs
     }
 
     /// Kills a worker with SIGKILL.

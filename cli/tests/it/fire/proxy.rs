@@ -44,11 +44,21 @@ struct State {
     active: AtomicBool,
     /// No request is carried out or answered.
     stalled: AtomicBool,
+    /// Signed addresses are refused.
+    distrusts: AtomicBool,
     ended: AtomicBool,
     counts: Mutex<Counts>,
     /// Held during a conditional write. The server checks for the object and then stores it; between these steps
     /// another of its threads can do the same. A real store has one winner.
     deciding: Mutex<()>,
+}
+
+/// Requests, and bytes of requests and answers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Traffic {
+    pub(super) requests: u64,
+    pub(super) sent: u64,
+    pub(super) received: u64,
 }
 
 /// Counts of the proxy.
@@ -62,6 +72,10 @@ pub(super) struct Counts {
     pub(super) created_unknown: u64,
     /// Conditional creations that the store refused because the object existed.
     pub(super) refused_creations: u64,
+    /// Of the coordinator.
+    pub(super) coordinator: Traffic,
+    /// Of workers, by signed addresses.
+    pub(super) workers: Traffic,
 }
 
 /// A running proxy; it ends when dropped.
@@ -88,6 +102,11 @@ impl Request {
     fn path(&self) -> &str {
         self.head.split(' ').nth(1).unwrap_or_default()
     }
+
+    /// Whether the address is signed, not the request.
+    fn has_signed_address(&self) -> bool {
+        self.path().contains("X-Amz-Signature=")
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -105,6 +124,7 @@ impl Proxy {
             random: Mutex::new(Random::new()),
             active: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
+            distrusts: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             counts: Mutex::default(),
             deciding: Mutex::default(),
@@ -130,6 +150,11 @@ impl Proxy {
     /// Starts or ends the silence.
     pub(super) fn set_stalled(&self, stalled: bool) {
         self.state.stalled.store(stalled, Ordering::Relaxed);
+    }
+
+    /// Starts or ends the refusal of signed addresses.
+    pub(super) fn set_distrusts(&self, distrusts: bool) {
+        self.state.distrusts.store(distrusts, Ordering::Relaxed);
     }
 
     pub(super) fn counts(&self) -> Counts {
@@ -195,8 +220,15 @@ fn serve(state: &State, mut client: TcpStream) {
             let _ = client.read(&mut [0]);
             return;
         }
+        None if request.has_signed_address() && state.distrusts.load(Ordering::Relaxed) => status(403, "Forbidden"),
         None => carry_out(state, &request, true),
     };
+    let mut counts = lock(&state.counts);
+    let traffic = if request.has_signed_address() { &mut counts.workers } else { &mut counts.coordinator };
+    traffic.requests += 1;
+    traffic.sent += (request.head.len() + request.bytes.len()) as u64;
+    traffic.received += answer.len() as u64;
+    drop(counts);
     let _ = client.write_all(&answer);
     let _ = client.shutdown(Shutdown::Both);
 }

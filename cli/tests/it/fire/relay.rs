@@ -5,7 +5,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,6 +19,9 @@ struct State {
     from_workers: AtomicBool,
     /// Bytes from the coordinator are held back.
     to_workers: AtomicBool,
+    /// Bytes so far.
+    bytes_from_workers: AtomicU64,
+    bytes_to_workers: AtomicU64,
     ended: AtomicBool,
     streams: Mutex<Vec<TcpStream>>,
 }
@@ -51,6 +54,12 @@ impl Relay {
     pub(super) fn switch(&self, target: u16) {
         self.state.target.store(target, Ordering::Relaxed);
         self.break_all();
+    }
+
+    /// Bytes from workers and to workers so far.
+    pub(super) fn bytes(&self) -> (u64, u64) {
+        let State { bytes_from_workers, bytes_to_workers, .. } = &*self.state;
+        (bytes_from_workers.load(Ordering::Relaxed), bytes_to_workers.load(Ordering::Relaxed))
     }
 
     /// Breaks all connections.
@@ -91,7 +100,10 @@ fn connect(state: &Arc<State>, worker: TcpStream) {
 }
 
 fn pump(state: &State, mut from: TcpStream, mut to: TcpStream, upwards: bool) {
-    let held = if upwards { &state.from_workers } else { &state.to_workers };
+    let (held, passed) = match upwards {
+        true => (&state.from_workers, &state.bytes_from_workers),
+        false => (&state.to_workers, &state.bytes_to_workers),
+    };
     let mut bytes = [0; 1 << 14];
     while let Ok(count) = from.read(&mut bytes) {
         while held.load(Ordering::Relaxed) && !state.ended.load(Ordering::Relaxed) {
@@ -100,6 +112,7 @@ fn pump(state: &State, mut from: TcpStream, mut to: TcpStream, upwards: bool) {
         if count == 0 || to.write_all(&bytes[..count]).is_err() {
             break;
         }
+        passed.fetch_add(count as u64, Ordering::Relaxed);
     }
     let _ = from.shutdown(Shutdown::Both);
     let _ = to.shutdown(Shutdown::Both);

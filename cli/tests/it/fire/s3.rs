@@ -1,6 +1,8 @@
 //! An S3 store with errors, time-outs, slow answers, unknown outcomes and a standstill; the coordinator or workers are
 //! killed meanwhile. Each conditionally created object is created once.
 
+mod direct;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
