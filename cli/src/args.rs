@@ -26,7 +26,7 @@ mod timeline;
 mod worker;
 
 pub use access::{AccessCommand, AccessExportArgs, AccessRotateArgs, AccessShowArgs};
-pub use answers::{BestArgs, CompareArgs, OutArgs};
+pub use answers::{BestArgs, CompareArgs, OutArgs, SqlArgs, VerifyArgs};
 pub use control::{ControlArgs, DeleteArgs, PriorityArgs, RetryArgs, UpgradeArgs};
 pub use dashboard::DashboardArgs;
 pub use events::EventsArgs;
@@ -173,6 +173,14 @@ pub enum Command {
     /// Find the parameters with the best mean of a metric under conditions, or the Pareto front of several metrics.
     #[command(after_help = examples::BEST)]
     Best(BestArgs),
+    /// Simulate some finished tasks again and compare their rows, bit for bit.
+    #[command(after_help = examples::VERIFY)]
+    Verify(VerifyArgs),
+    /// Open DuckDB, which must be on the PATH, with a view for each table of an experiment: tasks, jobs, series, failures.
+    ///
+    /// The views have unpublished rows, too, as they are at the start.
+    #[command(after_help = examples::SQL)]
+    Sql(SqlArgs),
     /// Copy each table of an experiment into one Parquet file, sorted by task.
     ///
     /// Reads the data of --data. Asks a coordinator instead if there is no such data, or if the command line has

@@ -85,6 +85,12 @@ pub const COMPARE: &str = "Examples:
 pub const BEST: &str = "Examples:
   powersweep best my-sweep --minimise energy_total_j --subject-to \"bsld_mean <= 5\"
   powersweep best my-sweep --minimise energy_total_j --minimise bsld_mean      the Pareto front";
+pub const VERIFY: &str = "Examples:
+  powersweep verify my-sweep                                        100 tasks, chosen at random
+  powersweep verify my-sweep --tasks 1000 --sample-seed 7           the same tasks on each machine";
+pub const SQL: &str = "Examples:
+  powersweep sql my-sweep                                           DuckDB's prompt
+  powersweep sql my-sweep \"SELECT policy, avg(wait_s_mean) FROM tasks GROUP BY ALL\"";
 pub const EXPORT: &str = "Examples:
   powersweep export my-sweep --output my-sweep-2026                 one file for each table, in a new folder
   powersweep export my-sweep --table tasks --output tasks.parquet   one table

@@ -35,7 +35,7 @@ pub const TABLE: &[(Exit, &str)] = &[
     (Exit::Network, "a port is taken, or no coordinator answers at an address"),
     (Exit::Refused, "the coordinator refused the request, or an access file is not private or not this user's"),
     (Exit::Fenced, "a newer coordinator took the data over; do not restart this one"),
-    (Exit::ClaimFails, "a demanded claim of a paper does not hold"),
+    (Exit::ClaimFails, "a demanded claim of a paper does not hold, or a verified row differs"),
     (Exit::Cancelled, "the experiment was cancelled or deleted while this command waited"),
     (Exit::Interrupted, "interrupted; finished tasks are kept, and the same command continues"),
 ];

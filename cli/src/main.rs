@@ -118,6 +118,8 @@ fn dispatch(command: &Command, config: &Config) -> Outcome {
         Command::Results(args) => commands::results::run(args),
         Command::Compare(args) => commands::compare::run(args),
         Command::Best(args) => commands::best::run(args),
+        Command::Verify(args) => commands::verify::run(args),
+        Command::Sql(args) => commands::sql::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Report(args) => commands::report::run(args),
         Command::Timeline(args) => commands::timeline::run(args),

@@ -47,7 +47,8 @@ const KEY_PART_ID: &str = "powersweep.part_id";
 const KEY_ROWS: &str = "powersweep.rows";
 const KEY_SCHEMA: &str = "powersweep.schema";
 const KEY_VERSION: &str = "powersweep.version";
-const KEY_MANIFEST: &str = "powersweep.manifest";
+/// Key of the manifest's text in the metadata of a file.
+pub const KEY_MANIFEST: &str = "powersweep.manifest";
 const KEY_LOG_DIGESTS: &str = "powersweep.log_digests";
 const KEY_COMPONENT_VERSIONS: &str = "powersweep.component_versions";
 const KEY_BUILD: &str = "powersweep.build";

@@ -1,12 +1,12 @@
-//! The command lines of `compare` and `best`.
+//! The command lines of `compare`, `best`, `sql` and `verify`.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use powersweep_coordinator::records::Table;
 
-use super::TablesArgs;
 use super::tables::{RowFormat, tables};
+use super::{LogArgs, TablesArgs};
 
 #[derive(Debug, Args)]
 pub struct CompareArgs {
@@ -57,6 +57,38 @@ pub struct BestArgs {
     pub top: usize,
     #[command(flatten)]
     pub out: OutArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct SqlArgs {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// The query; without one, DuckDB's prompt opens.
+    pub query: Option<String>,
+    #[command(flatten)]
+    pub from: TablesArgs,
+    /// Print the statements that make the views, and run nothing.
+    #[arg(long)]
+    pub print: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Name of the experiment.
+    pub experiment: String,
+    #[command(flatten)]
+    pub from: TablesArgs,
+    #[command(flatten)]
+    pub logs: LogArgs,
+    /// Number of tasks that run again.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub tasks: usize,
+    /// Chooses the tasks: the same number chooses the same ones. By default from the clock.
+    #[arg(long, value_name = "N")]
+    pub sample_seed: Option<u64>,
+    /// The manifest of the rows; by default the one in the files. Relative paths of logs start in its folder.
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Option<String>,
 }
 
 /// How a small table is written.

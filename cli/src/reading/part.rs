@@ -18,6 +18,7 @@ use parquet::file::metadata::{
     ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder, RowGroupMetaData,
 };
 use parquet::file::statistics::Statistics;
+use powersweep_results::part::KEY_MANIFEST;
 use serde_json::{Value as Json, json};
 
 use super::{fitted, unreadable};
@@ -105,6 +106,12 @@ impl Part {
     /// The columns.
     pub fn schema(&self) -> &SchemaRef {
         self.footer.schema()
+    }
+
+    /// The manifest under which the part was made, if the footer has it.
+    pub fn manifest(&self) -> Option<String> {
+        let pairs = self.metadata().file_metadata().key_value_metadata()?;
+        pairs.iter().find(|pair| pair.key == KEY_MANIFEST)?.value.clone()
     }
 
     fn metadata(&self) -> &ParquetMetaData {

@@ -1,4 +1,11 @@
-//! `powersweep compare` and `powersweep best`.
+//! `powersweep compare`, `powersweep best`, `powersweep sql` and `powersweep verify`.
+
+use std::path::PathBuf;
+
+use arrow::array::{AsArray, Float64Array, RecordBatch};
+use arrow::datatypes::Float64Type;
+use powersweep_results::layout;
+use powersweep_results::part::{Footer, Origin, encode};
 
 use crate::rows::{self, Row};
 use crate::sandbox::Sandbox;
@@ -162,4 +169,71 @@ fn several_goals_have_a_front() {
         })
     };
     assert!(!front.iter().any(beaten) && front.len() < all.len());
+}
+
+/// The folder of DuckDB's program, which is beside the Python of the tests.
+fn duckdb() -> Option<PathBuf> {
+    let python = std::env::var_os("POWERSWEEP_PYTHON")?;
+    PathBuf::from(python).parent().map(PathBuf::from).filter(|folder| folder.join("duckdb").exists())
+}
+
+#[test]
+fn duckdb_gets_a_view_for_each_table() {
+    let sandbox = sandbox();
+    let query = "SELECT policy, count(*) AS n FROM jobs JOIN tasks USING (task_id, policy) GROUP BY ALL ORDER BY ALL";
+    let scratch = sandbox.path("scratch");
+    std::fs::create_dir(&scratch).expect("a new folder");
+    let run = |args: &[&str], path: &str| {
+        sandbox.run_with(args, &[("PATH", path), ("TMPDIR", scratch.to_str().expect("a text"))])
+    };
+    let without = run(&["sql", "answers", query], "/nonexistent").exits(1);
+    let without = without.prints(&["CREATE VIEW tasks AS SELECT * FROM read_parquet(['/", "CREATE VIEW jobs"]);
+    without.says(&["there is no program `duckdb` on the PATH", "pip install duckdb-cli"]);
+    let printed = sandbox.run(&["sql", "answers", "--print"]).exits(0);
+    assert_eq!(printed.stdout.lines().count(), 2, "{printed}");
+    sandbox.run(&["sql", "nothing", "--print"]).exits(2).says(&["nothing"]);
+    let Some(folder) = duckdb() else {
+        println!("skipped: DuckDB's program needs POWERSWEEP_PYTHON with results/tests/requirements.txt");
+        return;
+    };
+    let path = folder.to_str().expect("a text");
+    run(&["sql", "answers", query], path).exits(0).prints(&["│ full", "4500", "│ save", "9000"]);
+    run(&["sql", "answers", "SELECT nothing FROM tasks"], path).exits(1).says(&["nothing"]);
+    // Unpublished rows, and rows of a coordinator on another machine.
+    let (served, _) = sandbox.serve(&[]);
+    sandbox.run(&["access", "export", "--client", "--output", "client.json"]).exits(0);
+    let remote = run(&["sql", "answers", query, "--access", "client.json"], path).exits(0);
+    remote.prints(&["4500", "9000"]);
+    crate::farm::terminate(served);
+    assert!(std::fs::read_dir(&scratch).expect("a folder").next().is_none(), "files are left");
+}
+
+#[test]
+fn finished_tasks_run_again_with_the_same_rows() {
+    let sandbox = sandbox();
+    let some = sandbox.run(&["verify", "answers", "--tasks", "10", "--sample-seed", "3"]).exits(0);
+    some.prints(&["10 of 45 tasks of answers ran again, chosen by --sample-seed 3: 10 rows equal in every column"]);
+    sandbox.run(&["verify", "answers"]).exits(0).prints(&["45 of 45 tasks of answers", "45 rows equal"]);
+    // A file with another value in one row: the manifest and the identity of the task are those of the true row.
+    let table = powersweep_farmtest::dataset::table(&sandbox.path("results/data"), "answers", "tasks", &["task_index"]);
+    let schema = table.schema();
+    let at = schema.index_of("wait_s_mean").expect("a column");
+    let mut columns = table.columns().to_vec();
+    let mut waits: Vec<f64> = columns[at].as_primitive::<Float64Type>().values().to_vec();
+    waits[7] += waits[7] * f64::EPSILON;
+    columns[at] = std::sync::Arc::new(Float64Array::from(waits));
+    let changed = RecordBatch::try_new(schema, columns).expect("the same columns");
+    let footer = Footer {
+        origin: Origin { manifest: SWEEP.to_owned(), ..Origin::default() },
+        ..Footer::new("answers", uuid::Uuid::from_u128(7), 45)
+    };
+    let part = encode(changed.schema_ref(), &[changed.clone()], &footer).expect("it can be encoded");
+    let folder = sandbox.path("other/answers/tasks");
+    std::fs::create_dir_all(&folder).expect("a new folder");
+    std::fs::write(folder.join(layout::part_name(footer.part_id)), part).expect("it can be written");
+    let wrong = sandbox.run(&["verify", "answers", "--data", "other"]).exits(10);
+    wrong.prints(&["wait_s_mean", " 7 "]).says(&["1 rows differ"]);
+    // The rows of another manifest are not compared.
+    sandbox.write("edited.toml", SWEEP.replace("synthetic_jobs_count = 300", "synthetic_jobs_count = 301"));
+    sandbox.run(&["verify", "answers", "--manifest", "edited.toml"]).exits(1).says(&["no row could be compared"]);
 }
