@@ -173,14 +173,19 @@ mod tests {
 
     use crate::args::Cli;
 
+    /// The words of a line; a quoted one may have blanks.
+    fn words(line: &str) -> Vec<&str> {
+        let parts = line.split('"').enumerate();
+        parts.flat_map(|(at, part)| if at % 2 == 1 { vec![part] } else { part.split_whitespace().collect() }).collect()
+    }
+
     fn check(command: &clap::Command, path: &str) {
         let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let examples: Vec<&str> = after.lines().filter_map(|line| line.strip_prefix("  powersweep ")).collect();
         assert!(!examples.is_empty(), "{path} has no example");
         for example in examples {
             let example = example.split(['>', '&']).next().unwrap_or_default();
-            let words: Vec<&str> = example.split("  ").next().unwrap_or_default().split(' ').collect();
-            let line = ["powersweep"].into_iter().chain(words.into_iter().filter(|word| !word.is_empty()));
+            let line = ["powersweep"].into_iter().chain(words(example.split("  ").next().unwrap_or_default()));
             let parsed = Cli::try_parse_from(line);
             assert!(parsed.is_ok(), "example of {path}: {example}: {}", parsed.expect_err("it was refused"));
         }
