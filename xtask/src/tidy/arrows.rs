@@ -17,6 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("worker", &["engine", "experiments", "results", "workloads", "proto"]),
     ("launch", &[]),
     ("dashboard", &["proto"]),
+    ("figures", &[]),
     (
         "cli",
         &[
@@ -31,6 +32,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "claims",
             "launch",
             "dashboard",
+            "figures",
         ],
     ),
     ("farmtest", &[]),
@@ -44,6 +46,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("results", &["tokio", "tonic", "rand"]),
     ("analysis", &["tokio", "parquet", "tonic", "rand", "object_store"]),
     ("claims", &["tokio", "parquet", "tonic", "rand", "object_store"]),
+    ("figures", &["tokio", "arrow", "parquet", "tonic", "rand", "object_store"]),
 ];
 
 pub(super) fn check(file: &File, violations: &mut Vec<String>) {

@@ -60,7 +60,7 @@ fn violations(root: &Path, files: &[File]) -> Vec<String> {
     found
 }
 
-/// Every text file below a folder, without the output of tools and runs.
+/// Every text file below a folder, without the output of tools and runs, and without the libraries of others.
 fn collect(root: &Path, folder: &Path, files: &mut Vec<File>) -> Result<(), String> {
     let error = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     for entry in fs::read_dir(folder).map_err(|e| error(folder, e))? {
@@ -72,7 +72,7 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<File>) -> Result<(), Stri
             if !foreign && name != "results/data" {
                 collect(root, &path, files)?;
             }
-        } else if name != "Cargo.lock" && last != ".git" {
+        } else if name != "Cargo.lock" && last != ".git" && !name.ends_with(".min.js") {
             // A binary file has no lines to check.
             if let Ok(text) = String::from_utf8(fs::read(&path).map_err(|e| error(&path, e))?) {
                 files.push(File { name, text });

@@ -1,0 +1,50 @@
+//! What can go wrong with a figure.
+
+use thiserror::Error;
+
+/// An error of a figure. Trying again does not help, except after [`FigureError::Stopped`].
+#[derive(Debug, Error)]
+pub enum FigureError {
+    /// A column that the figure names is not in its table.
+    #[error("the table of the figure has no column `{0}`")]
+    NoColumn(String),
+    /// A column of texts is used as numbers.
+    #[error("`{0}` has texts: this place of the figure needs numbers")]
+    NotNumbers(String),
+    /// Nothing can be drawn.
+    #[error("there is nothing to draw: {0}")]
+    Empty(String),
+    /// A column that is told apart by colour, panel or line has too many values.
+    #[error("`{column}` has {count} values, and a figure tells at most {most} apart: choose some of them")]
+    TooMany {
+        /// Name of the column.
+        column: String,
+        /// Number of its values.
+        count: usize,
+        /// Number of values that a figure tells apart.
+        most: usize,
+    },
+    /// The style is no JSON object.
+    #[error("a style is a JSON object with keys of the Vega-Lite config, such as {{\"axis\": {{\"grid\": false}}}}")]
+    Style,
+    /// The caller stopped the drawing.
+    #[error("the figure took too long and was stopped")]
+    Stopped,
+    /// The drawing needs more memory than it may have.
+    #[error("the figure needs more than {0} MiB: draw fewer rows")]
+    Memory(usize),
+    /// Vega or Vega-Lite refused the spec.
+    #[error("the figure cannot be drawn: {0}")]
+    Drawing(String),
+    /// A drawing cannot be converted into the format.
+    #[error("the figure cannot be written as {format}: {reason}")]
+    Format {
+        /// The format.
+        format: &'static str,
+        /// The reason of the library.
+        reason: String,
+    },
+}
+
+/// A result with [`FigureError`].
+pub type Result<T> = std::result::Result<T, FigureError>;

@@ -1,0 +1,170 @@
+//! A figure: its spec, and the rows that it draws.
+
+use serde_json::{Map, Value, json};
+
+use crate::engine::{Drawn, Engine};
+use crate::error::{FigureError, Result};
+use crate::look::Look;
+use crate::table::Table;
+
+/// The specs are for this version of the language.
+const SCHEMA: &str = "https://vega.github.io/schema/vega-lite/v6.json";
+/// Least width of a panel (px).
+const PANEL_PX_MIN: f64 = 60.0;
+/// Number of attempts to give panels their width. The first one decides, unless labels change places.
+const ATTEMPTS: usize = 4;
+
+/// A figure that can be drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    spec: Value,
+    datasets: Vec<(String, Table)>,
+    /// Panels side by side, whose width follows from the figure's; `None` for a figure without panels.
+    panels: Option<usize>,
+    width_px: f64,
+    /// What was left out of the figure, for the user.
+    notes: Vec<String>,
+}
+
+/// The marks of a figure or of each panel.
+pub(crate) struct Content {
+    /// Rows, of which the first table has the axes.
+    pub(crate) datasets: Vec<(String, Table)>,
+    /// Layers with their encodings.
+    pub(crate) layers: Vec<Value>,
+    /// Column of the panels.
+    pub(crate) facet: Option<String>,
+    /// Settings beside the layers, such as `resolve`.
+    pub(crate) beside: Map<String, Value>,
+    /// Height of the plot or of each panel (px); the look's without one.
+    pub(crate) height_px: Option<f64>,
+    /// What was left out.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Content {
+    /// Layers over one table.
+    pub(crate) fn new(rows: Table, layers: Vec<Value>, facet: Option<&str>) -> Content {
+        let datasets = vec![("rows".to_owned(), rows)];
+        let facet = facet.map(str::to_owned);
+        Content { datasets, layers, facet, beside: Map::new(), height_px: None, notes: Vec::new() }
+    }
+
+    /// The figure of this content.
+    pub(crate) fn figure(self, look: &Look) -> Result<Figure> {
+        let data: Map<String, Value> = self.datasets.iter().map(|(name, table)| (name.clone(), table.json())).collect();
+        let mut spec = json!({ "$schema": SCHEMA, "datasets": data, "config": look.config() });
+        let width_px = look.width.px();
+        let mut plot = Map::from_iter([("layer".to_owned(), Value::Array(self.layers))]);
+        plot.extend(self.beside);
+        let panels = match &self.facet {
+            None => {
+                plot.insert("width".to_owned(), json!(width_px));
+                plot.insert("height".to_owned(), json!(self.height_px.unwrap_or_else(|| look.width.height_px())));
+                plot.insert("data".to_owned(), json!({ "name": self.datasets[0].0 }));
+                plot.insert("autosize".to_owned(), json!({ "type": "fit-x", "contains": "padding" }));
+                crate::look::merge(&mut spec, &Value::Object(plot));
+                None
+            }
+            Some(facet) => {
+                let levels = self.datasets[0].1.column(facet)?.levels();
+                let columns = levels.len().clamp(1, look.width.panels());
+                plot.insert("width".to_owned(), json!(((width_px - 50.0) / columns as f64 - 10.0).floor()));
+                plot.insert("height".to_owned(), json!(self.height_px.unwrap_or(look.width.height_px() * 0.55)));
+                let panel = json!({ "field": escaped(facet), "type": "nominal", "sort": levels, "title": null });
+                let panels =
+                    json!({ "data": { "name": self.datasets[0].0 }, "facet": panel, "columns": columns, "spec": plot });
+                crate::look::merge(&mut spec, &panels);
+                Some(columns)
+            }
+        };
+        Ok(Figure { spec, datasets: self.datasets, panels, width_px, notes: self.notes })
+    }
+}
+
+impl Figure {
+    /// The Vega-Lite spec, with the rows inline.
+    pub fn spec(&self) -> &Value {
+        &self.spec
+    }
+
+    /// What was left out of the figure, in words.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The tables that are drawn, with their names in the spec.
+    pub fn datasets(&self) -> &[(String, Table)] {
+        &self.datasets
+    }
+
+    /// Draws the figure. Where it has panels, their width in the spec is first made to fit.
+    pub fn draw(&mut self, engine: &Engine) -> Result<Drawn> {
+        let mut drawn = engine.draw(&self.spec)?;
+        let Some(columns) = self.panels else { return Ok(drawn) };
+        for _ in 0..ATTEMPTS {
+            // Panels have whole px, so that a figure may be narrower than it should be by one px for each panel.
+            let excess_px = (size_px(&drawn.svg)?.0 - self.width_px) / columns as f64;
+            if -1.0 < excess_px && excess_px <= 0.0 {
+                break;
+            }
+            let width = &mut self.spec["spec"]["width"];
+            *width = json!((width.as_f64().unwrap_or_default() - excess_px).floor().max(PANEL_PX_MIN));
+            drawn = engine.draw(&self.spec)?;
+        }
+        Ok(drawn)
+    }
+
+    /// The rows that are drawn, as CSV. Where there are several tables, the first column says which one a row is of.
+    pub fn csv(&self) -> Result<Vec<u8>> {
+        let mut names: Vec<&str> = Vec::new();
+        for column in self.datasets.iter().flat_map(|(_, table)| table.columns()) {
+            if !names.contains(&column.name.as_str()) {
+                names.push(&column.name);
+            }
+        }
+        let is_one = self.datasets.len() == 1;
+        let first = (!is_one).then_some("drawn_as");
+        let mut out = csv::Writer::from_writer(Vec::new());
+        let failed = |error: csv::Error| FigureError::Format { format: "csv", reason: error.to_string() };
+        out.write_record(first.into_iter().chain(names.iter().copied())).map_err(failed)?;
+        for (dataset, table) in &self.datasets {
+            for row in 0..table.rows() {
+                let cell = |name: &&str| table.column(name).map_or_else(|_| String::new(), |column| cell(column, row));
+                let first = (!is_one).then(|| dataset.clone());
+                out.write_record(first.into_iter().chain(names.iter().map(cell))).map_err(failed)?;
+            }
+        }
+        out.into_inner().map_err(|error| FigureError::Format { format: "csv", reason: error.to_string() })
+    }
+}
+
+/// A cell of a CSV file: empty where nothing is drawn.
+fn cell(column: &crate::table::Column, row: usize) -> String {
+    match &column.values {
+        crate::table::Values::Numbers(_) => column.number(row).map_or_else(String::new, |value| value.to_string()),
+        crate::table::Values::Texts(texts) => texts[row].clone().unwrap_or_default(),
+    }
+}
+
+/// Width and height of an SVG drawing (px).
+pub(crate) fn size_px(svg: &str) -> Result<(f64, f64)> {
+    let attribute = |name: &str| {
+        let at = svg.find(&format!(" {name}=\""))? + name.len() + 3;
+        svg[at..].split('"').next()?.parse::<f64>().ok()
+    };
+    let sizes = attribute("width").zip(attribute("height"));
+    sizes.ok_or_else(|| FigureError::Drawing("the drawing has no size".to_owned()))
+}
+
+/// The name of a column as a field of Vega-Lite, where dots and brackets would mean parts of a value.
+pub(crate) fn escaped(name: &str) -> String {
+    let mut field = String::with_capacity(name.len());
+    for letter in name.chars() {
+        if matches!(letter, '.' | '[' | ']' | '\\' | '\'' | '"') {
+            field.push('\\');
+        }
+        field.push(letter);
+    }
+    field
+}

@@ -1,0 +1,126 @@
+//! Grouped bars with intervals.
+
+use serde_json::{Value, json};
+
+use super::Axes;
+use super::code::{Code, few, has_interval};
+use super::scales::{self, Scale, plot_px};
+use crate::error::Result;
+use crate::figure::{Content, Figure, escaped};
+use crate::look::Look;
+use crate::table::Table;
+
+/// Number of groups of bars.
+const GROUPS_MAX: usize = 60;
+/// Bars that are this narrow (px) have no mark at their top.
+const MARKED_FROM_PX: f64 = 6.0;
+
+/// Bars of `y` for each value of `x`, side by side for the values of `colour`. A row is one bar. The shape at the top tells
+/// the values of `colour` apart where colours do not print.
+pub fn bars(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
+    let rows = axes.rows(table, &[&axes.y], &[&axes.x])?;
+    let x = rows.column(&axes.x)?;
+    let groups = few(x, GROUPS_MAX)?;
+    let panels = axes.facet.as_ref().map_or(Ok(1), |facet| rows.column(facet).map(|column| column.levels().len()))?;
+    let plot_px = plot_px(look.width, panels);
+    let code = Code::of(&rows, axes.colour.as_ref(), look)?;
+    let y = scales::number(rows.column(&axes.y)?, Scale { is_log: axes.log_y, zero: true, ..Scale::default() });
+    let mut at = json!({ "x": scales::names(x, &groups, plot_px) });
+    if let Some(code) = code.as_ref().filter(|_| axes.colour != Some(axes.x.clone())) {
+        code.offset(&mut at);
+    }
+    let mut bar = with(&at, &[("y", y.clone())]);
+    let mut layers = Vec::new();
+    let fill = json!({ "type": "bar", "stroke": "#000000", "strokeWidth": 0.4 });
+    match &code {
+        None => {
+            layers.push(json!({ "mark": merged(fill, json!({ "color": crate::look::COLOURS[0] })), "encoding": bar }))
+        }
+        Some(code) => {
+            code.fills(&mut bar);
+            layers.push(json!({ "mark": fill, "encoding": bar }));
+        }
+    }
+    let bars = groups.len() * code.as_ref().map_or(1, |code| code.levels.len());
+    if let Some(code) = code.as_ref().filter(|_| plot_px / bars as f64 >= MARKED_FROM_PX) {
+        let mut top = with(&at, &[("y", y.clone())]);
+        code.points(&mut top);
+        let mark =
+            json!({ "type": "point", "filled": true, "size": 22, "opacity": 1, "stroke": "white", "strokeWidth": 0.6 });
+        layers.push(json!({ "mark": mark, "encoding": top }));
+    }
+    if let Some(interval) = &axes.interval {
+        layers.push(whiskers(&at, &y, interval));
+    }
+    Content::new(rows, layers, axes.facet.as_deref()).figure(look)
+}
+
+/// Lines from the lower to the upper end of the interval around `y`.
+pub(super) fn whiskers(at: &Value, y: &Value, interval: &(String, String)) -> Value {
+    let low = merged(y.clone(), json!({ "field": escaped(&interval.0) }));
+    let encoding = with(at, &[("y", low), ("y2", json!({ "field": escaped(&interval.1) }))]);
+    let line = json!({ "strokeWidth": 0.9, "color": "#000000" });
+    let ticks = merged(line.clone(), json!({ "size": 5, "thickness": 0.9 }));
+    let mark = json!({ "type": "errorbar", "rule": line, "ticks": ticks });
+    json!({ "transform": has_interval(interval), "mark": mark, "encoding": encoding })
+}
+
+/// An encoding with more channels.
+pub(super) fn with(encoding: &Value, channels: &[(&str, Value)]) -> Value {
+    let mut encoding = encoding.clone();
+    for (channel, value) in channels {
+        encoding[*channel] = value.clone();
+    }
+    encoding
+}
+
+/// An object with the keys of another one.
+pub(super) fn merged(mut into: Value, from: Value) -> Value {
+    crate::look::merge(&mut into, &from);
+    into
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Column;
+    use crate::{Values, Width};
+
+    fn table() -> Table {
+        Table::new([
+            Column::texts("log", "log", ["ctc", "ctc", "sdsc"]),
+            Column::numbers("cap_w", "cap", "W", [90.0, 70.0, 70.0]),
+            Column::numbers("wait_s", "wait", "s", [3.5, 0.125, 2e6]),
+            Column { values: Values::Numbers(vec![Some(3.0), None, Some(1e6)]), ..Column::numbers("low", "", "", []) },
+            Column { values: Values::Numbers(vec![Some(4.0), None, Some(3e6)]), ..Column::numbers("high", "", "", []) },
+        ])
+    }
+
+    #[test]
+    fn the_rows_of_the_spec_are_the_rows_of_the_table() {
+        let interval = Some(("low".to_owned(), "high".to_owned()));
+        let axes = Axes { colour: Some("cap_w".to_owned()), interval, ..Axes::of("log", "wait_s") };
+        let figure = bars(&table(), &axes, &Look::of(Width::Column)).expect("a figure");
+        assert_eq!(
+            figure.spec()["datasets"]["rows"],
+            json!([
+                { "log": "ctc", "cap_w": "90", "wait_s": 3.5, "low": 3.0, "high": 4.0 },
+                { "log": "ctc", "cap_w": "70", "wait_s": 0.125, "low": null, "high": null },
+                { "log": "sdsc", "cap_w": "70", "wait_s": 2e6, "low": 1e6, "high": 3e6 },
+            ])
+        );
+        let bar = &figure.spec()["layer"][0]["encoding"];
+        assert_eq!(bar["y"]["axis"]["title"], "wait (10⁶ s)");
+        assert_eq!(bar["color"]["scale"]["domain"], json!(["70", "90"]), "numbers in their order");
+        let csv = String::from_utf8(figure.csv().expect("rows")).expect("text");
+        assert_eq!(csv, "log,cap_w,wait_s,low,high\nctc,90,3.5,3,4\nctc,70,0.125,,\nsdsc,70,2000000,1000000,3000000\n");
+    }
+
+    #[test]
+    fn an_unknown_column_and_a_text_as_height_are_refused() {
+        let look = Look::of(Width::Column);
+        let refused = |axes: &Axes| bars(&table(), axes, &look).expect_err("refused").to_string();
+        assert!(refused(&Axes::of("log", "waits")).contains("no column `waits`"));
+        assert!(refused(&Axes::of("cap_w", "log")).contains("`log` has texts"));
+    }
+}

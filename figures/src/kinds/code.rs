@@ -1,0 +1,102 @@
+//! How values of a column are told apart: by colour, and by dash or shape where colours do not print.
+
+use serde_json::{Value, json};
+
+use crate::error::{FigureError, Result};
+use crate::figure::escaped;
+use crate::look::{self, LEVELS_MAX, Look, ORDERED};
+use crate::table::{Column, Table, Values};
+
+/// Length of a line in a legend (px), which shows its dash. The library gives a symbol ten px.
+const LINE_PX: f64 = 26.0;
+const SYMBOL_PX: f64 = 10.0;
+
+/// The codes of a column.
+pub(super) struct Code {
+    field: String,
+    pub(super) levels: Vec<String>,
+    title: String,
+    look: Look,
+}
+
+impl Code {
+    /// The codes of a column of names, if there is one.
+    pub(super) fn of(rows: &Table, name: Option<&String>, look: &Look) -> Result<Option<Code>> {
+        let Some(name) = name else { return Ok(None) };
+        let column = rows.column(name)?;
+        let levels = few(column, LEVELS_MAX)?;
+        Ok(Some(Code { field: escaped(name), levels, title: column.label(), look: look.clone() }))
+    }
+
+    fn channel(&self, range: &Value, legend: &Value) -> Value {
+        let scale = json!({ "domain": self.levels, "range": range });
+        json!({ "field": self.field, "type": "nominal", "scale": scale, "legend": legend })
+    }
+
+    fn legend(&self, symbol_px: f64) -> Value {
+        look::legend(&self.title, &self.levels, symbol_px, self.look.width)
+    }
+
+    /// Adds colour and dash.
+    pub(super) fn lines(&self, encoding: &mut Value) {
+        self.lines_in(encoding, &json!(look::colours(self.levels.len())), &json!(look::dashes(self.levels.len())));
+    }
+
+    /// The same with these colours and dashes.
+    pub(super) fn lines_in(&self, encoding: &mut Value, colours: &Value, dashes: &Value) {
+        let mut legend = self.legend(LINE_PX - SYMBOL_PX);
+        let (half, shift) = (LINE_PX / SYMBOL_PX, (LINE_PX - SYMBOL_PX) / 2.0);
+        let symbol = json!({
+            "symbolType": format!("M-{half},0L{half},0"), "symbolSize": SYMBOL_PX * SYMBOL_PX, "symbolOffset": shift,
+            "labelOffset": 2.0 * shift + 4.0,
+        });
+        look::merge(&mut legend, &symbol);
+        encoding["color"] = self.channel(colours, &legend);
+        encoding["strokeDash"] = self.channel(dashes, &legend);
+    }
+
+    /// Adds colour and shape.
+    pub(super) fn points(&self, encoding: &mut Value) {
+        self.fills(encoding);
+        encoding["shape"] = self.channel(&json!(look::shapes(self.levels.len())), &self.legend(0.0));
+    }
+
+    /// Adds colour alone.
+    pub(super) fn fills(&self, encoding: &mut Value) {
+        encoding["color"] = self.channel(&json!(look::colours(self.levels.len())), &self.legend(0.0));
+    }
+
+    /// Adds colours from light to dark.
+    pub(super) fn ordered(&self, encoding: &mut Value) {
+        // At its ends the scheme is nearly white and nearly black.
+        let scheme = json!({ "name": ORDERED, "extent": [0.95, 0.05] });
+        let scale = json!({ "domain": self.levels, "scheme": scheme });
+        encoding["color"] =
+            json!({ "field": self.field, "type": "ordinal", "scale": scale, "legend": self.legend(0.0) });
+    }
+
+    /// Adds a place of its own beside the places of the other values.
+    pub(super) fn offset(&self, encoding: &mut Value) {
+        encoding["xOffset"] = json!({ "field": self.field, "type": "nominal", "sort": self.levels });
+    }
+}
+
+/// The values of a column, if a figure can tell them apart.
+pub(super) fn few(column: &Column, most: usize) -> Result<Vec<String>> {
+    let levels = column.levels();
+    match levels.len() > most {
+        true => Err(FigureError::TooMany { column: column.name.clone(), count: levels.len(), most }),
+        false => Ok(levels),
+    }
+}
+
+/// Whether the values have an order of their own.
+pub(super) fn is_ordered(column: &Column) -> bool {
+    matches!(column.values, Values::Numbers(_)) && column.finite().next().is_some()
+}
+
+/// The condition under which a row has both ends of an interval.
+pub(super) fn has_interval((low, high): &(String, String)) -> Value {
+    let valid = |name: &str| format!("isValid(datum['{}'])", name.replace('\\', "\\\\").replace('\'', "\\'"));
+    json!([{ "filter": format!("{} && {}", valid(low), valid(high)) }])
+}

@@ -1,0 +1,90 @@
+//! Lines with bands.
+
+use serde_json::json;
+
+use super::Axes;
+use super::bars::{merged, with};
+use super::code::{Code, few, has_interval, is_ordered};
+use super::scales::{self, Scale, plot_px};
+use crate::error::Result;
+use crate::figure::{Content, Figure, escaped};
+use crate::look::Look;
+use crate::table::Table;
+
+/// Lines with at most this number of points show them.
+const DOTTED_MAX: usize = 25;
+/// Number of names along the horizontal axis.
+const NAMES_MAX: usize = 60;
+
+/// Lines of `y` over `x`, one for each value of `colour`, with a band for the interval. A row is one point.
+pub fn lines(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
+    let is_number = is_ordered(table.column(&axes.x)?);
+    let rows = match is_number {
+        true => axes.rows(table, &[&axes.x, &axes.y], &[])?,
+        false => axes.rows(table, &[&axes.y], &[&axes.x])?,
+    };
+    let column = rows.column(&axes.x)?;
+    let panels = axes.facet.as_ref().map_or(Ok(1), |facet| rows.column(facet).map(|column| column.levels().len()))?;
+    let x = match is_number {
+        true => scales::number(column, Scale { is_log: axes.log_x, ..Scale::default() }),
+        false => scales::names(column, &few(column, NAMES_MAX)?, plot_px(look.width, panels)),
+    };
+    let y = scales::number(rows.column(&axes.y)?, Scale { is_log: axes.log_y, ..Scale::default() });
+    let code = Code::of(&rows, axes.colour.as_ref(), look)?;
+    let at = json!({ "x": x });
+    let mut layers = Vec::new();
+    if let Some(interval) = &axes.interval {
+        let low = merged(y.clone(), json!({ "field": escaped(&interval.0) }));
+        let mut band = with(&at, &[("y", low), ("y2", json!({ "field": escaped(&interval.1) }))]);
+        if let Some(code) = &code {
+            code.lines(&mut band);
+            band.as_object_mut().expect("an object").remove("strokeDash");
+        }
+        let mark = json!({ "type": "area", "opacity": 0.2, "line": false, "color": crate::look::COLOURS[0] });
+        layers.push(json!({ "transform": has_interval(interval), "mark": mark, "encoding": band }));
+    }
+    let mut line = with(&at, &[("y", y.clone())]);
+    let mut mark = json!({ "type": "line", "color": crate::look::COLOURS[0] });
+    if let Some(code) = &code {
+        code.lines(&mut line);
+        mark.as_object_mut().expect("an object").remove("color");
+    }
+    layers.push(json!({ "mark": mark, "encoding": line }));
+    let lines = code.as_ref().map_or(1, |code| code.levels.len()) * panels;
+    if rows.rows() <= DOTTED_MAX * lines {
+        let mut dot = with(&at, &[("y", y)]);
+        if let Some(code) = &code {
+            code.lines(&mut dot);
+            dot.as_object_mut().expect("an object").remove("strokeDash");
+        }
+        let mark =
+            json!({ "type": "point", "filled": true, "size": 14, "opacity": 1, "color": crate::look::COLOURS[0] });
+        layers.push(json!({ "mark": mark, "encoding": dot }));
+    }
+    Content::new(rows, layers, axes.facet.as_deref()).figure(look)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Width;
+    use crate::table::Column;
+
+    #[test]
+    fn numbers_have_a_numeric_axis_and_names_their_order() {
+        let y = Column::numbers("energy_j", "energy", "J", [1.5, 2.5]);
+        let look = Look::of(Width::Column);
+        let drawn = |x: Column| {
+            let axes = Axes::of(&x.name, "energy_j");
+            lines(&Table::new([x, y.clone()]), &axes, &look).expect("a figure")
+        };
+        let figure = drawn(Column::numbers("size_factor", "size factor", "", [0.5, 1.0]));
+        assert_eq!(figure.spec()["layer"][0]["encoding"]["x"]["type"], "quantitative");
+        assert_eq!(
+            figure.spec()["datasets"]["rows"],
+            json!([{ "size_factor": 0.5, "energy_j": 1.5 }, { "size_factor": 1.0, "energy_j": 2.5 }])
+        );
+        let figure = drawn(Column::texts("log", "log", ["sdsc", "ctc"]));
+        assert_eq!(figure.spec()["layer"][0]["encoding"]["x"]["sort"], json!(["sdsc", "ctc"]));
+    }
+}

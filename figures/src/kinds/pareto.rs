@@ -1,0 +1,166 @@
+//! Pareto fronts over the cloud of all points.
+
+use std::collections::HashSet;
+
+use serde_json::json;
+
+use super::Axes;
+use super::bars::with;
+use super::code::Code;
+use super::scales::{self, Scale, extent};
+use crate::error::Result;
+use crate::figure::{Content, Figure};
+use crate::look::Look;
+use crate::table::{Column, Table};
+
+/// Name of the column that the figure adds.
+const FRONT: &str = "on_front";
+/// Dots of a printed figure for each px: of points of one colour on one dot, one is drawn.
+const DOTS_PER_PX: f64 = 2.0;
+
+/// Which values of a column are better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// Small ones.
+    Lower,
+    /// Great ones.
+    Higher,
+}
+
+impl Better {
+    /// The value as a cost: smaller is better.
+    fn cost(self, value: f64) -> f64 {
+        match self {
+            Better::Lower => value,
+            Better::Higher => -value,
+        }
+    }
+}
+
+/// A point for each row, and the line of the rows that no other row beats in both columns; in each panel its own. `colour`
+/// tells rows apart by colour and shape.
+pub fn pareto(table: &Table, axes: &Axes, better: (Better, Better), look: &Look) -> Result<Figure> {
+    let rows = axes.rows(table, &[&axes.x, &axes.y], &[])?;
+    let (x, y) = (rows.numeric(&axes.x)?, rows.numeric(&axes.y)?);
+    let point = |row: usize| Some((better.0.cost(x.number(row)?), better.1.cost(y.number(row)?)));
+    let mut on_front = vec![false; rows.rows()];
+    for (_, in_panel) in rows.groups(axes.facet.as_deref())? {
+        let points: Vec<(usize, (f64, f64))> =
+            in_panel.into_iter().filter_map(|row| Some((row, point(row)?))).collect();
+        front(points).into_iter().for_each(|row| on_front[row] = true);
+    }
+    let mut all = rows.clone();
+    all.push(Column::texts(FRONT, "", on_front.iter().map(|is_on| if *is_on { "yes" } else { "no" })));
+    let kept = seen(&rows, axes, &on_front, look)?;
+    let left_out = all.rows() - kept.len();
+    let mut drawn = all.taken(&kept);
+    let names: Vec<&str> = [axes.x.as_str(), &axes.y, FRONT].into_iter().chain(axes.names()).collect();
+    drawn.keep(&names);
+    let code = Code::of(&drawn, axes.colour.as_ref(), look)?;
+    let at = json!({
+        "x": scales::number(x, Scale { is_log: axes.log_x, ..Scale::default() }),
+        "y": scales::number(y, Scale { is_log: axes.log_y, ..Scale::default() }),
+    });
+    let only_front = json!([{ "filter": format!("datum.{FRONT} === 'yes'") }]);
+    let (mut cloud, mut best) = (at.clone(), at.clone());
+    let opacity = if drawn.rows() > 300 { 0.35 } else { 0.6 };
+    let mut cloud_mark = json!({ "type": "point", "filled": true, "size": 14, "opacity": opacity });
+    let mut best_mark =
+        json!({ "type": "point", "filled": true, "size": 36, "opacity": 1, "stroke": "black", "strokeWidth": 0.8 });
+    match &code {
+        Some(code) => [&mut cloud, &mut best].into_iter().for_each(|encoding| code.points(encoding)),
+        None => {
+            cloud_mark["color"] = json!("#888888");
+            best_mark["color"] = json!(crate::look::COLOURS[0]);
+        }
+    }
+    // Between two rows of the front, the best attained y is that of the row with the worse x.
+    let interpolate = if better.0 == Better::Lower { "step-after" } else { "step-before" };
+    let line = json!({ "type": "line", "interpolate": interpolate, "color": "black", "strokeWidth": 1 });
+    let layers = vec![
+        json!({ "mark": cloud_mark, "encoding": cloud }),
+        json!({ "transform": only_front, "mark": line, "encoding": with(&at, &[]) }),
+        json!({ "transform": only_front, "mark": best_mark, "encoding": best }),
+    ];
+    let mut content = Content::new(drawn, layers, axes.facet.as_deref());
+    if left_out > 0 {
+        content.notes.push(format!("{left_out} of {} points are covered by others and left out", all.rows()));
+    }
+    content.figure(look)
+}
+
+/// The rows that no other one beats, by cost: those with the least y so far in the order of x. Equal rows are all kept.
+fn front(mut points: Vec<(usize, (f64, f64))>) -> Vec<usize> {
+    points.sort_by(|one, other| one.1.0.total_cmp(&other.1.0).then(one.1.1.total_cmp(&other.1.1)));
+    let mut best: Option<(f64, f64)> = None;
+    let mut front = Vec::new();
+    for (row, point) in points {
+        if best.is_none_or(|best| point.1 < best.1 || point == best) {
+            best = Some(point);
+            front.push(row);
+        }
+    }
+    front
+}
+
+/// The rows of the front, and of the others one for each dot and colour.
+fn seen(rows: &Table, axes: &Axes, on_front: &[bool], look: &Look) -> Result<Vec<usize>> {
+    let dots = |column: &Column, is_log: bool, px: f64| {
+        let scaled = move |value: f64| if is_log { value.log10() } else { value };
+        let (low, high) = extent(column.finite().map(scaled).filter(|v| v.is_finite())).unwrap_or((0.0, 1.0));
+        let span = (high - low).max(f64::MIN_POSITIVE);
+        move |value: f64| ((scaled(value) - low) / span * px * DOTS_PER_PX) as i64
+    };
+    let (x, y) = (rows.column(&axes.x)?, rows.column(&axes.y)?);
+    let (across, up) = (dots(x, axes.log_x, look.width.px()), dots(y, axes.log_y, look.width.height_px()));
+    let mut taken = HashSet::new();
+    let mut kept = Vec::new();
+    for (row, is_on_front) in on_front.iter().enumerate() {
+        let (Some(at_x), Some(at_y)) = (x.number(row), y.number(row)) else { continue };
+        let names = axes.names().into_iter().map(|name| rows.column(name).map(|column| column.text(row)));
+        let is_new = taken.insert((across(at_x), up(at_y), names.collect::<Result<Vec<_>>>()?));
+        if is_new || *is_on_front {
+            kept.push(row);
+        }
+    }
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Width;
+
+    fn on_front(better: (Better, Better)) -> Vec<String> {
+        let table = Table::new([
+            Column::numbers("energy_j", "energy", "J", [1.0, 2.0, 3.0, 2.0, 4.0, 1.0]),
+            Column::numbers("wait_s", "wait", "s", [9.0, 4.0, 4.0, 6.0, 1.0, 9.0]),
+        ]);
+        let figure =
+            pareto(&table, &Axes::of("energy_j", "wait_s"), better, &Look::of(Width::Column)).expect("a figure");
+        let rows = figure.spec()["datasets"]["rows"].as_array().expect("rows").clone();
+        let shown = |row: &serde_json::Value| format!("{},{}", row["energy_j"], row["wait_s"]);
+        rows.iter().filter(|row| row[FRONT] == "yes").map(shown).collect()
+    }
+
+    #[test]
+    fn the_front_has_the_rows_that_no_other_row_beats() {
+        assert_eq!(on_front((Better::Lower, Better::Lower)), ["1.0,9.0", "2.0,4.0", "4.0,1.0", "1.0,9.0"]);
+        assert_eq!(on_front((Better::Lower, Better::Higher)), ["1.0,9.0", "1.0,9.0"]);
+        assert_eq!(on_front((Better::Higher, Better::Lower)), ["4.0,1.0"]);
+    }
+
+    #[test]
+    fn points_on_one_dot_are_drawn_once() {
+        let many = |value: f64| std::iter::repeat_n(value, 500).chain([0.0, 100.0]);
+        let table = Table::new([
+            Column::numbers("energy_j", "energy", "J", many(50.0)),
+            Column::numbers("wait_s", "wait", "s", many(50.0)),
+        ]);
+        let figure =
+            pareto(&table, &Axes::of("energy_j", "wait_s"), (Better::Lower, Better::Lower), &Look::of(Width::Page));
+        let figure = figure.expect("a figure");
+        assert_eq!(figure.datasets()[0].1.rows(), 3);
+        assert_eq!(figure.notes(), ["499 of 502 points are covered by others and left out"]);
+    }
+}

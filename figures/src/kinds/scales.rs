@@ -1,0 +1,179 @@
+//! Axes: titles with units, magnitudes of large numbers, ticks of times.
+
+use serde_json::{Map, Value, json};
+
+use crate::figure::escaped;
+use crate::font::{self, SIZE_PX};
+use crate::look::Width;
+use crate::table::{Column, labelled};
+
+/// Units that take the prefixes of the SI.
+const PREFIXED: [&str; 6] = ["J", "W", "Wh", "B", "g", "Hz"];
+const PREFIXES: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
+const POWERS: [&str; 7] = ["", "10³", "10⁶", "10⁹", "10¹²", "10¹⁵", "10¹⁸"];
+/// Width of a name along an axis (px); longer ones are cut.
+const NAME_PX_MAX: f64 = 110.0;
+/// Number of intervals between the ticks of a time axis.
+const TIME_TICKS: f64 = 6.0;
+
+/// What a numeric axis shows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Scale {
+    pub(super) is_log: bool,
+    /// Whether the axis begins at 0.
+    pub(super) zero: bool,
+    pub(super) domain: Option<(f64, f64)>,
+    /// Whether seconds are shown as hours or days where there are many.
+    pub(super) is_time: bool,
+}
+
+/// The encoding of a numeric column: values stay unchanged in the data, labels are divided by the power of the title.
+pub(super) fn number(column: &Column, scale: Scale) -> Value {
+    let greatest = match scale.domain {
+        Some((low, high)) => low.abs().max(high.abs()),
+        None => column.finite().fold(0.0, |most: f64, value| most.max(value.abs())),
+    };
+    let mut axis = match (scale.is_log, scale.is_time && column.unit == "s") {
+        (true, _) => log_axis(column, scale.domain),
+        (false, true) => time_axis(column, scale.domain, greatest),
+        (false, false) => magnitude_axis(column, greatest),
+    };
+    crate::look::merge(&mut axis, &json!({ "grid": true }));
+    let mut scale_json = Map::new();
+    match scale.is_log {
+        true => scale_json.insert("type".to_owned(), json!("log")),
+        false => scale_json.insert("zero".to_owned(), json!(scale.zero)),
+    };
+    if let Some((low, high)) = scale.domain {
+        scale_json.insert("domain".to_owned(), json!([low, high]));
+        scale_json.insert("nice".to_owned(), json!(false));
+    }
+    json!({ "field": escaped(&column.name), "type": "quantitative", "axis": axis, "scale": scale_json })
+}
+
+/// The power of 1000 by which labels are divided, and the unit with it.
+pub(super) fn magnitude(unit: &str, greatest: f64) -> (f64, String) {
+    let is_prefixed = PREFIXED.contains(&unit);
+    let from = if is_prefixed { 1e4 } else { 1e5 };
+    if greatest < from {
+        return (1.0, unit.to_owned());
+    }
+    let power = ((greatest.log10() / 3.0 + 1e-12).floor() as usize).min(PREFIXES.len() - 1);
+    let shown = match (is_prefixed, unit.is_empty()) {
+        (true, _) => format!("{}{unit}", PREFIXES[power]),
+        (false, true) => POWERS[power].to_owned(),
+        (false, false) => format!("{} {unit}", POWERS[power]),
+    };
+    (1000f64.powi(power as i32), shown)
+}
+
+fn magnitude_axis(column: &Column, greatest: f64) -> Value {
+    let (divisor, unit) = magnitude(&column.unit, greatest);
+    let title = labelled(&column.title, &unit);
+    json!({ "title": title, "labelExpr": format!("format(datum.value / {divisor:e}, ',~g')"), "tickCount": 5 })
+}
+
+/// Powers of ten, or 1, 2 and 5 times these where there are few.
+fn log_axis(column: &Column, domain: Option<(f64, f64)>) -> Value {
+    let extent = domain.or_else(|| extent(column.finite().filter(|value| *value > 0.0)));
+    let (low, high) = extent.map_or((0, 1), |(low, high)| (low.log10().floor() as i32, high.log10().ceil() as i32));
+    let parts: &[f64] = if high - low > 2 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let every = ((high - low) / 8 + 1) as usize;
+    let ticks: Vec<f64> = (low..=high)
+        .step_by(every)
+        .flat_map(|power| parts.iter().map(move |part| part * 10f64.powi(power)))
+        .filter(|tick| domain.is_none_or(|(low, high)| (low..=high).contains(tick)))
+        .collect();
+    json!({ "title": column.label(), "values": ticks, "labelExpr": "format(datum.value, ',~r')" })
+}
+
+/// Seconds in hours or days, with ticks at whole ones.
+fn time_axis(column: &Column, domain: Option<(f64, f64)>, greatest: f64) -> Value {
+    let (low, high) = domain.unwrap_or((0.0, greatest));
+    let (divisor, unit) = match high - low {
+        span if span > 4.0 * 86_400.0 => (86_400.0, "d"),
+        span if span > 3.0 * 3_600.0 => (3_600.0, "h"),
+        _ => return magnitude_axis(column, greatest),
+    };
+    let step = round_step((high - low) / divisor / TIME_TICKS) * divisor;
+    let first = (low / step).ceil() as i64;
+    let ticks: Vec<f64> = (first..).map(|tick| tick as f64 * step).take_while(|tick| *tick <= high).collect();
+    let title = labelled(&column.title, unit);
+    json!({ "title": title, "values": ticks, "labelExpr": format!("format(datum.value / {divisor}, ',~g')") })
+}
+
+/// The least of 1, 2, 5, 10, ... that is not smaller.
+fn round_step(least: f64) -> f64 {
+    let power = 10f64.powf(least.max(1.0).log10().floor());
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|part| part * power).find(|step| *step >= least).unwrap_or(10.0 * power)
+}
+
+/// The encoding of a column of names along an axis: in the order of the levels, turned where they are too wide.
+pub(super) fn names(column: &Column, levels: &[String], plot_px: f64) -> Value {
+    let widest = levels.iter().map(|level| font::width(level, SIZE_PX, false)).fold(0.0, f64::max).min(NAME_PX_MAX);
+    let slot_px = plot_px / levels.len().max(1) as f64;
+    let angle = match () {
+        () if widest + 4.0 <= slot_px => 0,
+        () if slot_px >= SIZE_PX * 1.6 => -40,
+        () => -90,
+    };
+    let mut axis = json!({ "title": column.label(), "labelAngle": angle, "labelLimit": NAME_PX_MAX, "grid": false });
+    if angle != 0 {
+        crate::look::merge(&mut axis, &json!({ "labelAlign": "right", "labelBaseline": "middle" }));
+    }
+    json!({ "field": escaped(&column.name), "type": "nominal", "sort": levels, "axis": axis })
+}
+
+/// About how wide the plot is, or one of its panels (px): what the vertical axis takes is not known before drawing.
+pub(super) fn plot_px(width: Width, panels: usize) -> f64 {
+    (width.px() - 50.0) / panels.clamp(1, width.panels()) as f64 - 10.0
+}
+
+/// The least and the greatest of some numbers; `None` without any.
+pub(super) fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.fold(None, |extent, value| {
+        let (low, high) = extent.unwrap_or((value, value));
+        Some((value.min(low), value.max(high)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_are_shown_with_a_power() {
+        assert_eq!(magnitude("J", 3.2e9), (1e9, "GJ".to_owned()));
+        assert_eq!(magnitude("W", 9_000.0), (1.0, "W".to_owned()));
+        assert_eq!(magnitude("s", 35_946.0), (1.0, "s".to_owned()));
+        assert_eq!(magnitude("s", 1e6), (1e6, "10⁶ s".to_owned()));
+        assert_eq!(magnitude("", 250_000.0), (1e3, "10³".to_owned()));
+    }
+
+    #[test]
+    fn times_have_ticks_at_whole_hours_or_days() {
+        let time = Column::numbers("x", "time", "s", [0.0, 10.0 * 86_400.0]);
+        let axis = &number(&time, Scale { is_time: true, ..Scale::default() })["axis"];
+        assert_eq!(axis["title"], "time (d)");
+        assert_eq!(axis["values"], json!([0.0, 172_800.0, 345_600.0, 518_400.0, 691_200.0, 864_000.0]));
+        assert_eq!(round_step(3.4), 5.0);
+        assert_eq!(round_step(0.2), 1.0);
+    }
+
+    #[test]
+    fn a_logarithmic_axis_has_powers_of_ten() {
+        let ticks = |low: f64, high: f64| {
+            let scale = Scale { is_log: true, domain: Some((low, high)), ..Scale::default() };
+            number(&Column::numbers("x", "x", "s", []), scale)["axis"]["values"].clone()
+        };
+        assert_eq!(ticks(1.0, 2e5), json!([1.0, 10.0, 100.0, 1e3, 1e4, 1e5]));
+        assert_eq!(ticks(10.0, 300.0), json!([10.0, 20.0, 50.0, 100.0, 200.0]));
+    }
+
+    #[test]
+    fn wide_names_are_turned() {
+        let column = Column::texts("policy", "policy", ["a very long name", "b"]);
+        assert_eq!(names(&column, &column.levels(), 100.0)["axis"]["labelAngle"], -40);
+        assert_eq!(names(&column, &column.levels(), 300.0)["axis"]["labelAngle"], 0);
+    }
+}

@@ -1,0 +1,126 @@
+//! Series over time, as step functions, with lines for caps.
+
+use serde_json::json;
+
+use super::Axes;
+use super::code::Code;
+use super::scales::{self, Scale, extent};
+use crate::error::{FigureError, Result};
+use crate::figure::{Content, Figure};
+use crate::look::{self, Look};
+use crate::table::{Column, Table};
+use crate::thin;
+
+/// Name of the column that tells the series from the caps where the caller has no colour.
+const SERIES: &str = "shown";
+
+/// Step functions of `y` over the time `x`, one for each value of `colour`; `caps` has the same columns, and its lines are
+/// dashed over the others. A row is a value that holds from its instant on. The time is shown in hours or days if it is
+/// long.
+pub fn steps(table: &Table, caps: Option<&Table>, axes: &Axes, look: &Look) -> Result<Figure> {
+    let mut axes = axes.clone();
+    let (rows, caps) = told_apart(table, caps, &mut axes)?;
+    let rows = axes.rows(&rows, &[&axes.x, &axes.y], &[])?;
+    let caps = caps.map(|caps| axes.rows(&caps, &[&axes.x, &axes.y], &[])).transpose()?;
+    let x = rows.numeric(&axes.x)?;
+    let none = || FigureError::Empty("there is no instant".to_owned());
+    let (low, high) =
+        extent(x.finite().chain(caps.iter().flat_map(|caps| caps.column(&axes.x).ok()).flat_map(Column::finite)))
+            .ok_or_else(none)?;
+    let high = if high > low { high } else { low + 1.0 };
+    let dots = look.width.px() * 2.0;
+    let names: Vec<&str> = [axes.x.as_str(), &axes.y].into_iter().chain(axes.names()).collect();
+    let mut drawn = thinned(&rows, &axes, |instant| (instant - low) / (high - low) * dots)?;
+    drawn.keep(&names);
+    let count = Code::of(&drawn, axes.colour.as_ref(), look)?.map_or(0, |code| code.levels.len());
+    if let Some(caps) = &caps {
+        let mut caps = caps.clone();
+        caps.keep(&names);
+        drawn.append(&caps);
+    }
+    let code = Code::of(&drawn, axes.colour.as_ref(), look)?;
+    let time = Scale { domain: Some((low, high)), is_time: true, ..Scale::default() };
+    let value = Scale { is_log: axes.log_y, zero: true, ..Scale::default() };
+    let mut line = json!({ "x": scales::number(drawn.column(&axes.x)?, time), "y": scales::number(drawn.column(&axes.y)?, value) });
+    line["order"] = json!(null);
+    let mut mark = json!({ "type": "line", "interpolate": "step-after", "strokeWidth": 1, "color": look::COLOURS[0] });
+    if let Some(code) = &code {
+        let capped = code.levels.len() - count;
+        let colours = look::colours(count).into_iter().chain((0..capped).map(|at| look::COLOURS[(6 + at) % 8]));
+        let dashes = look::dashes(count).into_iter().chain((0..capped).map(|_| &[4u32, 2][..]));
+        code.lines_in(&mut line, &json!(colours.collect::<Vec<_>>()), &json!(dashes.collect::<Vec<_>>()));
+        mark.as_object_mut().expect("an object").remove("color");
+    }
+    Content::new(drawn, vec![json!({ "mark": mark, "encoding": line })], axes.facet.as_deref()).figure(look)
+}
+
+/// The tables with a column that tells series from caps, where there is no colour.
+fn told_apart(table: &Table, caps: Option<&Table>, axes: &mut Axes) -> Result<(Table, Option<Table>)> {
+    let (mut rows, Some(mut caps)) = (table.clone(), caps.cloned()) else { return Ok((table.clone(), None)) };
+    if axes.colour.is_none() {
+        let name = |table: &Table, title: &str| Column::texts(SERIES, "", vec![title.to_owned(); table.rows()]);
+        rows.push(name(&rows, &table.column(&axes.y)?.title));
+        let title = caps.column(&axes.y)?.title.clone();
+        caps.push(name(&caps, &title));
+        axes.colour = Some(SERIES.to_owned());
+    }
+    Ok((rows, Some(caps)))
+}
+
+/// The rows that the drawing can show, in the order of time within each line.
+fn thinned(rows: &Table, axes: &Axes, at: impl Fn(f64) -> f64) -> Result<Table> {
+    let (x, y) = (rows.numeric(&axes.x)?, rows.numeric(&axes.y)?);
+    let mut kept = Vec::new();
+    for (_, in_panel) in rows.groups(axes.facet.as_deref())? {
+        for (_, in_line) in rows.taken(&in_panel).groups(axes.colour.as_deref())? {
+            let point = |row: &usize| {
+                let row = in_panel[*row];
+                Some((row, (x.number(row)?, y.number(row)?)))
+            };
+            let mut points: Vec<(usize, (f64, f64))> = in_line.iter().filter_map(point).collect();
+            points.sort_by(|one, other| one.1.0.total_cmp(&other.1.0));
+            let places: Vec<(f64, f64)> = points.iter().map(|(_, place)| *place).collect();
+            kept.extend(thin::steps(&places, &at).into_iter().map(|place| points[place].0));
+        }
+    }
+    Ok(rows.taken(&kept))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Width;
+
+    fn power(values: &[(f64, f64)]) -> Table {
+        Table::new([
+            Column::numbers("x", "time", "s", values.iter().map(|value| value.0)),
+            Column::numbers("value", "power", "W", values.iter().map(|value| value.1)),
+        ])
+    }
+
+    #[test]
+    fn rows_are_in_the_order_of_time_and_caps_follow() {
+        let mut caps = power(&[(0.0, 90.0), (50.0, 90.0)]);
+        caps.push(Column { title: "cap".to_owned(), ..caps.column("value").expect("it is there").clone() });
+        let figure =
+            steps(&power(&[(50.0, 70.0), (0.0, 80.0)]), Some(&caps), &Axes::of("x", "value"), &Look::of(Width::Column));
+        let figure = figure.expect("a figure");
+        let row = |x: f64, value: f64, shown: &str| json!({ "x": x, "value": value, "shown": shown });
+        assert_eq!(
+            figure.spec()["datasets"]["rows"],
+            json!([row(0.0, 80.0, "power"), row(50.0, 70.0, "power"), row(0.0, 90.0, "cap"), row(50.0, 90.0, "cap")])
+        );
+        let dashes = &figure.spec()["layer"][0]["encoding"]["strokeDash"]["scale"]["range"];
+        assert_eq!(dashes, &json!([[], [4, 2]]));
+    }
+
+    #[test]
+    fn extremes_of_many_points_are_kept() {
+        let mut values: Vec<(f64, f64)> = (0..100_000).map(|i| (f64::from(i), 50.0)).collect();
+        values[33_333].1 = 99.0;
+        let figure = steps(&power(&values), None, &Axes::of("x", "value"), &Look::of(Width::Column)).expect("a figure");
+        let drawn = &figure.datasets()[0].1;
+        assert!(drawn.rows() < 3_000, "{} rows", drawn.rows());
+        assert!(drawn.column("value").expect("it is there").finite().any(|value| value == 99.0));
+    }
+}

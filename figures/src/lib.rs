@@ -1,0 +1,40 @@
+//! Figures for papers: Vega-Lite specs from tables, and their drawing in process.
+//!
+//! The caller aggregates rows into a [`Table`] and chooses a kind of [`kinds`], which gives a [`Figure`]: a Vega-Lite spec
+//! with its rows inline. An [`Engine`] draws it as SVG, by Vega in a JavaScript interpreter, and [`formats`] turns the
+//! drawing into PNG, PDF or HTML. The same table gives the same bytes.
+//!
+//! The crate knows no files, no network and no clock: the caller of an [`Engine`] decides when a drawing is stopped.
+//!
+//! ```
+//! use powersweep_figures::kinds::{Axes, bars};
+//! use powersweep_figures::{Column, Engine, Look, Table, Width, formats};
+//!
+//! let table = Table::new([
+//!     Column::texts("policy", "policy", ["easy", "fcfs"]),
+//!     Column::numbers("wait_s_mean", "mean wait", "s", [120.0, 900.0]),
+//! ]);
+//! let mut figure = bars(&table, &Axes::of("policy", "wait_s_mean"), &Look::of(Width::Column))?;
+//! let engine = Engine::start(|| false)?;
+//! let drawn = figure.draw(&engine)?;
+//! assert!(drawn.svg.contains("mean wait (s)"));
+//! assert!(formats::pdf(&drawn.svg)?.starts_with(b"%PDF"));
+//! # Ok::<(), powersweep_figures::FigureError>(())
+//! ```
+
+mod engine;
+mod error;
+mod figure;
+mod font;
+pub mod formats;
+pub mod kinds;
+mod look;
+mod table;
+mod thin;
+
+pub use engine::{Drawn, Engine};
+pub use error::{FigureError, Result};
+pub use figure::Figure;
+pub use font::width as text_width;
+pub use look::{COLOURS, Look, Width};
+pub use table::{Column, Table, Values};

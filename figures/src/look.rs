@@ -1,0 +1,187 @@
+//! The look that all figures share: sizes of a paper's columns, text, colours, and codes that survive grey print.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{FigureError, Result};
+use crate::font::{self, FAMILIES, SIZE_PX};
+
+/// The colours of Okabe and Ito, which people with any kind of colour vision tell apart. The first ones differ most in
+/// lightness.
+pub const COLOURS: [&str; 8] = ["#0072B2", "#E69F00", "#000000", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442"];
+/// Dashes of lines, the second code: one more than colours, so that pairs of both repeat late.
+const DASHES: [&[u32]; 5] = [&[], &[6, 2], &[2, 2], &[8, 2, 2, 2], &[12, 3]];
+/// Shapes of marks, the second code of points.
+const SHAPES: [&str; 7] = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"];
+/// Colours of ordered values: light to dark, the lightness tells the order.
+pub(crate) const ORDERED: &str = "cividis";
+
+/// Number of values that a figure tells apart.
+pub(crate) const LEVELS_MAX: usize = 24;
+/// Number of panels.
+pub(crate) const PANELS_MAX: usize = 24;
+/// Space that a legend's symbol, its offsets and the gap to the next entry take (px).
+const SYMBOL_PX: f64 = 26.0;
+
+/// Where a figure stands in a paper, and what its author wants to look different.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Look {
+    /// The width.
+    pub width: Width,
+    /// Keys of Vega-Lite's config, merged over those of this crate.
+    pub style: Map<String, Value>,
+}
+
+/// Width of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Width {
+    /// One column: 3.5 in.
+    Column,
+    /// The page: 7.16 in.
+    Page,
+}
+
+impl Width {
+    /// Width in px, 96 of which are one inch.
+    pub fn px(self) -> f64 {
+        match self {
+            Width::Column => 336.0,
+            Width::Page => 687.0,
+        }
+    }
+
+    /// Height of a figure without panels (px).
+    pub(crate) fn height_px(self) -> f64 {
+        match self {
+            Width::Column => 210.0,
+            Width::Page => 260.0,
+        }
+    }
+
+    /// Number of panels side by side.
+    pub(crate) fn panels(self) -> usize {
+        match self {
+            Width::Column => 2,
+            Width::Page => 4,
+        }
+    }
+}
+
+impl Look {
+    /// The look of this width without changes.
+    pub fn of(width: Width) -> Look {
+        Look { width, style: Map::new() }
+    }
+
+    /// Merges a style: a JSON object with keys of Vega-Lite's config.
+    pub fn with_style(mut self, style: Value) -> Result<Look> {
+        let Value::Object(style) = style else { return Err(FigureError::Style) };
+        self.style = style;
+        Ok(self)
+    }
+
+    /// Vega-Lite's config.
+    pub(crate) fn config(&self) -> Value {
+        let mut config = json!({
+            "font": FAMILIES,
+            "background": "white",
+            "padding": 2,
+            "mark": { "aria": false },
+            "view": { "stroke": "#888888", "strokeWidth": 0.5 },
+            "axis": {
+                "labelFontSize": SIZE_PX, "titleFontSize": SIZE_PX, "titleFontWeight": "normal",
+                "labelLimit": 0, "titleLimit": 0, "labelColor": "#000000", "titleColor": "#000000",
+                "titlePadding": 4, "labelPadding": 2, "labelOverlap": "greedy", "labelSeparation": 4,
+                "gridColor": "#E4E4E4", "gridWidth": 0.5, "domainColor": "#444444", "domainWidth": 0.5,
+                "tickColor": "#444444", "tickSize": 3, "tickWidth": 0.5,
+            },
+            "axisBand": { "grid": false, "labelOverlap": false },
+            "legend": {
+                "orient": "top", "direction": "horizontal", "titleOrient": "left", "offset": 6, "padding": 0,
+                "labelFontSize": SIZE_PX, "titleFontSize": SIZE_PX, "titleFontWeight": "normal",
+                "labelLimit": 0, "titleLimit": 0, "labelColor": "#000000", "titleColor": "#000000",
+                "columnPadding": 8, "symbolOpacity": 1, "rowPadding": 1, "titlePadding": 6, "symbolSize": 50, "symbolStrokeWidth": 1.5,
+            },
+            "header": { "labelFontSize": SIZE_PX, "labelLimit": 0, "labelPadding": 3, "title": null },
+            "facet": { "spacing": 10 },
+            "line": { "strokeWidth": 1.5 },
+            "scale": { "bandPaddingInner": 0.2, "bandPaddingOuter": 0.1 },
+        });
+        merge(&mut config, &Value::Object(self.style.clone()));
+        config
+    }
+}
+
+/// Merges objects key by key; other values are replaced.
+pub(crate) fn merge(into: &mut Value, from: &Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                merge(into.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (into, from) => *into = from.clone(),
+    }
+}
+
+/// The colour of the value at this place.
+pub(crate) fn colours(count: usize) -> Vec<&'static str> {
+    (0..count).map(|at| COLOURS[at % COLOURS.len()]).collect()
+}
+
+/// The dash of the value at this place.
+pub(crate) fn dashes(count: usize) -> Vec<&'static [u32]> {
+    (0..count).map(|at| DASHES[at % DASHES.len()]).collect()
+}
+
+/// The shape of the value at this place.
+pub(crate) fn shapes(count: usize) -> Vec<&'static str> {
+    (0..count).map(|at| SHAPES[at % SHAPES.len()]).collect()
+}
+
+/// A legend over the figure: as many columns as fit, its title beside them, or over them where that leaves no room.
+pub(crate) fn legend(title: &str, levels: &[String], symbol_px: f64, width: Width) -> Value {
+    let widest = levels.iter().map(|level| font::width(level, SIZE_PX, false)).fold(0.0, f64::max);
+    let entry_px = widest + SYMBOL_PX + symbol_px;
+    let beside_px = width.px() - font::width(title, SIZE_PX, false) - 20.0;
+    let fits = |px: f64| ((px / entry_px).floor() as usize).clamp(1, levels.len().max(1));
+    let (orient, columns) = match fits(beside_px) {
+        columns if columns >= levels.len().min(2) => ("left", columns),
+        _ => ("top", fits(width.px() - 10.0)),
+    };
+    // Rows of equal length look better than a full and a nearly empty one.
+    let rows = levels.len().div_ceil(columns).max(1);
+    let limit_px = (width.px() - SYMBOL_PX - symbol_px).floor();
+    json!({ "title": title, "titleOrient": orient, "columns": levels.len().div_ceil(rows), "labelLimit": limit_px })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(count: usize, letters: usize) -> Vec<String> {
+        (0..count).map(|at| format!("{at}{}", "m".repeat(letters))).collect()
+    }
+
+    #[test]
+    fn a_legend_has_as_many_columns_as_fit() {
+        let short = legend("policy", &names(3, 1), 0.0, Width::Column);
+        assert_eq!((&short["columns"], &short["titleOrient"]), (&json!(3), &json!("left")));
+        let long = legend("policy", &names(4, 14), 0.0, Width::Column);
+        assert_eq!((&long["columns"], &long["titleOrient"]), (&json!(2), &json!("top")));
+        assert_eq!(
+            legend("policy", &names(5, 15), 0.0, Width::Page)["columns"],
+            3,
+            "not 4 and 1: rows of equal length"
+        );
+    }
+
+    #[test]
+    fn a_style_is_merged_key_by_key() {
+        let look = Look::of(Width::Page).with_style(json!({ "axis": { "grid": false }, "background": null }));
+        let config = look.expect("an object").config();
+        assert_eq!(config["axis"]["grid"], false);
+        assert_eq!(config["axis"]["labelFontSize"], SIZE_PX);
+        assert_eq!(config["background"], Value::Null);
+        assert!(Look::of(Width::Page).with_style(json!([])).is_err());
+    }
+}
