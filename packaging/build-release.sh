@@ -36,7 +36,7 @@ archive() {
 
 # compile TARGET
 compile() {
-    local arguments=(--release --locked --package powersweep --features cloud --target "$1")
+    local arguments=(--release --locked --package powersweep --features cloud,figures --target "$1")
     local installed
     installed=$(rustc --print sysroot)/lib/rustlib/$1
     [ -d "$installed" ] || rustup target add "$1" || cannot "Rust has no target $1, and rustup cannot add it"
@@ -62,6 +62,9 @@ stage() {
         "$folder"/share/{fish/vendor_completions.d,elvish/lib,powershell}
     cp "$binary" "$folder/bin/powersweep"
     cp README.md SECURITY.md LICENSE-APACHE LICENSE-MIT "$folder/share/doc/powersweep"
+    # Of libraries and fonts that are part of the binary.
+    cp figures/vendor/*.LICENSE "$folder/share/doc/powersweep"
+    cp figures/fonts/LICENSE "$folder/share/doc/powersweep/liberation-fonts.LICENSE"
     cargo --quiet xtask sbom "$1" >"$folder/share/doc/powersweep/sbom.cdx.json"
     "$runs_here" man --output "$folder/share/man/man1" >/dev/null
     "$runs_here" completions bash >"$folder/share/bash-completion/completions/powersweep"

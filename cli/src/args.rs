@@ -16,8 +16,10 @@ mod answers;
 mod control;
 mod dashboard;
 mod events;
+mod health;
 mod launch;
 mod listings;
+mod plot;
 mod report;
 mod serve;
 mod shard;
@@ -30,11 +32,15 @@ pub use answers::{BestArgs, CompareArgs, OutArgs, SqlArgs, VerifyArgs};
 pub use control::{ControlArgs, DeleteArgs, PriorityArgs, RetryArgs, UpgradeArgs};
 pub use dashboard::DashboardArgs;
 pub use events::EventsArgs;
+pub use health::{DoctorArgs, HealthArgs};
 pub use launch::{
     JobArgs, LaunchCommand, LaunchFolderArgs, LaunchLogArgs, LaunchSlurmArgs, LaunchStatusArgs, LaunchStopArgs,
     SiteCommand, SiteInitArgs,
 };
 pub use listings::{ColumnsArgs, ConfigCommand, ManArgs, OutputArgs, PoliciesArgs, ShowConfigArgs, TraceCommand};
+pub use plot::PlotArgs;
+#[cfg(feature = "figures")]
+pub use plot::{FigureFormat, FigureKind, FigureWidth, LogAxis};
 pub use report::ReportArgs;
 pub use serve::{LISTEN, ServeArgs};
 pub use shard::ShardArgs;
@@ -192,6 +198,12 @@ pub enum Command {
     /// Reads the data of --data, or asks a coordinator, as `results` does.
     #[command(after_help = examples::REPORT)]
     Report(ReportArgs),
+    /// Draw a figure of an experiment for a paper: SVG, PNG, PDF, HTML, the Vega-Lite spec or the rows that are drawn.
+    ///
+    /// Means are over seeds, with 95% confidence intervals of Student's t. Reads the data of --data, or asks a
+    /// coordinator, as `results` does. Needs the cargo feature `figures`, which released binaries and the image have.
+    #[command(after_help = examples::PLOT)]
+    Plot(Box<PlotArgs>),
     /// Write when each task ran on which slot of which worker, as a trace for ui.perfetto.dev or chrome://tracing.
     ///
     /// Reads the data of --data, or asks a coordinator, as `results` does.
@@ -251,24 +263,6 @@ pub enum Command {
     /// Show, replace or hand on the access files, which clients and workers need.
     #[command(subcommand, after_help = examples::ACCESS)]
     Access(AccessCommand),
-}
-
-#[derive(Debug, Args)]
-pub struct HealthArgs {
-    #[command(flatten)]
-    pub coordinator: CoordinatorArgs,
-    #[command(flatten)]
-    pub data: DataArgs,
-}
-
-#[derive(Debug, Args)]
-pub struct DoctorArgs {
-    #[command(flatten)]
-    pub coordinator: CoordinatorArgs,
-    #[command(flatten)]
-    pub data: DataArgs,
-    #[command(flatten)]
-    pub output: OutputArgs,
 }
 
 /// Where logs are found and cached.

@@ -99,6 +99,11 @@ pub const REPORT: &str = "Examples:
   powersweep report my-sweep -o report.html                        one file, for mails and appendices
   powersweep report my-sweep -o report.html --x wait_s_mean --by queue_order
   powersweep report my-sweep -o report.html --access client.json   of a coordinator on another machine";
+pub const PLOT: &str = "Examples:
+  powersweep plot my-sweep --figure bars --x policy --y energy_total_j -o energy.pdf
+  powersweep plot my-sweep --figure pareto --x energy_total_j --y bsld_tau600s_mean --colour policy -o front.svg
+  powersweep plot my-sweep --figure cdf --x wait_s --colour policy --log x -o waits.png    of the table jobs
+  powersweep plot my-sweep --figure series --y power_w --cap power_cap_w --where seed=1 -o power.pdf --watch";
 pub const TIMELINE: &str = "Examples:
   powersweep timeline my-sweep -o trace.json.gz                    for https://ui.perfetto.dev
   powersweep timeline my-sweep -o trace.json --access client.json  of a coordinator on another machine";

@@ -122,6 +122,7 @@ fn dispatch(command: &Command, config: &Config) -> Outcome {
         Command::Sql(args) => commands::sql::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Report(args) => commands::report::run(args),
+        Command::Plot(args) => commands::plot::run(args),
         Command::Timeline(args) => commands::timeline::run(args),
         Command::Events(args) => commands::events::run(args),
         Command::Adopt(args) => commands::adopt::run(args),

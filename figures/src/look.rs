@@ -13,7 +13,7 @@ const DASHES: [&[u32]; 5] = [&[], &[6, 2], &[2, 2], &[8, 2, 2, 2], &[12, 3]];
 /// Shapes of marks, the second code of points.
 const SHAPES: [&str; 7] = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"];
 /// Colours of ordered values: light to dark, the lightness tells the order.
-pub(crate) const ORDERED: &str = "cividis";
+pub(crate) const ORDERED: &str = "viridis";
 
 /// Number of values that a figure tells apart.
 pub(crate) const LEVELS_MAX: usize = 24;
@@ -79,6 +79,19 @@ impl Look {
         Ok(self)
     }
 
+    /// The colour of the value at this place: of the style's `range.category`, else of [`COLOURS`]. Colours repeat.
+    pub(crate) fn colour(&self, at: usize) -> String {
+        let styled = self.style.get("range").and_then(|range| range["category"].as_array());
+        let styled: Vec<&str> = styled.into_iter().flatten().filter_map(Value::as_str).collect();
+        let palette = if styled.is_empty() { &COLOURS } else { styled.as_slice() };
+        palette[at % palette.len()].to_owned()
+    }
+
+    /// The colours of this number of values.
+    pub(crate) fn colours(&self, count: usize) -> Vec<String> {
+        (0..count).map(|at| self.colour(at)).collect()
+    }
+
     /// Vega-Lite's config.
     pub(crate) fn config(&self) -> Value {
         let mut config = json!({
@@ -121,11 +134,6 @@ pub(crate) fn merge(into: &mut Value, from: &Value) {
         }
         (into, from) => *into = from.clone(),
     }
-}
-
-/// The colour of the value at this place.
-pub(crate) fn colours(count: usize) -> Vec<&'static str> {
-    (0..count).map(|at| COLOURS[at % COLOURS.len()]).collect()
 }
 
 /// The dash of the value at this place.

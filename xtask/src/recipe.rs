@@ -11,7 +11,7 @@ const DOCUMENT: &str = "CONTRIBUTING.md";
 
 const ENGINE: &[&str] = &["powersweep-engine"];
 /// With the features of the test command, so that the dependencies are not built a second time.
-const COMMANDS: &[&str] = &["powersweep", "--features", "cloud"];
+const COMMANDS: &[&str] = &["powersweep", "--features", "cloud,figures"];
 
 /// The conformance tests by kind of component: a text in the file of such a component, the package of the tests with
 /// its features, their filter, and the test that must have passed.

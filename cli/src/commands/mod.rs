@@ -18,6 +18,7 @@ pub mod launch;
 pub mod lp;
 pub mod man;
 pub mod plan;
+pub mod plot;
 pub mod policies;
 pub mod report;
 pub mod results;

@@ -7,6 +7,7 @@
 //! | `sh` | runs |
 //! | `toml file=NAME` | is written to that file |
 //! | `sql`, `python` | run where POWERSWEEP_PYTHON is set |
+//! | `needs=figures` | runs where the binary has the feature `figures`; its arguments are checked everywhere |
 //! | `needs=traces` | is skipped where POWERSWEEP_TRACES is not set |
 //! | `needs=unfinished` | runs after README's sweep got more tasks |
 //! | `each=terminal` | its lines start side by side; the end of the last line ends the others |
@@ -177,6 +178,13 @@ impl Shell {
             println!("skipped: {place} needs POWERSWEEP_TRACES");
             return;
         }
+        if tag == "needs=figures" {
+            self.check_arguments(block);
+            if !cfg!(feature = "figures") {
+                println!("skipped: {place} needs the feature `figures`");
+                return;
+            }
+        }
         if tag == "needs=unfinished" {
             self.add_tasks();
         }
@@ -187,7 +195,9 @@ impl Shell {
                 return;
             }
             ("sh", "each=terminal") => return self.terminals(block),
-            ("sh", "" | "needs=traces" | "needs=unfinished") => (PathBuf::from("sh"), vec!["-ec", text]),
+            ("sh", "" | "needs=figures" | "needs=traces" | "needs=unfinished") => {
+                (PathBuf::from("sh"), vec!["-ec", text])
+            }
             ("sql" | "python", "" | "needs=traces") => {
                 let Some(python) = &self.python else {
                     println!("skipped: {place} needs POWERSWEEP_PYTHON");

@@ -26,6 +26,7 @@ mod operator;
 mod paths;
 mod places;
 mod plan;
+mod plot;
 mod random;
 mod remote;
 mod rows;

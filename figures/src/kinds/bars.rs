@@ -33,9 +33,7 @@ pub fn bars(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
     let mut layers = Vec::new();
     let fill = json!({ "type": "bar", "stroke": "#000000", "strokeWidth": 0.4 });
     match &code {
-        None => {
-            layers.push(json!({ "mark": merged(fill, json!({ "color": crate::look::COLOURS[0] })), "encoding": bar }))
-        }
+        None => layers.push(json!({ "mark": merged(fill, json!({ "color": look.colour(0) })), "encoding": bar })),
         Some(code) => {
             code.fills(&mut bar);
             layers.push(json!({ "mark": fill, "encoding": bar }));

@@ -58,8 +58,7 @@ pub fn cdf(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
         json!({ "x": scales::number(drawn.column(&axes.x)?, scale), "y": scales::number(drawn.column(SHARE)?, unit) });
     // A step function is drawn in the order of its rows: several rows may have one abscissa.
     line["order"] = json!(null);
-    let mut mark =
-        json!({ "type": "line", "interpolate": "step-after", "color": crate::look::COLOURS[0], "clip": true });
+    let mut mark = json!({ "type": "line", "interpolate": "step-after", "color": look.colour(0), "clip": true });
     if let Some(code) = &code {
         code.lines(&mut line);
         mark.as_object_mut().expect("an object").remove("color");

@@ -39,7 +39,7 @@ impl Code {
 
     /// Adds colour and dash.
     pub(super) fn lines(&self, encoding: &mut Value) {
-        self.lines_in(encoding, &json!(look::colours(self.levels.len())), &json!(look::dashes(self.levels.len())));
+        self.lines_in(encoding, &json!(self.look.colours(self.levels.len())), &json!(look::dashes(self.levels.len())));
     }
 
     /// The same with these colours and dashes.
@@ -48,7 +48,7 @@ impl Code {
         let (half, shift) = (LINE_PX / SYMBOL_PX, (LINE_PX - SYMBOL_PX) / 2.0);
         let symbol = json!({
             "symbolType": format!("M-{half},0L{half},0"), "symbolSize": SYMBOL_PX * SYMBOL_PX, "symbolOffset": shift,
-            "labelOffset": 2.0 * shift + 4.0,
+            "labelOffset": shift + 4.0,
         });
         look::merge(&mut legend, &symbol);
         encoding["color"] = self.channel(colours, &legend);
@@ -63,7 +63,7 @@ impl Code {
 
     /// Adds colour alone.
     pub(super) fn fills(&self, encoding: &mut Value) {
-        encoding["color"] = self.channel(&json!(look::colours(self.levels.len())), &self.legend(0.0));
+        encoding["color"] = self.channel(&json!(self.look.colours(self.levels.len())), &self.legend(0.0));
     }
 
     /// Adds colours from light to dark.

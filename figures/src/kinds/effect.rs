@@ -8,7 +8,7 @@ use super::code::{few, is_ordered};
 use super::scales::{self, Scale, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};
-use crate::look::{COLOURS, Look};
+use crate::look::Look;
 use crate::table::Table;
 
 /// Number of values of the axis.
@@ -58,8 +58,7 @@ pub fn effect(means: &Table, settings: Option<&Table>, axes: &Axes, look: &Look)
         layers.push(whiskers(&at, &y, interval));
     }
     let mean = with(&at, &[("y", y)]);
-    let mark =
-        json!({ "type": "line", "color": COLOURS[0], "point": { "filled": true, "size": 24, "color": COLOURS[0] } });
+    let mark = json!({ "type": "line", "color": look.colour(0), "point": { "filled": true, "size": 24, "color": look.colour(0) } });
     layers.push(json!({ "mark": merged(mark, json!({ "strokeWidth": 1.8 })), "encoding": mean }));
     let mut content = Content::new(means, layers, axes.facet.as_deref());
     content.datasets.extend(settings_drawn);

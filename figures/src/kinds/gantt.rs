@@ -88,7 +88,7 @@ pub fn gantt(table: &Table, gantt: &Gantt, look: &Look) -> Result<Figure> {
     let thin = if kept.len() > 1_000 { 0.1 } else { 0.3 };
     let mut mark = json!({ "type": "rect", "stroke": "#000000", "strokeWidth": thin, "clip": true });
     if code.is_none() {
-        mark["color"] = json!(crate::look::COLOURS[5]);
+        mark["color"] = json!(look.colour(5));
     }
     let left_out = count - kept.len();
     let mut content = Content::new(drawn, vec![json!({ "mark": mark, "encoding": encoding })], gantt.facet.as_deref());
@@ -101,7 +101,7 @@ pub fn gantt(table: &Table, gantt: &Gantt, look: &Look) -> Result<Figure> {
 /// The times that are shown.
 fn shown(rows: &Table, gantt: &Gantt) -> Result<(f64, f64)> {
     let instants = rows.column(&gantt.start)?.finite().chain(rows.column(&gantt.finish)?.finite());
-    let (low, high) = gantt.between.or_else(|| extent(instants)).unwrap_or((0.0, 1.0));
+    let (low, high) = gantt.between.or_else(|| extent(instants).map(scales::from_zero)).unwrap_or((0.0, 1.0));
     match low < high {
         true => Ok((low, high)),
         false => Err(FigureError::Empty(format!("there is no time between {low} s and {high} s"))),

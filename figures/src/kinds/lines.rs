@@ -40,11 +40,11 @@ pub fn lines(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
             code.lines(&mut band);
             band.as_object_mut().expect("an object").remove("strokeDash");
         }
-        let mark = json!({ "type": "area", "opacity": 0.2, "line": false, "color": crate::look::COLOURS[0] });
+        let mark = json!({ "type": "area", "opacity": 0.2, "line": false, "color": look.colour(0) });
         layers.push(json!({ "transform": has_interval(interval), "mark": mark, "encoding": band }));
     }
     let mut line = with(&at, &[("y", y.clone())]);
-    let mut mark = json!({ "type": "line", "color": crate::look::COLOURS[0] });
+    let mut mark = json!({ "type": "line", "color": look.colour(0) });
     if let Some(code) = &code {
         code.lines(&mut line);
         mark.as_object_mut().expect("an object").remove("color");
@@ -57,8 +57,7 @@ pub fn lines(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
             code.lines(&mut dot);
             dot.as_object_mut().expect("an object").remove("strokeDash");
         }
-        let mark =
-            json!({ "type": "point", "filled": true, "size": 14, "opacity": 1, "color": crate::look::COLOURS[0] });
+        let mark = json!({ "type": "point", "filled": true, "size": 14, "opacity": 1, "color": look.colour(0) });
         layers.push(json!({ "mark": mark, "encoding": dot }));
     }
     Content::new(rows, layers, axes.facet.as_deref()).figure(look)

@@ -63,15 +63,15 @@ pub fn pareto(table: &Table, axes: &Axes, better: (Better, Better), look: &Look)
     });
     let only_front = json!([{ "filter": format!("datum.{FRONT} === 'yes'") }]);
     let (mut cloud, mut best) = (at.clone(), at.clone());
-    let opacity = if drawn.rows() > 300 { 0.35 } else { 0.6 };
-    let mut cloud_mark = json!({ "type": "point", "filled": true, "size": 14, "opacity": opacity });
+    let opacity = if drawn.rows() > 300 { 0.45 } else { 0.6 };
+    let mut cloud_mark = json!({ "type": "point", "filled": true, "size": 18, "opacity": opacity });
     let mut best_mark =
         json!({ "type": "point", "filled": true, "size": 36, "opacity": 1, "stroke": "black", "strokeWidth": 0.8 });
     match &code {
         Some(code) => [&mut cloud, &mut best].into_iter().for_each(|encoding| code.points(encoding)),
         None => {
             cloud_mark["color"] = json!("#888888");
-            best_mark["color"] = json!(crate::look::COLOURS[0]);
+            best_mark["color"] = json!(look.colour(0));
         }
     }
     // Between two rows of the front, the best attained y is that of the row with the worse x.

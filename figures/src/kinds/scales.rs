@@ -129,6 +129,11 @@ pub(super) fn plot_px(width: Width, panels: usize) -> f64 {
     (width.px() - 50.0) / panels.clamp(1, width.panels()) as f64 - 10.0
 }
 
+/// The times of an axis: from 0 on if the first instant is near.
+pub(super) fn from_zero((low, high): (f64, f64)) -> (f64, f64) {
+    if (0.0..0.05 * (high - low)).contains(&low) { (0.0, high) } else { (low, high) }
+}
+
 /// The least and the greatest of some numbers; `None` without any.
 pub(super) fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, |extent, value| {
@@ -156,6 +161,7 @@ mod tests {
         let axis = &number(&time, Scale { is_time: true, ..Scale::default() })["axis"];
         assert_eq!(axis["title"], "time (d)");
         assert_eq!(axis["values"], json!([0.0, 172_800.0, 345_600.0, 518_400.0, 691_200.0, 864_000.0]));
+        assert_eq!((from_zero((3.0, 100.0)), from_zero((30.0, 100.0))), ((0.0, 100.0), (30.0, 100.0)));
         assert_eq!(round_step(3.4), 5.0);
         assert_eq!(round_step(0.2), 1.0);
     }

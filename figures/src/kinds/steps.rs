@@ -26,6 +26,7 @@ pub fn steps(table: &Table, caps: Option<&Table>, axes: &Axes, look: &Look) -> R
     let none = || FigureError::Empty("there is no instant".to_owned());
     let (low, high) =
         extent(x.finite().chain(caps.iter().flat_map(|caps| caps.column(&axes.x).ok()).flat_map(Column::finite)))
+            .map(scales::from_zero)
             .ok_or_else(none)?;
     let high = if high > low { high } else { low + 1.0 };
     let dots = look.width.px() * 2.0;
@@ -43,10 +44,10 @@ pub fn steps(table: &Table, caps: Option<&Table>, axes: &Axes, look: &Look) -> R
     let value = Scale { is_log: axes.log_y, zero: true, ..Scale::default() };
     let mut line = json!({ "x": scales::number(drawn.column(&axes.x)?, time), "y": scales::number(drawn.column(&axes.y)?, value) });
     line["order"] = json!(null);
-    let mut mark = json!({ "type": "line", "interpolate": "step-after", "strokeWidth": 1, "color": look::COLOURS[0] });
+    let mut mark = json!({ "type": "line", "interpolate": "step-after", "strokeWidth": 1, "color": look.colour(0) });
     if let Some(code) = &code {
         let capped = code.levels.len() - count;
-        let colours = look::colours(count).into_iter().chain((0..capped).map(|at| look::COLOURS[(6 + at) % 8]));
+        let colours = look.colours(count).into_iter().chain((0..capped).map(|at| look.colour(6 + at)));
         let dashes = look::dashes(count).into_iter().chain((0..capped).map(|_| &[4u32, 2][..]));
         code.lines_in(&mut line, &json!(colours.collect::<Vec<_>>()), &json!(dashes.collect::<Vec<_>>()));
         mark.as_object_mut().expect("an object").remove("color");

@@ -67,10 +67,10 @@ fn an_html_file_has_all_that_it_needs() {
 #[test]
 fn a_style_is_drawn() {
     let engine = engine();
-    let style = serde_json::json!({ "axis": { "labelColor": "#123456" } });
+    let style = serde_json::json!({ "axis": { "labelColor": "#123456" }, "range": { "category": ["#654321"] } });
     let styled = Look::of(Width::Column).with_style(style).expect("an object");
     let svg = samples::front(&styled).and_then(|mut figure| figure.draw(&engine)).expect("a drawing").svg;
-    assert!(svg.contains("#123456"));
+    assert!(svg.contains("#123456") && svg.contains("#654321"));
     assert!(svg.contains("10.67px"), "the other keys stay");
 }
 

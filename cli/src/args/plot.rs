@@ -1,0 +1,141 @@
+//! The command line of `plot`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use powersweep_coordinator::records::Table;
+
+use super::TablesArgs;
+use super::tables::tables;
+
+/// The kinds of figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FigureKind {
+    /// Bars of the mean of --y at each value of --x, with 95% confidence intervals over seeds.
+    Bars,
+    /// Lines of the mean of --y over --x, with 95% confidence bands over seeds.
+    Lines,
+    /// Share of rows whose --x is at most a value.
+    Cdf,
+    /// A series over time: --y names the series, such as power_w; --cap another one, or a number.
+    Series,
+    /// Jobs on processors over time, coloured by gear.
+    Gantt,
+    /// Share of rows in cells of --x and --y, or the mean of --value there.
+    Heatmap,
+    /// Mean of --y at each value of --x over lines for each combination of the other axes.
+    Effect,
+    /// A line for each row through the columns of --x.
+    Parallel,
+    /// Means of --x and --y over seeds, with the front of those that no other beats.
+    Pareto,
+}
+
+/// The formats of figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FigureFormat {
+    /// Vector drawing.
+    Svg,
+    /// Raster drawing of 300 dots per inch.
+    Png,
+    /// Vector drawing with embedded fonts, for papers.
+    Pdf,
+    /// A page that needs no network.
+    Html,
+    /// The Vega-Lite spec with its rows.
+    #[value(name = "vl.json")]
+    Spec,
+    /// The rows that are drawn.
+    Csv,
+}
+
+/// Where a figure stands in a paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FigureWidth {
+    /// 3.5 in.
+    Column,
+    /// 7.16 in.
+    Page,
+}
+
+/// An axis with a logarithmic scale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogAxis {
+    /// The horizontal one.
+    X,
+    /// The vertical one.
+    Y,
+}
+
+#[derive(Debug, Args)]
+#[cfg_attr(not(feature = "figures"), allow(dead_code))]
+pub struct PlotArgs {
+    /// Name of the experiment.
+    pub experiment: String,
+    #[command(flatten)]
+    pub from: TablesArgs,
+    /// The kind of figure.
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub figure: FigureKind,
+    /// The table to read; by default `series` and `jobs` for these kinds, else the table that has --x, `tasks` first. The
+    /// other columns may be those of `tasks`.
+    #[arg(long, value_parser = tables())]
+    pub table: Option<Table>,
+    /// Column along the horizontal axis; several for parallel coordinates.
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
+    pub x: Vec<String>,
+    /// Column along the vertical axis, or the series.
+    #[arg(long, value_name = "COLUMN")]
+    pub y: Option<String>,
+    /// Column whose values differ in colour, and in dash or shape.
+    #[arg(long, visible_alias = "color-by", value_name = "COLUMN")]
+    pub colour: Option<String>,
+    /// Column whose values have panels of their own.
+    #[arg(long, value_name = "COLUMN")]
+    pub facet: Option<String>,
+    /// Column whose mean a heat map shows.
+    #[arg(long, value_name = "COLUMN")]
+    pub value: Option<String>,
+    /// Series or number that is drawn as a dashed line over a series.
+    #[arg(long, value_name = "SERIES|NUMBER")]
+    pub cap: Option<String>,
+    /// Only rows with this value; may be repeated. An empty value stands for none.
+    #[arg(long = "where", value_name = "COLUMN=VALUE")]
+    pub only: Vec<String>,
+    /// Only this time of a series or a Gantt chart (s).
+    #[arg(long, value_name = "FROM..TO", value_parser = range)]
+    pub between: Option<(f64, f64)>,
+    /// Axes with a logarithmic scale.
+    #[arg(long, value_enum, value_name = "AXIS", value_delimiter = ',')]
+    pub log: Vec<LogAxis>,
+    /// Column of a Pareto front whose great values are better; may be repeated.
+    #[arg(long, value_name = "COLUMN")]
+    pub maximise: Vec<String>,
+    /// Width of the figure: a column of a paper (3.5 in) or its page (7.16 in).
+    #[arg(long, value_enum, default_value = "column")]
+    pub width: FigureWidth,
+    /// JSON file with keys of Vega-Lite's config that change the look, such as {"axis": {"grid": false}}.
+    #[arg(long, value_name = "FILE")]
+    pub style: Option<PathBuf>,
+    /// Write to this file; its ending says the format. Without a file, the figure goes to a pipe.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// The format, where no ending says it; svg by default.
+    #[arg(long, value_enum)]
+    pub format: Option<FigureFormat>,
+    /// Show the file in the program that the desktop has for it.
+    #[arg(long, requires = "output")]
+    pub open: bool,
+    /// Write the file again as rows arrive, until the experiment ends.
+    #[arg(long, requires = "output")]
+    pub watch: bool,
+}
+
+/// Two numbers such as 0..3600.
+fn range(text: &str) -> Result<(f64, f64), String> {
+    let ends = text.split_once("..").and_then(|(from, to)| Some((from.parse::<f64>().ok()?, to.parse::<f64>().ok()?)));
+    match ends {
+        Some((from, to)) if from < to => Ok((from, to)),
+        _ => Err("a time is two numbers of seconds, such as 0..3600".to_owned()),
+    }
+}

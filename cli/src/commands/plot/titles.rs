@@ -1,0 +1,62 @@
+//! Titles of axes from the names of columns.
+
+use powersweep_engine::components::SERIES;
+use powersweep_figures::{Column, Values};
+use powersweep_results::columns::{TABLES, unit_in};
+
+/// The unit of a column of any table.
+fn unit_of(name: &str) -> &'static str {
+    let all = TABLES.iter().flat_map(|table| (table.columns)());
+    let found = all.into_iter().find(|column| column.name == name);
+    found.map_or_else(|| unit_in(name), |column| column.unit)
+}
+
+/// A column of a figure with the title and the unit that its name says.
+pub(super) fn column(name: &str, values: Values) -> Column {
+    let (title, unit) = titled(name, unit_of(name));
+    Column { name: name.to_owned(), title, unit, values }
+}
+
+/// The values of a series, and whether they are over time.
+pub(super) fn series(name: &str, values: Values) -> (Column, bool) {
+    let unit = SERIES.iter().find(|series| series.name == name).map_or("", |series| series.unit);
+    let (title, unit) = titled(name, unit);
+    let is_over_time = !name.ends_with("_cdf") && !name.ends_with("_time_share");
+    (Column { name: "value".to_owned(), title, unit, values }, is_over_time)
+}
+
+/// `energy_total_j` in joules is "energy total" with the unit J. A unit that is a word stays in the title alone.
+fn titled(name: &str, unit: &str) -> (String, String) {
+    let words: Vec<&str> = name.split('_').collect();
+    let at = words.iter().rposition(|word| word.eq_ignore_ascii_case(unit));
+    let is_word = unit.len() > 3;
+    match at {
+        Some(_) if is_word => (words.join(" "), String::new()),
+        Some(at) if words.len() > 1 => {
+            let others = words.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, word)| *word);
+            (others.collect::<Vec<_>>().join(" "), unit.to_owned())
+        }
+        _ => (words.join(" "), unit.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_of_a_name_goes_behind_its_title() {
+        for (name, title, unit) in [
+            ("energy_total_j", "energy total", "J"),
+            ("wait_s_mean", "wait mean", "s"),
+            ("active_procs_mean", "active procs mean", ""),
+            ("bsld_threshold", "bsld threshold", ""),
+            ("procs", "procs", ""),
+        ] {
+            let column = column(name, Values::Numbers(Vec::new()));
+            assert_eq!((column.title.as_str(), column.unit.as_str()), (title, unit), "{name}");
+        }
+        let (power, is_over_time) = series("power_w", Values::Numbers(Vec::new()));
+        assert_eq!((power.label().as_str(), is_over_time), ("power (W)", true));
+    }
+}
