@@ -99,7 +99,7 @@ pub struct PlotArgs {
     /// Series or number that is drawn as a dashed line over a series.
     #[arg(long, value_name = "SERIES|NUMBER")]
     pub cap: Option<String>,
-    /// Only rows with this value; may be repeated. An empty value stands for none.
+    /// Only rows that satisfy this condition, also with != < <= > or >=; may be repeated. An empty value stands for none.
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
     pub only: Vec<String>,
     /// Only this time of a series or a Gantt chart (s).

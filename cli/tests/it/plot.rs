@@ -151,12 +151,15 @@ watch_machine = true
         let sandbox = swept();
         for (arguments, said) in [
             ("bars --x queue_ordr --y wait_s_mean", "did you mean `queue_order`"),
-            ("cdf --table jobs --x wait_s --colour queue_ordr", "neither jobs nor tasks has a column `queue_ordr`"),
+            (
+                "cdf --table jobs --x wait_s --colour queue_ordr",
+                "jobs has no column `queue_ordr`; did you mean `queue_order`",
+            ),
             ("bars --x queue_order --y queue_order", "`queue_order` has texts"),
             ("bars --x queue_order", "--y COLUMN"),
             ("bars --x queue_order --y wait_s_mean --where seed", "COLUMN=VALUE"),
-            ("bars --x queue_order --y wait_s_mean --where seed=one", "a value of seed is a number"),
-            ("bars --x queue_order --y wait_s_mean --where seed=9", "no row of tasks has the values"),
+            ("bars --x queue_order --y wait_s_mean --where seed=one", "a value of seed is a whole number"),
+            ("bars --x queue_order --y wait_s_mean --where seed=9", "no row of tasks satisfies"),
             ("series --y power", "unknown series `power`"),
             ("series --y active_procs", "has no points of active_procs"),
             ("series --y power_w", "8 tasks would share a line"),

@@ -9,7 +9,7 @@ use powersweep_figures::{Engine, Figure, Look, Width, formats};
 use powersweep_proto::v1;
 
 use super::kinds::{Wanted, refused};
-use super::read::{Only, Source};
+use super::read::Source;
 use crate::args::{FigureFormat, FigureWidth, PlotArgs};
 use crate::commands::status;
 use crate::commands::submit::end_of;
@@ -36,8 +36,7 @@ const ENDINGS: [(&str, FigureFormat); 6] = [
 /// Draws a figure.
 pub(super) fn run(args: &PlotArgs) -> Outcome {
     let format = format(args)?;
-    let only = args.only.iter().map(|text| Only::parse(text)).collect::<Result<_, _>>()?;
-    let wanted = Wanted { args, only, look: look(args)? };
+    let wanted = Wanted { args, look: look(args)? };
     client::block_on(async {
         let tables = stored::tables(&args.from).await?;
         match args.watch {
@@ -53,7 +52,7 @@ pub(super) fn run(args: &PlotArgs) -> Outcome {
 }
 
 fn source<'a>(args: &'a PlotArgs, tables: &'a Tables) -> Source<'a> {
-    Source { tables, experiment: &args.experiment }
+    Source { tables, experiment: &args.experiment, only: &args.only }
 }
 
 /// The format: of the option, else of the file's ending. A terminal shows none of them.

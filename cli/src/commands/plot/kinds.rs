@@ -1,12 +1,14 @@
 //! The figure that the arguments ask for, from the rows of the experiment.
 
+use powersweep_analysis::condition::Op;
+use powersweep_analysis::{Cell, Condition};
 use powersweep_coordinator::records::Table as Stored;
 use powersweep_engine::components::SERIES;
 use powersweep_figures::kinds::{self, Axes, Better, Gantt};
 use powersweep_figures::{Column, Figure, FigureError, Look, Table};
 
 use super::aggregate::{groups, interval, means, mixed};
-use super::read::{Only, Source, table_of};
+use super::read::{Source, table_of};
 use super::titles;
 use crate::args::{FigureKind, LogAxis, PlotArgs};
 use crate::exit::{Failure, failure};
@@ -20,7 +22,6 @@ const TASK: &str = "task_id";
 /// A request for a figure.
 pub(super) struct Wanted<'a> {
     pub(super) args: &'a PlotArgs,
-    pub(super) only: Vec<Only>,
     pub(super) look: Look,
 }
 
@@ -74,10 +75,10 @@ impl Wanted<'_> {
 
     /// Reads columns; no row is an error.
     async fn rows(&self, source: &Source<'_>, table: Stored, names: &[String]) -> Result<Table, Failure> {
-        let rows = source.read(table, names, &self.only).await?;
+        let rows = source.read(table, names, &[]).await?;
         match rows.rows() {
-            0 if self.only.is_empty() => Err(failure!(Usage, "{} has no rows in {table} yet", source.experiment)),
-            0 => Err(failure!(Usage, "no row of {table} has the values of --where")),
+            0 if source.only.is_empty() => Err(failure!(Usage, "{} has no rows in {table} yet", source.experiment)),
+            0 => Err(failure!(Usage, "no row of {table} satisfies --where")),
             _ => Ok(rows),
         }
     }
@@ -129,9 +130,8 @@ impl Wanted<'_> {
             return Err(failure!(Usage, "{}", screen::unknown("series", name, &known)));
         }
         let names: Vec<String> = ["x", "value", TASK].map(str::to_owned).iter().chain(self.names()).cloned().collect();
-        let only = Only { column: "series".to_owned(), value: name.to_owned() };
-        let conditions: Vec<Only> = self.only.iter().cloned().chain([only]).collect();
-        let mut rows = source.read(Stored::Series, &names, &conditions).await?;
+        let only = Condition { column: "series".to_owned(), op: Op::Equal, value: Cell::Text(name.to_owned()) };
+        let mut rows = source.read(Stored::Series, &names, &[only]).await?;
         if let Some((from, to)) = self.args.between {
             let x = rows.numeric("x").map_err(refused)?;
             let inside: Vec<usize> =
