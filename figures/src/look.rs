@@ -98,6 +98,7 @@ impl Look {
             "font": FAMILIES,
             "background": "white",
             "padding": 2,
+            // An `opacity` makes a layer of its own for each mark: fills and strokes have theirs.
             "mark": { "aria": false },
             "view": { "stroke": "#888888", "strokeWidth": 0.5 },
             "axis": {

@@ -57,7 +57,7 @@ pub fn bars(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
 pub(super) fn whiskers(at: &Value, y: &Value, interval: &(String, String)) -> Value {
     let low = merged(y.clone(), json!({ "field": escaped(&interval.0) }));
     let encoding = with(at, &[("y", low), ("y2", json!({ "field": escaped(&interval.1) }))]);
-    let line = json!({ "strokeWidth": 0.9, "color": "#000000" });
+    let line = json!({ "strokeWidth": 0.9, "color": "#000000", "opacity": 1 });
     let ticks = merged(line.clone(), json!({ "size": 5, "thickness": 0.9 }));
     let mark = json!({ "type": "errorbar", "rule": line, "ticks": ticks });
     json!({ "transform": has_interval(interval), "mark": mark, "encoding": encoding })

@@ -50,7 +50,7 @@ pub fn effect(means: &Table, settings: Option<&Table>, axes: &Axes, look: &Look)
         }
         let opacity = if levels.len() > 60 { 0.25 } else { 0.6 };
         let line = with(&at, &[("y", y.clone()), ("detail", json!({ "field": escaped(setting), "type": "nominal" }))]);
-        let mark = json!({ "type": "line", "color": "#999999", "strokeWidth": 0.5, "opacity": opacity });
+        let mark = json!({ "type": "line", "color": "#999999", "strokeWidth": 0.5, "strokeOpacity": opacity });
         layers.push(json!({ "data": { "name": "settings" }, "mark": mark, "encoding": line }));
         settings_drawn = Some(("settings".to_owned(), settings));
     }

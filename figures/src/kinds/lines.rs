@@ -40,7 +40,7 @@ pub fn lines(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
             code.lines(&mut band);
             band.as_object_mut().expect("an object").remove("strokeDash");
         }
-        let mark = json!({ "type": "area", "opacity": 0.2, "line": false, "color": look.colour(0) });
+        let mark = json!({ "type": "area", "opacity": 1, "fillOpacity": 0.2, "line": false, "color": look.colour(0) });
         layers.push(json!({ "transform": has_interval(interval), "mark": mark, "encoding": band }));
     }
     let mut line = with(&at, &[("y", y.clone())]);

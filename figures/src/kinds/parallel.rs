@@ -61,7 +61,7 @@ pub fn parallel(table: &Table, columns: &[String], colour: Option<&str>, look: &
         "x": x, "y": y, "order": { "field": "order", "type": "quantitative" },
         "detail": { "field": "path", "type": "nominal" },
     });
-    let mut mark = json!({ "type": "line", "strokeWidth": 0.6, "opacity": opacity, "color": look.colour(0) });
+    let mut mark = json!({ "type": "line", "strokeWidth": 0.6, "strokeOpacity": opacity, "color": look.colour(0) });
     if let Some(code) = &code {
         code.lines(&mut line);
         mark.as_object_mut().expect("an object").remove("color");

@@ -64,7 +64,7 @@ pub fn pareto(table: &Table, axes: &Axes, better: (Better, Better), look: &Look)
     let only_front = json!([{ "filter": format!("datum.{FRONT} === 'yes'") }]);
     let (mut cloud, mut best) = (at.clone(), at.clone());
     let opacity = if drawn.rows() > 300 { 0.45 } else { 0.6 };
-    let mut cloud_mark = json!({ "type": "point", "filled": true, "size": 18, "opacity": opacity });
+    let mut cloud_mark = json!({ "type": "point", "filled": true, "size": 18, "opacity": 1, "fillOpacity": opacity });
     let mut best_mark =
         json!({ "type": "point", "filled": true, "size": 36, "opacity": 1, "stroke": "black", "strokeWidth": 0.8 });
     match &code {
