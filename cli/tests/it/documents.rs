@@ -158,10 +158,8 @@ impl Shell {
     fn check_arguments(&self, block: &Block) {
         for command in block.text.lines().flat_map(|line| line.split("&&")) {
             let command = command.split('#').next().unwrap_or_default().trim();
-            if let Some(arguments) = command.strip_prefix("powersweep ") {
-                let mut arguments: Vec<&str> = arguments.split_whitespace().collect();
-                arguments.push("--help");
-                self.sandbox.run(&arguments).exits(0);
+            if command.starts_with("powersweep ") {
+                self.start(Path::new("sh"), &["-ec", &format!("{command} --help")], &[]).wait().exits(0);
             }
         }
     }
