@@ -78,6 +78,21 @@ fn groups(rows: &Rows, axes: &[&Axis]) -> Vec<Group> {
     groups
 }
 
+/// Those of the axes `others` in which rows of one group differ.
+pub fn mixed<'a>(rows: &Rows, by: &[&str], others: &[&'a str]) -> Vec<&'a str> {
+    let axes: Vec<&Axis> = by.iter().filter_map(|name| rows.axis(name)).collect();
+    let of_others: Vec<Option<&Axis>> = others.iter().map(|name| rows.axis(name)).collect();
+    let mut firsts: HashMap<Vec<u32>, usize> = HashMap::new();
+    let mut differs = vec![false; others.len()];
+    for row in 0..rows.len() {
+        let first = *firsts.entry(axes.iter().map(|axis| axis.code(row)).collect()).or_insert(row);
+        for (axis, differs) in of_others.iter().zip(&mut differs) {
+            *differs |= axis.is_some_and(|axis| axis.code(row) != axis.code(first));
+        }
+    }
+    others.iter().zip(differs).filter(|(_, differs)| *differs).map(|(name, _)| *name).collect()
+}
+
 /// The column of a statistic of a measure.
 fn field(measure: &Field, stat: Stat, all: &[Stat]) -> Field {
     let of = if stat == Stat::Count { DataType::Int64 } else { DataType::Float64 };

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use powersweep_analysis::{Condition, Frame, Op, Rows, Stat, grouped, ratios};
+use powersweep_analysis::group::mixed;
+use powersweep_analysis::{Condition, Frame, Rows, Stat, grouped, ratios};
 use powersweep_coordinator::records::Table;
 
 use crate::args::ResultsArgs;
@@ -52,24 +53,12 @@ pub async fn frame(tables: &Tables, reading: &Reading, args: &ResultsArgs) -> Re
         by.extend(baseline.iter().map(|condition| condition.column.as_str()).collect::<BTreeSet<_>>());
     }
     let candidates = varying_columns(tables, reading).await?;
-    let mixed = mixed(&candidates, &by, &only, table);
-    if let Some(mixed) = &mixed {
-        screen::note(&format!(
-            "powersweep: a mean is over rows that differ in {mixed}: add columns to --by, or choose rows with --where"
-        ));
-    }
-    let usual: &[Stat] = match (table, &mixed) {
-        (Table::Failures, _) => &[Stat::Count],
-        // Without an interval: the rows are no replications of each other.
-        (Table::Tasks, None) => &[Stat::Mean, Stat::Interval(95)],
-        _ => &[Stat::Mean],
-    };
-    let stats = if stats.is_empty() { usual } else { &stats };
     let varying = candidates.iter().filter(|candidate| candidate.varies()).map(|candidate| candidate.name.as_str());
     let of_baseline = baseline.iter().map(|condition| condition.column.as_str());
     let paired = varying.chain(of_baseline).chain(keys(table).iter().copied());
+    let others = others(&candidates, &by, table);
     let mut axes = by.clone();
-    for name in paired.filter(|_| !baseline.is_empty()) {
+    for name in paired.filter(|_| !baseline.is_empty()).chain(others.iter().copied()) {
         if !axes.contains(&name) && !measures.contains(&name) {
             axes.push(name);
         }
@@ -85,6 +74,20 @@ pub async fn frame(tables: &Tables, reading: &Reading, args: &ResultsArgs) -> Re
         }
         rows = relative;
     }
+    let mixed = mixed(&rows, &by, &others);
+    if !mixed.is_empty() {
+        let mixed = mixed.join(", ");
+        screen::note(&format!(
+            "powersweep: a mean is over rows that differ in {mixed}: add columns to --by, or choose rows with --where"
+        ));
+    }
+    let usual: &[Stat] = match table {
+        Table::Failures => &[Stat::Count],
+        // Otherwise the rows are no replications of each other, and their mean has no interval.
+        Table::Tasks if mixed.is_empty() => &[Stat::Mean, Stat::Interval(95)],
+        _ => &[Stat::Mean],
+    };
+    let stats = if stats.is_empty() { usual } else { &stats };
     shaped(grouped(&rows, &by, stats)?, args)
 }
 
@@ -113,20 +116,15 @@ pub async fn collected(
     Ok(rows.with_units(unit))
 }
 
-/// The columns in which tasks of one group differ, beside the seed; `None` if there is none. For jobs and points of series,
-/// which are no replications, nothing is said.
-fn mixed(candidates: &[Candidate], by: &[&str], only: &[Condition], table: Table) -> Option<String> {
-    let is_fixed = |name: &str| {
-        by.contains(&name) || only.iter().any(|condition| condition.column == name && condition.op == Op::Equal)
-    };
+/// The columns, beside the seed, in which tasks of one group may differ. Jobs and points of series are no replications.
+fn others<'a>(candidates: &'a [Candidate], by: &[&str], table: Table) -> Vec<&'a str> {
     // A label stands for the components and parameters of its block, so far as they vary with it.
-    let differs = |candidate: &&Candidate| match candidate.name.as_str() {
-        SEED => false,
-        name if varying::LABELS.contains(&name) => candidate.varies() && !is_fixed(name),
-        name => candidate.distinguishes() && !is_fixed(name),
+    let tells = |candidate: &&Candidate| match varying::LABELS.contains(&candidate.name.as_str()) {
+        true => candidate.varies(),
+        false => candidate.distinguishes(),
     };
-    let names: Vec<&str> = candidates.iter().filter(differs).map(|candidate| candidate.name.as_str()).collect();
-    (table == Table::Tasks && !names.is_empty()).then(|| names.join(", "))
+    let names = candidates.iter().filter(tells).map(|candidate| candidate.name.as_str());
+    names.filter(|name| table == Table::Tasks && *name != SEED && !by.contains(name)).collect()
 }
 
 /// The columns in which tasks may differ, with what is known of them.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
+use powersweep_analysis::group::mixed;
 use powersweep_analysis::text::Sheet;
 use powersweep_analysis::{AnalysisError, Cell, Condition, Frame, Rows, Stat, grouped, ratios};
 use proptest::prelude::*;
@@ -91,6 +92,14 @@ fn groups_are_in_the_order_of_the_sweep_and_have_their_statistics() {
     assert_eq!(cells(&frame, 0)[..3], [text("fcfs"), text("CTC"), Cell::Real(102.0)]);
     assert_eq!(cells(&frame, 5)[..3], [text("bsld"), text("SDSC"), Cell::Real(222.0)]);
     assert_eq!(cells(&frame, 5)[4], Cell::Int(3));
+}
+
+#[test]
+fn columns_in_which_rows_of_a_group_differ_are_found() {
+    let rows = collected(&sweep(), &["wait"]);
+    assert_eq!(mixed(&rows, &["policy"], &["workload", "threshold", "seed"]), ["workload", "seed"]);
+    assert_eq!(mixed(&rows, &["threshold"], &["policy", "workload"]), ["policy", "workload"]);
+    assert_eq!(mixed(&rows, &["policy", "workload"], &["threshold"]), [""; 0]);
 }
 
 #[test]

@@ -229,7 +229,7 @@ fn finished_tasks_run_again_with_the_same_rows() {
         origin: Origin { manifest: SWEEP.to_owned(), ..Origin::default() },
         ..Footer::new("answers", uuid::Uuid::from_u128(7), 45)
     };
-    let part = encode(changed.schema_ref(), &[changed.clone()], &footer).expect("it can be encoded");
+    let part = encode(changed.schema_ref(), std::slice::from_ref(&changed), &footer).expect("it can be encoded");
     let folder = sandbox.path("other/answers/tasks");
     std::fs::create_dir_all(&folder).expect("a new folder");
     std::fs::write(folder.join(layout::part_name(footer.part_id)), part).expect("it can be written");
