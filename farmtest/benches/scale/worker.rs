@@ -1,4 +1,4 @@
-//! Workers that compute nothing: they speak the protocol and hand in prepared rows. Many run in one process.
+//! Workers that simulate nothing: they speak the protocol and hand in rows of their tasks. Many run in one process.
 //!
 //! Their process is this bench itself, started again with [`WORD`] and the fields of [`Load`].
 
@@ -7,11 +7,12 @@ use std::io::{BufRead, BufReader};
 use std::ops::Range;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use powersweep_engine::{Details, Limits, simulate, workload};
+use powersweep_engine::workload::RuleCounts;
+use powersweep_engine::{Details, Limits, Measured, simulate, workload};
 use powersweep_experiments::{Manifest, Sweep};
 use powersweep_proto::access::Role;
 use powersweep_proto::v1;
@@ -204,42 +205,63 @@ async fn run(load: Arc<Load>) -> Seen {
     all
 }
 
-/// Encoded rows by their number, each made once.
+/// Rows of leased tasks: keys and parameters of the task itself, which the coordinator checks, and the measures of one
+/// simulation.
 #[derive(Default)]
-struct Rows(Mutex<HashMap<usize, Bytes>>);
+struct Rows {
+    /// Sweeps by the text of their manifest.
+    sweeps: Mutex<HashMap<String, Arc<Sweep>>>,
+    measured: OnceLock<(RuleCounts, Measured)>,
+}
 
 impl Rows {
-    fn of(&self, count: usize) -> Bytes {
-        let mut made = self.0.lock().expect("no worker panics");
-        made.entry(count).or_insert_with(|| encode(count)).clone()
+    fn sweep(&self, manifest: &str) -> Arc<Sweep> {
+        let mut sweeps = self.sweeps.lock().expect("no worker panics");
+        Arc::clone(sweeps.entry(manifest.to_owned()).or_insert_with(|| Arc::new(sweep(manifest))))
+    }
+
+    fn of(&self, sweep: &Sweep, indices: impl Iterator<Item = u64>) -> Bytes {
+        let (counts, measured) = self.measured.get_or_init(|| simulated(sweep));
+        let mut rows = tasks::Builder::new();
+        for index in indices {
+            let spec = sweep.task(index).expect("it was leased");
+            rows.push(&spec, counts, measured, &facts(index));
+        }
+        wire::encode(&rows.finish()).expect("it is small enough")
     }
 }
 
-/// Rows of the first tasks of a trivial sweep. Their times are measured, so that they are as large as ordinary rows.
+fn sweep(manifest: &str) -> Sweep {
+    let manifest = Manifest::parse("bench", manifest).expect("the manifest is right");
+    Sweep::new(manifest, std::collections::BTreeMap::new()).expect("it needs no logs")
+}
+
+fn simulated(sweep: &Sweep) -> (RuleCounts, Measured) {
+    let spec = sweep.task(0).expect("nothing is excluded");
+    let built = workload::build(&spec.sim, None).expect("a workload");
+    let measured = simulate(&spec.sim, &built, &Limits::NONE, &mut Details::default()).expect("it simulates");
+    (built.counts, measured)
+}
+
+/// Facts of a run, with times of as many digits as measured ones.
+fn facts(index: u64) -> RunFacts {
+    let part =
+        |of: u64| (index.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(of) >> 11) as f64 / (1_u64 << 53) as f64;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64);
+    RunFacts {
+        attempt: 1,
+        worker: "load".to_owned(),
+        started_at: Micros(now),
+        wall_ms: 1.0 + part(1),
+        engine_ms: part(2),
+        parse_ms: part(3),
+    }
+}
+
+/// Rows of the first tasks of a trivial sweep.
 pub(crate) fn encode(count: usize) -> Bytes {
     let text = crate::server::trivial("rows", (count as u64 + 4) / 4 * 4);
-    let manifest = Manifest::parse("bench", &text).expect("the manifest is right");
-    let sweep = Sweep::new(manifest, std::collections::BTreeMap::new()).expect("it needs no logs");
-    let mut rows = tasks::Builder::new();
-    for index in 0..count as u64 {
-        let spec = sweep.task(index).expect("nothing is excluded");
-        let (began, now) = (Instant::now(), SystemTime::now());
-        let built = workload::build(&spec.sim, None).expect("a workload");
-        let parsed = began.elapsed();
-        let measured = simulate(&spec.sim, &built, &Limits::NONE, &mut Details::default()).expect("it simulates");
-        let took = began.elapsed();
-        let ms = |time: Duration| time.as_secs_f64() * 1e3;
-        let facts = RunFacts {
-            attempt: 1,
-            worker: "load".to_owned(),
-            started_at: Micros(now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64)),
-            wall_ms: ms(took),
-            engine_ms: ms(took - parsed),
-            parse_ms: ms(parsed),
-        };
-        rows.push(&spec, &built.counts, &measured, &facts);
-    }
-    wire::encode(&rows.finish()).expect("it is small enough")
+    Rows::default().of(&sweep(&text), 0..count as u64)
 }
 
 struct Worker {
@@ -253,6 +275,7 @@ struct Worker {
     queue: VecDeque<(v1::LeaseId, Range<u64>)>,
     generation: u64,
     experiment: String,
+    sweep: Option<Arc<Sweep>>,
     next_id: u64,
     /// Numbers of rows of unacknowledged hand-ins, by id.
     on_the_way: HashMap<u64, u64>,
@@ -276,6 +299,7 @@ impl Worker {
             queue: VecDeque::new(),
             generation: 1,
             experiment: String::new(),
+            sweep: None,
             next_id: 0,
             on_the_way: HashMap::new(),
             handed_in: None,
@@ -347,6 +371,7 @@ impl Worker {
     fn hear(&mut self, body: Option<FromFarm>) -> Result<bool, String> {
         match body {
             Some(FromFarm::Experiment(experiment)) => {
+                self.sweep = Some(self.rows.sweep(&experiment.manifest));
                 self.experiment = experiment.name;
                 self.generation = experiment.generation;
             }
@@ -409,12 +434,15 @@ impl Worker {
                 self.begin_task();
             }
         }
+        let sweep = self.sweep.as_ref().expect("an experiment comes before its leases");
+        let indices = done.iter().flat_map(|tasks| tasks.indices.iter().copied());
+        let rows = self.rows.of(sweep, indices);
         Some(v1::HandIn {
             id: self.next_id,
             experiment: self.experiment.clone(),
             generation: self.generation,
             done,
-            rows: self.rows.of(count as usize),
+            rows,
             spent: Some(v1::TimeSpent { engine_s: each_s * count as f64, ..Default::default() }),
             ..Default::default()
         })
