@@ -18,8 +18,10 @@ pub struct Goal {
 pub fn front(frame: &Frame, goals: &[Goal]) -> Result<Vec<usize>, AnalysisError> {
     let column = |goal: &Goal| {
         let column = frame.batch().column(frame.column(&goal.column)?);
+        // Adding 0 makes both zeros equal.
         let sign = if goal.is_maximised { -1.0 } else { 1.0 };
-        let value = |row| Cell::of(column, row).number().map(|value| sign * value).filter(|value| !value.is_nan());
+        let value =
+            |row| Cell::of(column, row).number().map(|value| sign * value + 0.0).filter(|value| !value.is_nan());
         Ok((0..column.len()).map(value).collect::<Vec<Option<f64>>>())
     };
     let columns = goals.iter().map(column).collect::<Result<Vec<_>, AnalysisError>>()?;

@@ -28,6 +28,12 @@ fn one_goal_has_its_best_rows() {
     assert!(front(&frame, &[goal("m1", true)]).is_err());
 }
 
+#[test]
+fn both_zeros_are_equally_good() {
+    let frame = frame(&[vec![Some(-0.0), Some(0.0)], vec![Some(2.0), Some(1.0)]]);
+    assert_eq!(front(&frame, &[goal("m0", false), goal("m1", false)]).expect("columns"), [1]);
+}
+
 proptest! {
     #[test]
     fn a_front_has_the_rows_that_no_row_beats(rows in prop::collection::vec(prop::collection::vec(0..6_i32, 3), 1..40), flips: [bool; 3]) {
