@@ -1,4 +1,4 @@
-//! Measures relative to those of a baseline, row by row.
+//! Divides measures by the measures of a baseline, row by row.
 //!
 //! A row is compared with the row of the baseline that has the same workload, machine, seed and so on: the columns in which
 //! the rows of the baseline differ from each other. With the same seed, both simulate the same jobs (common random numbers),
@@ -60,7 +60,7 @@ pub fn pairs(rows: &Rows, conditions: &[Condition]) -> Result<Baseline, Analysis
     Ok(Baseline { of, by: by.iter().map(|axis| axis.name().to_owned()).collect() })
 }
 
-/// The same rows with each measure divided by that of the baseline. NaN where the baseline has no row or no value, or 0.
+/// The same rows, with each measure divided by the baseline's measure. NaN where the baseline has no row, no value or 0.
 /// Also returns the number of rows without a row in the baseline.
 pub fn ratios(rows: &Rows, conditions: &[Condition]) -> Result<(Rows, usize), AnalysisError> {
     let baseline = pairs(rows, conditions)?;

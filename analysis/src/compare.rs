@@ -110,8 +110,8 @@ struct Unit {
     b: f64,
 }
 
-/// Compares pairs. Without `blocks` each pair is a replication, and intervals are those of Student's t. `blocks` has the
-/// number of each pair's block: pairs of one block depend on each other, and intervals come from a bootstrap of whole blocks.
+/// Compares pairs. Without `blocks`, each pair is a replication, and Student's t gives the intervals. `blocks` numbers the
+/// block of each pair. Pairs of one block depend on each other, so a bootstrap of whole blocks gives the intervals.
 /// `None` if no pair has both values.
 pub fn compare(pairs: &[(f64, f64)], blocks: Option<&[i64]>) -> Option<Comparison> {
     let has_both = |at: &usize| !pairs[*at].0.is_nan() && !pairs[*at].1.is_nan();
@@ -178,7 +178,8 @@ impl Estimate {
         add(|parts| parts.0) / add(|parts| parts.1)
     }
 
-    /// The standard error of the quotient, linearised (Cochran 1977, 6.4): that of a mean where all denominators are equal.
+    /// The standard error of the quotient, linearised (Cochran 1977, 6.4). Where all denominators are equal, it is the
+    /// standard error of a mean.
     fn error(self, value: f64, units: impl Iterator<Item = Unit> + Clone) -> f64 {
         let n = units.clone().count() as f64;
         let residuals = units.clone().map(|unit| {

@@ -12,11 +12,39 @@ use crate::ordered::INDEX;
 use crate::reading::Reading;
 use crate::source::{Source, conditions};
 use crate::stored::Tables;
-use crate::varying::{self, Candidate, Tasks};
+use crate::varying::{self, Candidate, SEED, Tasks};
 use crate::{results_table, screen};
 
-/// The axis of replications.
-pub const SEED: &str = "seed";
+/// What the footers of `tasks` tell of an experiment.
+pub struct Known {
+    /// The columns in which tasks may differ.
+    pub candidates: Vec<Candidate>,
+    metrics: Vec<&'static str>,
+    is_relative: bool,
+}
+
+impl Known {
+    /// Reads the footers.
+    pub async fn read(tables: &Tables, experiment: &str) -> Result<Known, Failure> {
+        let candidates = varying::candidates();
+        let names = candidates.iter().map(String::as_str).chain(results_table::LOOKED_AT);
+        let columns = varying::columns(names.collect::<BTreeSet<_>>());
+        let tasks = Tasks::open(&Reading::open(tables, experiment, Table::Tasks).await?, &columns).await?;
+        let groups = tasks.groups();
+        let (metrics, is_relative) = (results_table::usual_metrics(&groups), results_table::are_relative(&groups));
+        Ok(Known { candidates: varying::search(&groups, &candidates).await?, metrics, is_relative })
+    }
+
+    /// The columns that are shown by default.
+    pub fn usual(&self, table: Table) -> Vec<&'static str> {
+        match table {
+            Table::Tasks => self.metrics.clone(),
+            Table::Jobs => vec!["wait_s", "run_s", "energy_j"],
+            Table::Series => vec!["value"],
+            Table::Failures => vec![INDEX],
+        }
+    }
+}
 
 /// The columns of a table, beside its task, that tell its rows apart.
 pub fn keys(table: Table) -> &'static [&'static str] {
@@ -27,24 +55,15 @@ pub fn keys(table: Table) -> &'static [&'static str] {
     }
 }
 
-/// The columns that are shown by default.
-pub async fn usual(reading: &Reading, table: Table) -> Result<Vec<&'static str>, Failure> {
-    Ok(match table {
-        Table::Tasks => results_table::usual_metrics(reading).await?,
-        Table::Jobs => vec!["wait_s", "run_s", "energy_j"],
-        Table::Series => vec!["value"],
-        Table::Failures => vec![INDEX],
-    })
-}
-
 /// The result that the arguments ask for.
 pub async fn frame(tables: &Tables, reading: &Reading, args: &ResultsArgs) -> Result<Frame, Failure> {
     let (table, groups) = (args.table, &args.groups);
     let stats = groups.stats.iter().map(|name| Stat::parse(name.trim())).collect::<Result<Vec<_>, _>>()?;
     let only = conditions(table, &args.some.only)?;
     let baseline = conditions(table, &groups.ratio_to)?;
+    let known = Known::read(tables, reading.experiment()).await?;
     let measures: Vec<&str> = match args.columns.is_empty() {
-        true => usual(reading, table).await?,
+        true => known.usual(table),
         false => args.columns.iter().map(|name| name.trim()).collect(),
     };
     let mut by: Vec<&str> = groups.by.iter().map(|name| name.trim()).collect();
@@ -52,18 +71,18 @@ pub async fn frame(tables: &Tables, reading: &Reading, args: &ResultsArgs) -> Re
         // A ratio is asked for, of each of the compared rows.
         by.extend(baseline.iter().map(|condition| condition.column.as_str()).collect::<BTreeSet<_>>());
     }
-    let candidates = varying_columns(tables, reading).await?;
+    let candidates = &known.candidates;
     let varying = candidates.iter().filter(|candidate| candidate.varies()).map(|candidate| candidate.name.as_str());
     let of_baseline = baseline.iter().map(|condition| condition.column.as_str());
     let paired = varying.chain(of_baseline).chain(keys(table).iter().copied());
-    let others = others(&candidates, &by, table);
+    let others = others(candidates, &by, table);
     let mut axes = by.clone();
     for name in paired.filter(|_| !baseline.is_empty()).chain(others.iter().copied()) {
         if !axes.contains(&name) && !measures.contains(&name) {
             axes.push(name);
         }
     }
-    let mut rows = collected(tables, reading, table, [&axes, &measures], only).await?;
+    let mut rows = collected(tables, reading, &known, [&axes, &measures], only).await?;
     if !baseline.is_empty() {
         let (relative, lacking) = ratios(&rows, &baseline)?;
         if lacking > 0 {
@@ -95,12 +114,12 @@ pub async fn frame(tables: &Tables, reading: &Reading, args: &ResultsArgs) -> Re
 pub async fn collected(
     tables: &Tables,
     reading: &Reading,
-    table: Table,
+    known: &Known,
     [axes, measures]: [&[&str]; 2],
     only: Vec<Condition>,
 ) -> Result<Rows, Failure> {
     let names: Vec<&str> = axes.iter().chain(measures).copied().chain([INDEX]).collect();
-    let source = Source::open(tables, reading, table, &names, only).await?;
+    let source = Source::open(tables, reading, &names, only).await?;
     let mut rows = Rows::new(&source.schema(), axes, measures, INDEX)?;
     source
         .each(|batch, found| {
@@ -108,11 +127,7 @@ pub async fn collected(
             Ok(true)
         })
         .await?;
-    let is_relative = match table {
-        Table::Tasks => results_table::is_relative(reading).await?,
-        _ => results_table::is_relative(&Reading::open(tables, reading.experiment(), Table::Tasks).await?).await?,
-    };
-    let unit = |unit: &str| (is_relative && ["J", "W", "J s"].contains(&unit)).then_some("relative");
+    let unit = |unit: &str| (known.is_relative && ["J", "W", "J s"].contains(&unit)).then_some("relative");
     Ok(rows.with_units(unit))
 }
 
@@ -125,15 +140,6 @@ fn others<'a>(candidates: &'a [Candidate], by: &[&str], table: Table) -> Vec<&'a
     };
     let names = candidates.iter().filter(tells).map(|candidate| candidate.name.as_str());
     names.filter(|name| table == Table::Tasks && *name != SEED && !by.contains(name)).collect()
-}
-
-/// The columns in which tasks may differ, with what is known of them.
-pub async fn varying_columns(tables: &Tables, reading: &Reading) -> Result<Vec<Candidate>, Failure> {
-    let candidates = varying::candidates();
-    let columns = varying::columns(candidates.iter().map(String::as_str));
-    let tasks = Reading::open(tables, reading.experiment(), Table::Tasks).await?;
-    let tasks = Tasks::open(&tasks, &columns).await?;
-    varying::search(&tasks.groups(), &candidates).await
 }
 
 /// Sorts, pivots and cuts.

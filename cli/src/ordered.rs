@@ -11,12 +11,12 @@ use arrow::compute::interleave_record_batch;
 use arrow::datatypes::{DataType, Int64Type, SchemaRef};
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
 use powersweep_analysis::{Cell, Condition};
-use powersweep_results::tasks;
+use powersweep_coordinator::records::Table;
 use serde_json::Value as Json;
 
 use crate::exit::{Exit, Failure, OrExit, failure};
 use crate::reading::Seen;
-use crate::screen;
+use crate::source;
 use crate::varying::{self, Group, whole};
 
 /// Rows of equal value are in this order.
@@ -84,16 +84,7 @@ impl Order {
 
 /// The type of a column of `tasks`.
 fn type_of(name: &str) -> Result<DataType, Failure> {
-    let schema = tasks::schema();
-    schema.column_with_name(name).map(|(_, field)| field.data_type().clone()).ok_or_else(|| {
-        let known: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-        let near = screen::nearest(name, &known);
-        let hint = match near.is_empty() {
-            true => "`powersweep columns tasks` lists them".to_owned(),
-            false => format!("did you mean {}?", near.join(" or ")),
-        };
-        failure!(Usage, "tasks has no column `{name}`; {hint}")
-    })
+    source::type_of(Table::Tasks, name)
 }
 
 /// What the statistics of a group tell: whether all its rows satisfy a condition, or none; `None` if only the rows tell.

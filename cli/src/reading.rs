@@ -89,6 +89,11 @@ impl Reading {
         &self.experiment
     }
 
+    /// The table.
+    pub fn table(&self) -> Table {
+        self.table
+    }
+
     /// Leaves out parts.
     pub fn skip(&mut self, parts: &BTreeSet<Path>) {
         self.view.parts.retain(|part| !parts.contains(&part.path));

@@ -124,24 +124,26 @@ pub async fn shown(reading: &Reading, wanted: &Wanted) -> Result<Option<Shown>, 
     Ok(Some(Shown { headings, axes: axes.len(), rows, count: first.count, skipped }))
 }
 
+/// The columns that [`usual_metrics`] and [`are_relative`] look at.
+pub const LOOKED_AT: [&str; 3] = [KIND, POWER[0], POWER[1]];
+
 /// Whether the energies of all rows are relative: the power of a busy proc is left at its default.
-pub async fn is_relative(reading: &Reading) -> Result<bool, Failure> {
-    let tasks = Tasks::open(reading, &varying::columns(POWER)).await?;
-    let groups = tasks.groups();
+pub fn are_relative(groups: &[Group<'_>]) -> bool {
     let is = |name: &str, value: Json| groups.iter().all(|group| group.seen(name) == Seen::Equal(value.clone()));
-    Ok(is(POWER[0], "etinski".into()) && is(POWER[1], 1.0.into()))
+    is(POWER[0], "etinski".into()) && is(POWER[1], 1.0.into())
 }
 
-/// The usual metrics of an experiment that are no counts.
-pub async fn usual_metrics(reading: &Reading) -> Result<Vec<&'static str>, Failure> {
-    let tasks = Tasks::open(reading, &varying::columns([KIND])).await?;
-    let is_of_queues = |group: &Group<'_>| {
-        let seen = group.seen(KIND);
-        matches!(seen, Seen::Equal(Json::String(kind)) if kind != "batch")
-    };
-    let groups = tasks.groups();
-    let all = if !groups.is_empty() && groups.iter().all(is_of_queues) { QUEUE_METRICS } else { METRICS };
-    Ok(all.iter().map(|(name, _)| *name).filter(|name| !name.ends_with("_count")).collect())
+/// The usual metrics of rows that are no counts.
+pub fn usual_metrics(groups: &[Group<'_>]) -> Vec<&'static str> {
+    let all = if are_of_queues(groups) { QUEUE_METRICS } else { METRICS };
+    all.iter().map(|(name, _)| *name).filter(|name| !name.ends_with("_count")).collect()
+}
+
+/// Whether the footers say that all rows are of queueing models.
+pub fn are_of_queues(groups: &[Group<'_>]) -> bool {
+    let is_of_queues =
+        |group: &Group<'_>| matches!(group.seen(KIND), Seen::Equal(Json::String(kind)) if kind != "batch");
+    !groups.is_empty() && groups.iter().all(is_of_queues)
 }
 
 /// Whether these rows are all of queueing models.

@@ -34,10 +34,10 @@ impl<'a> Source<'a> {
     pub async fn open(
         tables: &Tables,
         reading: &'a Reading,
-        table: Table,
         names: &[&str],
         conditions: Vec<Condition>,
     ) -> Result<Source<'a>, Failure> {
+        let table = reading.table();
         let all = relaxed(&schema_of(table));
         let wanted: BTreeSet<&str> =
             names.iter().copied().chain(conditions.iter().map(|condition| condition.column.as_str())).collect();

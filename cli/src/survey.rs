@@ -21,15 +21,12 @@ use crate::ordered::{INDEX, Order};
 use crate::reading::{Reading, Seen, relaxed, schema_of};
 use crate::results_table::{self, KIND, Wanted};
 use crate::stored::Tables;
-use crate::varying::{self, Group, Tasks, whole};
+use crate::varying::{self, Group, SEED, Tasks, whole};
 use crate::{rows, screen};
 
 /// The usual metrics of a plot (across, up), and the one of the means: of batch simulations, then of queueing models.
 const USUAL: [[&str; 3]; 2] =
     [["bsld_mean", "energy_total_j", "energy_total_j"], ["turnaround_s_mean", "energy_per_job_j", "energy_per_job_j"]];
-
-/// The axis that replications differ in: it has no effect.
-const SEED: &str = "seed";
 
 /// The options that a command needs in order to read the same data, with a blank before each.
 pub fn options(coordinator: &CoordinatorArgs, data: &DataArgs) -> String {
@@ -185,9 +182,7 @@ fn numeric() -> Vec<Column> {
 
 /// The choice with a name for every column.
 fn complete(asked: &Choice, groups: &[Group<'_>], axes: &[String]) -> Choice {
-    let is_of_queues =
-        |group: &Group<'_>| matches!(group.seen(KIND), Seen::Equal(Json::String(kind)) if kind != "batch");
-    let [x, y, of] = USUAL[usize::from(!groups.is_empty() && groups.iter().all(is_of_queues))];
+    let [x, y, of] = USUAL[usize::from(results_table::are_of_queues(groups))];
     let or = |asked: &str, usual: &str| if asked.is_empty() { usual } else { asked }.to_owned();
     let policy = axes.iter().find(|axis| *axis == "policy").or_else(|| axes.first()).map_or("", String::as_str);
     Choice { x: or(&asked.x, x), y: or(&asked.y, y), of: or(&asked.of, of), by: or(&asked.by, policy), ..asked.clone() }

@@ -21,6 +21,9 @@ use crate::rows;
 /// Columns with the names of a manifest's blocks.
 pub const LABELS: [&str; 3] = ["workload", "platform", "policy"];
 
+/// The column in which replications differ.
+pub const SEED: &str = "seed";
+
 /// Parameters that no manifest chooses.
 const NOT_AXES: [&str; 3] = ["kernel_version", "log_digest", "log_sha256"];
 
@@ -114,7 +117,7 @@ pub fn columns<'a>(names: impl IntoIterator<Item = &'a str>) -> SchemaRef {
 /// The columns that can distinguish rows: labels, seed, components and parameters, in the order of the table.
 pub fn candidates() -> Vec<String> {
     let axes: BTreeSet<String> = tasks::axes().into_iter().map(|column| column.name).collect();
-    let named = |name: &str| LABELS.contains(&name) || name == "seed" || axes.contains(name);
+    let named = |name: &str| LABELS.contains(&name) || name == SEED || axes.contains(name);
     let names = tasks::columns().into_iter().map(|column| column.name);
     names.filter(|name| named(name) && !NOT_AXES.contains(&name.as_str())).collect()
 }

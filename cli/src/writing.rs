@@ -209,6 +209,15 @@ impl Writing {
     }
 }
 
+/// A folder that is deleted when this value is dropped.
+pub struct Scratch(pub PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 /// The temporary name of a file or folder that is being written, in the same folder.
 pub fn partial_beside(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

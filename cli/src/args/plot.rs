@@ -78,7 +78,7 @@ pub struct PlotArgs {
     #[arg(long, value_enum, value_name = "KIND")]
     pub figure: FigureKind,
     /// The table to read; by default `series` and `jobs` for these kinds, else the table that has --x, `tasks` first. The
-    /// other columns may be those of `tasks`.
+    /// other columns may be columns of `tasks`.
     #[arg(long, value_parser = tables())]
     pub table: Option<Table>,
     /// Column along the horizontal axis; several for parallel coordinates.

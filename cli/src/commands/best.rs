@@ -9,9 +9,10 @@ use powersweep_coordinator::records::Table;
 use crate::args::BestArgs;
 use crate::exit::{Failure, Outcome, failure};
 use crate::framed::framed;
-use crate::grouped::{SEED, collected, varying_columns};
+use crate::grouped::{Known, collected};
 use crate::reading::Reading;
 use crate::source::conditions;
+use crate::varying::SEED;
 use crate::{client, screen, stored};
 
 /// Shows the best combinations of parameters.
@@ -22,10 +23,11 @@ pub fn run(args: &BestArgs) -> Outcome {
     client::block_on(async {
         let tables = stored::tables(&args.from).await?;
         let reading = Reading::open(&tables, &args.experiment, Table::Tasks).await?;
-        let varying = varying_columns(&tables, &reading).await?;
+        let known = Known::read(&tables, &args.experiment).await?;
         let by: Vec<&str> = match args.by.is_empty() {
             true => {
-                let chosen = varying.iter().filter(|candidate| candidate.distinguishes() && candidate.name != SEED);
+                let chosen =
+                    known.candidates.iter().filter(|candidate| candidate.distinguishes() && candidate.name != SEED);
                 chosen.map(|candidate| candidate.name.as_str()).collect()
             }
             false => args.by.iter().map(|name| name.trim()).collect(),
@@ -35,7 +37,7 @@ pub fn run(args: &BestArgs) -> Outcome {
         let measures: Vec<&str> =
             columns.map(String::as_str).filter(|name| !by.contains(name) && seen.insert(*name)).collect();
         let only = conditions(Table::Tasks, &args.only)?;
-        let rows = collected(&tables, &reading, Table::Tasks, [&by, &measures], only).await?;
+        let rows = collected(&tables, &reading, &known, [&by, &measures], only).await?;
         let all = grouped(&rows, &by, &[Stat::Mean, Stat::Interval(95)])?;
         if rows.is_empty() {
             return screen::print("no rows yet");

@@ -13,7 +13,7 @@ use powersweep_coordinator::records::Table;
 use crate::args::{CompareArgs, RowFormat};
 use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
 use crate::framed::{encoding, sheet, written};
-use crate::grouped::{collected, keys, usual, varying_columns};
+use crate::grouped::{Known, collected, keys};
 use crate::reading::Reading;
 use crate::source::conditions;
 use crate::stored::Tables;
@@ -33,10 +33,10 @@ pub fn run(args: &CompareArgs) -> Outcome {
     client::block_on(async {
         let tables = stored::tables(&args.from).await?;
         let (a, b) = (Side::open(&tables, &args.a, args).await?, Side::open(&tables, &args.b, args).await?);
-        let axes: BTreeSet<&str> = a.varying.iter().chain(&b.varying).map(String::as_str).collect();
+        let axes: BTreeSet<&str> = a.varying().chain(b.varying()).collect();
         let mut axes: Vec<&str> = axes.into_iter().chain(keys(args.table).iter().copied()).collect();
         let mut measures: Vec<&str> = match args.columns.is_empty() {
-            true => usual(&a.reading, args.table).await?,
+            true => a.known.usual(args.table),
             false => args.columns.iter().map(|name| name.trim()).collect(),
         };
         let compared = measures.len();
@@ -67,7 +67,7 @@ pub fn run(args: &CompareArgs) -> Outcome {
 struct Side {
     reading: Reading,
     conditions: Vec<String>,
-    varying: Vec<String>,
+    known: Known,
 }
 
 impl Side {
@@ -76,10 +76,14 @@ impl Side {
         let (experiment, own) = text.split_once(':').unwrap_or((text, ""));
         let reading = Reading::open(tables, experiment, args.table).await?;
         reading.check_table()?;
-        let varying = varying_columns(tables, &reading).await?.into_iter().filter(|candidate| candidate.varies());
-        let varying = varying.map(|candidate| candidate.name).collect();
+        let known = Known::read(tables, experiment).await?;
         let conditions = split(own).into_iter().chain(args.only.iter().cloned()).collect();
-        Ok(Side { reading, conditions, varying })
+        Ok(Side { reading, conditions, known })
+    }
+
+    fn varying(&self) -> impl Iterator<Item = &str> {
+        let varying = self.known.candidates.iter().filter(|candidate| candidate.varies());
+        varying.map(|candidate| candidate.name.as_str())
     }
 
     async fn rows(
@@ -90,7 +94,7 @@ impl Side {
         measures: &[&str],
     ) -> Result<Rows, Failure> {
         let only = conditions(args.table, &self.conditions)?;
-        collected(tables, &self.reading, args.table, [axes, measures], only).await
+        collected(tables, &self.reading, &self.known, [axes, measures], only).await
     }
 }
 

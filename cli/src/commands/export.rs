@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::reading::{Part, Reading, Seen, relaxed, schema_of};
 use crate::sorted_copy::{Origin, SortedCopy};
 use crate::stored::{self, Tables};
-use crate::writing::{cannot_write, partial_beside};
+use crate::writing::{Scratch, cannot_write, partial_beside};
 use crate::{client, screen, varying};
 
 /// Endings of the names of files in other formats.
@@ -60,15 +60,6 @@ async fn copies(args: &ExportArgs, folder: &Path) -> Result<Vec<(Table, u64)>, F
         }
     }
     Ok(copied)
-}
-
-/// A folder that is deleted when this value is dropped.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// Refuses the name of a file in another format, of which a folder would be made.

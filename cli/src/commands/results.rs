@@ -127,7 +127,7 @@ async fn of_another_table(tables: &Tables, reading: &Reading, args: &ResultsArgs
     let all = relaxed(&schema_of(table));
     let schema = chosen(&all, &names, table)?.unwrap_or(all);
     let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-    let source = Source::open(tables, reading, table, &names, source::conditions(table, &args.some.only)?).await?;
+    let source = Source::open(tables, reading, &names, source::conditions(table, &args.some.only)?).await?;
     let most = if encoding.is_some() { args.rows.unwrap_or(usize::MAX) } else { args.shown() };
     let mut out = match encoding {
         Some(encoding) => Some(Writing::begin(args.out.output.as_deref(), encoding, &schema, &args.experiment)?),

@@ -12,7 +12,7 @@ use crate::args::SqlArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::reading::{Reading, relaxed, schema_of};
 use crate::stored::{self, Tables};
-use crate::writing::{Encoding, Writing, cannot_write};
+use crate::writing::{Encoding, Scratch, Writing, cannot_write};
 use crate::{client, screen};
 
 /// The program of DuckDB's command line.
@@ -21,11 +21,11 @@ const DUCKDB: &str = "duckdb";
 /// Opens DuckDB, or runs a query.
 pub fn run(args: &SqlArgs) -> Outcome {
     let folder = tempdir()?;
-    let views = client::block_on(views(args, folder.path()))?;
+    let views = client::block_on(views(args, &folder.0))?;
     if args.print {
         return screen::print(views.trim_end());
     }
-    let database = folder.path().join("views.duckdb");
+    let database = folder.0.join("views.duckdb");
     let Some(made) = ended(Command::new(DUCKDB).arg(&database).arg("-c").arg(&views))? else {
         screen::print(views.trim_end())?;
         let hint = "install it (https://duckdb.org, or pip install duckdb-cli), or give these lines to any DuckDB";
@@ -103,21 +103,6 @@ async fn files(tables: &Tables, args: &SqlArgs, table: Table, folder: &Path) -> 
 /// A text of SQL.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
-}
-
-/// A folder that is deleted at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// A new folder for this user alone.

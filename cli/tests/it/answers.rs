@@ -7,7 +7,7 @@ use arrow::datatypes::Float64Type;
 use powersweep_results::layout;
 use powersweep_results::part::{Footer, Origin, encode};
 
-use crate::rows::{self, Row};
+use crate::rows::{self, Row, lines, number};
 use crate::sandbox::Sandbox;
 
 const SWEEP: &str = "
@@ -40,17 +40,8 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-fn number(row: &Row, name: &str) -> f64 {
-    row[name].as_f64().unwrap_or_else(|| panic!("{name} in {row:?}"))
-}
-
-fn lines(sandbox: &Sandbox, args: &[&str]) -> Vec<Row> {
-    let ended = sandbox.run(&[args, &["--json"]].concat()).exits(0);
-    ended.stdout.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
-}
-
 fn near(one: f64, other: f64) -> bool {
-    (one - other).abs() <= 1e-9 * other.abs()
+    rows::near(one, other, 1e-9)
 }
 
 #[test]

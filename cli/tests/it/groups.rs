@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use crate::rows::{self, Row};
+use crate::rows::{self, Row, number};
 use crate::sandbox::Sandbox;
 
 /// Two policies, two machines, three seeds; one policy with two thresholds; a row for every job.
@@ -42,18 +42,12 @@ fn tasks(sandbox: &Sandbox) -> Vec<Row> {
     rows::read(&sandbox.path("results/data"), "groups", "tasks")
 }
 
-fn number(row: &Row, name: &str) -> f64 {
-    row[name].as_f64().unwrap_or_else(|| panic!("{name} in {row:?}"))
-}
-
-/// The rows that a command prints as JSON lines.
 fn lines(sandbox: &Sandbox, args: &[&str]) -> Vec<Row> {
-    let ended = sandbox.run(&[&["results", "groups", "--json"], args].concat()).exits(0);
-    ended.stdout.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+    rows::lines(sandbox, &[&["results", "groups"], args].concat())
 }
 
 fn near(one: f64, other: f64) -> bool {
-    (one - other).abs() <= 1e-12 * other.abs()
+    rows::near(one, other, 1e-12)
 }
 
 #[test]

@@ -10,8 +10,26 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use powersweep_farmtest::dataset::OF_THE_RUN;
 use serde_json::{Value as Json, json};
 
+use crate::sandbox::Sandbox;
+
 /// The values of a row by column; infinity is "unlimited", as in the commands' JSON.
 pub(crate) type Row = BTreeMap<String, Json>;
+
+/// A number of a row.
+pub(crate) fn number(row: &Row, name: &str) -> f64 {
+    row[name].as_f64().unwrap_or_else(|| panic!("{name} in {row:?}"))
+}
+
+/// The rows that a command prints as JSON lines.
+pub(crate) fn lines(sandbox: &Sandbox, args: &[&str]) -> Vec<Row> {
+    let ended = sandbox.run(&[args, &["--json"]].concat()).exits(0);
+    ended.stdout.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+}
+
+/// Whether two numbers differ by at most this share.
+pub(crate) fn near(one: f64, other: f64, share: f64) -> bool {
+    (one - other).abs() <= share * other.abs()
+}
 
 /// Every row of a table; none without its folder. A file that is not Parquet fails the test.
 pub(crate) fn read(data: &Path, experiment: &str, table: &str) -> Vec<Row> {

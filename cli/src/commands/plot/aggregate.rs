@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use powersweep_engine::queues::t_quantile;
+use powersweep_analysis::Stat;
 use powersweep_figures::{Column, FigureError, Table, Values};
 
-/// Coverage of the intervals.
-const CONFIDENCE: f64 = 0.95;
+/// Coverage of the intervals (percent).
+const CONFIDENCE: u32 = 95;
 /// Name of the column with the number of rows of a mean.
 pub(super) const ROWS: &str = "rows_count";
 
@@ -39,10 +39,7 @@ pub(super) fn means(table: &Table, by: &[&str], of: &[&str]) -> Result<Table, Fi
     let mut means: Vec<(usize, Vec<Mean>)> = Vec::new();
     let columns: Vec<&Column> = of.iter().map(|name| table.numeric(name)).collect::<Result<_, _>>()?;
     for rows in groups {
-        let of_group = columns.iter().map(|column| {
-            let values: Vec<f64> = rows.iter().filter_map(|row| column.number(*row)).collect();
-            mean(&values)
-        });
+        let of_group = columns.iter().map(|column| mean(rows.iter().filter_map(|row| column.number(*row)).collect()));
         if let Some(found) = of_group.collect::<Option<Vec<_>>>() {
             means.push((rows[0], found));
         }
@@ -72,18 +69,11 @@ struct Mean {
     count: usize,
 }
 
-fn mean(values: &[f64]) -> Option<Mean> {
-    let count = values.len();
-    if count == 0 {
-        return None;
-    }
-    let value = values.iter().sum::<f64>() / count as f64;
-    let squares: f64 = values.iter().map(|one| (one - value) * (one - value)).sum();
-    let half_width = (count > 1).then(|| {
-        let dof = u32::try_from(count - 1).unwrap_or(u32::MAX);
-        t_quantile(CONFIDENCE, dof) * (squares / (count - 1) as f64 / count as f64).sqrt()
-    });
-    Some(Mean { value, half_width, count })
+/// The statistics of `results`, which do not depend on the order of the rows.
+fn mean(mut values: Vec<f64>) -> Option<Mean> {
+    values.sort_unstable_by(f64::total_cmp);
+    let half_width = Stat::Interval(CONFIDENCE).of(&values);
+    Some(Mean { value: Stat::Mean.of(&values)?, half_width, count: values.len() })
 }
 
 /// The columns in which rows of one combination of `by` differ: their means are over more than seeds.

@@ -12,11 +12,11 @@ use super::read::{Source, table_of};
 use super::titles;
 use crate::args::{FigureKind, LogAxis, PlotArgs};
 use crate::exit::{Failure, failure};
-use crate::{screen, varying};
+use crate::screen;
+use crate::varying::{self, SEED};
 
 /// Name of the column of combinations.
 const SETTING: &str = "combination";
-const SEED: &str = "seed";
 const TASK: &str = "task_id";
 
 /// A request for a figure.
@@ -139,7 +139,7 @@ impl Wanted<'_> {
             rows = rows.taken(&inside);
         }
         if rows.rows() == 0 {
-            let hint = "a manifest asks for series by series = [\"NAME\"]; those of the machine need a power cap, or \
+            let hint = "a manifest asks for series by series = [\"NAME\"]; series of the machine need a power cap, or \
                         watch_machine = true";
             return Err(failure!(Usage, "{} has no points of {name}; {hint}", source.experiment));
         }
@@ -257,7 +257,7 @@ impl Wanted<'_> {
         let by: Vec<&str> = std::iter::once(x.as_str()).chain(facet.iter().copied()).collect();
         let within: Vec<&str> = by.iter().copied().chain([SETTING]).collect();
         let settings = means(&rows, &within, &[y]).map_err(refused)?;
-        // Combinations are no sample: the interval is that of the seeds, each with its mean over the combinations.
+        // Combinations are no sample. So the interval is over the seeds: each seed counts with its mean over the combinations.
         let of_seed: Vec<&str> = by.iter().copied().chain([SEED]).collect();
         let seeds = means(&rows, &of_seed, &[y]).map_err(refused)?;
         let averages = means(&seeds, &by, &[y]).map_err(refused)?;

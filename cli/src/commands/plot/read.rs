@@ -8,9 +8,9 @@ use powersweep_figures::{Table, Values};
 
 use super::titles;
 use crate::exit::Failure;
+use crate::grouped::Known;
 use crate::reading::{Reading, schema_of};
 use crate::stored::Tables;
-use crate::varying::{self, Tasks};
 use crate::{rows, source};
 
 /// The table that has a column, of those that a figure may be of.
@@ -34,7 +34,7 @@ impl Source<'_> {
         conditions.extend_from_slice(more);
         let reading = Reading::open(self.tables, self.experiment, table).await?;
         let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
-        let found = source::Source::open(self.tables, &reading, table, &wanted, conditions).await?;
+        let found = source::Source::open(self.tables, &reading, &wanted, conditions).await?;
         reading.check_table()?;
         let mut columns = empty(&found.schema(), names);
         found
@@ -51,10 +51,7 @@ impl Source<'_> {
 
     /// The labels, components and parameters that have several values in the experiment, and the seed.
     pub(super) async fn varying(&self) -> Result<Vec<String>, Failure> {
-        let reading = Reading::open(self.tables, self.experiment, Stored::Tasks).await?;
-        let candidates = varying::candidates();
-        let tasks = Tasks::open(&reading, &varying::columns(candidates.iter().map(String::as_str))).await?;
-        let found = varying::search(&tasks.groups(), &candidates).await?;
+        let found = Known::read(self.tables, self.experiment).await?.candidates;
         Ok(found.into_iter().filter(|column| column.distinguishes()).map(|column| column.name).collect())
     }
 }
