@@ -13,6 +13,7 @@ pub mod condition;
 pub mod frame;
 pub mod group;
 pub mod rows;
+pub mod search;
 pub mod stats;
 pub mod text;
 

@@ -191,11 +191,11 @@ fn column(batch: &RecordBatch, keys: usize, at: usize, has_intervals: bool) -> C
         format!("{stat}({measure})")
     };
     let name = if pivot.is_empty() { base } else { format!("{base} {pivot}") };
-    let format = Format::of(&own, &halves);
+    let format = if at < keys { Format::exact(&own) } else { Format::of(&own, &halves) };
     let entry = |(row, cell): (usize, &Cell)| match cell {
         Cell::Null => Entry::Empty,
         Cell::Int(value) => Entry::Number(value.to_string(), None),
-        Cell::Real(value) => {
+        Cell::Real(value) if value.is_finite() => {
             Entry::Number(format.number(*value), halves.get(row).and_then(Cell::number).map(|half| format.number(half)))
         }
         other => Entry::Text(plain(other)),
@@ -229,17 +229,25 @@ impl Format {
         let least_half = halves.iter().filter_map(finite).fold(f64::INFINITY, f64::min);
         let decimals = match least_half.is_finite() {
             true => INTERVAL_DIGITS - 1 - (least_half.log10().floor() as i32 - exponent),
-            // Whole numbers, such as parameters, stay whole.
+            // Whole numbers, such as counts, stay whole.
             false if exponent == 0 && values.iter().all(|value| value.fract() == 0.0) => 0,
             false => DIGITS - 1 - (power - exponent),
         };
         Format { exponent, decimals: decimals.clamp(0, 12) as usize }
     }
 
+    /// As many decimals as the values of a key need: a key is what the manifest says, not a measurement.
+    fn exact(cells: &[Cell]) -> Format {
+        let decimals = |cell: &Cell| match cell {
+            Cell::Real(value) if value.is_finite() => {
+                value.to_string().split_once('.').map_or(0, |(_, after)| after.len())
+            }
+            _ => 0,
+        };
+        Format { exponent: 0, decimals: cells.iter().map(decimals).max().unwrap_or(0) }
+    }
+
     fn number(self, value: f64) -> String {
-        if value.is_infinite() {
-            return if value > 0.0 { "unlimited" } else { "-unlimited" }.to_owned();
-        }
         let text = format!("{:.*}", self.decimals, value / 10f64.powi(self.exponent));
         // No negative zero.
         if text.starts_with('-') && text.chars().all(|c| "-0.".contains(c)) { text[1..].to_owned() } else { text }

@@ -226,6 +226,23 @@ fn narrow_intervals_are_padded_so_that_the_points_are_aligned() {
     assert!(sheet.latex().contains("$10.2 \\pm \\phantom{0}\\phantom{0}2.5$"), "{}", sheet.latex());
 }
 
+/// The value of a parameter is written as the manifest has it, and "unlimited" is a text in every format.
+#[test]
+fn keys_keep_their_digits() {
+    let rows: Vec<Row> = [2.0, 1.25, f64::INFINITY]
+        .into_iter()
+        .enumerate()
+        .map(|(at, threshold)| (at as i64, "CTC", "a", Some(threshold), 1, 12_345.0, None))
+        .collect();
+    let sheet = Sheet::of(&grouped(&collected(&rows, &["wait"]), &["threshold"], &[Stat::Mean]).expect("columns"));
+    assert!(
+        sheet.latex().contains("$2.00$ & $12345$ \\\\\n$1.25$ & $12345$ \\\\\nunlimited & $12345$ "),
+        "{}",
+        sheet.latex()
+    );
+    assert!(sheet.typst().contains("  [unlimited], [$12345$],\n"), "{}", sheet.typst());
+}
+
 #[test]
 fn texts_are_escaped() {
     let rows = [(0, "CTC", "a_b|c#d", None, 1, 1.0, None), (1, "CTC", "-1 to -2%", None, 1, 1.0, None)];

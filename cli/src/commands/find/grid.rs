@@ -1,0 +1,285 @@
+//! The tasks that a search may run, by group and candidate.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use powersweep_engine::Value;
+use powersweep_experiments::{Decoder, Derivation, Over, Sweep, TaskSpec};
+
+use crate::exit::{Failure, failure};
+use crate::screen;
+
+/// Most tasks of the full grid: each is held with its id.
+const TASKS_MAX: u64 = 1_000_000;
+
+/// Conditions of an `[[exclude]]` table.
+type Rule = Vec<(String, Vec<Value>)>;
+
+/// Positions that a rule names: the line by the values of all axes but the first, the seeds (none stand for all), and the
+/// values of the first axis.
+type Positions = (Vec<usize>, Vec<usize>, Vec<usize>);
+
+/// The full grid: every group with every candidate and every seed.
+pub(super) struct Grid {
+    pub(super) axes: Vec<Over>,
+    /// A value for each axis; the last axis is the fastest.
+    pub(super) candidates: Vec<Vec<Value>>,
+    pub(super) groups: Vec<Group>,
+    /// Groups without these parameters, or with fixed ones.
+    left_out: Vec<Name>,
+    seeds: Vec<u64>,
+}
+
+/// What tells a group from the others: labels, components and parameters with their values.
+pub(super) type Name = Vec<(String, Value)>;
+
+/// Tasks that differ in the candidate and the seed alone. Each has an answer of its own.
+pub(super) struct Group {
+    pub(super) name: Name,
+    /// Whether the jobs come from a log, whose jobs do not depend on a seed.
+    pub(super) is_log: bool,
+    /// Of each candidate the tasks, by seed; none where the manifest excludes the candidate.
+    pub(super) tasks: Vec<Vec<Task>>,
+}
+
+/// A task of the grid.
+pub(super) struct Task {
+    pub(super) id: String,
+    /// Position of its seed.
+    seed: usize,
+}
+
+/// A group while the tasks are read.
+struct Found {
+    attributes: [BTreeMap<String, Value>; 3],
+    group: Group,
+    fixed: bool,
+}
+
+impl Grid {
+    /// The grid of the sweep of all candidates.
+    pub(super) fn of(sweep: &Sweep, axes: Vec<Over>) -> Result<Grid, Failure> {
+        if sweep.task_count() > TASKS_MAX {
+            let count = sweep.task_count();
+            return Err(failure!(Usage, "the full grid has {count} tasks, more than {TASKS_MAX}: give a greater step"));
+        }
+        let candidates = product(&axes);
+        let places: HashMap<String, usize> =
+            candidates.iter().enumerate().map(|(at, values)| (key(values.iter()), at)).collect();
+        let (mut known, mut found): (HashMap<String, usize>, Vec<Found>) = (HashMap::new(), Vec::new());
+        let (mut seeds, mut of_seed): (Vec<u64>, HashMap<u64, usize>) = (Vec::new(), HashMap::new());
+        let mut decoder = Decoder::new(sweep.clone());
+        let mut next = sweep.next_included(0);
+        while let Some(task) = next.and_then(|index| decoder.task(index)) {
+            next = sweep.next_included(task.index + 1);
+            let attributes = attributes(&task, &axes);
+            let identity = format!("{:?}{attributes:?}", task.digest);
+            let at = *known.entry(identity).or_insert_with(|| {
+                let tasks = candidates.iter().map(|_| Vec::new()).collect();
+                let group = Group { name: Vec::new(), is_log: task.digest.is_some(), tasks };
+                found.push(Found { attributes, group, fixed: false });
+                found.len() - 1
+            });
+            let seed = *of_seed.entry(task.sim.seed).or_insert_with(|| {
+                seeds.push(task.sim.seed);
+                seeds.len() - 1
+            });
+            let values: Option<Vec<&Value>> = axes.iter().map(|axis| value_of(&task, axis.name)).collect();
+            match values.and_then(|values| places.get(&key(values.into_iter()))) {
+                Some(candidate) => {
+                    found[at].group.tasks[*candidate].push(Task { id: task.task_id.to_string(), seed });
+                }
+                None => found[at].fixed = true,
+            }
+        }
+        for (at, name) in names(&found).into_iter().enumerate() {
+            found[at].group.name = name;
+        }
+        let is_fixed = |found: &Found| {
+            let candidates = found.group.tasks.iter().filter(|tasks| !tasks.is_empty()).count();
+            found.fixed || (candidates < 2 && found.group.tasks.len() > 1)
+        };
+        let (fixed, groups): (Vec<Found>, Vec<Found>) = found.into_iter().partition(is_fixed);
+        let left_out = fixed.into_iter().map(|found| found.group.name).collect();
+        let groups = groups.into_iter().map(|found| found.group).collect();
+        Ok(Grid { axes, candidates, groups, left_out, seeds })
+    }
+
+    /// Prints the groups that take no part.
+    pub(super) fn note_left_out(&self) {
+        if !self.left_out.is_empty() {
+            let names: Vec<String> = self.left_out.iter().map(text).collect();
+            let axes: Vec<&str> = self.axes.iter().map(|axis| axis.name).collect();
+            screen::note(&format!(
+                "powersweep: left out, since {} does not vary there: {}",
+                axes.join(" or "),
+                names.join("; ")
+            ));
+        }
+    }
+
+    /// Number of tasks of all groups that take part.
+    pub(super) fn tasks(&self) -> usize {
+        self.groups.iter().flat_map(|group| &group.tasks).map(Vec::len).sum()
+    }
+
+    /// The values and exclusions of a manifest that has these tasks and no others.
+    pub(super) fn derivation(&self, wanted: &HashSet<String>) -> Derivation<'_> {
+        let has = |task: &Task| wanted.contains(&task.id);
+        let mut used: Vec<Vec<usize>> = vec![Vec::new(); self.axes.len()];
+        let positions = self.positions();
+        for (candidate, places) in positions.iter().enumerate() {
+            if self.groups.iter().any(|group| group.tasks[candidate].iter().any(has)) {
+                for (used, place) in used.iter_mut().zip(places) {
+                    if !used.contains(place) {
+                        used.push(*place);
+                    }
+                }
+            }
+        }
+        used.iter_mut().for_each(|places| places.sort_unstable());
+        // Each rule without its group, and the groups that it applies to.
+        let mut rules: BTreeMap<Positions, Vec<usize>> = BTreeMap::new();
+        for (at, group) in self.groups.iter().enumerate() {
+            let mut of_line: BTreeMap<(&[usize], Vec<usize>), Vec<usize>> = BTreeMap::new();
+            for (candidate, places) in positions.iter().enumerate() {
+                let tasks = &group.tasks[candidate];
+                let is_in = places.iter().zip(&used).all(|(place, used)| used.contains(place));
+                let lacking: Vec<usize> = tasks.iter().filter(|task| !has(task)).map(|task| task.seed).collect();
+                if is_in && !lacking.is_empty() {
+                    let seeds = if lacking.len() == tasks.len() { Vec::new() } else { lacking };
+                    of_line.entry((&places[1..], seeds)).or_default().push(places[0]);
+                }
+            }
+            for ((line, seeds), firsts) in of_line {
+                rules.entry((line.to_vec(), seeds, firsts)).or_default().push(at);
+            }
+        }
+        let mut exclude: Vec<Rule> = self.left_out.iter().map(conditions).collect();
+        for ((line, seeds, firsts), groups) in rules {
+            let rule = self.rule(&used, &line, &seeds, &firsts);
+            match groups.len() == self.groups.len() && !rule.is_empty() {
+                true => exclude.push(rule),
+                false => exclude.extend(groups.iter().map(|group| {
+                    conditions(&self.groups[*group].name).into_iter().chain(rule.iter().cloned()).collect::<Rule>()
+                })),
+            }
+        }
+        let values = self
+            .axes
+            .iter()
+            .zip(used)
+            .map(|(axis, used)| (axis.name, used.into_iter().map(|place| axis.values[place].clone()).collect()));
+        let values = values.collect();
+        Derivation { values, exclude, ..Derivation::default() }
+    }
+
+    /// A rule on candidates of one line and seeds. No seeds stand for all.
+    fn rule(&self, used: &[Vec<usize>], line: &[usize], seeds: &[usize], firsts: &[usize]) -> Rule {
+        let mut rule = Vec::new();
+        let places = std::iter::once(firsts).chain(line.iter().map(std::slice::from_ref));
+        for ((axis, used), places) in self.axes.iter().zip(used).zip(places) {
+            if places.len() < used.len() {
+                rule.push((axis.name.to_owned(), places.iter().map(|place| axis.values[*place].clone()).collect()));
+            }
+        }
+        if !seeds.is_empty() {
+            let seed = |at: &usize| Value::Int(i64::try_from(self.seeds[*at]).unwrap_or(i64::MAX));
+            rule.push(("seed".to_owned(), seeds.iter().map(seed).collect()));
+        }
+        rule
+    }
+
+    /// Of each candidate the positions of its values in the axes.
+    pub(super) fn positions(&self) -> Vec<Vec<usize>> {
+        let lengths: Vec<usize> = self.axes.iter().map(|axis| axis.values.len()).collect();
+        let digits = |candidate: usize| {
+            let mut rest = candidate;
+            let mut places: Vec<usize> = lengths
+                .iter()
+                .rev()
+                .map(|length| {
+                    let place = rest % length;
+                    rest /= length;
+                    place
+                })
+                .collect();
+            places.reverse();
+            places
+        };
+        (0..self.candidates.len()).map(digits).collect()
+    }
+}
+
+/// A group for people; `all tasks` for the only one.
+pub(super) fn text(name: &Name) -> String {
+    let parts: Vec<String> = name.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    if parts.is_empty() { "all tasks".to_owned() } else { parts.join(", ") }
+}
+
+fn conditions(name: &Name) -> Rule {
+    name.iter().map(|(name, value)| (name.clone(), vec![value.clone()])).collect()
+}
+
+/// All combinations of values.
+fn product(axes: &[Over]) -> Vec<Vec<Value>> {
+    axes.iter().fold(vec![Vec::new()], |candidates, axis| {
+        let longer = |candidate: Vec<Value>| {
+            axis.values.iter().map(move |value| candidate.iter().cloned().chain([value.clone()]).collect())
+        };
+        candidates.into_iter().flat_map(longer).collect()
+    })
+}
+
+fn key<'a>(values: impl Iterator<Item = &'a Value>) -> String {
+    values.map(|value| format!("{value:?};")).collect()
+}
+
+fn value_of<'a>(task: &'a TaskSpec, name: &str) -> Option<&'a Value> {
+    task.sim.choices().find_map(|choice| choice.get(name))
+}
+
+/// The labels, the components and the parameters of a task without the searched ones.
+fn attributes(task: &TaskSpec, axes: &[Over]) -> [BTreeMap<String, Value>; 3] {
+    let labels = [("workload", &task.workload), ("platform", &task.platform), ("policy", &task.policy)];
+    let labels = labels.map(|(name, label)| (name.to_owned(), Value::Text(label.to_string())));
+    let roles = task
+        .sim
+        .choices()
+        .map(|choice| (choice.component().role.key().to_owned(), Value::Text(choice.component().name.to_owned())));
+    let params = task.sim.choices().flat_map(|choice| choice.values());
+    let params = params.filter(|(name, _)| !axes.iter().any(|axis| axis.name == **name));
+    [
+        labels.into_iter().collect(),
+        roles.collect(),
+        params.map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+    ]
+}
+
+/// What tells each group from the others: the labels that vary, then what varies among groups of equal labels.
+fn names(found: &[Found]) -> Vec<Name> {
+    let mut names: Vec<Name> = vec![Vec::new(); found.len()];
+    // Groups that are not told apart yet.
+    let mut classes: Vec<Vec<usize>> = vec![(0..found.len()).collect()];
+    for kind in 0..3 {
+        for class in std::mem::take(&mut classes) {
+            let keys: BTreeSet<&String> = class.iter().flat_map(|at| found[*at].attributes[kind].keys()).collect();
+            let mut parts: BTreeMap<Vec<String>, Vec<usize>> = BTreeMap::new();
+            for at in &class {
+                let own = &found[*at].attributes[kind];
+                let varies = |key: &&&String| {
+                    class.iter().any(|other| found[*other].attributes[kind].get(**key) != own.get(**key))
+                };
+                let distinct: Name = keys
+                    .iter()
+                    .filter(varies)
+                    .filter_map(|key| Some(((**key).clone(), own.get(*key)?.clone())))
+                    .collect();
+                names[*at].extend(distinct);
+                let part = keys.iter().map(|key| format!("{:?}", own.get(*key))).collect();
+                parts.entry(part).or_default().push(*at);
+            }
+            classes.extend(parts.into_values());
+        }
+    }
+    names
+}

@@ -1,0 +1,259 @@
+//! What the rows tell of the candidates, and what the search needs next.
+
+use std::collections::HashMap;
+
+use powersweep_analysis::rows::is_number;
+use powersweep_analysis::search::{Estimate, Next, Score, Verdict, anchor, bisection, exception, halving};
+use powersweep_analysis::{Cell, Condition};
+use powersweep_coordinator::records::Table;
+use powersweep_engine::Value;
+
+use super::grid::{Grid, Group, Task};
+use crate::args::FindArgs;
+use crate::exit::{Failure, failure};
+use crate::source::{conditions, type_of};
+
+/// What is searched for.
+pub(super) struct Question {
+    /// The column of the goal.
+    pub(super) goal: String,
+    pub(super) is_maximised: bool,
+    /// The axis that the goal is; `None` for a metric.
+    pub(super) goal_axis: Option<usize>,
+    pub(super) conditions: Vec<Condition>,
+    /// Of each condition, whether its column has numbers: texts have no mean.
+    has_mean: Vec<bool>,
+    /// The conditions as they were written.
+    pub(super) texts: Vec<String>,
+    /// The columns that are read: of the goal, if it is a metric, and of the conditions.
+    pub(super) columns: Vec<String>,
+}
+
+/// The rows that are there: by task the values of the columns.
+pub(super) type Rows = HashMap<String, Vec<Cell>>;
+
+/// What is known of a candidate with some of its seeds.
+pub(super) struct Judged {
+    pub(super) seeds: usize,
+    pub(super) goal: Option<Estimate>,
+    /// Of each condition.
+    pub(super) conditions: Vec<(Estimate, Verdict)>,
+    pub(super) verdict: Verdict,
+    /// Whether some seeds did not run.
+    pub(super) is_partial: bool,
+    excess: f64,
+}
+
+/// The state of the search in one group.
+#[derive(Default)]
+pub(super) struct Progress {
+    /// Candidates with the number of seeds that they need next; the search has ended if there are none.
+    pub(super) needs: Vec<(usize, usize)>,
+    pub(super) answer: Option<usize>,
+    /// Feasible candidates with those behind them that contradict monotone feasibility.
+    pub(super) exceptions: Vec<(usize, Vec<usize>)>,
+}
+
+impl Question {
+    /// Reads the goal and the conditions. `grid` has the searched parameters.
+    pub(super) fn of(args: &FindArgs, grid: &Grid) -> Result<Question, Failure> {
+        let (goal, is_maximised) = match (&args.minimise, &args.maximise) {
+            (Some(goal), _) => (goal.trim(), false),
+            (None, Some(goal)) => (goal.trim(), true),
+            (None, None) => return Err(failure!(Usage, "name a goal, such as --minimise size_factor")),
+        };
+        let goal_axis = grid.axes.iter().position(|axis| axis.name == goal);
+        if let Some(axis) = goal_axis.map(|at| &grid.axes[at])
+            && !axis.is_numeric()
+        {
+            return Err(failure!(Usage, "`{goal}` has no numbers, so that none of its values is the least"));
+        }
+        let of = type_of(Table::Tasks, goal)?;
+        if goal_axis.is_none() && !is_number(&of) {
+            return Err(failure!(Usage, "`{goal}` has no numbers, so that it has no mean"));
+        }
+        if goal_axis.is_some() && args.subject_to.is_empty() {
+            return Err(failure!(
+                Usage,
+                "without a condition every value of `{goal}` will do: add --subject-to, such as --subject-to \"bsld_mean <= 5\""
+            ));
+        }
+        if goal_axis.is_none()
+            && let Some(axis) = grid.axes.iter().find(|axis| axis.default_step.is_some())
+        {
+            let (first, last) = (&axis.values[0], &axis.values[axis.values.len() - 1]);
+            let name = axis.name;
+            return Err(failure!(
+                Usage,
+                "every value of `{name}` is a candidate if the goal is a metric: give the step, such as --over \
+                 {name}={first}..{last}:STEP"
+            ));
+        }
+        let conditions = conditions(Table::Tasks, &args.subject_to)?;
+        let has_mean = |condition: &Condition| Ok(is_number(&type_of(Table::Tasks, &condition.column)?));
+        let has_mean = conditions.iter().map(has_mean).collect::<Result<Vec<bool>, Failure>>()?;
+        let mut columns: Vec<String> = Vec::new();
+        let of_goal = goal_axis.is_none().then(|| goal.to_owned());
+        for name in of_goal.into_iter().chain(conditions.iter().map(|condition| condition.column.clone())) {
+            if !columns.contains(&name) {
+                columns.push(name);
+            }
+        }
+        let texts = args.subject_to.iter().map(|text| text.trim().to_owned()).collect();
+        Ok(Question { goal: goal.to_owned(), is_maximised, goal_axis, conditions, has_mean, texts, columns })
+    }
+
+    /// What is known of a candidate with its first seeds up to this number; `None` if one of these tasks has no row.
+    pub(super) fn judged(&self, group: &Group, candidate: usize, seeds: usize, rows: &Rows) -> Option<Judged> {
+        self.judged_beside(None, group, candidate, seeds, rows)
+    }
+
+    /// The same; with some of its seeds, the means are estimated by the differences to an anchor, a candidate that has all
+    /// its rows.
+    fn judged_beside(
+        &self,
+        anchor: Option<usize>,
+        group: &Group,
+        candidate: usize,
+        seeds: usize,
+        rows: &Rows,
+    ) -> Option<Judged> {
+        let tasks = &group.tasks[candidate];
+        let chosen = &tasks[..seeds.min(tasks.len())];
+        let found: Vec<&Vec<Cell>> = chosen.iter().map(|task| rows.get(&task.id)).collect::<Option<_>>()?;
+        let anchor = anchor.map(|anchor| &group.tasks[anchor]).filter(|of_anchor| chosen.len() < of_anchor.len());
+        let of_anchor: Option<Vec<&Vec<Cell>>> =
+            anchor.and_then(|tasks| tasks.iter().map(|task| rows.get(&task.id)).collect());
+        let cells = |column: &str| {
+            let at = self.columns.iter().position(|name| name == column);
+            at.map(|at| found.iter().map(|row| &row[at]).collect::<Vec<&Cell>>()).unwrap_or_default()
+        };
+        let numbers = |column: &str| {
+            let Some(at) = self.columns.iter().position(|name| name == column) else {
+                return Estimate::of(std::iter::empty());
+            };
+            let values = |rows: &[&Vec<Cell>]| -> Vec<f64> {
+                rows.iter().map(|row| row[at].number().unwrap_or(f64::NAN)).collect()
+            };
+            match &of_anchor {
+                Some(anchor) => Estimate::beside(&values(&found), &values(anchor)),
+                None => Estimate::of(values(&found).into_iter()),
+            }
+        };
+        let goal = self.goal_axis.is_none().then(|| numbers(&self.goal));
+        let (mut judged, mut excess) = (Vec::new(), 0.0_f64);
+        for (condition, has_mean) in self.conditions.iter().zip(&self.has_mean) {
+            let estimate = numbers(&condition.column);
+            let verdict = match has_mean {
+                true => Verdict::of(condition, estimate, group.is_log),
+                false => Verdict {
+                    holds: cells(&condition.column).iter().all(|value| condition.holds(value)),
+                    is_certain: true,
+                },
+            };
+            if !verdict.holds {
+                excess = excess.max(distance(condition, estimate));
+            }
+            judged.push((estimate, verdict));
+        }
+        let verdict = Verdict::all(judged.iter().map(|(_, verdict)| *verdict));
+        let is_partial = chosen.len() < tasks.len();
+        Some(Judged { seeds: chosen.len(), goal, conditions: judged, verdict, is_partial, excess })
+    }
+
+    /// What the rows that are there tell of a candidate: of as many of its first seeds as have rows.
+    pub(super) fn known(&self, group: &Group, candidate: usize, rows: &Rows) -> Option<Judged> {
+        let has_row = |task: &&Task| rows.contains_key(&task.id);
+        let seeds = group.tasks[candidate].iter().take_while(has_row).count();
+        if seeds == 0 { None } else { self.judged(group, candidate, seeds, rows) }
+    }
+
+    /// The state of the search in a group.
+    pub(super) fn progress(&self, grid: &Grid, group: &Group, rows: &Rows) -> Progress {
+        let all = |candidate: usize| group.tasks[candidate].len();
+        let is_there = |candidate: &usize| all(*candidate) > 0;
+        let mut progress = Progress::default();
+        let Some(axis) = self.goal_axis else {
+            let present: Vec<usize> = (0..grid.candidates.len()).filter(is_there).collect();
+            let seeds = present.iter().map(|candidate| all(*candidate)).max().unwrap_or_default();
+            let score = |at: usize, used: usize| {
+                let anchor = present[anchor(present.len())];
+                let judged = self.judged_beside(Some(anchor), group, present[at], used, rows)?;
+                let mean = judged.goal.and_then(|goal| goal.mean).filter(|mean| !mean.is_nan());
+                let sign = if self.is_maximised { -1.0 } else { 1.0 };
+                let goal = mean.map_or(f64::INFINITY, |mean| sign * mean);
+                Some(Score { verdict: judged.verdict, excess: judged.excess, goal })
+            };
+            match halving(present.len(), seeds, score) {
+                Next::Try(needs) => progress.needs = needs.into_iter().map(|(at, used)| (present[at], used)).collect(),
+                Next::Found(at) => progress.answer = Some(present[at]),
+                Next::Nothing => {}
+            }
+            return progress;
+        };
+        for line in lines(grid, axis, self.is_maximised) {
+            let line: Vec<usize> = line.into_iter().filter(is_there).collect();
+            let holds = |candidate: &usize| {
+                let judged = self.judged(group, *candidate, all(*candidate), rows)?;
+                Some(judged.verdict.holds)
+            };
+            let feasible: Vec<Option<bool>> = line.iter().map(holds).collect();
+            match bisection(&feasible) {
+                Next::Try(more) => progress.needs.extend(more.into_iter().map(|at| (line[at], all(line[at])))),
+                Next::Found(at) => {
+                    let best = progress.answer.map(|best: usize| &grid.candidates[best][axis]);
+                    if best.is_none_or(|best| self.is_better(&grid.candidates[line[at]][axis], best)) {
+                        progress.answer = Some(line[at]);
+                    }
+                }
+                Next::Nothing => {}
+            }
+            progress.exceptions.extend(
+                exception(&feasible)
+                    .map(|found| (line[found.feasible], found.infeasible.into_iter().map(|at| line[at]).collect())),
+            );
+        }
+        progress
+    }
+
+    fn is_better(&self, value: &Value, than: &Value) -> bool {
+        let order = number(value).total_cmp(&number(than));
+        if self.is_maximised { order.is_gt() } else { order.is_lt() }
+    }
+}
+
+/// The candidates that differ in one axis alone, from its best value to its worst.
+fn lines(grid: &Grid, axis: usize, is_maximised: bool) -> Vec<Vec<usize>> {
+    let (mut known, mut lines): (HashMap<Vec<usize>, usize>, Vec<Vec<usize>>) = (HashMap::new(), Vec::new());
+    for (candidate, mut places) in grid.positions().into_iter().enumerate() {
+        places.remove(axis);
+        let at = *known.entry(places).or_insert_with(|| {
+            lines.push(Vec::new());
+            lines.len() - 1
+        });
+        lines[at].push(candidate);
+    }
+    if is_maximised {
+        lines.iter_mut().for_each(|line| line.reverse());
+    }
+    lines
+}
+
+fn number(value: &Value) -> f64 {
+    match value {
+        Value::Int(value) => *value as f64,
+        Value::Real(value) => *value,
+        Value::Bool(_) | Value::Text(_) | Value::Reals(_) => f64::NAN,
+    }
+}
+
+/// How far a mean misses its condition, as a share of the limit.
+fn distance(condition: &Condition, estimate: Estimate) -> f64 {
+    let limit = condition.value.number();
+    match (estimate.mean, limit) {
+        (Some(mean), Some(limit)) if mean.is_finite() && limit.is_finite() => {
+            (mean - limit).abs() / limit.abs().max(f64::MIN_POSITIVE)
+        }
+        _ => f64::INFINITY,
+    }
+}

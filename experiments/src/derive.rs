@@ -1,0 +1,234 @@
+//! A manifest with other values of some parameters and without some tasks: what a search runs of it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use powersweep_engine::Value;
+use powersweep_engine::spec::Section;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::errors::{ManifestErrors, Problem};
+use crate::manifest::Manifest;
+use crate::manifest::block::{params, section_key};
+use crate::space::SECTIONS;
+
+/// What a derived manifest has in place of its original.
+#[derive(Debug, Default)]
+pub struct Derivation<'a> {
+    /// Comment at the top, without `#`.
+    pub comment: &'a str,
+    /// The experiment's name.
+    pub name: &'a str,
+    /// Parameters with their values, which replace those of every block that sets the parameter.
+    pub values: Vec<(&'a str, Vec<Value>)>,
+    /// Further `[[exclude]]` tables: conditions with their values.
+    pub exclude: Vec<Vec<(String, Vec<Value>)>>,
+}
+
+impl Manifest {
+    /// The text of a derived manifest. Each parameter must be set in a block, and in no zip and no `[[exclude]]`. `file` is
+    /// the name of the original in messages.
+    pub fn derived(&self, file: &str, derivation: &Derivation<'_>) -> Result<String, ManifestErrors> {
+        let text: Arc<str> = self.text().into();
+        let mut problems = Vec::new();
+        let (table, _) = DeTable::parse_recoverable(&text);
+        let mut edits = edits(table.get_ref(), derivation, &mut problems);
+        let listed =
+            table.get_ref().get_key_value("exclude").filter(|(_, rules)| !text[rules.span()].starts_with("[["));
+        if let Some((key, _)) = listed.filter(|_| !derivation.exclude.is_empty()) {
+            let help = "write a table [[exclude]] for each of its tables";
+            let message = "a search adds tables to `exclude`";
+            problems.push(Problem::new(key.span(), message, "expected [[exclude]] in place of a list").help(help));
+        }
+        if !problems.is_empty() {
+            return Err(ManifestErrors::new(file, &text, problems));
+        }
+        edits.sort_by_key(|(span, _)| span.start);
+        let mut edited = text.to_string();
+        for (span, new) in edits.into_iter().rev() {
+            edited.replace_range(span, &new);
+        }
+        let mut derived: String = derivation.comment.lines().map(|line| format!("# {line}\n")).collect();
+        derived.push_str(edited.trim_end());
+        derived.push('\n');
+        for conditions in &derivation.exclude {
+            derived.push_str("\n[[exclude]]\n");
+            for (name, values) in conditions {
+                derived.push_str(&format!("{name} = {}\n", list(values)));
+            }
+        }
+        Ok(derived)
+    }
+}
+
+/// The replaced places of the text, with what replaces them.
+fn edits(top: &DeTable<'_>, derivation: &Derivation<'_>, problems: &mut Vec<Problem>) -> Vec<(Range<usize>, String)> {
+    let mut edits = Vec::new();
+    if let Some(name) = top.get("name") {
+        edits.push((name.span(), literal(&Value::Text(derivation.name.to_owned()))));
+    }
+    for (name, values) in &derivation.values {
+        let before = edits.len();
+        let sections: Vec<Section> = SECTIONS.into_iter().filter(|section| has(*section, name)).collect();
+        for block in sections.iter().flat_map(|section| blocks(top, *section)) {
+            let Some(value) = block.get(*name) else { continue };
+            edits.push((value.span(), list(values)));
+            let zipped = block.get("zip").and_then(|zip| place_of(zip, name));
+            problems.extend(zipped.map(|span| fixed(span, name, "a zip")));
+        }
+        if edits.len() == before {
+            let keys: Vec<&str> = sections.into_iter().map(section_key).collect();
+            let help =
+                format!("set it, to any value, in the blocks of [{}] in which it is to vary", keys.join("] or ["));
+            let message = format!("no block sets `{name}`");
+            problems.push(Problem::new(0..0, message, "expected a block with this parameter").help(help));
+        }
+        let rules = top.get("exclude").and_then(|rules| rules.get_ref().as_array());
+        for rule in rules.into_iter().flatten() {
+            let key = rule.get_ref().as_table().and_then(|rule| rule.get_key_value(*name));
+            problems.extend(key.map(|(key, _)| fixed(key.span(), name, "an [[exclude]]")));
+        }
+    }
+    edits
+}
+
+fn has(section: Section, name: &str) -> bool {
+    params(section).any(|(_, param)| param.name == name)
+}
+
+/// The blocks of a section.
+fn blocks<'a, 'i>(top: &'a DeTable<'i>, section: Section) -> Vec<&'a DeTable<'i>> {
+    let Some(table) = top.get(section_key(section)).and_then(|value| value.get_ref().as_table()) else {
+        return Vec::new();
+    };
+    match section {
+        Section::Statistics => vec![table],
+        _ => table.values().filter_map(|block| block.get_ref().as_table()).collect(),
+    }
+}
+
+/// The place of a text in lists of texts.
+fn place_of(value: &Spanned<DeValue<'_>>, wanted: &str) -> Option<Range<usize>> {
+    match value.get_ref() {
+        DeValue::String(text) => (text == wanted).then(|| value.span()),
+        DeValue::Array(items) => items.iter().find_map(|item| place_of(item, wanted)),
+        _ => None,
+    }
+}
+
+fn fixed(span: Range<usize>, name: &str, place: &str) -> Problem {
+    let message = format!("{place} names `{name}`, whose values a search replaces");
+    Problem::new(span, message, "expected another parameter").help("remove it in a copy of the manifest")
+}
+
+/// A list of values in TOML.
+fn list(values: &[Value]) -> String {
+    format!("[{}]", values.iter().map(literal).collect::<Vec<_>>().join(", "))
+}
+
+/// A value in TOML.
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Real(v) if *v == f64::INFINITY => "\"unlimited\"".to_owned(),
+        // With a point or an exponent: an integer literal has at most 64 bits.
+        Value::Real(v) => format!("{v:?}"),
+        Value::Reals(values) => format!("[{}]", values.iter().map(|v| format!("{v:?}")).collect::<Vec<_>>().join(", ")),
+        // The escapes of JSON are among those of TOML.
+        Value::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
+        Value::Bool(_) | Value::Int(_) => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"# a comment
+version = 1
+seeds = [1, 2]
+name = "sweep"   # its name
+workloads.made = { source = "lublin", synthetic_jobs_count = 100 }
+
+[platforms.cluster]
+size_factor = [1,
+               2]  # an axis
+
+[policies.easy]
+backfill = "easy"
+
+[[exclude]]
+policy = "easy"
+synthetic_jobs_count = 100
+seed = 1
+"#;
+
+    fn parse(text: &str) -> Manifest {
+        Manifest::parse("sweep.toml", text).unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+    }
+
+    fn refused(text: &str, derivation: &Derivation<'_>) -> String {
+        parse(text).derived("sweep.toml", derivation).expect_err("it cannot be derived").to_string()
+    }
+
+    #[test]
+    fn values_and_name_are_replaced_and_the_rest_stays() {
+        let derivation = Derivation {
+            comment: "made\nby a test",
+            name: "other",
+            values: vec![("size_factor", [0.5, 1.0].map(Value::Real).to_vec())],
+            exclude: vec![vec![
+                ("policy".to_owned(), vec![Value::Text("easy".to_owned())]),
+                ("size_factor".to_owned(), vec![Value::Real(1.0)]),
+            ]],
+        };
+        let derived = parse(TEXT).derived("sweep.toml", &derivation).expect("it can be derived");
+        let expected = TEXT
+            .replace("# a comment", "# made\n# by a test\n# a comment")
+            .replace("\"sweep\"", "\"other\"")
+            .replace("[1,\n               2]", "[0.5, 1.0]");
+        assert_eq!(derived, format!("{expected}\n[[exclude]]\npolicy = [\"easy\"]\nsize_factor = [1.0]\n"));
+        let manifest = parse(&derived);
+        assert_eq!(manifest.name(), "other");
+        let sweep = crate::Sweep::new(manifest, Default::default()).expect("it needs no log");
+        assert_eq!((sweep.index_count(), sweep.task_count()), (4, 1));
+    }
+
+    #[test]
+    fn every_kind_of_value_is_written_so_that_it_is_read_again() {
+        for (value, written) in [
+            (Value::Real(1e300), "1e300"),
+            (Value::Real(f64::INFINITY), "\"unlimited\""),
+            (Value::Real(-3.0), "-3.0"),
+            (Value::Int(-3), "-3"),
+            (Value::Bool(true), "true"),
+            (Value::Text("a \"b\"\n".to_owned()), r#""a \"b\"\n""#),
+            (Value::Reals(vec![1.0, 2.5]), "[1.0, 2.5]"),
+        ] {
+            assert_eq!(literal(&value), written);
+            toml::de::DeTable::parse(&format!("x = {written}")).expect("it is TOML");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_replaced_is_refused() {
+        let sizes = || vec![("size_factor", vec![Value::Real(1.0)])];
+        let of = |values| Derivation { name: "other", values, ..Derivation::default() };
+        let missing = refused(TEXT, &of(vec![("synthetic_procs", vec![Value::Int(64)])]));
+        assert!(missing.contains("no block sets `synthetic_procs`") && missing.contains("[workloads]"), "{missing}");
+        let excluded = refused(TEXT, &of(vec![("synthetic_jobs_count", vec![Value::Int(64)])]));
+        assert!(
+            excluded.contains("an [[exclude]] names `synthetic_jobs_count`") && excluded.contains(":16:1"),
+            "{excluded}"
+        );
+        let zipped = TEXT
+            .replace("[policies.easy]", "beta = [0.1, 0.2]\nzip = [[\"size_factor\", \"beta\"]]\n\n[policies.easy]");
+        let zipped = refused(&zipped, &of(sizes()));
+        assert!(zipped.contains("a zip names `size_factor`"), "{zipped}");
+        let start = TEXT.find("[[exclude]]").expect("it has one");
+        let listed = format!("exclude = [{{ size_factor = 2 }}]\n{}", &TEXT[..start]);
+        let rule = vec![("policy".to_owned(), vec![Value::Text("easy".to_owned())])];
+        let listed = refused(&listed, &Derivation { exclude: vec![rule], ..of(Vec::new()) });
+        assert!(listed.contains("[[exclude]] in place of a list"), "{listed}");
+    }
+}
