@@ -89,6 +89,14 @@ impl Comparison {
         }
     }
 
+    /// The published numbers of the comparison.
+    pub(crate) fn published(&self) -> Option<&Numbers> {
+        match self {
+            Comparison::Within { published: numbers, .. } | Comparison::Shown(numbers) => Some(numbers),
+            _ => None,
+        }
+    }
+
     /// The selection that the value is compared with, or that gives the tolerance.
     pub(crate) fn other(&self) -> Option<&Selection> {
         match self {

@@ -26,6 +26,7 @@ pub struct Claims {
     pub(crate) paper: String,
     pub(crate) title: String,
     pub(crate) manifests: Vec<String>,
+    pub(crate) runs: BTreeMap<String, Runs>,
     pub(crate) claims: Vec<Claim>,
 }
 
@@ -133,12 +134,11 @@ fn read(text: &Arc<str>, reader: &mut Reader) -> Option<Claims> {
     }
     let manifests = manifests?;
     let runs = runs(reader, table, &manifests);
-    let context = Context { manifests: &manifests, runs: &runs };
-    let claims = claims(reader, &context, table);
-    Some(Claims { paper: paper?, title: title?, manifests: manifests.clone(), claims })
+    let claims = claims(reader, &Context { manifests: &manifests, runs: &runs }, table);
+    Some(Claims { paper: paper?, title: title?, manifests, runs, claims })
 }
 
-fn required(
+pub(crate) fn required(
     reader: &mut Reader,
     table: &DeTable<'_>,
     key: &str,

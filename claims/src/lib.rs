@@ -75,10 +75,15 @@ mod file;
 mod measure;
 pub mod papers;
 mod per;
+mod points;
+mod preset_file;
+pub mod presets;
 mod read;
 mod rows;
 mod selection;
 
 pub use evaluate::{Finding, Verdict};
 pub use file::Claims;
+pub use points::{Lacking, Role, Row};
+pub use presets::{Preset, Presets, Shape};
 pub use rows::{Needed, Rows};

@@ -11,7 +11,21 @@ pub fn builtin() -> &'static [(&'static str, &'static str)] {
     ]
 }
 
+/// Name and presets of every paper: one file each in `claims/presets/`.
+const PRESETS: &[(&str, &str)] = &[
+    ("lawson2005", include_str!("../presets/lawson2005.toml")),
+    ("tracsim2014", include_str!("../presets/tracsim2014.toml")),
+    ("etinski2010", include_str!("../presets/etinski2010.toml")),
+    ("do2013", include_str!("../presets/do2013.toml")),
+    ("aldaoud2011", include_str!("../presets/aldaoud2011.toml")),
+];
+
 /// The claims of a paper, as TOML.
 pub fn find(name: &str) -> Option<&'static str> {
     builtin().iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// The figures and tables of a paper, as TOML.
+pub fn presets(name: &str) -> Option<&'static str> {
+    PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }

@@ -15,6 +15,7 @@ mod looks;
 mod pages;
 mod plot;
 mod report;
+mod reproduction;
 mod scale;
 mod server;
 mod slow;
@@ -26,6 +27,7 @@ use powersweep_proto::v1;
 
 pub use self::pages::{ColumnSeen, Launched, LaunchedAllocation, PAGE_ROWS, RowsAsk, RowsSeen};
 pub use self::report::{Report, report};
+pub use self::reproduction::{Body, ClaimSeen, Reproduced, Shown, SweepSeen, reproduction};
 pub use self::server::{ListenError, Listening, Options, Place};
 
 use self::survey::{Choice, Survey};

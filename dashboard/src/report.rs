@@ -23,24 +23,34 @@ pub struct Report {
 
 /// The file. It loads nothing and has no script.
 pub fn report(of: &Report) -> String {
+    let body = html! {
+        (summary(of.experiment.as_ref(), &of.survey))
+        (rows(&of.rows))
+        @if let Some(experiment) = &of.experiment { (failures(experiment)) }
+    };
+    frozen_page(&of.name, &of.made, "", &body)
+}
+
+/// A page in one file, without a script and without requests. `made` says when and by what it was made; `fonts` are style
+/// rules that hold fonts.
+pub(crate) fn frozen_page(heading: &str, made: &str, fonts: &str, body: &Markup) -> String {
     let style = include_str!("../assets/style.css");
+    let font_source = if fonts.is_empty() { "" } else { "; font-src data:" };
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
+                meta http-equiv="Content-Security-Policy" content={ "default-src 'none'; style-src 'unsafe-inline'" (font_source) };
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (of.name) " - powersweep" }
-                style { (PreEscaped(style)) }
+                title { (heading) " - powersweep" }
+                style { (PreEscaped(style)) (PreEscaped(fonts)) }
             }
             body {
                 main {
-                    h1 { (of.name) }
-                    p.soft { (of.made) }
-                    (summary(of.experiment.as_ref(), &of.survey))
-                    (rows(&of.rows))
-                    @if let Some(experiment) = &of.experiment { (failures(experiment)) }
+                    h1 { (heading) }
+                    p.soft { (made) }
+                    (body)
                 }
             }
         }

@@ -38,6 +38,8 @@ pub(crate) struct Content {
     pub(crate) beside: Map<String, Value>,
     /// Height of the plot or of each panel (px); the look's without one.
     pub(crate) height_px: Option<f64>,
+    /// The scales that each panel has for itself, such as `y`.
+    pub(crate) free: Vec<&'static str>,
     /// What was left out.
     pub(crate) notes: Vec<String>,
 }
@@ -47,7 +49,7 @@ impl Content {
     pub(crate) fn new(rows: Table, layers: Vec<Value>, facet: Option<&str>) -> Content {
         let datasets = vec![("rows".to_owned(), rows)];
         let facet = facet.map(str::to_owned);
-        Content { datasets, layers, facet, beside: Map::new(), height_px: None, notes: Vec::new() }
+        Content { datasets, layers, facet, beside: Map::new(), height_px: None, free: Vec::new(), notes: Vec::new() }
     }
 
     /// The figure of this content.
@@ -68,13 +70,20 @@ impl Content {
             }
             Some(facet) => {
                 let levels = self.datasets[0].1.column(facet)?.levels();
-                let columns = levels.len().clamp(1, look.width.panels());
+                let columns = look.width.panels(levels.len());
                 plot.insert("width".to_owned(), json!(((width_px - 50.0) / columns as f64 - 10.0).floor()));
                 plot.insert("height".to_owned(), json!(self.height_px.unwrap_or(look.width.height_px() * 0.55)));
                 let panel = json!({ "field": escaped(facet), "type": "nominal", "sort": levels, "title": null });
                 let panels =
                     json!({ "data": { "name": self.datasets[0].0 }, "facet": panel, "columns": columns, "spec": plot });
                 crate::look::merge(&mut spec, &panels);
+                for scale in self.free {
+                    crate::look::merge(&mut spec, &json!({ "resolve": { "scale": { scale: "independent" } } }));
+                }
+                if levels.len() % columns > 0 {
+                    // A common axis would stand below the empty place of the last row.
+                    crate::look::merge(&mut spec, &json!({ "resolve": { "axis": { "x": "independent" } } }));
+                }
                 Some(columns)
             }
         };
@@ -86,6 +95,16 @@ impl Figure {
     /// The Vega-Lite spec, with the rows inline.
     pub fn spec(&self) -> &Value {
         &self.spec
+    }
+
+    /// Writes down in the spec what the figure is drawn from, as its `usermeta`.
+    pub fn set_origin(&mut self, origin: &Value) {
+        self.spec["usermeta"] = json!({ "powersweep": origin });
+    }
+
+    /// What the figure is drawn from; `null` if nothing was written down.
+    pub fn origin(&self) -> &Value {
+        &self.spec["usermeta"]["powersweep"]
     }
 
     /// What was left out of the figure, in words.
@@ -102,6 +121,7 @@ impl Figure {
     pub fn draw(&mut self, engine: &Engine) -> Result<Drawn> {
         let mut drawn = engine.draw(&self.spec)?;
         let Some(columns) = self.panels else { return Ok(drawn) };
+        let mut fitting: Option<(Value, Drawn)> = None;
         for _ in 0..ATTEMPTS {
             // Panels have whole px, so that a figure may be narrower than it should be by one px for each panel.
             let excess_px = (size_px(&drawn.svg)?.0 - self.width_px) / columns as f64;
@@ -109,6 +129,15 @@ impl Figure {
                 break;
             }
             let width = &mut self.spec["spec"]["width"];
+            match fitting.take() {
+                // Wider panels got wider labels, which do not fit.
+                Some((fits, narrower)) if excess_px > 0.0 => {
+                    *width = fits;
+                    return Ok(narrower);
+                }
+                _ if excess_px <= 0.0 => fitting = Some((width.clone(), drawn)),
+                _ => {}
+            }
             *width = json!((width.as_f64().unwrap_or_default() - excess_px).floor().max(PANEL_PX_MIN));
             drawn = engine.draw(&self.spec)?;
         }

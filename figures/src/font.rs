@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use resvg::usvg::fontdb::{Database, Source};
 use ttf_parser::Face;
 
@@ -27,6 +29,18 @@ pub fn width(text: &str, size_px: f64, is_bold: bool) -> f64 {
         f64::from(face.glyph_hor_advance(glyph).unwrap_or_default())
     };
     text.chars().map(advance).sum::<f64>() * size_px / f64::from(face.units_per_em())
+}
+
+/// The bundled fonts as a style sheet, for pages with drawings: a font of other widths would let texts overlap.
+pub fn style_sheet() -> String {
+    let face = |weight: &str, bytes: &[u8]| {
+        let data = STANDARD.encode(bytes);
+        format!(
+            "@font-face {{ font-family: \"Liberation Sans\"; font-weight: {weight}; \
+             src: url(data:font/ttf;base64,{data}) format(\"truetype\"); }}\n"
+        )
+    };
+    face("normal", REGULAR) + &face("bold", BOLD)
 }
 
 /// The bundled fonts alone, for programs that lay out text.

@@ -28,7 +28,9 @@ globalThis.begin = () => {
 globalThis.draw = async (text) => {
   const warnings = [], errors = [];
   const noted = (list) => (...parts) => {
-    list.push(parts.map((part) => (part && part.message) || String(part)).join(' '));
+    const text = parts.map((part) => (part && part.message) || String(part)).join(' ');
+    // Panels with scales of their own: one without an interval or a published point gives the scale no extent of these.
+    if (!text.startsWith('Infinite extent')) list.push(text);
     return logger;
   };
   const logger = {

@@ -18,7 +18,7 @@
 //! let engine = Engine::start(|| false)?;
 //! let drawn = figure.draw(&engine)?;
 //! assert!(drawn.svg.contains("mean wait (s)"));
-//! assert!(formats::pdf(&drawn.svg)?.starts_with(b"%PDF"));
+//! assert!(formats::pdf(&drawn.svg, figure.origin())?.starts_with(b"%PDF"));
 //! # Ok::<(), powersweep_figures::FigureError>(())
 //! ```
 
@@ -35,6 +35,6 @@ mod thin;
 pub use engine::{Drawn, Engine};
 pub use error::{FigureError, Result};
 pub use figure::Figure;
-pub use font::width as text_width;
+pub use font::{style_sheet as font_style_sheet, width as text_width};
 pub use look::{COLOURS, Look, Width};
 pub use table::{Column, Table, Values};

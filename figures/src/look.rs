@@ -57,12 +57,15 @@ impl Width {
         }
     }
 
-    /// Number of panels side by side.
-    pub(crate) fn panels(self) -> usize {
-        match self {
+    /// Number of panels side by side, of this number in all: rows of equal length look better than a full and a nearly
+    /// empty one.
+    pub(crate) fn panels(self, all: usize) -> usize {
+        let most = match self {
             Width::Column => 2,
             Width::Page => 4,
-        }
+        };
+        let all = all.max(1);
+        all.div_ceil(all.div_ceil(most))
     }
 }
 
@@ -161,6 +164,15 @@ pub(crate) fn legend(title: &str, levels: &[String], symbol_px: f64, width: Widt
     let rows = levels.len().div_ceil(columns).max(1);
     let limit_px = (width.px() - SYMBOL_PX - symbol_px).floor();
     json!({ "title": title, "titleOrient": orient, "columns": levels.len().div_ceil(rows), "labelLimit": limit_px })
+}
+
+/// About how wide a legend is (px).
+pub(crate) fn legend_px(title: &str, levels: &[String], symbol_px: f64, width: Width) -> f64 {
+    let shown = legend(title, levels, symbol_px, width);
+    let widest = levels.iter().map(|level| font::width(level, SIZE_PX, false)).fold(0.0, f64::max);
+    let entries_px = shown["columns"].as_f64().unwrap_or(1.0) * (widest + SYMBOL_PX + symbol_px);
+    let title_px = font::width(title, SIZE_PX, false);
+    if shown["titleOrient"] == "left" { title_px + 20.0 + entries_px } else { title_px.max(entries_px) }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! The reader of claims files and the comparison with rows. Every case is small enough to check by hand.
+//! The readers of claims and presets, and the comparison with rows. Every case is small enough to check by hand.
 
 mod compared;
 mod errors;
+mod presets;
 mod shipped;

@@ -70,13 +70,24 @@ pub enum LogAxis {
 #[derive(Debug, Args)]
 #[cfg_attr(not(feature = "figures"), allow(dead_code))]
 pub struct PlotArgs {
-    /// Name of the experiment.
-    pub experiment: String,
+    /// Name of the experiment, or of a paper with --preset.
+    #[arg(required_unless_present = "presets")]
+    experiment: Option<String>,
     #[command(flatten)]
     pub from: TablesArgs,
     /// The kind of figure.
-    #[arg(long, value_enum, value_name = "KIND")]
-    pub figure: FigureKind,
+    #[arg(long, value_enum, value_name = "KIND", required_unless_present_any = ["preset", "presets"])]
+    pub figure: Option<FigureKind>,
+    /// A figure of a paper, such as figure3. For an experiment of your own with the tasks of the paper's manifest, name the
+    /// paper, too: etinski2010/figure3.
+    #[arg(
+        long, value_name = "[PAPER/]NAME",
+        conflicts_with_all = ["figure", "table", "x", "y", "colour", "facet", "value", "cap", "only", "between", "log", "maximise"]
+    )]
+    pub preset: Option<String>,
+    /// List the figures and tables of papers, and draw nothing.
+    #[arg(long, conflicts_with_all = ["figure", "preset", "output", "watch"])]
+    pub presets: bool,
     /// The table to read; by default `series` and `jobs` for these kinds, else the table that has --x, `tasks` first. The
     /// other columns may be columns of `tasks`.
     #[arg(long, value_parser = tables())]
@@ -112,8 +123,9 @@ pub struct PlotArgs {
     #[arg(long, value_name = "COLUMN")]
     pub maximise: Vec<String>,
     /// Width of the figure: a column of a paper (3.5 in) or its page (7.16 in).
-    #[arg(long, value_enum, default_value = "column")]
-    pub width: FigureWidth,
+    /// By default a column; some figures of papers need the page.
+    #[arg(long, value_enum)]
+    pub width: Option<FigureWidth>,
     /// JSON file with keys of Vega-Lite's config that change the look, such as {"axis": {"grid": false}}.
     #[arg(long, value_name = "FILE")]
     pub style: Option<PathBuf>,
@@ -129,6 +141,13 @@ pub struct PlotArgs {
     /// Write the file again as rows arrive, until the experiment ends.
     #[arg(long, requires = "output")]
     pub watch: bool,
+}
+
+impl PlotArgs {
+    /// Name of the experiment; empty only with --presets.
+    pub fn experiment(&self) -> &str {
+        self.experiment.as_deref().unwrap_or_default()
+    }
 }
 
 /// Two numbers such as 0..3600.

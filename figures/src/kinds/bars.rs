@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::Axes;
+use super::axes::Axes;
 use super::code::{Code, few, has_interval};
+use super::published;
 use super::scales::{self, Scale, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};
@@ -50,7 +51,9 @@ pub fn bars(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
     if let Some(interval) = &axes.interval {
         layers.push(whiskers(&at, &y, interval));
     }
-    Content::new(rows, layers, axes.facet.as_deref()).figure(look)
+    let free_px = look.width.px() - code.as_ref().map_or(0.0, |code| code.legend_px(false));
+    published::beside(&mut layers, &rows, axes, with(&at, &[("y", y)]), free_px)?;
+    Content { free: axes.free(), ..Content::new(rows, layers, axes.facet.as_deref()) }.figure(look)
 }
 
 /// Lines from the lower to the upper end of the interval around `y`.

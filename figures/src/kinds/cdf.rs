@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::Axes;
+use super::axes::Axes;
 use super::code::Code;
 use super::scales::{self, Scale, extent};
 use crate::error::{FigureError, Result};

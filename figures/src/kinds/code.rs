@@ -37,6 +37,12 @@ impl Code {
         look::legend(&self.title, &self.levels, symbol_px, self.look.width)
     }
 
+    /// About how wide the legend of bars and points is, or that of lines (px).
+    pub(super) fn legend_px(&self, of_lines: bool) -> f64 {
+        let symbol_px = if of_lines { LINE_PX - SYMBOL_PX } else { 0.0 };
+        look::legend_px(&self.title, &self.levels, symbol_px, self.look.width)
+    }
+
     /// Adds colour and dash.
     pub(super) fn lines(&self, encoding: &mut Value) {
         self.lines_in(encoding, &json!(self.look.colours(self.levels.len())), &json!(look::dashes(self.levels.len())));
@@ -97,6 +103,10 @@ pub(super) fn is_ordered(column: &Column) -> bool {
 
 /// The condition under which a row has both ends of an interval.
 pub(super) fn has_interval((low, high): &(String, String)) -> Value {
-    let valid = |name: &str| format!("isValid(datum['{}'])", name.replace('\\', "\\\\").replace('\'', "\\'"));
-    json!([{ "filter": format!("{} && {}", valid(low), valid(high)) }])
+    json!([{ "filter": format!("{} && {}", is_valid(low), is_valid(high)) }])
+}
+
+/// The condition under which a row has a value in a column.
+pub(super) fn is_valid(name: &str) -> String {
+    format!("isValid(datum['{}'])", name.replace('\\', "\\\\").replace('\'', "\\'"))
 }

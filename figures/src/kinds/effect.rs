@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::Axes;
+use super::axes::Axes;
 use super::bars::{merged, whiskers, with};
-use super::code::{few, is_ordered};
+use super::code::{few, is_ordered, is_valid};
 use super::scales::{self, Scale, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};
 use crate::look::Look;
-use crate::table::Table;
+use crate::table::{Column, Table, Values};
 
 /// Number of values of the axis.
 const VALUES_MAX: usize = 60;
@@ -37,7 +37,7 @@ pub fn effect(means: &Table, settings: Option<&Table>, axes: &Axes, look: &Look)
     };
     let y = scales::number(means.column(&axes.y)?, Scale { is_log: axes.log_y, ..Scale::default() });
     let at = json!({ "x": x });
-    let (mut layers, mut settings_drawn, mut notes) = (Vec::new(), None, Vec::new());
+    let (mut drawn, mut layers, mut notes, mut only_means) = (means, Vec::new(), Vec::new(), json!([]));
     if let (Some(settings), Some(setting)) = (settings, &setting) {
         let mut settings = prepared(settings)?.with_texts(&[setting]);
         let levels = settings.column(setting)?.levels();
@@ -51,19 +51,21 @@ pub fn effect(means: &Table, settings: Option<&Table>, axes: &Axes, look: &Look)
         let opacity = if levels.len() > 60 { 0.25 } else { 0.6 };
         let line = with(&at, &[("y", y.clone()), ("detail", json!({ "field": escaped(setting), "type": "nominal" }))]);
         let mark = json!({ "type": "line", "color": "#999999", "strokeWidth": 0.5, "strokeOpacity": opacity });
-        layers.push(json!({ "data": { "name": "settings" }, "mark": mark, "encoding": line }));
-        settings_drawn = Some(("settings".to_owned(), settings));
+        layers.push(json!({ "transform": [{ "filter": is_valid(setting) }], "mark": mark, "encoding": line }));
+        only_means = json!([{ "filter": format!("!{}", is_valid(setting)) }]);
+        // One table, because panels divide no other one. A mean has no value in the column of combinations.
+        let none = Values::Texts(vec![None; drawn.rows()]);
+        drawn.push(Column { values: none, ..settings.column(setting)?.clone() });
+        drawn.append(&settings);
     }
     if let Some(interval) = &axes.interval {
         layers.push(whiskers(&at, &y, interval));
     }
     let mean = with(&at, &[("y", y)]);
     let mark = json!({ "type": "line", "color": look.colour(0), "point": { "filled": true, "size": 24, "color": look.colour(0) } });
-    layers.push(json!({ "mark": merged(mark, json!({ "strokeWidth": 1.8 })), "encoding": mean }));
-    let mut content = Content::new(means, layers, axes.facet.as_deref());
-    content.datasets.extend(settings_drawn);
-    content.notes = notes;
-    content.figure(look)
+    let mark = merged(mark, json!({ "strokeWidth": 1.8 }));
+    layers.push(json!({ "transform": only_means, "mark": mark, "encoding": mean }));
+    Content { notes, ..Content::new(drawn, layers, axes.facet.as_deref()) }.figure(look)
 }
 
 #[cfg(test)]
@@ -73,7 +75,7 @@ mod tests {
     use crate::table::Column;
 
     #[test]
-    fn means_and_combinations_are_two_sets_of_rows() {
+    fn means_and_combinations_are_rows_of_one_table() {
         let means = Table::new([
             Column::numbers("cap_w", "cap", "W", [70.0, 90.0]),
             Column::numbers("wait_s", "wait", "s", [5.0, 3.0]),
@@ -85,13 +87,12 @@ mod tests {
         ]);
         let axes = Axes { colour: Some("setting".to_owned()), ..Axes::of("cap_w", "wait_s") };
         let figure = effect(&means, Some(&settings), &axes, &Look::of(Width::Column)).expect("a figure");
-        assert_eq!(
-            figure.spec()["datasets"]["rows"],
-            json!([{ "cap_w": 70.0, "wait_s": 5.0 }, { "cap_w": 90.0, "wait_s": 3.0 }])
-        );
-        assert_eq!(figure.spec()["datasets"]["settings"][2]["setting"], "sdsc");
+        let rows = figure.spec()["datasets"]["rows"].as_array().expect("rows").clone();
+        assert_eq!(rows.len(), 5);
+        assert_eq!(rows[0], json!({ "cap_w": 70.0, "wait_s": 5.0, "setting": null }));
+        assert_eq!(rows[4], json!({ "cap_w": 70.0, "wait_s": 4.0, "setting": "sdsc" }));
         let csv = String::from_utf8(figure.csv().expect("rows")).expect("text");
-        assert!(csv.starts_with("drawn_as,cap_w,wait_s,setting\nrows,70,5,\n"), "{csv}");
-        assert!(csv.contains("settings,70,6,ctc\n"), "{csv}");
+        assert!(csv.starts_with("cap_w,wait_s,setting\n70,5,\n"), "{csv}");
+        assert!(csv.contains("70,6,ctc\n"), "{csv}");
     }
 }

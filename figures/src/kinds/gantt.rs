@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::json;
 
-use super::Axes;
+use super::axes::Axes;
 use super::code::{Code, is_ordered};
 use super::processors::{Held, Ranges, listed, packed};
 use super::scales::{self, Scale, extent};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::Axes;
+use super::axes::Axes;
 use super::scales::{self, Scale, extent, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};

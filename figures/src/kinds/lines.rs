@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
-use super::Axes;
+use super::axes::Axes;
 use super::bars::{merged, with};
 use super::code::{Code, few, has_interval, is_ordered};
+use super::published;
 use super::scales::{self, Scale, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};
@@ -52,7 +53,7 @@ pub fn lines(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
     layers.push(json!({ "mark": mark, "encoding": line }));
     let lines = code.as_ref().map_or(1, |code| code.levels.len()) * panels;
     if rows.rows() <= DOTTED_MAX * lines {
-        let mut dot = with(&at, &[("y", y)]);
+        let mut dot = with(&at, &[("y", y.clone())]);
         if let Some(code) = &code {
             code.lines(&mut dot);
             dot.as_object_mut().expect("an object").remove("strokeDash");
@@ -60,7 +61,9 @@ pub fn lines(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
         let mark = json!({ "type": "point", "filled": true, "size": 14, "opacity": 1, "color": look.colour(0) });
         layers.push(json!({ "mark": mark, "encoding": dot }));
     }
-    Content::new(rows, layers, axes.facet.as_deref()).figure(look)
+    let free_px = look.width.px() - code.as_ref().map_or(0.0, |code| code.legend_px(true));
+    published::beside(&mut layers, &rows, axes, with(&at, &[("y", y)]), free_px)?;
+    Content { free: axes.free(), ..Content::new(rows, layers, axes.facet.as_deref()) }.figure(look)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Axes;
+use super::axes::Axes;
 use super::code::{Code, few, is_ordered};
 use super::scales::{extent, magnitude};
 use crate::error::{FigureError, Result};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::json;
 
-use super::Axes;
+use super::axes::Axes;
 use super::bars::with;
 use super::code::Code;
 use super::scales::{self, Scale, extent};

@@ -117,7 +117,10 @@ pub(super) fn names(column: &Column, levels: &[String], plot_px: f64) -> Value {
         () if slot_px >= SIZE_PX * 1.6 => -40,
         () => -90,
     };
-    let mut axis = json!({ "title": column.label(), "labelAngle": angle, "labelLimit": NAME_PX_MAX, "grid": false });
+    // Each name is shown: the place tells nothing without it.
+    let mut axis = json!({
+        "title": column.label(), "labelAngle": angle, "labelLimit": NAME_PX_MAX, "labelOverlap": false, "grid": false,
+    });
     if angle != 0 {
         crate::look::merge(&mut axis, &json!({ "labelAlign": "right", "labelBaseline": "middle" }));
     }
@@ -126,7 +129,7 @@ pub(super) fn names(column: &Column, levels: &[String], plot_px: f64) -> Value {
 
 /// About how wide the plot is, or one of its panels (px): what the vertical axis takes is not known before drawing.
 pub(super) fn plot_px(width: Width, panels: usize) -> f64 {
-    (width.px() - 50.0) / panels.clamp(1, width.panels()) as f64 - 10.0
+    (width.px() - 50.0) / width.panels(panels) as f64 - 10.0
 }
 
 /// The times of an axis: from 0 on if the first instant is near.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::Axes;
+use super::axes::Axes;
 use super::code::Code;
 use super::scales::{self, Scale, extent};
 use crate::error::{FigureError, Result};
@@ -40,7 +40,8 @@ pub fn steps(table: &Table, caps: Option<&Table>, axes: &Axes, look: &Look) -> R
         drawn.append(&caps);
     }
     let code = Code::of(&drawn, axes.colour.as_ref(), look)?;
-    let time = Scale { domain: Some((low, high)), is_time: true, ..Scale::default() };
+    let domain = (!axes.free_x).then_some((low, high));
+    let time = Scale { domain, is_time: true, ..Scale::default() };
     let value = Scale { is_log: axes.log_y, zero: true, ..Scale::default() };
     let mut line = json!({ "x": scales::number(drawn.column(&axes.x)?, time), "y": scales::number(drawn.column(&axes.y)?, value) });
     line["order"] = json!(null);
@@ -52,7 +53,8 @@ pub fn steps(table: &Table, caps: Option<&Table>, axes: &Axes, look: &Look) -> R
         code.lines_in(&mut line, &json!(colours.collect::<Vec<_>>()), &json!(dashes.collect::<Vec<_>>()));
         mark.as_object_mut().expect("an object").remove("color");
     }
-    Content::new(drawn, vec![json!({ "mark": mark, "encoding": line })], axes.facet.as_deref()).figure(look)
+    let layers = vec![json!({ "mark": mark, "encoding": line })];
+    Content { free: axes.free(), ..Content::new(drawn, layers, axes.facet.as_deref()) }.figure(look)
 }
 
 /// The tables with a column that tells series from caps, where there is no colour.

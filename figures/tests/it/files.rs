@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use powersweep_figures::{Engine, Look, Width, formats};
+use serde_json::Value;
 
 use crate::samples;
 
@@ -18,7 +19,7 @@ fn number(png: &[u8], at: usize) -> u32 {
 #[test]
 fn a_png_file_has_300_dots_per_inch() {
     let mut figure = samples::front(&Look::of(Width::Column)).expect("a figure");
-    let png = formats::png(&figure.draw(&engine()).expect("a drawing").svg).expect("a file");
+    let png = formats::png(&figure.draw(&engine()).expect("a drawing").svg, &Value::Null).expect("a file");
     assert!(png.starts_with(b"\x89PNG"));
     assert_eq!(number(&png, 16), 1050, "3.5 in");
 }
@@ -27,8 +28,8 @@ fn a_png_file_has_300_dots_per_inch() {
 fn a_pdf_file_has_its_size_and_embedded_fonts_and_no_date() {
     let mut figure = samples::grouped_bars(&Look::of(Width::Page)).expect("a figure");
     let svg = figure.draw(&engine()).expect("a drawing").svg;
-    let pdf = formats::pdf(&svg).expect("a file");
-    assert_eq!(pdf, formats::pdf(&svg).expect("a file"), "the same bytes");
+    let pdf = formats::pdf(&svg, &Value::Null).expect("a file");
+    assert_eq!(pdf, formats::pdf(&svg, &Value::Null).expect("a file"), "the same bytes");
     let has = |text: &str| pdf.windows(text.len()).any(|bytes| bytes == text.as_bytes());
     assert!(has("/FontFile2") && !has("/CreationDate") && !has("/ModDate"));
     assert!(pdf.len() < 200_000, "{} bytes: the fonts are subsets", pdf.len());

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use powersweep_figures::{Engine, Look, formats};
+use powersweep_figures::{Engine, Look, Width, formats};
 
 use crate::looks::faults;
 use crate::samples;
@@ -28,8 +28,8 @@ fn check(width: &str, look: &Look, engine: &Engine, again: &Engine) -> Vec<Strin
                 std::fs::write(folder.join(format!("{name}-{width}.{ending}")), bytes).expect("it can be written");
             };
             write("svg", drawn.svg.as_bytes());
-            write("png", &formats::png(&drawn.svg).expect("a PNG file"));
-            write("pdf", &formats::pdf(&drawn.svg).expect("a PDF file"));
+            write("png", &formats::png(&drawn.svg, figure.origin()).expect("a PNG file"));
+            write("pdf", &formats::pdf(&drawn.svg, figure.origin()).expect("a PDF file"));
             write("html", formats::html(figure.spec(), name).as_bytes());
             write("vl.json", figure.spec().to_string().as_bytes());
         }
@@ -63,4 +63,12 @@ fn every_kind_is_drawn_without_faults_and_twice_alike() {
         faulty.extend(check(width, &look, &engine, &again));
     }
     assert!(faulty.is_empty(), "{}", faulty.join("\n"));
+}
+
+#[test]
+fn thin_lines_stay_in_their_panels() {
+    let engine = Engine::start(|| false).expect("the libraries load");
+    let mut figure = samples::effect_in_panels(&Look::of(Width::Page)).expect("a figure");
+    let drawn = figure.draw(&engine).expect("a drawing");
+    assert_eq!(drawn.svg.matches("stroke=\"#999999\"").count(), 80);
 }

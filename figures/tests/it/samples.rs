@@ -1,7 +1,7 @@
 //! One or two figures of each kind, from made-up rows.
 
 use powersweep_figures::kinds::{
-    Axes, Better, Gantt, bars, cdf, effect, gantt, heatmap, lines, parallel, pareto, steps,
+    Axes, Better, Gantt, bars, cdf, effect, gantt, heatmap, lines, parallel, pareto, points, stacked, steps,
 };
 use powersweep_figures::{Column, Figure, Look, Result, Table, Values, Width};
 
@@ -88,6 +88,48 @@ pub fn bars_in_panels(look: &Look) -> Result<Figure> {
         &axes("bsld_threshold", "energy_total_j", Some("policy"), Some("workload")),
         look,
     )
+}
+
+/// Published points beside bars, in five panels with scales of their own.
+pub fn published_beside_bars(look: &Look) -> Result<Figure> {
+    let mut draws = Draws::new();
+    let (mut rows, mut published) = (Vec::new(), Vec::new());
+    for (at, log) in LOGS.iter().chain(&["LLNL Atlas"]).enumerate() {
+        for threshold in ["1.5", "2", "3"] {
+            for policy in &POLICIES[..3] {
+                let height = 10f64.powi(at as i32) * (1.0 + draws.next());
+                rows.push((owned(&[log, threshold, policy]), vec![height]));
+                published.push(None);
+            }
+            rows.push((owned(&[log, threshold, POLICIES[1]]), vec![10f64.powi(at as i32) * 1.3]));
+            published.push(Some("published".to_owned()));
+        }
+    }
+    let names = [("workload", "workload"), ("bsld_threshold", "BSLD threshold"), ("policy", "policy")];
+    let mut table = table(&names, &[("bsld_mean", "mean slowdown", "")], &rows);
+    table.push(Column { values: Values::Texts(published), ..Column::texts("published", "", Vec::<String>::new()) });
+    let axes = Axes {
+        free_y: true,
+        published: Some("published".to_owned()),
+        interval: None,
+        ..axes("bsld_threshold", "bsld_mean", Some("policy"), Some("workload"))
+    };
+    bars(&table, &axes, look)
+}
+
+/// Step functions on each other.
+pub fn nodes_by_frequency(look: &Look) -> Result<Figure> {
+    let mut draws = Draws::new();
+    let mut rows = Vec::new();
+    for (at, ghz) in ["1.2", "1.8", "2.4", "3.0"].iter().enumerate() {
+        for instant in 0..40 {
+            let time = f64::from(instant) * 300.0 + at as f64 * 70.0;
+            rows.push((owned(&[ghz]), vec![time, (draws.next() * 40.0).round()]));
+        }
+    }
+    let table = table(&[("ghz", "frequency")], &[("x", "time", "s"), ("nodes", "nodes", "")], &rows);
+    let axes = Axes { colour: Some("ghz".to_owned()), ..Axes::of("x", "nodes") };
+    stacked(&table, &axes, look)
 }
 
 /// Lines with bands.
@@ -222,15 +264,29 @@ pub fn shares_in_bins(look: &Look) -> Result<Figure> {
 /// The effect of an axis over its combinations.
 pub fn effect_of_an_axis(look: &Look) -> Result<Figure> {
     let mut draws = Draws::new();
+    effect_in(&mut draws, &LOGS[..1], None, look)
+}
+
+/// The same in two panels.
+pub fn effect_in_panels(look: &Look) -> Result<Figure> {
+    let mut draws = Draws::new();
+    effect_in(&mut draws, &LOGS[..2], Some("workload"), look)
+}
+
+/// Forty combinations for each log.
+fn effect_in(draws: &mut Draws, logs: &[&str], facet: Option<&str>, look: &Look) -> Result<Figure> {
     let (mut settings, mut means) = (Vec::new(), Vec::new());
-    let slopes: Vec<f64> = (0..40).map(|_| 0.5 + draws.next()).collect();
-    for cap in 1..=6 {
-        let waits: Vec<f64> = slopes.iter().map(|slope| 3_000.0 * slope / f64::from(cap) + 900.0 * slope).collect();
-        settings.extend(
-            waits.iter().enumerate().map(|(at, wait)| (vec![format!("{at}")], vec![f64::from(cap) * 50.0, *wait])),
-        );
-        let mean = waits.iter().sum::<f64>() / 40.0;
-        means.push((Vec::new(), vec![f64::from(cap) * 50.0, mean, mean * 0.92, mean * 1.08]));
+    for log in logs {
+        let slopes: Vec<f64> = (0..40).map(|_| 0.5 + draws.next()).collect();
+        for cap in 1..=6 {
+            let cap_w = f64::from(cap) * 10.0;
+            let waits: Vec<f64> = slopes.iter().map(|slope| 3_000.0 * slope / f64::from(cap) + 900.0 * slope).collect();
+            settings.extend(
+                waits.iter().enumerate().map(|(at, wait)| (owned(&[log, &format!("{log} {at}")]), vec![cap_w, *wait])),
+            );
+            let mean = waits.iter().sum::<f64>() / 40.0;
+            means.push((owned(&[log]), vec![cap_w, mean, mean * 0.92, mean * 1.08]));
+        }
     }
     let numbers = [
         ("cap_w", "power cap", "W"),
@@ -238,9 +294,9 @@ pub fn effect_of_an_axis(look: &Look) -> Result<Figure> {
         ("wait_s_mean_low", "", "s"),
         ("wait_s_mean_high", "", "s"),
     ];
-    let means = table(&[], &numbers, &means);
-    let settings = table(&[("setting", "")], &numbers[..2], &settings);
-    effect(&means, Some(&settings), &axes("cap_w", "wait_s_mean", Some("setting"), None), look)
+    let names = [("workload", "workload"), ("setting", "")];
+    let (means, settings) = (table(&names[..1], &numbers, &means), table(&names, &numbers[..2], &settings));
+    effect(&means, Some(&settings), &axes("cap_w", "wait_s_mean", Some("setting"), facet), look)
 }
 
 /// 2,000 tasks on six coordinates.
@@ -284,13 +340,58 @@ pub fn missing_values(look: &Look) -> Result<Figure> {
     bars(&table, &axes("cap_w", "value", Some("policy"), None), look)
 }
 
+/// Candidates of a search with their means, coloured by verdict, in a panel for each policy.
+pub fn verdicts_of_candidates(look: &Look) -> Result<Figure> {
+    let mut draws = Draws::new();
+    let names = [("policy", "policy"), ("verdict", "verdict")];
+    let numbers = [
+        ("size_factor", "size factor", ""),
+        ("bsld_mean", "bsld mean", ""),
+        ("bsld_mean_low", "", ""),
+        ("bsld_mean_high", "", ""),
+    ];
+    let mut rows = Vec::new();
+    for (policy, slowdown) in POLICIES[..2].iter().zip([9.0, 6.0]) {
+        for at in 0..11 {
+            let size = 0.5 + 0.15 * f64::from(at);
+            let (mean, half) = (slowdown / size, 0.3 + draws.next());
+            let verdict = match () {
+                () if (mean - 5.0).abs() < half => "uncertain",
+                () if mean < 5.0 => "feasible",
+                () => "infeasible",
+            };
+            rows.push((owned(&[policy, verdict]), vec![size, mean, mean - half, mean + half]));
+        }
+    }
+    points(&table(&names, &numbers, &rows), &axes("size_factor", "bsld_mean", Some("verdict"), Some("policy")), look)
+}
+
+/// Candidates of two parameters, one of which has names.
+pub fn verdicts_of_pairs(look: &Look) -> Result<Figure> {
+    let names = [("policy", "policy"), ("verdict", "verdict")];
+    let rows: Vec<_> = POLICIES
+        .iter()
+        .enumerate()
+        .flat_map(|(place, policy)| (0..9).map(move |at| (place, *policy, at)))
+        .map(|(place, policy, at)| {
+            let verdict = if at > place + 2 { "feasible" } else { "infeasible" };
+            (owned(&[policy, verdict]), vec![0.5 + 0.25 * at as f64])
+        })
+        .collect();
+    let table = table(&names, &[("size_factor", "size factor", "")], &rows);
+    let axes = Axes { colour: Some("verdict".to_owned()), ..Axes::of("size_factor", "policy") };
+    points(&table, &axes, look)
+}
+
 /// Builds the figure of a look.
 pub type Sample = fn(&Look) -> Result<Figure>;
 
 /// All of them, by name.
-pub const ALL: [(&str, Sample); 15] = [
+pub const ALL: [(&str, Sample); 20] = [
     ("bars", grouped_bars),
     ("bars-panels", bars_in_panels),
+    ("bars-published", published_beside_bars),
+    ("series-stacked", nodes_by_frequency),
     ("lines", lines_with_bands),
     ("cdf", distribution),
     ("series-cap", power_under_a_cap),
@@ -299,8 +400,11 @@ pub const ALL: [(&str, Sample); 15] = [
     ("heatmap-means", means_in_cells),
     ("heatmap-shares", shares_in_bins),
     ("effect", effect_of_an_axis),
+    ("effect-panels", effect_in_panels),
     ("parallel", coordinates),
     ("pareto", front),
+    ("points", verdicts_of_candidates),
+    ("points-names", verdicts_of_pairs),
     ("awkward", awkward_names),
     ("missing", missing_values),
     ("pareto-panels", |look| {

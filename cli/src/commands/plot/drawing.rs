@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use powersweep_figures::{Engine, Figure, Look, Width, formats};
+use powersweep_figures::{Drawn, Engine, Figure, Look, Width, formats};
 use powersweep_proto::v1;
 
 use super::kinds::{Wanted, refused};
@@ -15,8 +15,8 @@ use crate::commands::status;
 use crate::commands::submit::end_of;
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::stored::{self, Tables};
-use crate::writing::Output;
-use crate::{client, interrupt, screen};
+use crate::writing::write_whole;
+use crate::{client, interrupt, presets, screen};
 
 /// A figure that takes longer is stopped.
 const DRAWING_MAX: Duration = Duration::from_secs(60);
@@ -35,24 +35,61 @@ const ENDINGS: [(&str, FigureFormat); 6] = [
 
 /// Draws a figure.
 pub(super) fn run(args: &PlotArgs) -> Outcome {
+    if args.presets {
+        return presets::list(Some(args.experiment()).filter(|name| !name.is_empty()));
+    }
     let format = format(args)?;
-    let wanted = Wanted { args, look: look(args)? };
+    let wanted = Wanted::of(args)?;
     client::block_on(async {
         let tables = stored::tables(&args.from).await?;
         match args.watch {
             true => watch(&wanted, &tables, format).await,
             false => {
-                let (figure, notes) = wanted.figure(&source(args, &tables)).await?;
+                let (figure, notes) = wanted.drawn(&source(args, &tables)).await?;
                 tell(&figure, &notes);
-                write(&written(figure, format, args)?, args)?;
+                write_whole(args.output.as_deref(), &written(figure, format, args.experiment())?)?;
                 open(args)
             }
         }
     })
 }
 
+impl<'a> Wanted<'a> {
+    fn of(args: &'a PlotArgs) -> Result<Wanted<'a>, Failure> {
+        let chosen = args.preset.as_ref().map(|preset| presets::choose(args.experiment(), preset)).transpose()?;
+        let look = look(args, chosen.as_ref().is_some_and(|chosen| chosen.preset.wide))?;
+        Ok(Wanted { args, look, chosen })
+    }
+}
+
+/// A figure with its rows, for a caller in this process.
+pub struct Drawing {
+    figure: Figure,
+    args: PlotArgs,
+}
+
+impl Drawing {
+    /// Reads the rows that the arguments ask for.
+    pub fn new(args: PlotArgs) -> Result<Drawing, Failure> {
+        let wanted = Wanted::of(&args)?;
+        let figure = client::block_on(async {
+            let tables = stored::tables(&args.from).await?;
+            let (figure, notes) = wanted.drawn(&source(&args, &tables)).await?;
+            tell(&figure, &notes);
+            Ok(figure)
+        })?;
+        Ok(Drawing { figure, args })
+    }
+
+    /// The figure in a format, which is an ending without its dot, or in the format of the ending of a file's name.
+    pub fn bytes(&self, ending: &str) -> Result<Vec<u8>, Failure> {
+        let format = format_of(Path::new(&format!("figure.{ending}")))?;
+        written(self.figure.clone(), format, self.args.experiment())
+    }
+}
+
 fn source<'a>(args: &'a PlotArgs, tables: &'a Tables) -> Source<'a> {
-    Source { tables, experiment: &args.experiment, only: &args.only }
+    Source { tables, experiment: args.experiment(), only: &args.only }
 }
 
 /// The format: of the option, else of the file's ending. A terminal shows none of them.
@@ -63,18 +100,36 @@ fn format(args: &PlotArgs) -> Result<FigureFormat, Failure> {
         }
         return Ok(args.format.unwrap_or(FigureFormat::Svg));
     };
+    match args.format {
+        Some(format) => Ok(format),
+        None => format_of(output).map_err(|mut failure| {
+            failure.message.push_str(": add --format");
+            failure
+        }),
+    }
+}
+
+/// The format that the ending of a file says.
+pub fn format_of(output: &Path) -> Result<FigureFormat, Failure> {
     let name = output.to_string_lossy();
     let ending = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, format)| *format);
-    args.format.or(ending).ok_or_else(|| {
+    ending.ok_or_else(|| {
         let endings: Vec<&str> = ENDINGS.iter().map(|(ending, _)| *ending).collect();
-        failure!(Usage, "the ending of {name} is none of {}: add --format", endings.join(" "))
+        failure!(Usage, "the ending of {name} is none of {}", endings.join(" "))
     })
 }
 
-fn look(args: &PlotArgs) -> Result<Look, Failure> {
+/// Draws a figure into a file, whose ending says the format.
+pub fn write_figure(figure: Figure, output: &Path, title: &str) -> Result<(), Failure> {
+    tell(&figure, &[]);
+    write_whole(Some(output), &written(figure, format_of(output)?, title)?)
+}
+
+fn look(args: &PlotArgs, is_wide: bool) -> Result<Look, Failure> {
     let look = Look::of(match args.width {
-        FigureWidth::Column => Width::Column,
-        FigureWidth::Page => Width::Page,
+        Some(FigureWidth::Page) => Width::Page,
+        None if is_wide => Width::Page,
+        Some(FigureWidth::Column) | None => Width::Column,
     });
     let Some(file) = &args.style else { return Ok(look) };
     let wrong = |error: &dyn std::fmt::Display| failure!(Usage, "{}: {error}", file.display());
@@ -90,11 +145,17 @@ fn tell(figure: &Figure, notes: &[String]) {
     }
 }
 
-/// The bytes of the file.
-fn written(mut figure: Figure, format: FigureFormat, args: &PlotArgs) -> Result<Vec<u8>, Failure> {
+/// The bytes of a file with the figure. `title` is the title of an HTML page.
+fn written(mut figure: Figure, format: FigureFormat, title: &str) -> Result<Vec<u8>, Failure> {
     if format == FigureFormat::Csv {
         return figure.csv().map_err(refused);
     }
+    let drawn = drawn(&mut figure)?;
+    encoded(&figure, &drawn, format, title)
+}
+
+/// Draws a figure, which may then be encoded in several formats.
+pub fn drawn(figure: &mut Figure) -> Result<Drawn, Failure> {
     let until = Instant::now() + DRAWING_MAX;
     let engine = Engine::start(move || Instant::now() > until).map_err(refused)?;
     // Drawing also gives panels their width, which the spec and the page have.
@@ -102,20 +163,19 @@ fn written(mut figure: Figure, format: FigureFormat, args: &PlotArgs) -> Result<
     for warning in &drawn.warnings {
         tracing::warn!("{warning}");
     }
+    Ok(drawn)
+}
+
+/// A drawn figure in a format. `title` is the title of an HTML page.
+pub fn encoded(figure: &Figure, drawn: &Drawn, format: FigureFormat, title: &str) -> Result<Vec<u8>, Failure> {
     match format {
-        FigureFormat::Svg => Ok(drawn.svg.into_bytes()),
-        FigureFormat::Png => formats::png(&drawn.svg).map_err(refused),
-        FigureFormat::Pdf => formats::pdf(&drawn.svg).map_err(refused),
-        FigureFormat::Html => Ok(formats::html(figure.spec(), &args.experiment).into_bytes()),
+        FigureFormat::Svg => Ok(formats::svg(&drawn.svg, figure.origin()).into_bytes()),
+        FigureFormat::Png => formats::png(&drawn.svg, figure.origin()).map_err(refused),
+        FigureFormat::Pdf => formats::pdf(&drawn.svg, figure.origin()).map_err(refused),
+        FigureFormat::Html => Ok(formats::html(figure.spec(), title).into_bytes()),
         FigureFormat::Spec => Ok(format!("{}\n", screen::indented(figure.spec())).into_bytes()),
         FigureFormat::Csv => figure.csv().map_err(refused),
     }
-}
-
-fn write(bytes: &[u8], args: &PlotArgs) -> Result<(), Failure> {
-    let mut out = Output::open(args.output.as_deref())?;
-    out.write(bytes)?;
-    out.finish()
 }
 
 /// Shows the file where the user asked for it.
@@ -142,15 +202,16 @@ async fn watch(wanted: &Wanted<'_>, tables: &Tables, format: FigureFormat) -> Ou
     let (mut last, mut told) = (None, None);
     loop {
         // Asked before the rows are read: the last look has the rows of all tasks.
-        let request = v1::StatusRequest { experiment: args.experiment.clone(), ..Default::default() };
+        let experiment = wanted.experiment().to_owned();
+        let request = v1::StatusRequest { experiment, ..Default::default() };
         let status = status::experiment(&args.from.coordinator, &args.from.data, request).await;
         let ended = status.ok().flatten().and_then(|found| end_of(&found));
-        match wanted.figure(&source(args, tables)).await {
+        match wanted.drawn(&source(args, tables)).await {
             Ok((figure, notes)) if last.as_ref() != Some(&figure) => {
                 if last.is_none() || ended.is_some() {
                     tell(&figure, &notes);
                 }
-                write(&written(figure.clone(), format, args)?, args)?;
+                write_whole(args.output.as_deref(), &written(figure.clone(), format, args.experiment())?)?;
                 if last.replace(figure).is_none() {
                     open(args)?;
                 }

@@ -1,5 +1,7 @@
 //! The figure that the arguments ask for, from the rows of the experiment.
 
+use std::collections::BTreeSet;
+
 use powersweep_analysis::condition::Op;
 use powersweep_analysis::{Cell, Condition};
 use powersweep_coordinator::records::Table as Stored;
@@ -9,11 +11,12 @@ use powersweep_figures::{Column, Figure, FigureError, Look, Table};
 
 use super::aggregate::{groups, interval, means, mixed};
 use super::read::{Source, table_of};
-use super::titles;
+use super::{preset, titles};
 use crate::args::{FigureKind, LogAxis, PlotArgs};
 use crate::exit::{Failure, failure};
-use crate::screen;
+use crate::presets::Chosen;
 use crate::varying::{self, SEED};
+use crate::{origin, screen};
 
 /// Name of the column of combinations.
 const SETTING: &str = "combination";
@@ -23,15 +26,32 @@ const TASK: &str = "task_id";
 pub(super) struct Wanted<'a> {
     pub(super) args: &'a PlotArgs,
     pub(super) look: Look,
+    /// A figure of a paper.
+    pub(super) chosen: Option<Chosen>,
 }
 
 /// A figure, and what the user should know about it.
 pub(super) type Made = (Figure, Vec<String>);
 
 impl Wanted<'_> {
+    /// The figure, with what it is drawn from.
+    pub(super) async fn drawn(&self, source: &Source<'_>) -> Result<Made, Failure> {
+        let (mut figure, notes) = self.figure(source).await?;
+        let origin = match &self.chosen {
+            Some(chosen) => chosen.origin(source.tables).await?,
+            None => origin::of(source.tables, &BTreeSet::from([self.experiment().to_owned()])).await?,
+        };
+        figure.set_origin(&origin);
+        Ok((figure, notes))
+    }
+
     /// Reads the rows and builds the figure.
-    pub(super) async fn figure(&self, source: &Source<'_>) -> Result<Made, Failure> {
-        match self.args.figure {
+    async fn figure(&self, source: &Source<'_>) -> Result<Made, Failure> {
+        if let Some(chosen) = &self.chosen {
+            return preset::figure(chosen, source.tables, &self.look).await;
+        }
+        let figure = self.args.figure.ok_or_else(|| failure!(Usage, "a figure needs --figure KIND"))?;
+        match figure {
             FigureKind::Bars | FigureKind::Lines => self.means(source).await,
             FigureKind::Cdf => self.cdf(source).await,
             FigureKind::Series => self.series(source).await,
@@ -40,6 +60,14 @@ impl Wanted<'_> {
             FigureKind::Effect => self.effect(source).await,
             FigureKind::Parallel => self.parallel(source).await,
             FigureKind::Pareto => self.pareto(source).await,
+        }
+    }
+
+    /// The experiment whose rows are read, the first one of a paper's figure.
+    pub(super) fn experiment(&self) -> &str {
+        match &self.chosen {
+            Some(chosen) => chosen.experiment(&chosen.preset.manifest),
+            None => self.args.experiment(),
         }
     }
 
@@ -73,27 +101,17 @@ impl Wanted<'_> {
         self.args.table.unwrap_or_else(|| table_of(x))
     }
 
-    /// Reads columns; no row is an error.
-    async fn rows(&self, source: &Source<'_>, table: Stored, names: &[String]) -> Result<Table, Failure> {
-        let rows = source.read(table, names, &[]).await?;
-        match rows.rows() {
-            0 if source.only.is_empty() => Err(failure!(Usage, "{} has no rows in {table} yet", source.experiment)),
-            0 => Err(failure!(Usage, "no row of {table} satisfies --where")),
-            _ => Ok(rows),
-        }
-    }
-
     async fn means(&self, source: &Source<'_>) -> Result<Made, Failure> {
         let (x, y) = (self.x()?, self.y()?);
         let others = source.varying().await?;
         let names: Vec<String> = [x, y].into_iter().chain(self.names()).chain(&others).cloned().collect();
-        let rows = self.rows(source, self.table(y), &names).await?;
+        let rows = rows(source, self.table(y), &names).await?;
         let by: Vec<&str> = std::iter::once(x).chain(self.names()).map(String::as_str).collect();
         let notes = mixture(&rows, &by, &others)?;
         let means = means(&rows, &by, &[y]).map_err(refused)?;
         let axes = Axes { interval: Some(interval(y)), ..self.axes(x, y) };
         let figure = match self.args.figure {
-            FigureKind::Bars => kinds::bars(&means, &axes, &self.look),
+            Some(FigureKind::Bars) => kinds::bars(&means, &axes, &self.look),
             _ => kinds::lines(&means, &axes, &self.look),
         };
         Ok((figure.map_err(refused)?, notes))
@@ -103,7 +121,7 @@ impl Wanted<'_> {
         let x = self.x()?;
         let table = self.table(x);
         let names: Vec<String> = std::iter::once(x).chain(self.names()).cloned().collect();
-        let rows = self.rows(source, table, &names).await?;
+        let rows = rows(source, table, &names).await?;
         let axes = self.axes(x, &format!("share of {table}"));
         Ok((kinds::cdf(&rows, &axes, &self.look).map_err(refused)?, Vec::new()))
     }
@@ -204,32 +222,8 @@ impl Wanted<'_> {
     }
 
     async fn gantt(&self, source: &Source<'_>) -> Result<Made, Failure> {
-        let fixed = ["start_s", "finish_s", "procs", "node_list", TASK].map(str::to_owned);
-        let colour = self.args.colour.clone().unwrap_or_else(|| "gear_index".to_owned());
-        let names: Vec<String> = fixed.iter().chain([&colour]).chain(&self.args.facet).cloned().collect();
-        let rows = self.rows(source, Stored::Jobs, &names).await?;
-        let by: Vec<&str> = self.args.facet.iter().map(String::as_str).collect();
-        let task = rows.column(TASK).map_err(refused)?;
-        for panel in groups(&rows, &by).map_err(refused)? {
-            if panel.iter().any(|row| task.text(*row) != task.text(panel[0])) {
-                let differ = source.varying().await?.join(", ");
-                return Err(failure!(
-                    Usage,
-                    "the jobs of several tasks would share a chart: choose one task by --where COLUMN=VALUE, or give each \
-                     one a panel by --facet; the tasks of the experiment differ in {differ}"
-                ));
-            }
-        }
-        let columns = Gantt {
-            start: "start_s".to_owned(),
-            finish: "finish_s".to_owned(),
-            procs: "procs".to_owned(),
-            list: Some("node_list".to_owned()),
-            colour: Some(colour),
-            facet: self.args.facet.clone(),
-            between: self.args.between,
-        };
-        Ok((kinds::gantt(&rows, &columns, &self.look).map_err(refused)?, Vec::new()))
+        let (colour, facet) = (self.args.colour.as_deref(), self.args.facet.as_deref());
+        gantt(source, colour, facet, self.args.between, &self.look).await
     }
 
     async fn heatmap(&self, source: &Source<'_>) -> Result<Made, Failure> {
@@ -238,7 +232,7 @@ impl Wanted<'_> {
             return Err(failure!(Usage, "a heat map has no --colour: --value COLUMN shows the mean of a column"));
         }
         let names: Vec<String> = [x, y].into_iter().chain(&self.args.value).chain(&self.args.facet).cloned().collect();
-        let rows = self.rows(source, self.table(x), &names).await?;
+        let rows = rows(source, self.table(x), &names).await?;
         let figure = kinds::heatmap(&rows, &self.axes(x, y), self.args.value.as_deref(), &self.look);
         Ok((figure.map_err(refused)?, Vec::new()))
     }
@@ -251,7 +245,7 @@ impl Wanted<'_> {
         let others = source.varying().await?;
         let seed = SEED.to_owned();
         let names: Vec<String> = [x, y, &seed].into_iter().chain(&self.args.facet).chain(&others).cloned().collect();
-        let mut rows = self.rows(source, self.table(y), &names).await?;
+        let mut rows = rows(source, self.table(y), &names).await?;
         combine(&mut rows, &others, &[x])?;
         let facet: Vec<&str> = self.args.facet.iter().map(String::as_str).collect();
         let by: Vec<&str> = std::iter::once(x.as_str()).chain(facet.iter().copied()).collect();
@@ -272,7 +266,7 @@ impl Wanted<'_> {
             return Err(failure!(Usage, "parallel coordinates have no --y and no --facet: --x A,B,C has all columns"));
         }
         let names: Vec<String> = self.args.x.iter().chain(&self.args.colour).cloned().collect();
-        let rows = self.rows(source, self.table(first), &names).await?;
+        let rows = rows(source, self.table(first), &names).await?;
         let figure = kinds::parallel(&rows, &self.args.x, self.args.colour.as_deref(), &self.look);
         Ok((figure.map_err(refused)?, Vec::new()))
     }
@@ -284,13 +278,59 @@ impl Wanted<'_> {
         }
         let others = source.varying().await?;
         let names: Vec<String> = [x, y].into_iter().chain(self.names()).chain(&others).cloned().collect();
-        let mut rows = self.rows(source, self.table(x), &names).await?;
+        let mut rows = rows(source, self.table(x), &names).await?;
         combine(&mut rows, &others, &[])?;
         let by: Vec<&str> = self.names().map(String::as_str).chain([SETTING]).collect();
         let means = means(&rows, &by, &[x, y]).map_err(refused)?;
         let better = |name: &String| if self.args.maximise.contains(name) { Better::Higher } else { Better::Lower };
         let figure = kinds::pareto(&means, &self.axes(x, y), (better(x), better(y)), &self.look);
         Ok((figure.map_err(refused)?, Vec::new()))
+    }
+}
+
+/// Jobs on processors over time, with colours by gear where no column is given.
+pub(super) async fn gantt(
+    source: &Source<'_>,
+    colour: Option<&str>,
+    facet: Option<&str>,
+    between: Option<(f64, f64)>,
+    look: &Look,
+) -> Result<Made, Failure> {
+    let fixed = ["start_s", "finish_s", "procs", "node_list", TASK];
+    let colour = colour.unwrap_or("gear_index");
+    let names: Vec<String> = fixed.into_iter().chain([colour]).chain(facet).map(str::to_owned).collect();
+    let rows = rows(source, Stored::Jobs, &names).await?;
+    let by: Vec<&str> = facet.into_iter().collect();
+    let task = rows.column(TASK).map_err(refused)?;
+    for panel in groups(&rows, &by).map_err(refused)? {
+        if panel.iter().any(|row| task.text(*row) != task.text(panel[0])) {
+            let differ = source.varying().await?.join(", ");
+            return Err(failure!(
+                Usage,
+                "the jobs of several tasks would share a chart: choose one task by --where COLUMN=VALUE, or give each \
+                 one a panel by --facet; the tasks of the experiment differ in {differ}"
+            ));
+        }
+    }
+    let columns = Gantt {
+        start: "start_s".to_owned(),
+        finish: "finish_s".to_owned(),
+        procs: "procs".to_owned(),
+        list: Some("node_list".to_owned()),
+        colour: Some(colour.to_owned()),
+        facet: facet.map(str::to_owned),
+        between,
+    };
+    Ok((kinds::gantt(&rows, &columns, look).map_err(refused)?, Vec::new()))
+}
+
+/// Reads columns; no row is an error.
+async fn rows(source: &Source<'_>, table: Stored, names: &[String]) -> Result<Table, Failure> {
+    let rows = source.read(table, names, &[]).await?;
+    match rows.rows() {
+        0 if source.only.is_empty() => Err(failure!(Usage, "{} has no rows in {table} yet", source.experiment)),
+        0 => Err(failure!(Usage, "no row of {table} satisfies --where")),
+        _ => Ok(rows),
     }
 }
 
@@ -323,7 +363,7 @@ fn mixture(rows: &Table, by: &[&str], others: &[String]) -> Result<Vec<String>, 
 }
 
 /// An error of the figure's crate: of the arguments, unless the drawing failed.
-pub(super) fn refused(error: FigureError) -> Failure {
+pub fn refused(error: FigureError) -> Failure {
     match &error {
         FigureError::Drawing(_) | FigureError::Format { .. } | FigureError::Stopped | FigureError::Memory(_) => {
             failure!(Failure, "{error}")

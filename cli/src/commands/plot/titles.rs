@@ -12,7 +12,7 @@ fn unit_of(name: &str) -> &'static str {
 }
 
 /// A column of a figure with the title and the unit that its name says.
-pub(super) fn column(name: &str, values: Values) -> Column {
+pub fn column(name: &str, values: Values) -> Column {
     let (title, unit) = titled(name, unit_of(name));
     Column { name: name.to_owned(), title, unit, values }
 }

@@ -1,0 +1,168 @@
+//! `powersweep reproduce`: whole papers as one page, with their figures, tables and claims beside ours.
+
+use crate::args::ReproduceArgs;
+use crate::exit::Outcome;
+
+/// Runs the missing tasks of the papers, and writes their page.
+#[cfg(feature = "figures")]
+pub fn run(args: &ReproduceArgs) -> Outcome {
+    reproduced::run(args)
+}
+
+/// Says how to get figures.
+#[cfg(not(feature = "figures"))]
+pub fn run(_: &ReproduceArgs) -> Outcome {
+    Err(super::plot::without_figures())
+}
+
+#[cfg(feature = "figures")]
+mod reproduced {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::path::Path;
+    use std::time::Instant;
+
+    use powersweep_analysis::text::Sheet;
+    use powersweep_claims::{Claims, Finding, Preset, Presets, Shape, Verdict, papers};
+    use powersweep_dashboard::{Body, ClaimSeen, Reproduced, Shown, SweepSeen, reproduction};
+    use powersweep_experiments::Sweep;
+
+    use crate::args::{FigureFormat, ReproduceArgs};
+    use crate::commands::{check, plot};
+    use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
+    use crate::presets::{self, Chosen};
+    use crate::stored::Tables;
+    use crate::writing::{cannot_write, write_whole};
+    use crate::{client, origin, screen};
+
+    /// The formats of the files of a figure.
+    const FORMATS: [(&str, FigureFormat); 2] = [("svg", FigureFormat::Svg), ("pdf", FigureFormat::Pdf)];
+
+    /// Runs the missing tasks of the papers, and writes their page.
+    pub fn run(args: &ReproduceArgs) -> Outcome {
+        let known: Vec<&str> = papers::builtin().iter().map(|(name, _)| *name).collect();
+        if let Some(unknown) = args.papers.iter().find(|name| !known.contains(&name.as_str())) {
+            return Err(failure!(Usage, "{}", screen::unknown("paper", unknown, &known)));
+        }
+        let wanted = |name: &str| args.papers.is_empty() || args.papers.iter().any(|paper| paper == name);
+        let began = Instant::now();
+        let mut reproduced = Vec::new();
+        for (name, claims, presets) in presets::all()?.into_iter().filter(|(name, ..)| wanted(name)) {
+            reproduced.push(paper(args, name, &claims, &presets)?);
+        }
+        let now = chrono::Utc::now().format("%Y-%m-%d %H:%M UTC");
+        let took = screen::duration(began.elapsed().as_secs_f64());
+        let made = format!("Made by powersweep {} on {now}, in {took}.", origin::BUILD);
+        let page = reproduction(&made, &reproduced, &powersweep_figures::font_style_sheet());
+        write_whole(Some(&args.output.join("report.html")), page.as_bytes())?;
+        let all = || reproduced.iter().flat_map(|paper| &paper.claims).filter(|claim| claim.is_demanded);
+        let failed = all().filter(|claim| claim.is_failure).count();
+        screen::note(&format!("powersweep: {} has the page", args.output.join("report.html").display()));
+        match failed {
+            0 => Ok(Exit::Done),
+            _ => Err(failure!(ClaimFails, "{failed} of {} demanded claims fail", all().count())),
+        }
+    }
+
+    fn paper(
+        args: &ReproduceArgs,
+        name: &'static str,
+        claims: &Claims,
+        presets: &Presets,
+    ) -> Result<Reproduced, Failure> {
+        let (mut sweeps, mut seen): (BTreeMap<String, Sweep>, Vec<SweepSeen>) = Default::default();
+        for manifest in manifests(claims, presets) {
+            let begun = Instant::now();
+            let sweep = check::swept(name, name, &manifest, &args.local)?;
+            let seconds = begun.elapsed().as_secs_f64();
+            seen.push(SweepSeen { manifest: manifest.clone(), tasks: sweep.index_count(), seconds });
+            sweeps.insert(manifest, sweep);
+        }
+        let location = args.local.data.location()?;
+        let findings = claims.check(&check::read_rows(claims, &sweeps, &location, false)?, false);
+        let folder = args.output.join(name);
+        std::fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, &error))?;
+        let experiments: BTreeSet<String> = sweeps.values().map(|sweep| sweep.manifest().name().to_owned()).collect();
+        client::block_on(async {
+            let tables = Tables::Here(location);
+            let origin = origin::of(&tables, &experiments).await?;
+            let mut shown = Vec::new();
+            for preset in presets.all() {
+                if !args.local.quiet {
+                    screen::note(&format!("{name}: {}", preset.source()));
+                }
+                shown.push(one(&tables, name, claims, preset, &folder).await?);
+            }
+            Ok(Reproduced {
+                name: name.to_owned(),
+                title: claims.title().to_owned(),
+                sweeps: seen,
+                shown,
+                claims: findings.iter().map(claim).collect(),
+                origin: screen::indented(&origin),
+            })
+        })
+    }
+
+    /// The manifests of the claims and of the presets, each once, in their order.
+    fn manifests(claims: &Claims, presets: &Presets) -> Vec<String> {
+        let mut all: Vec<String> = claims.manifests(false).into_iter().map(str::to_owned).collect();
+        for manifest in presets.all().iter().flat_map(Preset::manifests) {
+            if !all.contains(&manifest) {
+                all.push(manifest);
+            }
+        }
+        all
+    }
+
+    /// Writes a figure or table, and returns it for the page.
+    async fn one(
+        tables: &Tables,
+        paper: &'static str,
+        claims: &Claims,
+        preset: &Preset,
+        folder: &Path,
+    ) -> Result<Shown, Failure> {
+        let chosen = Chosen::of_paper(paper, claims, preset);
+        let (source, caption) = (preset.source(), preset.caption.clone());
+        let file = |ending: &str| format!("{}.{ending}", preset.name);
+        if preset.shape == Shape::Table {
+            let frame = presets::frame(preset, &chosen.rows(tables).await?)?;
+            let sheet = Sheet::of(&frame);
+            write_whole(Some(&folder.join(file("md"))), sheet.markdown().as_bytes())?;
+            let headings = sheet.columns.iter().map(|column| (column.heading(), column.is_numeric)).collect();
+            let rows = (0..sheet.rows()).map(|row| sheet.row(row).collect()).collect();
+            return Ok(Shown {
+                source,
+                caption,
+                file: format!("{paper}/{}", file("md")),
+                body: Body::Table(headings, rows),
+            });
+        }
+        let mut figure = plot::of_paper(&chosen, tables).await?;
+        let drawn = plot::drawn(&mut figure)?;
+        let mut drawing = String::new();
+        for (ending, format) in FORMATS {
+            let bytes = plot::encoded(&figure, &drawn, format, &source)?;
+            write_whole(Some(&folder.join(file(ending))), &bytes)?;
+            if format == FigureFormat::Svg {
+                drawing = String::from_utf8(bytes).or_exit(Exit::Failure)?;
+            }
+        }
+        Ok(Shown { source, caption, file: format!("{paper}/{}", file("pdf")), body: Body::Drawing(drawing) })
+    }
+
+    fn claim(finding: &Finding) -> ClaimSeen {
+        let holds = finding.verdict == Verdict::Holds;
+        ClaimSeen {
+            text: finding.text.clone(),
+            published: finding.published.clone(),
+            ours: finding.ours.clone(),
+            verdict: check::verdict(finding).to_owned(),
+            source: finding.source.clone(),
+            from: finding.from.clone(),
+            is_demanded: finding.demanded,
+            is_failure: finding.is_failure(),
+            why: finding.why.clone().filter(|_| !holds).unwrap_or_default(),
+        }
+    }
+}

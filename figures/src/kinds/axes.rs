@@ -1,0 +1,63 @@
+//! Which columns a figure draws.
+
+use super::code::few;
+use crate::error::Result;
+use crate::table::Table;
+
+/// Which columns a figure draws, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Axes {
+    /// Column along the horizontal axis.
+    pub x: String,
+    /// Column along the vertical axis.
+    pub y: String,
+    /// Columns with the lower and the upper end of the interval around `y`, null where there is none.
+    pub interval: Option<(String, String)>,
+    /// Column whose values have different colours, dashes or shapes.
+    pub colour: Option<String>,
+    /// Column whose values have panels of their own.
+    pub facet: Option<String>,
+    /// Whether the horizontal axis is logarithmic.
+    pub log_x: bool,
+    /// Whether the vertical axis is logarithmic.
+    pub log_y: bool,
+    /// Whether each panel has a horizontal scale of its own.
+    pub free_x: bool,
+    /// Whether each panel has a vertical scale of its own.
+    pub free_y: bool,
+    /// Column with a name for rows that were published elsewhere, and without a value for the others: bars and lines show
+    /// published rows as points that the legend names.
+    pub published: Option<String>,
+}
+
+impl Axes {
+    /// Two axes, without colours and panels.
+    pub fn of(x: &str, y: &str) -> Axes {
+        Axes { x: x.to_owned(), y: y.to_owned(), ..Axes::default() }
+    }
+
+    /// The scales that each panel has for itself.
+    pub(super) fn free(&self) -> Vec<&'static str> {
+        [(self.free_x, "x"), (self.free_y, "y")]
+            .into_iter()
+            .filter_map(|(is_free, name)| is_free.then_some(name))
+            .collect()
+    }
+
+    /// The columns whose values are names: colour and panels.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.colour.iter().chain(&self.facet).map(String::as_str).collect()
+    }
+
+    /// The rows with a number in these columns, names as texts.
+    pub(super) fn rows(&self, table: &Table, numbers: &[&str], names: &[&str]) -> Result<Table> {
+        let names: Vec<&str> = self.names().into_iter().chain(names.iter().copied()).collect();
+        for name in &names {
+            table.column(name)?;
+        }
+        if let Some(facet) = &self.facet {
+            few(table.column(facet)?, crate::look::PANELS_MAX)?;
+        }
+        Ok(table.drawable(numbers)?.with_texts(&names))
+    }
+}

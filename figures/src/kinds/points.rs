@@ -1,0 +1,78 @@
+//! Points, with whiskers for intervals.
+
+use serde_json::{Value, json};
+
+use super::Axes;
+use super::bars::{whiskers, with};
+use super::code::{Code, few, is_ordered};
+use super::scales::{self, Scale, plot_px};
+use crate::error::Result;
+use crate::figure::{Content, Figure};
+use crate::look::{Look, Width};
+use crate::table::Table;
+
+/// Number of names along an axis.
+const NAMES_MAX: usize = 60;
+
+/// A point for each row, at numbers or names of `x` and `y`. `colour` tells rows apart by colour and shape.
+pub fn points(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
+    let all = [&axes.x, &axes.y];
+    let (mut numbers, mut names): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for name in all {
+        let list = if is_ordered(table.column(name)?) { &mut numbers } else { &mut names };
+        list.push(name);
+    }
+    let rows = axes.rows(table, &numbers, &names)?;
+    let panels = axes.facet.as_ref().map_or(Ok(1), |facet| rows.column(facet).map(|column| column.levels().len()))?;
+    let axis = |name: &String, is_log: bool, px: f64| -> Result<Value> {
+        let column = rows.column(name)?;
+        Ok(match numbers.contains(&name.as_str()) {
+            true => scales::number(column, Scale { is_log, ..Scale::default() }),
+            false => scales::names(column, &few(column, NAMES_MAX)?, px),
+        })
+    };
+    let x = axis(&axes.x, axes.log_x, plot_px(look.width, panels))?;
+    // Names along the vertical axis are not turned.
+    let y = axis(&axes.y, axes.log_y, f64::INFINITY)?;
+    let at = json!({ "x": x });
+    let mut layers = Vec::new();
+    if let Some(interval) = axes.interval.as_ref().filter(|_| numbers.contains(&axes.y.as_str())) {
+        layers.push(whiskers(&at, &y, interval));
+    }
+    let mut point = with(&at, &[("y", y)]);
+    let size = if look.width == Width::Column { 22 } else { 30 };
+    let mut mark = json!({ "type": "point", "filled": true, "size": size, "opacity": 1 });
+    match Code::of(&rows, axes.colour.as_ref(), look)? {
+        Some(code) => code.points(&mut point),
+        None => mark["color"] = json!(look.colour(0)),
+    }
+    layers.push(json!({ "mark": mark, "encoding": point }));
+    Content::new(rows, layers, axes.facet.as_deref()).figure(look)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Column;
+
+    #[test]
+    fn an_axis_has_numbers_or_names() {
+        let table = Table::new([
+            Column::numbers("size_factor", "size factor", "", [0.5, 1.0, 2.0]),
+            Column::texts("policy", "policy", ["easy", "fcfs", "easy"]),
+            Column::numbers("bsld_mean", "bounded slowdown", "", [9.0, 5.0, f64::NAN]),
+            Column::texts("verdict", "verdict", ["infeasible", "feasible", "feasible"]),
+        ]);
+        let look = Look::of(Width::Column);
+        let axes = |y: &str| Axes { colour: Some("verdict".to_owned()), ..Axes::of("size_factor", y) };
+        let means = points(&table, &axes("bsld_mean"), &look).expect("a figure");
+        let encoding = &means.spec()["layer"][0]["encoding"];
+        assert_eq!((&encoding["x"]["type"], &encoding["y"]["type"]), (&json!("quantitative"), &json!("quantitative")));
+        assert_eq!(encoding["shape"]["scale"]["domain"], json!(["infeasible", "feasible"]));
+        // A row without a number is not drawn.
+        assert_eq!(means.spec()["datasets"]["rows"].as_array().map(Vec::len), Some(2));
+        let names = points(&table, &axes("policy"), &look).expect("a figure");
+        assert_eq!(names.spec()["layer"][0]["encoding"]["y"]["sort"], json!(["easy", "fcfs"]));
+        assert_eq!(names.spec()["datasets"]["rows"].as_array().map(Vec::len), Some(3));
+    }
+}
