@@ -7,27 +7,64 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use arrow::array::RecordBatch;
 use powersweep_engine::components;
+use powersweep_engine::spec::Model;
 use powersweep_engine::spec::{Param, Type};
 use powersweep_engine::workload::{self, LogFormat, Workload};
-use powersweep_engine::{Choice, Details, Limits, Role, SimError, SimSpec, Value};
+use powersweep_engine::{Choice, Details, Limits, Measured, Role, SimError, SimSpec, Value};
+use powersweep_experiments::settings::reproduce;
 use powersweep_experiments::{TaskSpec, identity};
 use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::{jobs, series, tasks};
-use powersweep_worker::processor_time;
+use powersweep_worker::{TaskLimits, processor_time};
 use powersweep_workloads::Library;
 use serde_json::Value as Json;
 
 use crate::args::SimulateArgs;
 use crate::commands::worker;
 use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
-use crate::writing::{Encoding, Writing};
-use crate::{inputs, rows, screen};
+use crate::writing::{Encoding, Writing, refuse_existing};
+use crate::{batsim, inputs, rows, screen};
 
 /// Maximum memory of one workload's jobs (bytes). A parameter that needs more is a typing error.
 const WORKLOAD_BYTES_MAX: u64 = 8 << 30;
 
+/// The rows of a simulated task.
+pub struct Simulated {
+    task: TaskSpec,
+    workload: Workload,
+    /// Its row of `tasks`.
+    pub row: RecordBatch,
+    /// Its rows of `jobs`, if they were asked for.
+    pub jobs: Option<RecordBatch>,
+    /// Its rows of `series`, if they were asked for.
+    pub series: Option<RecordBatch>,
+}
+
 /// Simulates the task and prints its row.
 pub fn run(args: &SimulateArgs) -> Outcome {
+    if let Some(folder) = &args.batsim {
+        refuse_existing(folder)?;
+    }
+    let stop = || false;
+    let Simulated { task, workload, row, jobs, series } =
+        simulated(args, args.jobs.is_some(), args.series.is_some(), &stop)?;
+    for (option, path, rows) in [("--jobs", &args.jobs, &jobs), ("--series", &args.series, &series)] {
+        if let Some((path, rows)) = path.as_deref().zip(rows.as_ref()) {
+            write(option, path, &task, rows)?;
+        }
+    }
+    if let Some(folder) = &args.batsim {
+        write_schedule(folder, &task, &workload, &worker::limits(&args.limits))?;
+    }
+    match args.output.is_json() {
+        // A row has the columns of its table, as in `results`.
+        true => screen::print(&screen::indented(&Json::Object(rows::pairs(&row, 0).into_iter().collect()))),
+        false => screen::print(&row_text(&row)),
+    }
+}
+
+/// Simulates the task, with rows of optional tables if they are asked for. `stop` ends it early, as its deadline does.
+pub fn simulated(args: &SimulateArgs, jobs: bool, series: bool, stop: &dyn Fn() -> bool) -> Result<Simulated, Failure> {
     let library = inputs::library(&args.logs);
     let mut timing = RunFacts {
         attempt: 1,
@@ -39,43 +76,65 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     };
     let (task, workload) = prepare(args, &library, &mut timing)?;
     let limits = worker::limits(&args.limits);
-    let max_bytes = limits.bytes_left(&workload).map_err(|reason| failure!(Failure, "{reason}"))?;
-    let (started, began) = (Instant::now(), processor_time());
+    let started = Instant::now();
+    let mut details = Details { jobs: jobs.then(Vec::new), series: series.then(Vec::new), ..Details::default() };
+    let measured = within_limits(&task.sim, &workload, &limits, stop, &mut details)?;
+    timing.engine_ms = started.elapsed().as_secs_f64() * 1e3;
+    timing.wall_ms = timing.engine_ms + timing.parse_ms;
+    let mut builder = tasks::Builder::new();
+    builder.push(&task, &workload.counts, &measured, &timing);
+    let row = builder.finish();
+    let jobs = details.jobs.map(|details| {
+        let mut rows = jobs::Builder::new();
+        rows.push(&task, &details);
+        rows.finish()
+    });
+    let series = details.series.map(|details| {
+        let mut rows = series::Builder::new();
+        rows.push(&task, &details);
+        rows.finish()
+    });
+    Ok(Simulated { task, workload, row, jobs, series })
+}
+
+/// Simulates within the limits, until `stop` returns true.
+fn within_limits(
+    sim: &SimSpec,
+    workload: &Workload,
+    limits: &TaskLimits,
+    stop: &dyn Fn() -> bool,
+    details: &mut Details,
+) -> Result<Measured, Failure> {
+    let max_bytes = limits.bytes_left(workload).map_err(|reason| failure!(Failure, "{reason}"))?;
+    let began = processor_time();
+    let is_late = || limits.deadline.is_some_and(|deadline| processor_time().saturating_sub(began) >= deadline);
     let within = Limits {
         max_events: limits.max_events.unwrap_or(u64::MAX),
         max_bytes,
-        deadline_passed: &|| limits.deadline.is_some_and(|deadline| processor_time().saturating_sub(began) >= deadline),
+        deadline_passed: &|| stop() || is_late(),
     };
-    let mut details =
-        Details { jobs: args.jobs.is_some().then(Vec::new), series: args.series.is_some().then(Vec::new) };
-    let measured = powersweep_engine::simulate(&task.sim, &workload, &within, &mut details).map_err(|error| {
+    powersweep_engine::simulate(sim, workload, &within, details).map_err(|error| {
         use SimError::{Deadline, EventLimit, MemoryLimit, Policy};
         let exit = match error {
             Policy { .. } | Deadline | EventLimit(_) | MemoryLimit(_) => Exit::Failure,
             _ => Exit::Usage,
         };
         Failure::new(exit, limits.words(&error))
-    })?;
-    timing.engine_ms = started.elapsed().as_secs_f64() * 1e3;
-    timing.wall_ms = timing.engine_ms + timing.parse_ms;
-    let mut builder = tasks::Builder::new();
-    builder.push(&task, &workload.counts, &measured, &timing);
-    let batch = builder.finish();
-    if let Some(path) = &args.jobs {
-        let mut rows = jobs::Builder::new();
-        rows.push(&task, details.jobs.as_deref().unwrap_or_default());
-        write("--jobs", path, &task, &rows.finish())?;
+    })
+}
+
+/// Simulates the task again with the nodes of each job and the machine over time, and writes its schedule.
+fn write_schedule(folder: &Path, task: &TaskSpec, workload: &Workload, limits: &TaskLimits) -> Result<(), Failure> {
+    if task.sim.model() == Model::Queues {
+        return Err(batsim::without_jobs());
     }
-    if let Some(path) = &args.series {
-        let mut rows = series::Builder::new();
-        rows.push(&task, details.series.as_deref().unwrap_or_default());
-        write("--series", path, &task, &rows.finish())?;
-    }
-    match args.output.is_json() {
-        // A row has the columns of its table, as in `results`.
-        true => screen::print(&screen::indented(&Json::Object(rows::pairs(&batch, 0).into_iter().collect()))),
-        false => screen::print(&row_text(&batch)),
-    }
+    let mut details = Details { jobs: Some(Vec::new()), series: Some(Vec::new()), ..Details::default() };
+    let measured = within_limits(&batsim::observed(&task.sim), workload, limits, &|| false, &mut details)?;
+    let (Some(summary), Some(jobs), Some(series)) = (measured.jobs(), &details.jobs, &details.series) else {
+        return Err(batsim::without_jobs());
+    };
+    let command = reproduce(&task.sim, &Default::default());
+    batsim::write(&batsim::Schedule { task, summary, jobs, series, command: &command }, folder)
 }
 
 fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Result<(TaskSpec, Workload), Failure> {
@@ -214,7 +273,7 @@ fn value_of(param: &Param, text: &str) -> Value {
             let items = inner.split_terminator(',').map(|item| item.trim().parse());
             items.collect::<Result<Vec<f64>, _>>().map_or_else(|_| as_text(), Value::Reals)
         }
-        Type::OneOf(_) | Type::Locator => as_text(),
+        Type::OneOf(_) | Type::Locator | Type::Signal { .. } => as_text(),
     }
 }
 

@@ -1,0 +1,182 @@
+//! The program `powersweep` as a library: [`main`] dispatches to one file in `commands/` for each command. The binary calls
+//! it, and so does the Python module, which also calls [`embedded`].
+
+// Only `main` and `embedded` are exported; `pub` elsewhere means visible to the other modules.
+#![allow(unreachable_pub)]
+
+mod access;
+mod allocation;
+mod args;
+mod batch;
+mod batsim;
+mod client;
+mod commands;
+mod config;
+#[cfg(test)]
+mod documented;
+pub mod embedded;
+mod estimate;
+mod examples;
+mod exit;
+mod farm;
+mod fitted;
+mod framed;
+mod grouped;
+mod guide;
+mod inputs;
+mod interrupt;
+mod launcher;
+mod log;
+mod ordered;
+#[cfg(feature = "figures")]
+mod origin;
+mod pager;
+mod presets;
+mod program;
+mod quantities;
+mod reading;
+mod remote;
+mod results_table;
+mod rows;
+mod screen;
+mod shard_status;
+mod signals;
+mod sorted_copy;
+mod source;
+mod stored;
+mod survey;
+mod varying;
+mod warnings;
+mod writing;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
+
+use crate::args::{AccessCommand, Cli, Command, ConfigCommand, LaunchCommand, SiteCommand, TraceCommand};
+use crate::config::Config;
+use crate::exit::Outcome;
+
+/// Runs a command line, whose first argument is the name of the program, and returns the exit code. `--help` and a wrong
+/// command line end the process. `program` starts this program again: by default the executable of this process.
+pub fn main(arguments: Vec<OsString>, program: Option<PathBuf>) -> u8 {
+    program::set(program, arguments.get(1..).unwrap_or_default());
+    match run(arguments) {
+        Ok(exit) => exit as u8,
+        Err(failure) => {
+            screen::ending(&failure);
+            failure.exit as u8
+        }
+    }
+}
+
+fn run(arguments: Vec<OsString>) -> Outcome {
+    let early = color_flag(arguments.iter().cloned());
+    screen::choose_color(early, None);
+    let config = Config::read();
+    let configured = config.as_ref().ok().and_then(Config::color);
+    // A broken configuration does not hide `--help`.
+    let command = config.as_ref().map_or_else(|_| Cli::command(), |config| config.apply(Cli::command()));
+    let matches = command.color(screen::choose_color(early, configured)).get_matches_from(arguments);
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    screen::choose_color(cli.color, configured);
+    let config = config?;
+    log::start(&cli, screen::has_color(&std::io::stderr()));
+    install_tls();
+    dispatch(&cli.command, &config)
+}
+
+/// One TLS provider for gRPC, object stores and downloads. Only the first call has an effect.
+fn install_tls() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// The value of `--color` before the command line is parsed: the parser's own messages follow it, too.
+fn color_flag(arguments: impl Iterator<Item = OsString>) -> Option<ColorChoice> {
+    let arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
+    let mut arguments = arguments.take_while(|argument| argument != "--");
+    let mut choice = None;
+    while let Some(argument) = arguments.next() {
+        let value = match argument.strip_prefix("--color") {
+            Some("") => arguments.next(),
+            Some(value) => value.strip_prefix('=').map(str::to_owned),
+            None => None,
+        };
+        choice = value.and_then(|value| ColorChoice::from_str(&value, false).ok()).or(choice);
+    }
+    choice
+}
+
+fn dispatch(command: &Command, config: &Config) -> Outcome {
+    match command {
+        Command::Run(args) => commands::run::run(args),
+        Command::Shard(args) => commands::shard::run(args),
+        Command::Check(args) => commands::check::run(args),
+        Command::Plan(args) => commands::plan::run(args),
+        Command::Simulate(args) => commands::simulate::run(args),
+        Command::Lp(args) => commands::lp::run(args),
+        Command::Serve(args) => commands::serve::run(args),
+        Command::Worker(args) => commands::worker::run(args),
+        Command::Submit(args) => commands::submit::run(args),
+        Command::Status(args) => commands::status::run(args),
+        Command::Dashboard(args) => commands::dashboard::run(args),
+        Command::Pause(args) => commands::control::pause(args),
+        Command::Resume(args) => commands::control::resume(args),
+        Command::Cancel(args) => commands::control::cancel(args),
+        Command::Retry(args) => commands::control::retry(args),
+        Command::Priority(args) => commands::control::priority(args),
+        Command::Flush(args) => commands::control::flush(args),
+        Command::Prune(args) => commands::control::prune(args),
+        Command::Delete(args) => commands::control::delete(args),
+        Command::PrepareUpgrade(args) => commands::control::prepare_upgrade(args),
+        Command::Results(args) => commands::results::run(args),
+        Command::Compare(args) => commands::compare::run(args),
+        Command::Best(args) => commands::best::run(args),
+        Command::Find(args) => commands::find::run(args),
+        Command::Verify(args) => commands::verify::run(args),
+        Command::Sql(args) => commands::sql::run(args),
+        Command::Export(args) => commands::export::run(args),
+        Command::Report(args) => commands::report::run(args),
+        Command::Reproduce(args) => commands::reproduce::run(args),
+        Command::Plot(args) => commands::plot::run(args),
+        Command::Timeline(args) => commands::timeline::run(args),
+        Command::Events(args) => commands::events::run(args),
+        Command::Adopt(args) => commands::adopt::run(args),
+        Command::Schema => commands::schema::run(),
+        Command::Policies(args) => commands::policies::run(args),
+        Command::Columns(args) => commands::columns::run(args),
+        Command::Trace(TraceCommand::Info { log, sha256, logs, output }) => {
+            commands::trace::info(log, *sha256, logs, *output)
+        }
+        Command::Config(ConfigCommand::Show(args)) => commands::config::show(args, config),
+        Command::Help(args) => commands::help::run(args, config),
+        Command::Completions { shell } => commands::completions::run(*shell),
+        Command::Man(args) => commands::man::run(args),
+        Command::Health(args) => commands::health::run(args),
+        Command::Doctor(args) => commands::doctor::run(args),
+        Command::Launch(LaunchCommand::Slurm(args)) => commands::launch::slurm(args),
+        Command::Launch(LaunchCommand::Status(args)) => commands::launch::status(args),
+        Command::Launch(LaunchCommand::Log(args)) => commands::launch::log(args),
+        Command::Launch(LaunchCommand::Stop(args)) => commands::launch::stop(args),
+        Command::Site(SiteCommand::Init(args)) => commands::site::init(args),
+        Command::Access(AccessCommand::Show(args)) => commands::access::show(args),
+        Command::Access(AccessCommand::Rotate(args)) => commands::access::rotate(args),
+        Command::Access(AccessCommand::Export(args)) => commands::access::export(args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_color_before_two_dashes_counts() {
+        let of = |line: &str| color_flag(line.split(' ').map(OsString::from));
+        assert_eq!(of("powersweep plan"), None);
+        assert_eq!(of("powersweep --color never plan --color=always"), Some(ColorChoice::Always));
+        assert_eq!(of("powersweep plan --color"), None);
+        assert_eq!(of("powersweep plan -- --color never"), None);
+        assert_eq!(of("powersweep plan --color=pink"), None);
+    }
+}

@@ -1,0 +1,394 @@
+"""Experiments: sweeps under way, with their rows, figures and status."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from . import _native
+from ._errors import CancelledError, NetworkError, TasksFailedError, UsageError
+from ._native import Rows
+from ._options import Where, call, conditions, options, warn
+
+Path = str | os.PathLike[str]
+Names = str | Iterable[str] | None
+
+#: All rows.
+_ALL = 2**64 - 1
+#: How long a coordinator may be away while an experiment is watched (s).
+_AWAY_MAX_S = 60.0
+
+
+class Experiment:
+    """An experiment by its name: one that `run` or `submit` has started, in this process or elsewhere.
+
+    `data` is the folder or object store of its results, by default ./results/data. `coordinator`, `access` and `insecure`
+    lead to a coordinator elsewhere; they are options of `powersweep results`.
+
+    >>> import powersweep
+    >>> powersweep.Experiment("nothing-here").results()
+    Traceback (most recent call last):
+    powersweep.UsageError: there is no .../results/data: give the folder of the results with --data, ...
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        data: Path | None = None,
+        coordinator: str | None = None,
+        access: Path | None = None,
+        insecure: bool = False,
+    ) -> None:
+        self.name = name
+        self._place = options(data=data, coordinator=coordinator, access=access, insecure=insecure)
+
+    def __repr__(self) -> str:
+        return f"<powersweep.Experiment: {self.name}>"
+
+    def results(
+        self,
+        *,
+        table: str = "tasks",
+        select: Names = None,
+        where: Where = None,
+        by: Names = None,
+        stat: Names = None,
+        ratio_to: Where = None,
+        pivot: str | None = None,
+        sort: str | None = None,
+        descending: bool = False,
+        rows: int | None = None,
+        skip: int | None = None,
+        preset: str | None = None,
+    ) -> Rows:
+        """The rows of a table, as they are now: also rows that are not published yet.
+
+        `select` names columns (`powersweep columns` lists them) and `where` gives conditions: {"policy": "easy"} or
+        ["bsld_mean <= 5"]. With `by`, a row for each combination of values of these columns, with the statistics `stat`
+        (mean, sd, ci, median, p95, ...) of the selected columns. `sort`, `descending`, `rows` and `skip` choose some rows.
+        `preset` is a table of a paper, or the numbers of one of its figures, without any of these.
+
+        >>> experiment = powersweep.run("quickstart", quiet=True)
+        >>> experiment.results()
+        <powersweep.Rows: 88 rows, ... columns>
+        >>> energy = experiment.results(select="energy_total_j", by=["policy", "size_factor"], where={"seed": 1})
+        >>> energy.columns
+        ['policy', 'size_factor', 'mean(energy_total_j)']
+        """
+        asked = options(
+            preset=preset,
+            table=None if preset else table,
+            columns=select,
+            where=conditions(where),
+            by=by,
+            stat=stat,
+            ratio_to=conditions(ratio_to),
+            pivot=pivot,
+            sort=sort,
+            descending=descending,
+            rows=_ALL if rows is None and not preset else rows,
+            skip=skip,
+        )
+        return call(_native.results, [*asked, *self._place, "--", self.name])
+
+    def plot(
+        self,
+        figure: str | None = None,
+        *,
+        preset: str | None = None,
+        x: Names = None,
+        y: str | None = None,
+        colour: str | None = None,
+        facet: str | None = None,
+        value: str | None = None,
+        table: str | None = None,
+        where: Where = None,
+        cap: str | float | None = None,
+        between: tuple[float, float] | None = None,
+        log: Names = None,
+        maximise: Names = None,
+        width: str | None = None,
+        style: Path | None = None,
+    ) -> Figure:
+        """A figure of the rows as they are now, which a notebook shows.
+
+        `figure` is one of bars, lines, cdf, series, gantt, heatmap, effect, parallel and pareto, or `preset` is a figure
+        of a paper. The other arguments are the options of `powersweep plot`.
+
+        >>> experiment = powersweep.run("quickstart", quiet=True)
+        >>> experiment.plot("pareto", x="energy_total_j", y="wait_s_mean", colour="policy").save("front.pdf")
+        """
+        asked = options(
+            figure=figure,
+            preset=preset,
+            x=x,
+            y=y,
+            colour=colour,
+            facet=facet,
+            value=value,
+            table=table,
+            where=conditions(where),
+            cap=cap,
+            between=None if between is None else f"{between[0]}..{between[1]}",
+            log=log,
+            maximise=maximise,
+            width=width,
+            style=style,
+        )
+        return Figure(call(_native.plot, [*asked, *self._place, "--", self.name]))
+
+    def status(self) -> dict[str, Any]:
+        """The state now: number of tasks, done, running and failed ones, speed, remaining time, failures.
+
+        The keys are those of an experiment in `powersweep status --json`.
+
+        >>> experiment = powersweep.run("quickstart", quiet=True)
+        >>> experiment.status()["state"], experiment.status()["done"]
+        ('finished', 88)
+        """
+        state: dict[str, Any] = self._look()["experiments"][0]
+        return state
+
+    def _look(self) -> dict[str, Any]:
+        import json
+
+        status: dict[str, Any] = json.loads(call(_native.status, [*self._place, "--", self.name]))
+        return status
+
+    def watch(self, *, interval_s: float = 1.0) -> Iterator[dict[str, Any]]:
+        """The state whenever it has changed, until the experiment ends.
+
+        Failed tasks raise a `TasksFailedError` at the end, and a cancellation a `CancelledError`. A coordinator may restart
+        meanwhile; without one for a minute, a `NetworkError` is raised.
+
+        >>> experiment = powersweep.run("quickstart", quiet=True)
+        >>> for progress in experiment.watch():
+        ...     print(progress["done"], "of", progress["tasks"])
+        88 of 88
+        """
+        last, seen = None, None
+        while True:
+            status = None
+            try:
+                status = self._look()
+            except NetworkError:
+                if seen is None:
+                    raise
+            found = status and status["experiments"][0]
+            if found and found != last:
+                last = found
+                yield found
+            if found and _has_ended(found):
+                return
+            if status and status["build"]:
+                seen = time.monotonic()
+            elif seen is None or time.monotonic() - seen > _AWAY_MAX_S:
+                hint = "start one with `powersweep serve`, or run the sweep with `powersweep.run`"
+                raise NetworkError(f"no coordinator runs the tasks of {self.name}: {hint}")
+            time.sleep(interval_s)
+
+    def wait(self) -> None:
+        """Waits until the experiment ends, as `watch` does.
+
+        >>> powersweep.run("quickstart", quiet=True).wait()
+        """
+        for _ in self.watch():
+            pass
+
+    def pause(self) -> None:
+        """Running tasks finish, and no other one starts until `resume`.
+
+        >>> powersweep.run("quickstart", quiet=True).pause()
+        Traceback (most recent call last):
+        powersweep.RefusedError: quickstart has ended: it has no tasks to pause
+        """
+        self._control("pause")
+
+    def resume(self) -> None:
+        """Continues after `pause` or `cancel`.
+
+        >>> powersweep.run("quickstart", quiet=True).resume()
+        Traceback (most recent call last):
+        powersweep.RefusedError: quickstart has finished: every task has a row
+        """
+        self._control("resume")
+
+    def cancel(self) -> None:
+        """Stops the tasks until `resume` or the next submit. Rows of finished tasks are kept.
+
+        >>> powersweep.run("quickstart", quiet=True).cancel()
+        Traceback (most recent call last):
+        powersweep.RefusedError: quickstart has ended: it has no tasks to cancel
+        """
+        self._control("cancel")
+
+    def _control(self, command: str) -> None:
+        from . import _child
+
+        _child.run([command, *self._place, "--", self.name], warn)
+
+
+def _has_ended(found: dict[str, Any]) -> bool:
+    """Whether an experiment has ended well. An end of another kind raises an exception."""
+    if found["state"] == "failed":
+        reasons = [found["reason"], *dict.fromkeys(failure["message"] for failure in found["failures"])]
+        failed = found["failed"] + found["quarantined"]
+        text = "\n".join(filter(None, [f"{found['name']}: {failed} of {found['tasks']} tasks failed", *reasons]))
+        raise TasksFailedError(text)
+    if found["state"] in ("cancelled", "leaving"):
+        raise CancelledError(f"{found['name']} was stopped by another command: {found['reason'] or found['state']}")
+    return bool(found["state"] == "finished")
+
+
+class Figure:
+    """A figure with its rows. A notebook shows it; `save` writes it for a paper."""
+
+    def __init__(self, drawing: _native.Drawing) -> None:
+        self._drawing = drawing
+        #: The figure as SVG.
+        self.svg: str = drawing.render("svg").decode()
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The Vega-Lite 6 spec with its rows, for Altair: `altair.Chart.from_dict(figure.spec)`."""
+        import json
+
+        spec: dict[str, Any] = json.loads(self._drawing.render("vl.json"))
+        return spec
+
+    def render(self, format: str) -> bytes:
+        """The figure in a format: svg, png, pdf, html, vl.json or csv.
+
+        >>> experiment = powersweep.run("quickstart", quiet=True)
+        >>> experiment.plot("bars", x="policy", y="energy_total_j", where={"size_factor": 1}).render("png")[1:4]
+        b'PNG'
+        """
+        return self._drawing.render(format)
+
+    def save(self, path: Path) -> None:
+        """Writes a file. Its ending says the format: .svg .png .pdf .html .vl.json .csv
+
+        >>> experiment = powersweep.run("quickstart", quiet=True)
+        >>> experiment.plot("cdf", x="wait_s_mean").save("waits.svg")
+        """
+        name = os.path.basename(os.fspath(path))
+        content = self._drawing.render(name.partition(".")[2] if name.endswith(".vl.json") else name.rpartition(".")[2])
+        with open(path, "wb") as file:
+            file.write(content)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return {"image/svg+xml": self.svg, "text/plain": "<powersweep.Figure>"}
+
+
+def results(experiment: str, *, data: Path | None = None, **asked: Any) -> Rows:
+    """The rows of an experiment in `data`; the other arguments are those of `Experiment.results`.
+
+    >>> experiment = powersweep.run("quickstart", quiet=True)
+    >>> len(powersweep.results("quickstart", where=["wait_s_mean > 0"], rows=5))
+    5
+    """
+    return Experiment(experiment, data=data).results(**asked)
+
+
+def run(
+    manifest: str | os.PathLike[str] | Mapping[str, Any] = "quickstart",
+    *,
+    data: Path | None = None,
+    traces: Path | Iterable[Path] | None = None,
+    cache: Path | None = None,
+    slots: int | None = None,
+    workload_memory: str | None = None,
+    restart: bool = False,
+    replace: bool = False,
+    take_over: bool = False,
+    quiet: bool = False,
+) -> Experiment:
+    """Runs the missing tasks of a sweep on this machine, and returns when every task has its row.
+
+    `manifest` is a file, the name of a shipped manifest, or a dict with the keys of a manifest. The tasks run in another
+    process. Ctrl-C stops it; finished tasks are kept, and the same call continues. Notes go to standard error unless
+    `quiet`. The other arguments are options of `powersweep run`.
+
+    >>> import powersweep
+    >>> powersweep.run({
+    ...     "version": 1,
+    ...     "name": "from-python",
+    ...     "seeds": {"from": 1, "count": 3},
+    ...     "workloads": {"synthetic": {"source": "lublin", "synthetic_jobs_count": 100}},
+    ...     "policies": {"easy": {"backfill": "easy"}},
+    ... }, quiet=True)
+    <powersweep.Experiment: from-python>
+    """
+    given = options(
+        data=data,
+        traces=traces,
+        cache=cache,
+        slots=slots,
+        workload_memory=workload_memory,
+        restart=restart,
+        replace=replace,
+        take_over=take_over,
+        quiet=quiet,
+        show=0,
+    )
+    name = _begin("run", manifest, given, (lambda note: None) if quiet else lambda note: print(note, file=sys.stderr))[0]
+    return Experiment(name, data=data)
+
+
+def submit(
+    manifest: str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    data: Path | None = None,
+    coordinator: str | None = None,
+    access: Path | None = None,
+    insecure: bool = False,
+    traces: Path | Iterable[Path] | None = None,
+    cache: Path | None = None,
+    priority: int | None = None,
+    restart: bool = False,
+    replace: bool = False,
+) -> Experiment:
+    """Submits a sweep to a running coordinator, and returns at once; `watch` and `wait` follow the tasks.
+
+    `manifest` is a file, the name of a shipped manifest, or a dict with the keys of a manifest. The other arguments are
+    options of `powersweep submit`.
+
+    >>> import powersweep
+    >>> powersweep.submit("quickstart", coordinator="127.0.0.1:1", insecure=True)
+    Traceback (most recent call last):
+    powersweep.NetworkError: no coordinator answers at https://127.0.0.1:1: ...
+    """
+    given = options(
+        data=data,
+        coordinator=coordinator,
+        access=access,
+        insecure=insecure,
+        traces=traces,
+        cache=cache,
+        priority=priority,
+        restart=restart,
+        replace=replace,
+    )
+    name, said = _begin("submit", manifest, given, warn)
+    # The second and later lines are about tables that earlier tasks do not have.
+    for note in said.splitlines()[1:]:
+        warn(note)
+    return Experiment(name, data=data, coordinator=coordinator, access=access, insecure=insecure)
+
+
+def _begin(command: str, manifest: Any, given: list[str], tell: Any) -> tuple[str, str]:
+    """Runs a command with a manifest; returns the name of the experiment, and what the command has printed."""
+    from . import _child
+
+    if isinstance(manifest, Mapping):
+        text = _native.manifest_text(dict(manifest))
+        name = _native.experiment_of_text(text)
+        return name, _child.run([command, *given, "--", "-"], tell, text)
+    if os.fspath(manifest) == "-":
+        raise UsageError("a manifest on standard input is for the command line: give a file, a name or a dict")
+    name = _native.experiment_of(os.fspath(manifest))
+    return name, _child.run([command, *given, "--", os.fspath(manifest)], tell)

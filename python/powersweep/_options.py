@@ -1,0 +1,90 @@
+"""Python values as options of the command line, and notes of commands as warnings."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from types import FrameType
+from typing import Any, TypeVar
+
+from ._errors import PowersweepWarning
+
+T = TypeVar("T")
+Where = str | Mapping[str, Any] | Iterable[str] | None
+
+
+def options(**given: Any) -> list[str]:
+    """An option for each keyword: None and False give none, True a flag, several values the option several times.
+
+    >>> options(by=["seed", "policy"], descending=True, rows=3, sort=None)
+    ['--by=seed', '--by=policy', '--descending', '--rows=3']
+    """
+    made = []
+    for name, value in given.items():
+        flag = "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            made.append(flag)
+        else:
+            values = [value] if isinstance(value, (str, os.PathLike)) or not isinstance(value, Iterable) else value
+            made.extend(f"{flag}={text(one)}" for one in values)
+    return made
+
+
+def conditions(where: Where) -> list[str]:
+    """Conditions of rows. A mapping gives equalities; None stands for rows without a value.
+
+    >>> conditions({"policy": "easy", "wq_threshold": float("inf"), "log": None})
+    ['policy=easy', 'wq_threshold=unlimited', 'log=']
+    >>> conditions("bsld_mean <= 5")
+    ['bsld_mean <= 5']
+    """
+    if where is None:
+        return []
+    if isinstance(where, str):
+        return [where]
+    if isinstance(where, Mapping):
+        return [f"{column}={text(value)}" for column, value in where.items()]
+    return list(where)
+
+
+def text(value: Any) -> str:
+    """A value as on the command line.
+
+    >>> text(True), text(2.5), text(float("inf")), text([1, 2]), text(None)
+    ('true', '2.5', 'unlimited', '[1,2]', '')
+    """
+    if value is None:
+        return ""
+    if hasattr(value, "item"):
+        # A number of NumPy.
+        value = value.item()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return "unlimited" if value == float("inf") else repr(value)
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
+    if isinstance(value, (list, tuple)):
+        return f"[{','.join(text(item) for item in value)}]"
+    return str(value)
+
+
+def call(function: Callable[..., tuple[T, list[str]]], *arguments: Any) -> T:
+    """Calls a function of the native module, and turns the notes of its command into warnings."""
+    result, notes = function(*arguments)
+    for note in notes:
+        warn(note)
+    return result
+
+
+def warn(note: str) -> None:
+    """Warns at the line that called this package."""
+    level = 1
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(note.removeprefix("powersweep: "), PowersweepWarning, stacklevel=level)

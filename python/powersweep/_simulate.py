@@ -1,0 +1,72 @@
+"""One task in this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from . import _native
+from ._native import Rows
+from ._options import call, options, text
+
+Path = str | os.PathLike[str]
+
+
+class Simulation(dict[str, Any]):
+    """The row of a simulated task: every column of the table `tasks`, None where it does not apply."""
+
+    #: A row for each job, if they were asked for.
+    jobs: Rows | None
+    #: A row for each point of a series, if they were asked for.
+    series: Rows | None
+
+    def __init__(self, row: dict[str, Any], jobs: Rows | None, series: Rows | None) -> None:
+        super().__init__(row)
+        self.jobs = jobs
+        self.series = series
+
+
+def simulate(
+    manifest: str | None = None,
+    /,
+    *,
+    index: int | None = None,
+    seed: int | None = None,
+    log: Path | None = None,
+    jobs: bool = False,
+    series: bool = False,
+    traces: Path | Iterable[Path] | None = None,
+    cache: Path | None = None,
+    task_deadline: str | None = None,
+    task_max_events: int | None = None,
+    task_max_memory: str | None = None,
+    **settings: Any,
+) -> Simulation:
+    """Simulates one task in this process, and stores nothing. Other threads run meanwhile.
+
+    `settings` are the components and parameters of a manifest (`powersweep policies` lists them). Without `log`, the jobs
+    are synthetic. `manifest` and `index` choose a task of a sweep, which `settings` change. `jobs` and `series` also keep a
+    row for each job and for each point of a series. The other arguments are options of `powersweep simulate`.
+
+    >>> import powersweep
+    >>> row = powersweep.simulate(gear_rule="bsld", bsld_threshold=2, synthetic_jobs_count=500, seed=1)
+    >>> row["jobs_count"], row["gear_rule"], row["reduced_count"] > 0
+    (500, 'bsld', True)
+    >>> powersweep.simulate("quickstart", index=3)["experiment"]
+    'quickstart'
+    """
+    known = options(
+        index=index,
+        seed=seed,
+        log=log,
+        traces=traces,
+        cache=cache,
+        task_deadline=task_deadline,
+        task_max_events=task_max_events,
+        task_max_memory=task_max_memory,
+    )
+    given = [f"--set={key}={text(value)}" for key, value in settings.items()]
+    named = [] if manifest is None else ["--", manifest]
+    row, of_jobs, of_series = call(_native.simulate, [*known, *given, *named], jobs, series)
+    return Simulation(row, of_jobs, of_series)

@@ -1,0 +1,27 @@
+//! The native part of the Python package `powersweep`: calls into the program, without logic of its own.
+//!
+//! A function that takes `options` takes them as on the command line, and returns its result with the notes that the
+//! command printed. Its work runs on a thread of its own without the interpreter's lock; meanwhile the calling thread looks
+//! for signals, so that Ctrl-C works.
+
+mod calls;
+#[cfg(feature = "figures")]
+mod figures;
+mod manifest;
+mod rows;
+
+use pyo3::prelude::*;
+
+/// See the crate.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::calls::{exit_codes, experiment_of, experiment_of_text, main, results, simulate, status};
+    #[cfg(feature = "figures")]
+    #[pymodule_export]
+    use crate::figures::{Drawing, plot};
+    #[pymodule_export]
+    use crate::manifest::manifest_text;
+    #[pymodule_export]
+    use crate::rows::Rows;
+}
