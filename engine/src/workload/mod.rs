@@ -3,6 +3,7 @@
 //! [`swf::parse`] reads a log, a generator makes [`GeneratedJob`]s; [`build`] applies the same [`rules`] to either and
 //! returns the [`Workload`] that the kernel simulates. A workload depends on the source, the rules and (generators only)
 //! the seed, but not on machine or policy, so that tasks share it.
+pub mod batsim;
 mod estimates;
 pub mod log_facts;
 pub mod lublin;
@@ -19,6 +20,7 @@ use crate::spec::{Choice, Component, Default as ParamDefault, Model, Param, Role
 pub static FORMATS: &[&LogFormat] = &[
     // A new format is added at the end: file names are searched in this order.
     &swf::FORMAT,
+    &batsim::FORMAT,
 ];
 
 /// A source that reads a log.
@@ -61,27 +63,26 @@ impl LogFormat {
     }
 }
 
-/// Default fields of the component of a log format, for struct updates.
-pub const LOG_SOURCE: Component = Component {
-    role: Role::Source,
-    params: &[
-        Param {
-            name: "log",
-            ty: Type::Locator,
-            unit: "",
-            default: ParamDefault::Required,
-            doc: "Name on the search path (POWERSWEEP_TRACES), path from the manifest's folder, or http(s) URL of the log.",
-        },
-        Param {
-            name: "log_sha256",
-            ty: Type::Locator,
-            unit: "",
-            default: ParamDefault::Unset,
-            doc: "SHA-256 of the file as downloaded; required for a URL, checked wherever it is given.",
-        },
-    ],
-    ..Component::BATCH
+/// The place of a log.
+pub const LOG: Param = Param {
+    name: "log",
+    ty: Type::Locator,
+    unit: "",
+    default: ParamDefault::Required,
+    doc: "Name on the search path (POWERSWEEP_TRACES), path from the manifest's folder, or http(s) URL of the log.",
 };
+/// The digest of a log.
+pub const LOG_SHA256: Param = Param {
+    name: "log_sha256",
+    ty: Type::Locator,
+    unit: "",
+    default: ParamDefault::Unset,
+    doc: "SHA-256 of the file as downloaded; required for a URL, checked wherever it is given.",
+};
+
+/// Default fields of the component of a log format, for struct updates. A format with further parameters lists these two
+/// first.
+pub const LOG_SOURCE: Component = Component { role: Role::Source, params: &[LOG, LOG_SHA256], ..Component::BATCH };
 
 /// The generators. All other sources of batch jobs are logs.
 pub static GENERATORS: &[&Generator] = &[
@@ -146,6 +147,8 @@ pub struct Workload {
     pub jobs: Vec<Job>,
     /// Machine size that the source states; `None` if it states none.
     pub native_procs: Option<u32>,
+    /// Calendar time of the clock's second 0, where the log states it (s since 1970 UTC).
+    pub unix_start_s: Option<i64>,
     /// Number of records that each rule affected.
     pub counts: RuleCounts,
     /// Wait of each job under the log's own scheduler (s), -1 where the log has none; empty if no record has one.
@@ -277,7 +280,9 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
         let log = log
             .ok_or_else(|| WorkloadError::LogMissing(source.opt_text("log").unwrap_or("(no log given)").to_owned()))?;
         check_size(log.records.len() as u64, size_of::<Job>(), max_bytes)?;
-        (log.file.as_str(), log.header.procs(), rules.apply(log.records.iter().map(raw_record)))
+        let speed_gflops = source.opt_real(batsim::SPEED.name).unwrap_or(1.0);
+        let records = log.records_at(speed_gflops);
+        (log.file.as_str(), log.header.procs(), rules.apply(records.map(|record| raw_record(&record))))
     };
     if jobs.is_empty() {
         let why = rules.why_empty(&counts);
@@ -285,7 +290,8 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
     }
     let stated = spec.choice(Role::Rules).opt_int("native_procs").and_then(|n| u32::try_from(n).ok());
     let log_waits_s = if generator.is_some() { Vec::new() } else { log.map_or_else(Vec::new, |log| waits(log, &jobs)) };
-    Ok(Workload { jobs, native_procs: stated.or(native_procs), counts, log_waits_s })
+    let unix_start_s = log.filter(|_| generator.is_none()).and_then(|log| log.header.unix_start_s());
+    Ok(Workload { jobs, native_procs: stated.or(native_procs), unix_start_s, counts, log_waits_s })
 }
 
 /// The parameter with the number of jobs of a generator; `None` for another choice.

@@ -124,15 +124,39 @@ pub struct SwfLog {
     pub header: Header,
     /// The records in file order.
     pub records: Vec<Record>,
+    /// Work of some records in the order of the records, for formats whose run times depend on the speed of a processor.
+    pub work: Vec<Work>,
+}
+
+/// The run time of a record as a function of speed. The record's own is that at 1 Gflop/s.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Work {
+    /// Position of the record.
+    pub record: usize,
+    /// The part of the run time that does not depend on the speed (s).
+    pub fixed_s: f64,
+    /// Operations of a processor (10^9).
+    pub gflop: f64,
 }
 
 impl SwfLog {
+    /// The records with the run times on processors of this speed.
+    pub fn records_at(&self, speed_gflops: f64) -> impl ExactSizeIterator<Item = Record> + '_ {
+        // At this speed the run times are those of the records, bit by bit.
+        let mut work = self.work.iter().filter(move |_| speed_gflops != 1.0).peekable();
+        self.records.iter().enumerate().map(move |(at, record)| match work.next_if(|work| work.record == at) {
+            Some(work) => Record { run_s: work.fixed_s + work.gflop / speed_gflops, ..*record },
+            None => *record,
+        })
+    }
+
     /// Bytes of memory that the log holds, for caches with a budget.
     pub fn memory_bytes(&self) -> usize {
         size_of::<SwfLog>()
             + self.file.capacity()
             + self.header.memory_bytes()
             + self.records.capacity() * size_of::<Record>()
+            + self.work.capacity() * size_of::<Work>()
     }
 }
 
@@ -210,12 +234,7 @@ fn cut(last_line: bool) -> &'static str {
 ///
 /// Memory: 72 bytes for each record, besides `bytes`. Errors are final and name the first line that cannot be read.
 pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
-    for (magic, what, ending) in [(&b"\x1f\x8b"[..], "gzip", ".gz"), (&b"\x28\xb5\x2f\xfd"[..], "zstd", ".zst")] {
-        if bytes.starts_with(magic) {
-            return Err(SwfError::Compressed { file: file.to_owned(), what, ending });
-        }
-    }
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let bytes = plain(bytes, file)?;
     let mut log = SwfLog { file: file.to_owned(), ..SwfLog::default() };
     log.records.reserve_exact(records_at_most(bytes));
     let mut cursor = number::Cursor::new(bytes);
@@ -236,6 +255,16 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
     }
     log.records.shrink_to_fit();
     Ok(log)
+}
+
+/// The bytes of a text without a byte order mark; an error if they are compressed.
+pub(super) fn plain<'a>(bytes: &'a [u8], file: &str) -> Result<&'a [u8], SwfError> {
+    for (magic, what, ending) in [(&b"\x1f\x8b"[..], "gzip", ".gz"), (&b"\x28\xb5\x2f\xfd"[..], "zstd", ".zst")] {
+        if bytes.starts_with(magic) {
+            return Err(SwfError::Compressed { file: file.to_owned(), what, ending });
+        }
+    }
+    Ok(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
 }
 
 /// Upper bound of the records in a text: the number of lines, and a record has at least 36 bytes. Counting first costs
