@@ -1,7 +1,9 @@
 //! Project chores: `cargo xtask tidy` checks the house rules, `cargo xtask docs` regenerates documents, `cargo xtask
-//! recipe` follows the recipes for new components in a copy of the tree, `cargo xtask sbom TARGET` prints the bill of
-//! materials of a release.
+//! recipe` follows the recipes for new components in a copy of the tree, `cargo xtask book` builds the guide as a book,
+//! `cargo xtask sbom TARGET` prints the bill of materials of a release.
 
+mod book;
+mod paths;
 mod recipe;
 mod sbom;
 mod tidy;
@@ -17,9 +19,10 @@ fn main() -> ExitCode {
     let result = match task.as_deref() {
         Some("tidy") => tidy::run(&root()),
         Some("docs") => docs(std::env::args().skip(2)),
+        Some("book") => target().and_then(|target| book::run(&root(), &target)),
         Some("recipe") => target().and_then(|target| recipe::run(&root(), &target)),
         Some("sbom") => sbom::run(&root(), &std::env::args().nth(2).unwrap_or_else(|| RELEASED.to_owned())),
-        _ => Err("usage: cargo xtask tidy | docs [OPTIONS OF CARGO TEST] | recipe | sbom [TARGET]".to_owned()),
+        _ => Err("usage: cargo xtask tidy | docs [OPTIONS OF CARGO TEST] | book | recipe | sbom [TARGET]".to_owned()),
     };
     match result {
         Ok(message) => {
@@ -62,7 +65,7 @@ fn cargo() -> Command {
 /// those of an earlier `cargo test --workspace`, such as `--features cloud`, so that cargo shares its builds.
 fn docs(options: impl Iterator<Item = String>) -> Result<String, String> {
     let status = cargo()
-        .args(["test", "--quiet", "--workspace", "--locked", "--test", "it", "documented"])
+        .args(["test", "--quiet", "--workspace", "--locked", "--test", "it", "--lib", "documented"])
         .args(options)
         .env("POWERSWEEP_REGENERATE", "1")
         .current_dir(root())

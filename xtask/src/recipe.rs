@@ -1,4 +1,5 @@
-//! Follows CONTRIBUTING.md's recipes for new components of one file, literally, in a copy of the tree.
+//! Follows the recipes for new components of one file literally, in a copy of the tree: the recipes of CONTRIBUTING.md and the
+//! one of the guide's tutorial.
 //!
 //! A block `rust elsewhere: ... file=PATH` becomes that file; the `+` lines of a block `diff elsewhere: ... file=PATH` go
 //! after its other lines, which that file must have side by side, once. Then the copy's conformance tests must pass and
@@ -7,25 +8,19 @@
 use std::path::Path;
 use std::process::Command;
 
-const DOCUMENT: &str = "CONTRIBUTING.md";
+const DOCUMENTS: [&str; 2] = ["CONTRIBUTING.md", "docs/tutorials/policy.md"];
 
-const ENGINE: &[&str] = &["powersweep-engine"];
-/// With the features of the test command, so that the dependencies are not built a second time.
-const COMMANDS: &[&str] = &["powersweep", "--features", "cloud,figures"];
-
-/// The conformance tests by kind of component: a text in the file of such a component, the package of the tests with
-/// its features, their filter, and the test that must have passed.
-const TESTS: [(&str, &[&str], &str, &str); 9] = [
-    ("Keyed {", ENGINE, "combinations::", "combinations_conform"),
-    (" ListRule for ", ENGINE, "combinations::", "combinations_conform"),
-    (" Gears for ", ENGINE, "combinations::", "combinations_conform"),
-    (" CapacityRule for ", ENGINE, "combinations::", "combinations_conform"),
-    (" CapRule for ", ENGINE, "combinations::", "combinations_conform"),
-    (" ClassPolicy for ", ENGINE, "aldaoud::conforming::", "policies_of_classes_conform"),
-    ("Generator {", ENGINE, "sources::", "generators_conform"),
-    ("LogFormat {", ENGINE, "sources::", "formats_conform"),
-    // Only here do commands run with more than one format.
-    ("LogFormat {", COMMANDS, "formats::", "formats_are_not_confused"),
+/// The conformance tests of the engine by kind of component: a text in the file of such a component, the filter of the
+/// tests, and the test that must have passed.
+const TESTS: [(&str, &str, &str); 8] = [
+    ("Keyed {", "combinations::", "combinations_conform"),
+    (" ListRule for ", "combinations::", "combinations_conform"),
+    (" Gears for ", "combinations::", "combinations_conform"),
+    (" CapacityRule for ", "combinations::", "combinations_conform"),
+    (" CapRule for ", "combinations::", "combinations_conform"),
+    (" ClassPolicy for ", "aldaoud::conforming::", "policies_of_classes_conform"),
+    ("Generator {", "sources::", "generators_conform"),
+    ("LogFormat {", "sources::", "formats_conform"),
 ];
 
 /// A new component: its name in manifests, and its kind.
@@ -61,7 +56,19 @@ fn copy_tree(root: &Path, copy: &Path) -> Result<(), String> {
 
 /// Applies the blocks; returns the new components.
 fn follow(root: &Path, copy: &Path) -> Result<Vec<Added>, String> {
-    let text = read(&root.join(DOCUMENT))?;
+    let mut new = Vec::new();
+    for document in DOCUMENTS {
+        new.extend(follow_document(document, root, copy)?);
+    }
+    // Every kind has a recipe: one that is no longer recognised must not pass for followed.
+    match TESTS.iter().find(|(kind, ..)| new.iter().all(|added: &Added| added.kind != *kind)) {
+        Some((kind, ..)) => Err(format!("no document has a recipe with a new file that says `{}`", kind.trim())),
+        None => Ok(new),
+    }
+}
+
+fn follow_document(document: &str, root: &Path, copy: &Path) -> Result<Vec<Added>, String> {
+    let text = read(&root.join(document))?;
     let mut new = Vec::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -73,19 +80,15 @@ fn follow(root: &Path, copy: &Path) -> Result<Vec<Added>, String> {
         let path = copy.join(file);
         let content = match language {
             "rust" => {
-                new.push(added(&block).map_err(|what| format!("{DOCUMENT}, {file}: {what}"))?);
+                new.push(added(&block).map_err(|what| format!("{document}, {file}: {what}"))?);
                 block.join("\n") + "\n"
             }
-            "diff" => registered(&read(&path)?, &block).map_err(|what| format!("{DOCUMENT}, {file}: {what}"))?,
-            other => return Err(format!("{DOCUMENT}: a block of `{other}` for {file}")),
+            "diff" => registered(&read(&path)?, &block).map_err(|what| format!("{document}, {file}: {what}"))?,
+            other => return Err(format!("{document}: a block of `{other}` for {file}")),
         };
         std::fs::write(&path, content).map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    // Every kind has a recipe: one that is no longer recognised must not pass for followed.
-    match TESTS.iter().find(|(kind, ..)| new.iter().all(|added: &Added| added.kind != *kind)) {
-        Some((kind, ..)) => Err(format!("{DOCUMENT} has no recipe with a new file that says `{}`", kind.trim())),
-        None => Ok(new),
-    }
+    Ok(new)
 }
 
 /// The component that a new file describes.
@@ -112,11 +115,9 @@ fn registered(text: &str, block: &[&str]) -> Result<String, String> {
 }
 
 fn test(copy: &Path, target: &Path, Added { name, kind }: &Added) -> Result<String, String> {
-    for (_, package, filter, must_pass) in TESTS.iter().filter(|(of, ..)| of == kind) {
+    for (_, filter, must_pass) in TESTS.iter().filter(|(of, ..)| of == kind) {
         let output = crate::cargo()
-            .args(["test", "--locked", "--package"])
-            .args(*package)
-            .args(["--test", "it", filter])
+            .args(["test", "--locked", "--package", "powersweep-engine", "--test", "it", filter])
             // The tests must find it in the list of components.
             .env("POWERSWEEP_COMPONENT", name)
             .env("CARGO_TARGET_DIR", target)
@@ -126,10 +127,10 @@ fn test(copy: &Path, target: &Path, Added { name, kind }: &Added) -> Result<Stri
             .map_err(|error| format!("cannot start cargo: {error}"))?;
         let told = String::from_utf8_lossy(&output.stdout);
         if !output.status.success() || !told.contains(&format!("{must_pass} ... ok")) {
-            return Err(format!("{told}`{name}`, added as {DOCUMENT} says, does not conform"));
+            return Err(format!("{told}`{name}`, added as its recipe says, does not conform"));
         }
     }
-    Ok(format!("`{name}` was added as {DOCUMENT} says and conforms"))
+    Ok(format!("`{name}` was added as its recipe says and conforms"))
 }
 
 fn read(path: &Path) -> Result<String, String> {

@@ -35,6 +35,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "figures",
         ],
     ),
+    ("python", &["cli"]),
     ("farmtest", &[]),
     ("xtask", &[]),
 ];
@@ -73,7 +74,8 @@ pub(super) fn check(file: &File, violations: &mut Vec<String>) {
             None => line.split(['.', '=', ' ']).next(),
         };
         let used = used.unwrap_or_default().trim_matches('"');
-        let ours = used.strip_prefix("powersweep-");
+        // The crate of the folder `cli` has the program's name.
+        let ours = if used == "powersweep" { Some("cli") } else { used.strip_prefix("powersweep-") };
         if ours.is_some_and(|name| !allowed.contains(&name)) || foreign.contains(&used) {
             violations.push(format!("{}:{}: {folder} must not depend on {used}", file.name, number + 1));
         }
@@ -97,6 +99,7 @@ mod tests {
         for text in [
             "[dependencies]\npowersweep-results.workspace = true\n",
             "[dependencies]\npowersweep-cli = { path = \"../cli\" }\n",
+            "[dependencies]\npowersweep.workspace = true\n",
             "[build-dependencies]\ntokio.workspace = true\n",
             "[target.'cfg(unix)'.dependencies]\ntokio = \"1\"\n",
             "[package]\n[dependencies.powersweep-worker]\n",

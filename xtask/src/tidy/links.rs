@@ -1,13 +1,13 @@
 //! The target of every link between pages exists: the file, and the heading after `#`.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::File;
 
 pub(super) fn check(root: &Path, files: &[File], violations: &mut Vec<String>) {
     for page in files.iter().filter(|file| file.is("md")) {
         for (number, target) in links(&page.text) {
-            if target.contains("://") || target.starts_with("mailto:") {
+            if is_address(target) {
                 continue;
             }
             let (path, heading) = resolved(page, target);
@@ -24,17 +24,22 @@ pub(super) fn check(root: &Path, files: &[File], violations: &mut Vec<String>) {
     }
 }
 
-/// The files that a page links to, the page itself left out.
+/// The files of the tree that a page links to, the page itself left out.
 pub(super) fn pages_of(page: &File) -> Vec<PathBuf> {
-    let targets = links(&page.text).into_iter().map(|(_, target)| resolved(page, target).0);
+    let inner = links(&page.text).into_iter().filter(|(_, target)| !is_address(target));
+    let targets = inner.map(|(_, target)| resolved(page, target).0);
     targets.filter(|path| path != Path::new(&page.name)).collect()
+}
+
+fn is_address(target: &str) -> bool {
+    target.contains("://") || target.starts_with("mailto:")
 }
 
 /// Path below the root and heading of a link's target.
 fn resolved<'a>(page: &File, target: &'a str) -> (PathBuf, &'a str) {
     let (path, heading) = target.split_once('#').unwrap_or((target, ""));
     let folder = Path::new(&page.name).parent().unwrap_or(Path::new(""));
-    let path = if path.is_empty() { PathBuf::from(&page.name) } else { plain(&folder.join(path)) };
+    let path = if path.is_empty() { PathBuf::from(&page.name) } else { crate::paths::plain(&folder.join(path)) };
     (path, heading)
 }
 
@@ -75,19 +80,6 @@ fn file_at<'a>(files: &'a [File], path: &Path) -> Option<&'a File> {
 fn slug(heading: &str) -> String {
     let kept = heading.trim().to_lowercase().replace(' ', "-");
     kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
-}
-
-/// The path without `.` and `..`.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            other => plain.push(other),
-        }
-    }
-    plain
 }
 
 #[cfg(test)]

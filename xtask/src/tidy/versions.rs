@@ -9,9 +9,9 @@ type Copy = (&'static str, &'static str, &'static str);
 const COPIES: &[Copy] = &[
     ("deploy/kubernetes/overlays/", "newTag: \"", "version"),
     ("docs/kubernetes.md", "registry.example/powersweep:", "version"),
-    ("packaging/README.md", "powersweep-", "version"),
-    ("packaging/README.md", "/opt/powersweep/", "version"),
-    ("packaging/README.md", "copy `recipes/", "version"),
+    ("docs/install.md", "powersweep-", "version"),
+    ("docs/install.md", "/opt/powersweep/", "version"),
+    ("docs/install.md", "copy `recipes/", "version"),
     ("Dockerfile", "ARG BUILDER=rust:", "rust-version"),
 ];
 
