@@ -12,6 +12,8 @@ use crate::queue::{Entry, Phase};
 const SHORT_LIFE_S: Seconds = 60;
 /// A submission may be missing in the queue for this time (s).
 const INVISIBLE_S: Seconds = 60;
+/// The queue's answer may be this much younger than its question (s): the longest time of one command.
+const ANSWER_S: Seconds = 60;
 /// Answers of the queue without an allocation after which it counts as ended.
 const MISSING_MAX: u32 = 3;
 /// Bad starts that exclude a node.
@@ -236,6 +238,10 @@ impl Fleet {
         allocation.missing = 0;
         if allocation.connected && phase != Phase::Running {
             // The answer is older than the connection, or wrong.
+            return;
+        }
+        if ends && entry.ends_at.is_some_and(|at| at > asked_at + ANSWER_S) {
+            // An end in the future is the time limit of a job that still has its nodes: the state is wrong.
             return;
         }
         allocation.phase = phase;

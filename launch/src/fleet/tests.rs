@@ -55,6 +55,18 @@ fn an_empty_answer_is_not_believed_while_a_worker_is_connected() {
 }
 
 #[test]
+fn an_end_in_the_future_is_not_believed() {
+    let mut fleet = fleet("7", 1);
+    let completed = Entry { ends_at: Some(180), ..entry("7_1", "COMPLETED") };
+    for asked_at in [10, 100, 119] {
+        assert!(fleet.answered(std::slice::from_ref(&completed), asked_at).is_empty());
+        assert_eq!(fleet.alive(), 1, "it may use its nodes until 180");
+    }
+    fleet.answered(&[completed], 120);
+    assert_eq!(fleet.alive(), 0);
+}
+
+#[test]
 fn an_allocation_that_three_answers_lack_has_left_the_queue() {
     let mut fleet = fleet("7", 1);
     assert!(fleet.answered(&[], 59).is_empty(), "it may not be visible yet");
