@@ -1,0 +1,239 @@
+//! Units of values.
+
+use powersweep_experiments::signals::Quantity;
+
+/// Grams of a pound.
+const POUND_G: f64 = 453.592_37;
+
+/// How values of a file are converted to the unit of their quantity: g/kWh, currency/kWh, W, degrees Celsius.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Unit {
+    /// The unit as it was written.
+    pub text: String,
+    /// Currency of a price, where the unit says it: three capital letters.
+    pub currency: Option<String>,
+    // Value in the unit of the quantity = (value - zero) * factor / divisor.
+    zero: f64,
+    factor: f64,
+    divisor: f64,
+}
+
+impl Unit {
+    /// The unit of this text; `None` if it is no unit of the quantity.
+    pub(crate) fn parse(quantity: Quantity, text: &str) -> Option<Unit> {
+        let text = text.trim();
+        let unit = |zero, factor, divisor| Unit { text: text.to_owned(), currency: None, zero, factor, divisor };
+        let lower = text.to_lowercase().replace('₂', "2");
+        match quantity {
+            Quantity::Carbon => {
+                let (mass, energy_kwh) = per_energy(&lower)?;
+                let factor = mass_g(&mass)? / energy_kwh;
+                Some(unit(0.0, factor, 1.0))
+            }
+            Quantity::Price => {
+                let (currency, energy_kwh) = per_energy(&lower)?;
+                let (hundredths, currency) = money(&currency)?;
+                // A division by 1000 gives the nearest number; a product with 0.001 does not.
+                Some(Unit { currency, ..unit(0.0, 1.0, energy_kwh * hundredths) })
+            }
+            // Nobody caps a machine in milliwatts, but an error of a factor of 10^9 should not pass.
+            Quantity::Cap if text == "mW" => None,
+            Quantity::Cap => {
+                let factor = match lower.as_str() {
+                    "w" => 1.0,
+                    "kw" => 1e3,
+                    "mw" => 1e6,
+                    "gw" => 1e9,
+                    _ => return None,
+                };
+                Some(unit(0.0, factor, 1.0))
+            }
+            Quantity::CapShare => match lower.as_str() {
+                "1" | "share" => Some(unit(0.0, 1.0, 1.0)),
+                "%" | "percent" => Some(unit(0.0, 1.0, 100.0)),
+                _ => None,
+            },
+            Quantity::Temperature => match lower.trim_start_matches(['°', ' ']).trim_start_matches("deg") {
+                "c" | "celsius" => Some(unit(0.0, 1.0, 1.0)),
+                "f" | "fahrenheit" => Some(unit(32.0, 1.0, 1.8)),
+                "k" | "kelvin" => Some(unit(273.15, 1.0, 1.0)),
+                _ => None,
+            },
+        }
+    }
+
+    /// The unit in the name of a column: in brackets, as a word with `/` or `_per_`, or as the last word after `_`.
+    pub(crate) fn in_name(quantity: Quantity, name: &str) -> Option<Unit> {
+        let brackets = name.split(['(', '[']).skip(1).filter_map(|part| part.split([')', ']']).next());
+        let words = name.split([' ', '(', ')', '[', ']', ',']).filter(|word| word.contains('/'));
+        let per = name.to_lowercase().replace("_per_", "/");
+        let per = per.split(['_', ' ']).find(|word| word.contains('/')).map(str::to_owned);
+        let last = name.rsplit_once('_').map(|(_, last)| last.to_uppercase());
+        let last = last.filter(|_| matches!(quantity, Quantity::Cap | Quantity::CapShare | Quantity::Temperature));
+        brackets.chain(words).chain(per.as_deref()).chain(last.as_deref()).find_map(|text| Unit::parse(quantity, text))
+    }
+
+    /// A value in the unit of the quantity.
+    pub(crate) fn convert(&self, value: f64) -> f64 {
+        (value - self.zero) * self.factor / self.divisor
+    }
+
+    /// Units of this quantity, for messages.
+    pub(crate) fn examples(quantity: Quantity) -> &'static str {
+        match quantity {
+            Quantity::Carbon => "\"g/kWh\", \"kg/MWh\", or \"lb/MWh\" (WattTime's)",
+            Quantity::Price => "\"EUR/MWh\", \"USD/kWh\" or \"ct/kWh\"",
+            Quantity::Cap => "\"W\", \"kW\" or \"MW\"",
+            Quantity::CapShare => "\"1\" or \"%\"",
+            Quantity::Temperature => "\"C\", \"F\" or \"K\"",
+        }
+    }
+}
+
+/// What stands above the bar, and the energy below it (kWh).
+fn per_energy(lower: &str) -> Option<(String, f64)> {
+    let plain: String = lower.chars().filter(|c| !c.is_whitespace()).collect();
+    let (above, below) = plain.split_once('/')?;
+    let energy_kwh = match below.strip_suffix('e').unwrap_or(below) {
+        "kwh" => 1.0,
+        "mwh" => 1e3,
+        "gwh" => 1e6,
+        _ => return None,
+    };
+    Some((above.to_owned(), energy_kwh))
+}
+
+fn mass_g(text: &str) -> Option<f64> {
+    let gases = ["co2eq", "co2-eq", "co2e", "co2"];
+    match gases.into_iter().find_map(|gas| text.strip_suffix(gas)).unwrap_or(text).trim_end_matches('_') {
+        "g" => Some(1.0),
+        "kg" => Some(1e3),
+        "t" => Some(1e6),
+        "lb" | "lbs" => Some(POUND_G),
+        _ => None,
+    }
+}
+
+/// Parts of the currency's unit, and the currency where it is stated.
+fn money(text: &str) -> Option<(f64, Option<String>)> {
+    match text {
+        "ct" => Some((100.0, None)),
+        "€" => Some((1.0, Some("EUR".to_owned()))),
+        "£" => Some((1.0, Some("GBP".to_owned()))),
+        _ if text.len() == 3 && text.bytes().all(|b| b.is_ascii_lowercase()) && mass_g(text).is_none() => {
+            Some((1.0, Some(text.to_uppercase())))
+        }
+        _ => None,
+    }
+}
+
+/// Greatest carbon intensity (g/kWh): old coal plants emit 1,500, and an error of a factor of 1000 is above it.
+const CARBON_MAX: f64 = 10_000.0;
+/// Greatest amount of a price (currency/kWh) of currencies whose market limits are below 20/kWh.
+const PRICE_MAX: f64 = 100.0;
+const PRICED_IN: [&str; 8] = ["EUR", "USD", "GBP", "CHF", "AUD", "CAD", "NZD", "SGD"];
+/// Of other currencies.
+const ANY_PRICE_MAX: f64 = 1e6;
+/// Greatest cap (W): a hundred of the largest machines.
+const CAP_MAX: f64 = 1e10;
+/// Least and greatest temperature (degrees Celsius), beyond those measured on Earth.
+const TEMPERATURES: std::ops::RangeInclusive<f64> = -100.0..=60.0;
+
+/// Why a converted value is impossible.
+pub(crate) fn objection(quantity: Quantity, unit: &Unit, value: f64) -> Option<String> {
+    let absurd = |per: &str, max: f64| format!("is {value} {per}, beyond {max}: is the unit {:?} right?", unit.text);
+    match quantity {
+        _ if !value.is_finite() => Some("is not a finite number".to_owned()),
+        Quantity::Carbon if value < 0.0 => Some("is a negative carbon intensity".to_owned()),
+        Quantity::Carbon if value > CARBON_MAX => Some(absurd("g/kWh", CARBON_MAX)),
+        Quantity::Price => {
+            let known = unit.currency.as_deref().is_some_and(|currency| PRICED_IN.contains(&currency));
+            let max = if known { PRICE_MAX } else { ANY_PRICE_MAX };
+            let amount = unit.currency.as_deref().map_or("per kWh".to_owned(), |currency| format!("{currency}/kWh"));
+            (value.abs() > max).then(|| absurd(&amount, max))
+        }
+        Quantity::Cap if value < 0.0 => Some("is a negative power".to_owned()),
+        Quantity::Cap if value > CAP_MAX => Some(absurd("W", CAP_MAX)),
+        Quantity::CapShare if !(0.0..=1.0).contains(&value) => {
+            Some(format!("is a share of {value}, which is not between 0 and 1: is the unit {:?} right?", unit.text))
+        }
+        Quantity::Temperature if !TEMPERATURES.contains(&value) => {
+            Some(format!("is {value} degrees Celsius, which no air has: is the unit {:?} right?", unit.text))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn converted(quantity: Quantity, unit: &str, value: f64) -> f64 {
+        Unit::parse(quantity, unit).unwrap_or_else(|| panic!("{unit} is a unit")).convert(value)
+    }
+
+    #[test]
+    fn values_are_converted() {
+        for unit in ["g/kWh", "gCO₂eq/kWh", "kg/MWh", "kg CO2e/MWh", "t/GWh"] {
+            assert_eq!(converted(Quantity::Carbon, unit, 185.8), 185.8, "{unit}");
+        }
+        assert_eq!(converted(Quantity::Carbon, "lb CO2/MWh", 1000.0), 453.59237);
+        assert_eq!(converted(Quantity::Carbon, "t/MWh", 0.4), 400_000.0 / 1000.0);
+        assert_eq!(converted(Quantity::Price, "EUR/MWh", -5.17), -0.00517);
+        assert_eq!(converted(Quantity::Price, "ct/kWh", 31.5), 0.315);
+        assert_eq!(converted(Quantity::Cap, "MW", 1.5), 1_500_000.0);
+        assert_eq!(converted(Quantity::CapShare, "%", 80.0), 0.8);
+        assert_eq!(converted(Quantity::CapShare, "1", 0.8), 0.8);
+        assert_eq!(converted(Quantity::Temperature, "°F", 212.0), 100.0);
+        assert_eq!(converted(Quantity::Temperature, "K", 273.15), 0.0);
+    }
+
+    #[test]
+    fn currencies_are_those_of_the_unit() {
+        for (unit, currency) in
+            [("EUR/MWh", "EUR"), ("eur/kWh", "EUR"), ("€/MWh", "EUR"), ("£/MWh", "GBP"), ("CLP/MWhe", "CLP")]
+        {
+            assert_eq!(Unit::parse(Quantity::Price, unit).unwrap().currency.as_deref(), Some(currency), "{unit}");
+        }
+        assert_eq!(Unit::parse(Quantity::Price, "ct/kWh").unwrap().currency, None);
+    }
+
+    #[test]
+    fn other_units_are_refused() {
+        for (quantity, unit) in [
+            (Quantity::Carbon, "EUR/MWh"),
+            (Quantity::Carbon, "g"),
+            (Quantity::Price, "lbs/MWh"),
+            (Quantity::Price, "$/MWh"),
+            (Quantity::Price, "EUR"),
+            (Quantity::Cap, "mW"),
+            (Quantity::Cap, "kWh"),
+            (Quantity::CapShare, "W"),
+            (Quantity::Temperature, "R"),
+        ] {
+            assert_eq!(Unit::parse(quantity, unit), None, "{unit}");
+        }
+    }
+
+    #[test]
+    fn units_in_names_of_columns() {
+        let found = |quantity, name| Unit::in_name(quantity, name).map(|unit| unit.text);
+        for (quantity, name, unit) in [
+            (Quantity::Carbon, "Carbon Intensity gCO₂eq/kWh (direct)", "gCO₂eq/kWh"),
+            (Quantity::Carbon, "carbon_g_per_kwh", "g/kwh"),
+            (Quantity::Price, "Price (EUR/MWh)", "EUR/MWh"),
+            (Quantity::Price, "Deutschland/Luxemburg [€/MWh]", "€/MWh"),
+            (Quantity::Price, "price_usd_per_mwh", "usd/mwh"),
+            (Quantity::Cap, "cap_kw", "KW"),
+            (Quantity::Cap, "Limit [MW]", "MW"),
+            (Quantity::CapShare, "cap_percent", "PERCENT"),
+            (Quantity::Temperature, "temperature_2m (°C)", "°C"),
+        ] {
+            assert_eq!(found(quantity, name).as_deref(), Some(unit), "{name}");
+        }
+        for name in ["Caiso_North", "intensity.forecast", "Price", "Berlin/Potsdam"] {
+            assert_eq!(found(Quantity::Carbon, name), None, "{name}");
+            assert_eq!(found(Quantity::Price, name), None, "{name}");
+        }
+    }
+}
