@@ -25,6 +25,7 @@ pub static COMPONENTS: LazyLock<Vec<&'static Component>> = LazyLock::new(|| {
         &platform::COMPONENT,
         &power::etinski::COMPONENT,
         &power::table::COMPONENT,
+        &power::stated::COMPONENT,
     ]);
     all.extend([&policy::batch::COMPONENT, &policy::order::FCFS]);
     all.extend(policy::order::KEYED.iter().map(|order| &order.component));
@@ -34,6 +35,8 @@ pub static COMPONENTS: LazyLock<Vec<&'static Component>> = LazyLock::new(|| {
     all.extend(policy::capacity::COMPONENTS);
     all.push(&policy::cap::NONE);
     all.extend(policy::cap::COMPONENTS);
+    all.push(&policy::deferral::NONE);
+    all.extend(policy::deferral::COMPONENTS);
     all.push(&summary::COMPONENT);
     all.extend([&queues::open_poisson::COMPONENT, &queues::server_classes::COMPONENT, &policies::buffered::COMPONENT]);
     all.push(&policies::classes::system::SOURCE);
@@ -105,7 +108,7 @@ impl Role {
             Role::Order => "fcfs",
             Role::Backfill => "easy",
             Role::GearRule => "top",
-            Role::Capacity | Role::Cap => "none",
+            Role::Capacity | Role::Cap | Role::Deferral => "none",
             Role::Statistics => "summary",
         }
     }
@@ -220,6 +223,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::spec::{Default, Param};
 
     /// Components that name the publication they come from. New ones may have none.
     const SOURCES_MIN: usize = 36;
@@ -244,17 +248,23 @@ mod tests {
     }
 
     #[test]
-    fn only_the_location_of_a_log_is_no_part_of_an_identity() {
+    fn only_locations_of_files_are_no_part_of_an_identity() {
         let params = COMPONENTS.iter().flat_map(|component| component.params);
         let names: BTreeSet<&str> = params.filter(|param| !param.is_identity()).map(|param| param.name).collect();
-        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["log", "log_sha256"]);
+        assert_eq!(
+            names.into_iter().collect::<Vec<_>>(),
+            ["cap_signal", "cap_signal_share", "defer_signal", "log", "log_sha256"]
+        );
     }
 
     /// An identity lists parameters in the order of their names: a new name must not change the order.
     #[test]
     fn renamed_parameters_keep_their_places_in_identities() {
         for component in COMPONENTS.iter() {
-            let mut params: Vec<&str> = component.params.iter().map(|param| param.name).collect();
+            // A parameter without a default is in no identity of an earlier release.
+            let given =
+                |param: &&Param| !matches!(param.default, Default::Unset) || identity_name(param.name) != param.name;
+            let mut params: Vec<&str> = component.params.iter().filter(given).map(|param| param.name).collect();
             params.sort_unstable();
             let names: Vec<&str> = params.into_iter().map(identity_name).collect();
             assert!(names.is_sorted(), "{}: {names:?}", component.name);

@@ -1,5 +1,6 @@
 //! The results of a simulation: its summary, and tables on request.
 use crate::batch::job_record::JobRecord;
+use crate::energy::EnergySplit;
 use crate::queues::QueueSummary;
 use crate::series::SeriesPoint;
 use crate::summary::Summary;
@@ -46,11 +47,14 @@ pub struct Details {
     pub jobs: Option<Vec<JobRecord>>,
     /// Points of the series that the spec's components record, in order of series, level and x.
     pub series: Option<Vec<SeriesPoint>>,
+    /// The energy of batch jobs' machine, split at the changes of signals.
+    pub energy: Option<EnergySplit>,
 }
 
 impl Details {
     pub(crate) fn clear(&mut self) {
         self.jobs.iter_mut().for_each(Vec::clear);
         self.series.iter_mut().for_each(Vec::clear);
+        self.energy.iter_mut().for_each(|energy| energy.cells.clear());
     }
 }

@@ -26,7 +26,7 @@ pub enum SimError {
     Empty(String),
     /// Under a power cap no job runs, and no cap of the list lets a job start or resume. Final.
     #[error(
-        "job {job_id} starves at {now_s} s: nothing runs, and none of `cap_schedule_w` leaves the watts that it needs at \
+        "job {job_id} starves at {now_s} s: nothing runs, and no cap of the schedule leaves the watts that it needs at \
          {gear}: raise a cap, or choose over_cap_jobs = \"drop\""
     )]
     Starved {

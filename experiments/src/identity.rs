@@ -19,7 +19,7 @@ use powersweep_engine::{KERNEL_VERSION, SimSpec};
 use uuid::Uuid;
 
 use crate::Digest;
-use crate::canonical::push_choice;
+use crate::canonical::{push_choice, push_text};
 
 /// Namespace of task ids (UUIDv5). Never changes.
 pub const NAMESPACE: Uuid = Uuid::from_u128(0x6f0d_3c5e_92a1_4b77_8e35_b1c4_70d9_a26f);
@@ -46,6 +46,10 @@ pub fn canonical(sim: &SimSpec, digest: Option<Digest>) -> Vec<u8> {
     }
     for choice in sim.choices().filter(|choice| sim.applies(choice.component().role)) {
         push_choice(&mut out, choice, |param| param.is_identity());
+    }
+    for (param, label) in sim.signal_labels() {
+        push_text(&mut out, param);
+        out.extend_from_slice(&sim.signal_id(label).unwrap_or_default());
     }
     out
 }

@@ -8,6 +8,7 @@
 
 pub mod canonical;
 mod decimal;
+mod derive;
 mod difference;
 mod digest;
 mod errors;
@@ -18,12 +19,14 @@ pub mod manifest;
 pub mod manifests;
 mod mapping;
 mod names;
+mod over;
 mod overlap;
 mod pins;
 mod plan;
 pub mod schema;
 pub mod settings;
 mod shard;
+pub mod signals;
 mod space;
 mod sweep;
 mod values;
@@ -35,12 +38,14 @@ pub mod reading {
     pub use crate::names::suggestion;
 }
 
+pub use derive::Derivation;
 pub use difference::difference;
 pub use digest::{Digest, DigestError, DigestWriter};
 pub use errors::{ManifestErrors, Problem, SweepError};
 pub use limits::TaskLimits;
-pub use manifest::{LogRef, Manifest, Tables};
+pub use manifest::{FileRef, LogRef, Manifest, Tables};
 pub use mapping::Mapping;
+pub use over::Over;
 pub use pins::component_id;
 pub use plan::{AxisSummary, AxisValue, BlockSummary};
 pub use shard::Shard;

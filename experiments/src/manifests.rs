@@ -5,6 +5,7 @@ pub fn builtin() -> &'static [(&'static str, &'static str)] {
     &[
         ("quickstart", include_str!("../manifests/quickstart.toml")),
         ("etinski2010", include_str!("../manifests/etinski2010.toml")),
+        ("etinski2010_jobs", include_str!("../manifests/etinski2010_jobs.toml")),
         ("frontier", include_str!("../manifests/frontier.toml")),
         ("lawson2005", include_str!("../manifests/lawson2005.toml")),
         ("lawson2005_sensitivity", include_str!("../manifests/lawson2005_sensitivity.toml")),

@@ -5,12 +5,13 @@
 //! checked only by [`Manifest::parse`](crate::Manifest::parse).
 
 use powersweep_engine::components;
-use powersweep_engine::spec::{Param, Role, Section, Type};
+use powersweep_engine::spec::{Default as ParamDefault, Param, Role, Section, Type};
 use serde_json::{Map, Value as Json, json};
 
 use crate::limits::{self, DEADLINE, EVENTS};
 use crate::manifest::block::{params, roles, section_key};
 use crate::manifest::exclude::LABELS;
+use crate::manifest::signals::KEYS as SIGNAL_KEYS;
 use crate::manifest::top::{SEEDS, series_names};
 use crate::manifest::{TEXT_MAX, Tables};
 use crate::names::NAME_MAX;
@@ -45,7 +46,7 @@ pub fn json_schema() -> Json {
                 "description": "Optional result tables: `jobs` has one row for each simulated job, `series` one row for each point of a series.",
                 "type": "array",
                 "uniqueItems": true,
-                "items": { "enum": Tables::NAMES },
+                "items": { "enum": Tables::LISTED },
             },
             "series": {
                 "description": "The series to record, in the table `series`; without this key, `tables = [\"series\"]` records all.",
@@ -59,6 +60,12 @@ pub fn json_schema() -> Json {
             "workloads": blocks(Section::Workloads, "Where jobs come from."),
             "platforms": blocks(Section::Platforms, "Machines and their power."),
             "policies": blocks(Section::Policies, "How jobs are scheduled."),
+            "signals": {
+                "description": "Series of values over time, such as carbon intensity and price, that the energy of each task is weighed by: a row of the table `accounts` for each task and signal.",
+                "type": "object",
+                "propertyNames": { "pattern": format!("^[A-Za-z0-9][A-Za-z0-9._-]{{0,{}}}$", NAME_MAX - 1) },
+                "additionalProperties": signal(),
+            },
             "statistics": block(Section::Statistics, "What is measured and how."),
             "exclude": {
                 "description": "Combinations that are left out. All conditions of a table must hold.",
@@ -93,6 +100,32 @@ fn limits() -> Json {
     })
 }
 
+/// A block of signals.
+fn signal() -> Json {
+    let mut properties: Map<String, Json> =
+        SIGNAL_KEYS.iter().map(|param| (param.name.to_owned(), axis(param))).collect();
+    properties.insert("zip".to_owned(), zip(properties.keys()));
+    let required: Vec<&str> =
+        SIGNAL_KEYS.iter().filter(|key| key.default == ParamDefault::Required).map(|key| key.name).collect();
+    json!({
+        "description": "A named block; its label is in the column `signal`. Lists are combined.",
+        "type": "object",
+        "required": required,
+        "additionalProperties": false,
+        "properties": properties,
+    })
+}
+
+/// The zips of a block with these axes.
+fn zip<'a>(names: impl Iterator<Item = &'a String>) -> Json {
+    let names: Vec<&String> = names.collect();
+    json!({
+        "description": "Axes of this block that advance together.",
+        "type": "array",
+        "items": { "type": "array", "minItems": 2, "uniqueItems": true, "items": { "enum": names } },
+    })
+}
+
 /// A block of a section.
 fn block(section: Section, doc: &str) -> Json {
     let mut properties = Map::new();
@@ -102,13 +135,7 @@ fn block(section: Section, doc: &str) -> Json {
     for (_, param) in params(section) {
         properties.insert(param.name.to_owned(), axis(param));
     }
-    let names: Vec<&String> = properties.keys().collect();
-    let zip = json!({
-        "description": "Axes of this block that advance together.",
-        "type": "array",
-        "items": { "type": "array", "minItems": 2, "uniqueItems": true, "items": { "enum": names } },
-    });
-    properties.insert("zip".to_owned(), zip);
+    properties.insert("zip".to_owned(), zip(properties.keys()));
     json!({ "description": doc, "type": "object", "additionalProperties": false, "properties": properties })
 }
 
@@ -175,7 +202,7 @@ fn value(ty: &Type) -> Json {
             if unlimited { json!({ "anyOf": [schema, { "const": "unlimited" }] }) } else { schema }
         }
         Type::OneOf(names) => json!({ "enum": names }),
-        Type::Locator => json!({ "type": "string" }),
+        Type::Locator | Type::Signal { .. } => json!({ "type": "string" }),
         Type::Reals { min, max } => {
             let mut item = json!({ "type": "number" });
             bound(&mut item, "minimum", (min > f64::MIN).then(|| json!(min)));

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use powersweep_engine::spec::Section;
+use powersweep_engine::spec::{Section, Type};
 use powersweep_engine::{Choice, Value};
 
 use crate::canonical::{compare, push_value};
@@ -254,7 +254,7 @@ pub(crate) const LOG: &str = "log";
 
 /// Whether the value of a parameter distinguishes tasks.
 pub(crate) fn tells_apart(param: &powersweep_engine::spec::Param) -> bool {
-    param.is_identity() || param.name == LOG
+    param.is_identity() || param.name == LOG || matches!(param.ty, Type::Signal { .. })
 }
 
 impl Digit {

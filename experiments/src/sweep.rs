@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::errors::SweepError;
 use crate::exclusion::Exclusion;
 use crate::shard::{Shard, Share};
+use crate::signals::Signal;
 use crate::space::{LEVELS, LOG, Level, SEED_LEVEL};
 use crate::{Digest, Manifest, identity, overlap};
 
@@ -59,6 +60,10 @@ struct Inner {
     manifest: Manifest,
     /// Digest and name of every log.
     logs: BTreeMap<String, (Digest, Arc<str>)>,
+    /// Digest of the file of every signal.
+    signals: BTreeMap<Arc<str>, Digest>,
+    /// By label, the digest of content and settings of the signals that policies can read.
+    signal_ids: BTreeMap<Arc<str>, Digest>,
     /// Number of indices below one position of each level.
     strides: [u64; LEVELS],
     index_count: u64,
@@ -70,18 +75,25 @@ impl Sweep {
     /// The sweep of a manifest. `digests` must hold every log of [`Manifest::logs`].
     pub fn new(manifest: Manifest, mut digests: BTreeMap<String, Digest>) -> Result<Sweep, SweepError> {
         let mut logs = BTreeMap::new();
-        for log in manifest.logs() {
-            let digest = digests.remove(&log.log).ok_or_else(|| SweepError::MissingDigest { log: log.log.clone() })?;
-            let shared: Arc<str> = log.log.as_str().into();
-            logs.insert(log.log, (digest, shared));
+        let mut signals = BTreeMap::new();
+        for file in manifest.files() {
+            let digest =
+                digests.remove(&file.name).ok_or_else(|| SweepError::MissingDigest { log: file.name.clone() })?;
+            let shared: Arc<str> = file.name.as_str().into();
+            match file.format {
+                Some(_) => _ = logs.insert(file.name, (digest, shared)),
+                None => _ = signals.insert(shared, digest),
+            }
         }
         same_file(&manifest, &logs)?;
+        let id = |signal: &Signal| Digest::of(format!("{} {}", signals[&signal.file], signal.canonical()).as_bytes());
+        let signal_ids = manifest.signals().iter().map(|signal| (signal.label.clone(), id(signal))).collect();
         let mut strides = [1; LEVELS];
         for at in (0..SEED_LEVEL).rev() {
             strides[at] = strides[at + 1] * manifest.inner().levels[at + 1].count;
         }
         let index_count = strides[0] * manifest.inner().levels[0].count;
-        Ok(Sweep(Arc::new(Inner { manifest, logs, strides, index_count, share: None })))
+        Ok(Sweep(Arc::new(Inner { manifest, logs, signals, signal_ids, strides, index_count, share: None })))
     }
 
     /// The same sweep with the tasks of one shard: other indices count as excluded.
@@ -115,6 +127,11 @@ impl Sweep {
             Value::Text(log) => self.0.logs.get(log).map(|(digest, _)| *digest),
             _ => None,
         }
+    }
+
+    /// The digest of a signal's file.
+    pub fn signal_digest(&self, signal: &Signal) -> Option<Digest> {
+        self.0.signals.get(&signal.file).copied()
     }
 
     /// Number of indices: the full product, with the excluded indices.
@@ -179,6 +196,12 @@ impl Sweep {
             let variant = &level.variants[variant];
             labels[at] = Some(variant.label.clone());
             variant.choices_at(offset).into_iter().for_each(|choice| sim.choose(choice));
+        }
+        let read: Vec<Arc<str>> = sim.signal_labels().map(|(_, label)| label.into()).collect();
+        for label in read {
+            if let Some(id) = self.0.signal_ids.get(&label) {
+                sim.name_signal(&label, *id.as_bytes());
+            }
         }
         let log = sim.choice(Role::Source).opt_text(LOG).map(|log| self.0.logs[log].clone());
         let digest = log.as_ref().map(|(digest, _)| *digest);

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::platform::Machine;
-use super::policy::cap::{self, CapReach};
+use super::policy::cap::{CapReach, schedule};
 use super::policy::capacity;
 use super::power::etinski;
-use crate::spec::{Choice, Model, Role, SimSpec};
+use crate::spec::{Model, Role, SimSpec};
 use crate::workload::{self, Workload};
 
 /// The jobs of a workload by their demands.
@@ -91,7 +91,7 @@ pub fn findings(spec: &SimSpec, demand: Option<&Demand>) -> Vec<Finding> {
         return found;
     }
     found.extend(relative_power(spec));
-    found.extend(schedule(spec));
+    found.extend(changing_cap(spec));
     let native = demand.and_then(|demand| demand.native_procs).or_else(|| workload::stated_procs(spec));
     // The simulation reports a machine that is wrong.
     let Ok(machine) = Machine::new(spec, native) else { return found };
@@ -118,36 +118,32 @@ fn relative_power(spec: &SimSpec) -> Option<Finding> {
     })
 }
 
-fn schedule(spec: &SimSpec) -> Option<Finding> {
+fn changing_cap(spec: &SimSpec) -> Option<Finding> {
     let choice = spec.choice(Role::Cap);
-    let caps_w = choice.opt_reals("cap_schedule_w").filter(|caps_w| caps_w.len() > 1)?;
+    let (name, caps) = schedule::written(choice).filter(|(_, caps)| caps.len() > 1)?;
     let period_s = choice.is_default("cap_period_s").then(|| choice.real("cap_period_s"))?;
     let list = |open: &str, close: &str| {
-        let caps: Vec<String> = caps_w.iter().map(|cap_w| format!("{open}{cap_w}{close}")).collect();
+        let caps: Vec<String> = caps.iter().map(|cap| format!("{open}{cap}{close}")).collect();
         caps.join(", ")
     };
     Some(Finding {
         kind: FindingKind::Schedule,
-        about: "cap_schedule_w",
+        about: name,
         role: Role::Cap,
-        message: format!("`cap_schedule_w` = [{}] is one cap that changes every {period_s} s", list("", "")),
+        message: format!("`{name}` = [{}] is one cap that changes every {period_s} s", list("", "")),
         help: format!("for an axis of constant caps write [{}]; for a schedule, set `cap_period_s`", list("[", "]")),
     })
 }
 
-/// The caps of a schedule, and the least of them (W); `None` without a cap.
-fn least_cap_w(choice: &Choice) -> Option<f64> {
-    (*choice.component() != cap::NONE).then(|| choice.opt_reals("cap_schedule_w"))??.iter().copied().reduce(f64::min)
-}
-
 /// A cap that never binds, or that the idle machine reaches.
 fn caps(spec: &SimSpec, machine: &Machine) -> Option<Finding> {
-    let cap_w = least_cap_w(spec.choice(Role::Cap))?;
+    let choice = spec.choice(Role::Cap);
+    let (about, _) = schedule::written(choice)?;
+    let cap_w = schedule::caps_w(spec, machine).into_iter().reduce(f64::min)?;
     let sleeps = *spec.choice(Role::Capacity).component() != capacity::NONE;
     let (idle_w, peak_w) = (machine.idle_w(), machine.peak_w(sleeps));
-    let finding = |kind, message, help: &str| {
-        Some(Finding { kind, about: "cap_schedule_w", role: Role::Cap, message, help: help.to_owned() })
-    };
+    let finding =
+        |kind, message, help: &str| Some(Finding { kind, about, role: Role::Cap, message, help: help.to_owned() });
     if cap_w >= peak_w {
         let (cap, peak) = (watts(cap_w), watts(peak_w));
         let message = format!("the cap of {cap} never binds: all {} procs draw at most {peak}", machine.procs());
@@ -201,7 +197,7 @@ fn over_cap_job(spec: &SimSpec, machine: &Machine, demand: &Demand) -> Option<Fi
     let (class, procs, id) = over.max_by(|a, b| reach.least_w(a.1, a.0).total_cmp(&reach.least_w(b.1, b.0)))?;
     Some(Finding {
         kind: FindingKind::OverCapJob,
-        about: "cap_schedule_w",
+        about: schedule::written(spec.choice(Role::Cap))?.0,
         role: Role::Cap,
         message: format!(
             "job {id} of {procs} procs needs a cap of at least {}, even alone on the machine; the greatest cap is {}: it \
@@ -228,7 +224,7 @@ fn watts(value: f64) -> String {
 mod tests {
     use super::*;
     use crate::components;
-    use crate::spec::Value;
+    use crate::spec::{Choice, Value};
     use crate::workload::Job;
 
     /// 10 procs of 10 W busy, 2 W idle, 4 W busy at the lowest gear: 20 W idle, 100 W at most.
@@ -277,6 +273,31 @@ mod tests {
         assert_eq!(kinds(&spec(Some(("admission", &[1e9, 50.0]))), &[1]), []);
         let found = findings(&spec(Some(("pdrc", &[2000.0]))), None);
         assert_eq!(found[0].message, "the cap of 2000 W never binds: all 10 procs draw at most 100 W");
+    }
+
+    #[test]
+    fn a_relative_cap_is_judged_in_watts() {
+        let relative = |shares: &[f64]| {
+            let mut spec = spec(None);
+            spec.choose(Choice::new(components::find(Role::Cap, "admission").unwrap()));
+            spec.choice_mut(Role::Cap).set("cap_schedule_share", Value::Reals(shares.to_vec())).unwrap();
+            spec.choice_mut(Role::Platform).set("cooling_w", Value::Real(100.0)).unwrap();
+            assert_eq!(spec.problems(), Vec::<String>::new());
+            findings(&spec, Some(&demand(&[1, 8]))).into_iter().map(|found| (found.about, found.message)).collect()
+        };
+        // All procs at the top gear draw 100 W, the cooling 100 W.
+        let found: Vec<_> = relative(&[1.0]);
+        assert_eq!(found[0].1, "the cap of 200 W never binds: all 10 procs draw at most 200 W");
+        assert_eq!(relative(&[0.9]), []);
+        // 120 W idle; 8 procs at the lowest gear and 2 idle ones: 136 W.
+        let found: Vec<_> = relative(&[0.625]);
+        assert!(found[0].1.contains("120 W of the cap of 125 W: at most 2 of 10 procs"), "{found:?}");
+        assert!(
+            found[1].1.contains("needs a cap of at least 136 W") && found[1].0 == "cap_schedule_share",
+            "{found:?}"
+        );
+        let found: Vec<_> = relative(&[0.9, 0.8]);
+        assert_eq!(found[0].1, "`cap_schedule_share` = [0.9, 0.8] is one cap that changes every 3000 s");
     }
 
     #[test]

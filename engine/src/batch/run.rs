@@ -8,6 +8,7 @@ use super::policy::cap::CapReach;
 use super::policy::composed::Composed;
 use super::{nodes, weekly};
 use crate::details::Details;
+use crate::energy::{EnergySplit, Splitter};
 use crate::error::SimError;
 use crate::limits::Limits;
 use crate::series::SeriesPoint;
@@ -30,7 +31,13 @@ pub(crate) fn simulate(
     summary::check(statistics, &prepared.jobs)?;
     let fcfs_starts = if statistics.bool("fairness") { Some(prepared.strict_fcfs_starts(limits)?) } else { None };
     let priorities = has_priorities(spec);
-    let finish = |outcomes: &[Outcome], (integrals, power): Measures, series: &mut Option<Vec<SeriesPoint>>| {
+    let Details { jobs: rows, series, energy } = details;
+    let split = energy.clone();
+    let mut finish = |outcomes: &[Outcome], measures: Measures, series: &mut Option<Vec<SeriesPoint>>| {
+        let Measures { integrals, power, splitter } = measures;
+        if let Some((energy, splitter)) = energy.as_mut().zip(splitter) {
+            energy.finish(splitter, &prepared.jobs, outcomes)?;
+        }
         let gears = prepared.machine.classes[0].gears.len();
         let integrals = Integrals {
             clamped_count: prepared.clamped_count,
@@ -49,25 +56,31 @@ pub(crate) fn simulate(
         if let Some(power) = power {
             summary::fill_power(&mut summary, &power, &integrals);
         }
-        summary
+        Ok(summary)
     };
-    let series = &mut details.series;
-    if let Some(rows) = &mut details.jobs {
-        let (recorder, measures) = prepared.run(spec, limits, JobRows::new(prepared.jobs.len()), series)?;
+    let split = split.as_ref();
+    if let Some(rows) = rows {
+        let (recorder, measures) = prepared.run(spec, limits, JobRows::new(prepared.jobs.len()), series, split)?;
         recorder.write(&prepared.jobs, rows);
         if statistics.bool("node_lists") {
             let lists = nodes::lists(prepared.machine.procs(), &prepared.jobs, recorder.outcomes());
             rows.iter_mut().zip(lists).for_each(|(row, list)| row.node_list = Some(list));
         }
-        Ok(finish(recorder.outcomes(), measures, series))
+        finish(recorder.outcomes(), measures, series)
     } else {
-        let (recorder, measures) = prepared.run(spec, limits, Outcomes::new(prepared.jobs.len()), series)?;
-        Ok(finish(recorder.outcomes(), measures, series))
+        let (recorder, measures) = prepared.run(spec, limits, Outcomes::new(prepared.jobs.len()), series, split)?;
+        finish(recorder.outcomes(), measures, series)
     }
 }
 
-/// Integrals of a run, and of its watched machine.
-type Measures = (Integrals, Option<PowerIntegrals>);
+/// The measures of a run besides its jobs.
+struct Measures {
+    integrals: Integrals,
+    /// Integrals of the watched machine.
+    power: Option<PowerIntegrals>,
+    /// The energy split at the changes of signals.
+    splitter: Option<Splitter>,
+}
 
 /// Whether the jobs of a spec have priorities from the generator or the log.
 fn has_priorities(spec: &SimSpec) -> bool {
@@ -119,7 +132,7 @@ impl<'w> Prepared<'w> {
     fn why_empty(&self, before: usize) -> String {
         let over_cap = match self.dropped_over_cap_count {
             0 => String::new(),
-            count => format!("; {count} exceeded every cap of `cap_schedule_w`"),
+            count => format!("; {count} exceeded every cap of the schedule"),
         };
         let wide = self.dropped_wide_count;
         if before == 0 {
@@ -157,16 +170,17 @@ impl<'w> Prepared<'w> {
         limits: &Limits<'_>,
         recorder: R,
         series: &mut Option<Vec<SeriesPoint>>,
+        split: Option<&EnergySplit>,
     ) -> Result<(R, Measures), SimError> {
         let order = batch::event_order(spec)?;
         if Composed::is_needed(spec) {
             let policy = Composed::new(spec, &self.machine, series.is_some())?;
-            let (recorder, integrals, policy) = self.run_policy(order, limits, recorder, policy)?;
-            Ok((recorder, (integrals, policy.finish(series.as_mut()))))
+            let (recorder, measures, policy) = self.run_policy(order, limits, recorder, policy, split)?;
+            Ok((recorder, Measures { power: policy.finish(series.as_mut()), ..measures }))
         } else {
             let policy = Batch::new(spec, &self.machine)?;
-            let (recorder, integrals, _) = self.run_policy(order, limits, recorder, policy)?;
-            Ok((recorder, (integrals, None)))
+            let (recorder, measures, _) = self.run_policy(order, limits, recorder, policy, split)?;
+            Ok((recorder, measures))
         }
     }
 
@@ -176,18 +190,23 @@ impl<'w> Prepared<'w> {
         limits: &Limits<'_>,
         recorder: R,
         policy: P,
-    ) -> Result<(R, Integrals, P), SimError> {
+        split: Option<&EnergySplit>,
+    ) -> Result<(R, Measures, P), SimError> {
         let mut simulation = Simulation::new(&self.jobs, self.machine.clone(), limits, order, policy, recorder);
+        if let Some(energy) = split {
+            simulation.split(energy);
+        }
         simulation.run()?;
-        let integrals = simulation.integrals();
+        let splitter = simulation.take_splitter();
+        let measures = Measures { integrals: simulation.integrals(), power: None, splitter };
         let (recorder, policy) = simulation.into_parts();
-        Ok((recorder, integrals, policy))
+        Ok((recorder, measures, policy))
     }
 
     /// When each job would start under strict first come, first served at the top gear (s).
     fn strict_fcfs_starts(&self, limits: &Limits<'_>) -> Result<Vec<f64>, SimError> {
         let (recorder, policy) = (Outcomes::new(self.jobs.len()), Batch::strict_fcfs(&self.machine));
-        let (recorder, ..) = self.run_policy(EventOrder::Batch, limits, recorder, policy)?;
+        let (recorder, ..) = self.run_policy(EventOrder::Batch, limits, recorder, policy, None)?;
         Ok(recorder.outcomes().iter().map(|outcome| outcome.start_s).collect())
     }
 }

@@ -33,6 +33,10 @@ pub enum Purpose {
     JobClass = 31,
     /// Order of a list.
     Shuffle = 32,
+    /// Which jobs may be deferred.
+    Deferral = 33,
+    /// Errors of forecasts of a signal.
+    Forecast = 34,
     /// Resampled blocks of a bootstrap, outside simulations.
     Resample = 40,
 }

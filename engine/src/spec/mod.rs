@@ -36,6 +36,8 @@ pub enum Role {
     Capacity,
     /// How the power is kept below a cap.
     Cap,
+    /// Which jobs wait for a better value of a signal before they enter the queue.
+    Deferral,
     /// Which metrics are measured, over which jobs and for how long.
     Statistics,
 }
@@ -55,7 +57,7 @@ pub enum Section {
 
 impl Role {
     /// All roles, in the order of the canonical spec.
-    pub const ALL: [Role; 11] = [
+    pub const ALL: [Role; 12] = [
         Role::Source,
         Role::Rules,
         Role::Platform,
@@ -66,6 +68,7 @@ impl Role {
         Role::GearRule,
         Role::Capacity,
         Role::Cap,
+        Role::Deferral,
         Role::Statistics,
     ];
 
@@ -82,6 +85,7 @@ impl Role {
             Role::GearRule => "gear_rule",
             Role::Capacity => "capacity_rule",
             Role::Cap => "power_cap",
+            Role::Deferral => "deferral",
             Role::Statistics => "statistics_kind",
         }
     }
@@ -91,9 +95,13 @@ impl Role {
         match self {
             Role::Source | Role::Rules => Section::Workloads,
             Role::Platform | Role::Power => Section::Platforms,
-            Role::Policy | Role::Order | Role::Backfill | Role::GearRule | Role::Capacity | Role::Cap => {
-                Section::Policies
-            }
+            Role::Policy
+            | Role::Order
+            | Role::Backfill
+            | Role::GearRule
+            | Role::Capacity
+            | Role::Cap
+            | Role::Deferral => Section::Policies,
             Role::Statistics => Section::Statistics,
         }
     }

@@ -72,6 +72,12 @@ pub enum Type {
     /// Text that locates a log: its name, path, URL or digest. Such a parameter is no part of a task's identity, which has
     /// the digest of the log instead.
     Locator,
+    /// The label of a block of `[signals]`. It is no part of a task's identity, which has the content and the settings of
+    /// the signal instead.
+    Signal {
+        /// The quantities that the signal may have.
+        quantities: &'static [&'static str],
+    },
     /// A vector of reals, each in `min..=max`.
     Reals {
         /// Least element.
@@ -88,7 +94,7 @@ impl Type {
             Type::Bool => Kind::Bool,
             Type::Int { .. } => Kind::Int,
             Type::Real { .. } => Kind::Real,
-            Type::OneOf(_) | Type::Locator => Kind::Text,
+            Type::OneOf(_) | Type::Locator | Type::Signal { .. } => Kind::Text,
             Type::Reals { .. } => Kind::Reals,
         }
     }
@@ -179,7 +185,7 @@ impl Param {
 
     /// Whether the value is part of a task's identity.
     pub fn is_identity(&self) -> bool {
-        self.ty != Type::Locator
+        !matches!(self.ty, Type::Locator | Type::Signal { .. })
     }
 
     /// The allowed values in words, for error messages and help.
@@ -198,6 +204,9 @@ impl Param {
                 format!("one of {}", names.iter().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", "))
             }
             Type::Locator => "a text".to_owned(),
+            Type::Signal { quantities } => {
+                format!("the label of a block of [signals] with the quantity {}", quantities.join(" or "))
+            }
             Type::Reals { min, max } => match interval(min, max, true) {
                 free if free.is_empty() => format!("a list of numbers{unit}"),
                 interval => format!("a list of numbers, each{interval}{unit}"),
@@ -233,7 +242,7 @@ impl Param {
                 if real.is_finite() && above && real <= max { Ok(Value::Real(real + 0.0)) } else { Err(wrong(&value)) }
             }
             (Type::OneOf(names), Value::Text(t)) if names.contains(&t.as_str()) => Ok(Value::Text(t)),
-            (Type::Locator, v @ Value::Text(_)) => Ok(v),
+            (Type::Locator | Type::Signal { .. }, v @ Value::Text(_)) => Ok(v),
             (Type::Reals { min, max }, Value::Reals(v))
                 if !v.is_empty() && v.iter().all(|x| (min..=max).contains(x)) =>
             {

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Choice, Role};
+use super::{Choice, Role, Type};
+use crate::error::SimError;
+use crate::signal::Signal;
 
 /// The choices of one simulation with all their parameter values. A spec and the digest of its log identify a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,12 +14,29 @@ pub struct SimSpec {
     choices: Arc<BTreeMap<Role, Choice>>,
     /// Seed of every random stream (generators, tie breaks). Explicit, never drawn.
     pub seed: u64,
+    /// The signals that its policy reads, by label.
+    signals: BTreeMap<Arc<str>, SignalRef>,
+}
+
+/// A signal that a policy reads.
+#[derive(Debug, Clone)]
+struct SignalRef {
+    /// Digest of its content and settings.
+    id: [u8; 32],
+    /// The values on the time of the workload, before a simulation.
+    placed: Option<Arc<Signal>>,
+}
+
+impl PartialEq for SignalRef {
+    fn eq(&self, other: &SignalRef) -> bool {
+        self.id == other.id
+    }
 }
 
 impl SimSpec {
     /// A spec of these choices, one for each role.
     pub(crate) fn of(choices: Arc<BTreeMap<Role, Choice>>, seed: u64) -> SimSpec {
-        SimSpec { choices, seed }
+        SimSpec { choices, seed, signals: BTreeMap::new() }
     }
 
     /// Whether two specs share the memory of their choices, so that they differ in their seeds at most. Specs with equal
@@ -39,6 +58,42 @@ impl SimSpec {
     /// The choice for a role, to change its parameters.
     pub fn choice_mut(&mut self, role: Role) -> &mut Choice {
         Arc::make_mut(&mut self.choices).get_mut(&role).expect("every role is filled from the start")
+    }
+
+    // ---- signals
+
+    /// The names of the parameters that name a signal, each with the signal's label.
+    pub fn signal_labels(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.choices().flat_map(|choice| {
+            let params = choice.component().params.iter().filter(|param| matches!(param.ty, Type::Signal { .. }));
+            params.filter_map(|param| Some((param.name, choice.opt_text(param.name)?)))
+        })
+    }
+
+    /// Says which signal a label stands for. `id`: digest of its content and settings.
+    pub fn name_signal(&mut self, label: &str, id: [u8; 32]) {
+        self.signals.insert(label.into(), SignalRef { id, placed: None });
+    }
+
+    /// The digest of the signal of a label.
+    pub fn signal_id(&self, label: &str) -> Option<[u8; 32]> {
+        self.signals.get(label).map(|signal| signal.id)
+    }
+
+    /// Gives the values of a signal on the time of the workload, before a simulation.
+    pub fn place_signal(&mut self, label: &str, signal: Arc<Signal>) {
+        self.signals.entry(label.into()).or_insert(SignalRef { id: [0; 32], placed: None }).placed = Some(signal);
+    }
+
+    /// The signal that a parameter of a role names; `None` if the parameter is not set.
+    ///
+    /// # Errors
+    /// The signal's values are not there.
+    pub(crate) fn signal(&self, role: Role, param: &str) -> Result<Option<Arc<Signal>>, SimError> {
+        let Some(label) = self.choice(role).opt_text(param) else { return Ok(None) };
+        let placed = self.signals.get(label).and_then(|signal| signal.placed.clone());
+        let missing = || SimError::Invalid(format!("`{param}` names the signal `{label}`, whose values are missing"));
+        placed.map(Some).ok_or_else(missing)
     }
 
     /// All choices in role order.

@@ -20,7 +20,7 @@ pub struct Summary {
     pub clamped_count: u64,
     /// Jobs dropped because they were wider than the machine (`wide_jobs = "drop"`); not in `jobs_count`.
     pub dropped_wide_count: u64,
-    /// Jobs dropped because no cap of `cap_schedule_w` admits them (`over_cap_jobs = "drop"`); not in `jobs_count`.
+    /// Jobs dropped because no cap of the schedule admits them (`over_cap_jobs = "drop"`); not in `jobs_count`.
     pub dropped_over_cap_count: u64,
     /// Jobs killed at their estimate, of all simulated jobs.
     pub killed_count: u64,

@@ -270,7 +270,7 @@ fn jobs_over_every_cap_are_dropped_and_counted() {
     assert_eq!((summary.jobs_count, summary.dropped_over_cap_count), (1, 2));
     assert_eq!((rows[0].job_id, rows[0].start_s), (2, 5.));
     let error = simulate(&build().0, &jobs(&list[2..]), &Limits::NONE, None).unwrap_err();
-    assert!(error.to_string().contains("1 exceeded every cap of `cap_schedule_w`"), "{error}");
+    assert!(error.to_string().contains("1 exceeded every cap of the schedule"), "{error}");
 }
 
 #[test]
@@ -433,7 +433,7 @@ proptest! {
             let caps_w: Vec<f64> = caps_w.iter().map(|cap_w| cap_w + more_w).collect();
             let spec = combined(order, backfill, cap, &caps_w, gears);
             prop_assert_eq!(spec.problems(), Vec::<String>::new());
-            let mut details = Details { jobs: Some(Vec::new()), series: Some(Vec::new()) };
+            let mut details = Details { jobs: Some(Vec::new()), series: Some(Vec::new()), ..Details::default() };
             let measured = powersweep_engine::simulate(&spec, &workload, &Limits::NONE, &mut details).unwrap();
             let summary = measured.jobs().unwrap();
             let name = format!("{order} {backfill} {cap} {gears}");

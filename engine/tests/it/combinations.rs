@@ -39,7 +39,7 @@ fn sample(param: &Param, component: &Component) -> Option<Value> {
         (_, Default::Required, Type::Int { min, max }) => Some(Value::Int((min + 1).clamp(min, max))),
         (_, Default::Required, Type::Bool) => Some(Value::Bool(true)),
         (_, Default::Required, Type::OneOf(names)) => Some(Value::Text(names[0].to_owned())),
-        (_, Default::Required, Type::Locator) => {
+        (_, Default::Required, Type::Locator | Type::Signal { .. }) => {
             panic!("these tests need a value for {} of {}", param.name, component.role.key())
         }
         (_, Default::Required, Type::Reals { min, max }) => Some(Value::Reals(vec![(min + 0.5).clamp(min, max)])),
@@ -116,7 +116,7 @@ fn name(spec: &SimSpec) -> String {
 type Ran = (Summary, Vec<JobRecord>, Vec<SeriesPoint>);
 
 fn run(spec: &SimSpec, workload: &Workload) -> Ran {
-    let mut details = Details { jobs: Some(Vec::new()), series: Some(Vec::new()) };
+    let mut details = Details { jobs: Some(Vec::new()), series: Some(Vec::new()), ..Details::default() };
     let measured = powersweep_engine::simulate(spec, workload, &Limits::NONE, &mut details);
     let measured = measured.unwrap_or_else(|error| panic!("{}: {error}", name(spec)));
     let summary = measured.jobs().unwrap().clone();

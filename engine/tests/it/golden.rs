@@ -1,5 +1,5 @@
 //! Schedules of each base policy that are small enough to check by hand.
-use powersweep_engine::workload::{Job, RuleCounts, Workload};
+use powersweep_engine::workload::{Job, Workload};
 use powersweep_engine::{JobRecord, Limits, Role, SimError, Value};
 
 use crate::specs::simulate;
@@ -19,7 +19,7 @@ pub(crate) fn workload(jobs: &[(f64, f64, f64, u32)]) -> Workload {
         priority: 1,
         class: 0,
     });
-    Workload { jobs: jobs.collect(), native_procs: None, counts: RuleCounts::default(), log_waits_s: Vec::new() }
+    Workload { jobs: jobs.collect(), ..Workload::default() }
 }
 
 fn run(build: Build, procs: i64, jobs: &[(f64, f64, f64, u32)]) -> Vec<JobRecord> {

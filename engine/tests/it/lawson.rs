@@ -10,7 +10,7 @@ type Jobs<'a> = &'a [(f64, f64, f64, u32)];
 
 /// Start times, steps of the active procs, and the summary, on 4 procs.
 fn run(build: Build, jobs: Jobs<'_>) -> (Vec<f64>, Vec<(f64, f64)>, Summary) {
-    let mut details = Details { jobs: Some(Vec::new()), series: Some(Vec::new()) };
+    let mut details = Details { jobs: Some(Vec::new()), series: Some(Vec::new()), ..Details::default() };
     let spec = build.int("procs", 4).0;
     let measured = powersweep_engine::simulate(&spec, &workload(jobs), &Limits::NONE, &mut details).unwrap();
     let starts = details.jobs.unwrap().iter().map(|job| job.start_s).collect();

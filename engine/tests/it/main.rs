@@ -1,7 +1,9 @@
 //! Integration tests of the engine. Tests with real logs read them from `POWERSWEEP_TRACES`, and print when they are skipped.
 #![allow(clippy::unwrap_used)]
 
+mod accounts;
 mod aldaoud;
+mod batsim;
 mod capped;
 mod capped_active;
 mod combinations;
@@ -20,5 +22,6 @@ mod reference;
 mod reserved;
 mod sources;
 mod specs;
+mod stated;
 mod swf_fuzz;
 mod tracsim;

@@ -77,6 +77,14 @@ fn times_and_energies_of_three_jobs_by_hand() {
     assert_eq!((run.arrived_count(), run.completed_count(), run.events_count()), (3, 3, 6));
 }
 
+#[test]
+fn times_of_servers_include_the_running_job() {
+    let mut run = Simulation::new(Listed::new(&[(1.0, 2.0, 0)]), Fcfs::default(), two());
+    run.run(Until::horizon(2.5), &Limits::NONE, &mut All::default()).unwrap();
+    let servers = run.servers();
+    assert_eq!((servers.executed_s(0, 0), servers.in_state_s(0, State::Busy)), (1.5, 1.5));
+}
+
 /// At 1 s server 0 slows to half speed and half power. Server 1 sleeps from the start until 3 s, then it is off.
 #[derive(Clone, Default)]
 struct Timed(Fcfs);

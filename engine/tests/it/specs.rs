@@ -10,7 +10,7 @@ pub(crate) fn simulate(
     limits: &Limits<'_>,
     rows: Option<&mut Vec<JobRecord>>,
 ) -> Result<Summary, SimError> {
-    let mut details = Details { jobs: rows.is_some().then(Vec::new), series: None };
+    let mut details = Details { jobs: rows.is_some().then(Vec::new), series: None, ..Details::default() };
     let measured = powersweep_engine::simulate(spec, workload, limits, &mut details)?;
     if let Some(rows) = rows {
         *rows = details.jobs.take().unwrap_or_default();
@@ -20,7 +20,7 @@ pub(crate) fn simulate(
 
 /// Asks for the series alone.
 pub(crate) fn series_alone() -> Details {
-    Details { jobs: None, series: Some(Vec::new()) }
+    Details { series: Some(Vec::new()), ..Details::default() }
 }
 
 /// A spec on a log, with components and parameters given by name.

@@ -62,6 +62,15 @@ pub(crate) enum What {
 }
 
 impl Axis {
+    pub(crate) fn of_param(
+        param: &'static Param,
+        values: Values,
+        key_span: Range<usize>,
+        spans: Vec<Range<usize>>,
+    ) -> Axis {
+        Axis { what: What::Param(param, values), key_span, spans, zip: None, used: false }
+    }
+
     pub(crate) fn len(&self) -> u64 {
         match &self.what {
             What::Role(components) => components.len() as u64,
@@ -144,7 +153,7 @@ impl Block<'_, '_> {
             let belongs = format!("`{name}` belongs in {table}");
             return Problem::new(span, message, "misplaced key").help(belongs);
         }
-        if matches!(name, "seed" | "seeds" | "series" | "tables" | "exclude") {
+        if matches!(name, "seed" | "seeds" | "series" | "signals" | "tables" | "exclude") {
             let help = if name == "seed" {
                 "write `seeds`, at the top of the manifest"
             } else {
@@ -308,7 +317,7 @@ fn component_axes(section: Section, axes: &BTreeMap<String, Axis>, zips: &[Vec<S
 }
 
 /// The digits of a variant: its columns by name. Zipped columns are one digit, at the place of the first.
-fn digits(mut columns: BTreeMap<String, Column>, zips: &[Vec<String>]) -> Vec<Digit> {
+pub(crate) fn digits(mut columns: BTreeMap<String, Column>, zips: &[Vec<String>]) -> Vec<Digit> {
     let mut digits = Vec::new();
     while let Some((name, first)) = columns.pop_first() {
         let mut digit = Digit { columns: vec![first] };
@@ -344,7 +353,7 @@ fn collapse(digit: &mut Digit) {
 }
 
 /// Reports equal values of an axis that is not zipped.
-fn repeated(axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
+pub(crate) fn repeated(axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
     for (name, axis) in axes.iter().filter(|(_, axis)| axis.zip.is_none()) {
         // The later place of each repeated value.
         let repetitions: Vec<(usize, String)> = match &axis.what {

@@ -29,7 +29,9 @@ pub(crate) fn check(
     let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for index in candidates(levels).into_iter().filter(|index| !exclusion.contains(*index)) {
         let spec = spec(levels, index);
-        for problem in spec.problems().into_iter().chain(without_jobs(&spec, tables)) {
+        for problem in
+            spec.problems().into_iter().chain(without_jobs(&spec, tables)).chain(without_power(&spec, tables))
+        {
             found.entry(problem).or_insert((index, 0)).1 += 1;
         }
     }
@@ -66,6 +68,16 @@ fn without_jobs(spec: &SimSpec, tables: Tables) -> Option<String> {
     let kind = spec.choice(Role::Policy).component().name;
     (tables.jobs && !spec.applies(Role::Backfill)).then(|| {
         format!("`tables` lists \"jobs\", but a queueing model (`kind` = \"{kind}\") records no jobs: remove it")
+    })
+}
+
+/// A problem if the manifest has signals but the model has no machine whose energy they could weigh.
+fn without_power(spec: &SimSpec, tables: Tables) -> Option<String> {
+    let kind = spec.choice(Role::Policy).component().name;
+    (tables.accounts && !spec.applies(Role::Backfill)).then(|| {
+        format!(
+            "[signals] weigh the energy of batch jobs, and a queueing model (`kind` = \"{kind}\") has none: remove them"
+        )
     })
 }
 

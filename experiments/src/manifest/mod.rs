@@ -38,6 +38,7 @@
 pub(crate) mod block;
 pub(crate) mod combos;
 pub(crate) mod exclude;
+pub(crate) mod signals;
 pub(crate) mod top;
 pub(crate) mod unique;
 pub(crate) mod values;
@@ -53,6 +54,7 @@ use crate::Digest;
 use crate::errors::{ManifestErrors, Problem};
 use crate::exclusion::{Exclusion, Rule};
 use crate::limits::TaskLimits;
+use crate::signals::Signal;
 use crate::space::{LEVELS, LOG, Level};
 
 /// Greatest size of a manifest (bytes).
@@ -76,6 +78,7 @@ pub(crate) struct Inner {
     pub(crate) text: Arc<str>,
     pub(crate) levels: [Level; LEVELS],
     pub(crate) logs: Vec<LogRef>,
+    pub(crate) signals: Vec<Signal>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) exclusion: Exclusion,
 }
@@ -87,17 +90,22 @@ pub struct Tables {
     pub jobs: bool,
     /// One row for each point of a series.
     pub series: bool,
+    /// One row for each task and signal: written if the manifest has signals.
+    pub accounts: bool,
 }
 
 impl Tables {
-    /// Their names, in manifests, in messages and as folders.
-    pub const NAMES: [&str; 2] = ["jobs", "series"];
+    /// Their names, in messages and as folders.
+    pub const NAMES: [&str; 3] = ["jobs", "series", "accounts"];
+    /// Those that a manifest lists under `tables`.
+    pub const LISTED: [&str; 2] = ["jobs", "series"];
 
     /// Whether the manifest asks for this table; `None` if there is no optional table of this name.
     pub fn asked(&mut self, name: &str) -> Option<&mut bool> {
         match name {
             "jobs" => Some(&mut self.jobs),
             "series" => Some(&mut self.series),
+            "accounts" => Some(&mut self.accounts),
             _ => None,
         }
     }
@@ -106,6 +114,17 @@ impl Tables {
     pub fn names(mut self) -> impl Iterator<Item = &'static str> {
         Tables::NAMES.into_iter().filter(move |name| self.asked(name).is_some_and(|asked| *asked))
     }
+}
+
+/// A file that a manifest needs: a log or a signal.
+#[derive(Debug, Clone)]
+pub struct FileRef {
+    /// Name, path or URL, as in the manifest.
+    pub name: String,
+    /// The format of a log; `None` for the file of a signal.
+    pub format: Option<&'static LogFormat>,
+    /// SHA-256 of the file as downloaded, where the manifest gives it.
+    pub sha256: Option<Digest>,
 }
 
 /// A log that a manifest needs.
@@ -149,6 +168,21 @@ impl Manifest {
     /// The logs that it needs, each once, ordered by name.
     pub fn logs(&self) -> Vec<LogRef> {
         self.0.logs.clone()
+    }
+
+    /// The signals, in the order of their labels and combinations.
+    pub fn signals(&self) -> &[Signal] {
+        &self.0.signals
+    }
+
+    /// The files that it needs, each once: logs, then files of signals, each ordered by name.
+    pub fn files(&self) -> Vec<FileRef> {
+        let logs = self.0.logs.iter();
+        let logs = logs.map(|log| FileRef { name: log.log.clone(), format: Some(log.format), sha256: log.sha256 });
+        let signals: BTreeMap<&str, Option<Digest>> =
+            self.0.signals.iter().map(|signal| (&*signal.file, signal.sha256)).collect();
+        let signals = signals.into_iter().map(|(name, sha256)| FileRef { name: name.to_owned(), format: None, sha256 });
+        logs.chain(signals).collect()
     }
 
     /// The optional tables it asks for.

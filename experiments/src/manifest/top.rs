@@ -18,10 +18,10 @@ use crate::values::Values;
 
 use super::block::{Block, section_key};
 use super::values::{integer, kind, read as read_values};
-use super::{Given, Inner, LogRef, TEXT_MAX, Tables, combos, exclude, logs, unique};
+use super::{Given, Inner, LogRef, TEXT_MAX, Tables, combos, exclude, logs, signals, unique};
 
 /// The keys at the top of a manifest.
-pub(crate) const KEYS: [&str; 13] = [
+pub(crate) const KEYS: [&str; 14] = [
     "version",
     "name",
     "description",
@@ -31,6 +31,7 @@ pub(crate) const KEYS: [&str; 13] = [
     "workloads",
     "platforms",
     "policies",
+    "signals",
     "statistics",
     "seeds",
     "exclude",
@@ -85,12 +86,16 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
     let policies = section(table, Section::Policies, problems);
     let statistics = section(table, Section::Statistics, problems);
     let seeds = seeds(table, problems);
+    let signals = signals::read_all(table, problems);
+    tables.accounts = !signals.is_empty();
     let levels = [workloads?, platforms?, policies?, statistics?, seeds?];
     if !problems.is_empty() {
         return None;
     }
     size(&levels, problems)?;
     let logs = checked_logs(table, &levels[0], problems);
+    signals::check(table, &signals, &logs, problems);
+    signals::check_read(table, &levels, &signals, problems);
     unique::check(table, &levels[..SEED_LEVEL], problems);
     let rules = exclude::rules(table, &levels, problems);
     let exclusion = exclusion(table, &levels, &rules, problems);
@@ -108,6 +113,7 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
         text: text.clone(),
         levels,
         logs,
+        signals,
         rules,
         exclusion: exclusion?,
     })
@@ -167,7 +173,7 @@ fn description(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> String {
 
 fn tables(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Tables {
     let expected = || {
-        let names = Tables::NAMES.map(|name| format!("\"{name}\""));
+        let names = Tables::LISTED.map(|name| format!("\"{name}\""));
         format!("expected {}", names.join(" or "))
     };
     let mut tables = Tables::default();
@@ -178,7 +184,7 @@ fn tables(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Tables {
     };
     for item in items {
         let name = item.get_ref().as_str();
-        match (name, name.and_then(|name| tables.asked(name))) {
+        match (name, name.filter(|name| *name != "accounts").and_then(|name| tables.asked(name))) {
             (_, Some(asked)) if !*asked => *asked = true,
             (Some(name), Some(_)) => {
                 problems.push(Problem::new(
@@ -191,9 +197,13 @@ fn tables(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Tables {
                 let always = "this table is always written";
                 problems.push(Problem::new(item.span(), always, expected()).help("remove it"));
             }
+            (Some("accounts"), _) => {
+                let always = "this table is written if the manifest has [signals]";
+                problems.push(Problem::new(item.span(), always, expected()).help("remove it"));
+            }
             _ => {
                 let message = format!("there is no optional table {}", kind(item.get_ref()));
-                let help = name.map(|name| suggestion(name, Tables::NAMES));
+                let help = name.map(|name| suggestion(name, Tables::LISTED));
                 problems.push(Problem::new(item.span(), message, expected()).maybe_help(help));
             }
         }
@@ -403,7 +413,7 @@ fn checked_logs(top: &DeTable<'_>, level: &Level, problems: &mut Vec<Problem>) -
 }
 
 /// The place of a text as a value.
-fn find_text(value: Option<&Spanned<DeValue<'_>>>, wanted: &str) -> Option<Range<usize>> {
+pub(crate) fn find_text(value: Option<&Spanned<DeValue<'_>>>, wanted: &str) -> Option<Range<usize>> {
     let value = value?;
     match value.get_ref() {
         DeValue::String(text) => (text == wanted).then(|| value.span()),

@@ -180,11 +180,11 @@ fn real(text: &str) -> Option<f64> {
 }
 
 /// The keys of a range.
-struct Ends {
-    from: Decimal,
-    to: Option<Decimal>,
-    step: Decimal,
-    count: Option<i64>,
+pub(crate) struct Ends {
+    pub(crate) from: Decimal,
+    pub(crate) to: Option<Decimal>,
+    pub(crate) step: Decimal,
+    pub(crate) count: Option<i64>,
 }
 
 /// Reads `{ from, to, step }`, `{ from, count }` or `{ from, count, step }`.
@@ -273,7 +273,7 @@ fn ends(
 }
 
 /// The values, or the expectation and a hint.
-fn values_of(param: &Param, ends: &Ends, whole: bool) -> Result<Values, (String, Option<String>)> {
+pub(crate) fn values_of(param: &Param, ends: &Ends, whole: bool) -> Result<Values, (String, Option<String>)> {
     let fail = |expected: &str| (expected.to_owned(), None);
     let too_fine = || fail("expected numbers of similar size: these have too many digits for exact arithmetic");
     let exponent = ends.from.exponent.min(ends.step.exponent).min(ends.to.map_or(i32::MAX, |to| to.exponent));

@@ -2,12 +2,14 @@
 
 mod builtin;
 mod combos;
+mod documented;
 mod errors;
 mod fuzz;
 mod golden;
 mod huge;
 mod random;
 mod schema;
+mod signals;
 mod unique;
 mod warnings;
 

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use crate::energy::{EnergySplit, Splitter};
 use crate::limits::list_bytes;
 
 /// Greatest number of bins of the power distribution, which is exact for machines with up to this number of procs and
@@ -44,6 +45,7 @@ pub(crate) struct Meter {
     /// Constant power besides that of the levels (W).
     static_w: f64,
     bins: Bins,
+    splitter: Option<Box<Splitter>>,
 }
 
 /// Time spent at each power, for quantiles.
@@ -100,6 +102,7 @@ impl Meter {
             lost_proc_s: 0.0,
             static_w,
             bins: Bins { low_w, per_w, bins: vec![Bin::default(); count as usize + 2] },
+            splitter: None,
         }
     }
 
@@ -119,7 +122,18 @@ impl Meter {
             static_w: self.static_w,
             lost_proc_s: 0.0,
             bins: Bins { low_w: self.bins.low_w, per_w: 0.0, bins: vec![Bin::default()] },
+            splitter: None,
         }
+    }
+
+    /// Also splits the energy from now on.
+    pub(crate) fn split(&mut self, energy: &EnergySplit) {
+        self.splitter = Some(Box::new(energy.splitter(self.now_s)));
+    }
+
+    /// The split energy, at the end.
+    pub(crate) fn take_splitter(&mut self) -> Option<Splitter> {
+        self.splitter.take().map(|splitter| *splitter)
     }
 
     /// Integrates the present values from the last instant to `now_s`.
@@ -129,7 +143,7 @@ impl Meter {
         if dt <= 0.0 {
             return;
         }
-        self.now_s = now_s;
+        let before_s = std::mem::replace(&mut self.now_s, now_s);
         // A sum over the counts has no drift; a sum of differences would.
         let mut power_w = self.static_w;
         for level in &mut self.levels[self.used.clone()] {
@@ -137,6 +151,9 @@ impl Meter {
             power_w += level.procs * level.watts;
         }
         self.bins.add(power_w, dt);
+        if let Some(splitter) = &mut self.splitter {
+            splitter.add(before_s, now_s, power_w);
+        }
         if self.waiting_count > 0 {
             self.waiting_max = self.waiting_max.max(self.waiting_count);
             raise(&mut self.backlog_max, self.backlog_proc_s);
@@ -203,7 +220,7 @@ impl Meter {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        list_bytes(&self.bins.bins)
+        list_bytes(&self.bins.bins) + self.splitter.as_ref().map_or(0, |splitter| splitter.bytes())
     }
 }
 

@@ -38,6 +38,7 @@ pub use recorder::{Finished, JobRows, Outcomes, Recorder};
 use std::collections::VecDeque;
 
 use super::platform::Machine;
+use crate::energy::{EnergySplit, Splitter};
 use crate::error::{SimError, Stop};
 use crate::limits::Limits;
 use crate::summary;
@@ -161,6 +162,16 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     /// The recorder, at the end.
     pub fn into_recorder(self) -> R {
         self.cluster.into_recorder()
+    }
+
+    /// Also splits the energy; called before the first instant.
+    pub(crate) fn split(&mut self, energy: &EnergySplit) {
+        self.cluster.meter.split(energy);
+    }
+
+    /// The split energy, at the end.
+    pub(crate) fn take_splitter(&mut self) -> Option<Splitter> {
+        self.cluster.meter.take_splitter()
     }
 
     /// The integrals of the run, at the end.

@@ -34,6 +34,11 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.jobs[job as usize].estimate_s
     }
 
+    /// True run time of a job at the top gear (s), for rules that assume an oracle.
+    pub(crate) fn true_run_s(&self, job: JobId) -> f64 {
+        self.jobs[job as usize].run_s
+    }
+
     /// Priority of a job; 1 is the highest.
     #[inline]
     pub fn priority(&self, job: JobId) -> u8 {

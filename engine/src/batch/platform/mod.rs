@@ -116,6 +116,7 @@ impl Machine {
             )));
         }
         let (gears, idle_w) = tables(spec);
+        let watts_of_procs = power::stated::watts_of_procs(spec);
         let mut classes = gears.into_iter();
         let class = MachineClass {
             procs: procs as u32,
@@ -123,10 +124,10 @@ impl Machine {
             more_job_classes: classes.collect(),
             idle_w,
             sleep: SleepStates {
-                asleep_w: choice.real("asleep_w"),
-                off_w: choice.real("off_w"),
+                asleep_w: choice.real("asleep_w") / watts_of_procs,
+                off_w: choice.real("off_w") / watts_of_procs,
                 off_s: choice.real("off_s"),
-                wake_w: choice.real("wake_w"),
+                wake_w: choice.real("wake_w") / watts_of_procs,
                 wake_s: choice.real("wake_s"),
             },
         };
@@ -142,8 +143,10 @@ fn tables(spec: &SimSpec) -> (Vec<Vec<Gear>>, f64) {
     let one_beta = [choice.real("beta")];
     let betas = choice.opt_reals("class_betas").unwrap_or(&one_beta);
     let by_beta = |g: usize, beta: f64| beta * (top_ghz / ghz[g] - 1.0) + 1.0;
-    let model = if power.component().name == power::table::COMPONENT.name {
+    let model = if *power.component() == power::table::COMPONENT {
         power::table::model(power, ghz)
+    } else if *power.component() == power::stated::COMPONENT {
+        power::stated::model(power, ghz.len())
     } else {
         power::etinski::model(power, ghz, choice.reals("gear_volts"))
     };
@@ -159,7 +162,8 @@ fn tables(spec: &SimSpec) -> (Vec<Vec<Gear>>, f64) {
 /// Problems of gears and their tables, in sentences that name the parameters.
 fn gear_problems(spec: &SimSpec) -> Vec<String> {
     let (choice, power) = (spec.choice(Role::Platform), spec.choice(Role::Power));
-    let by_table = power.component().name == power::table::COMPONENT.name;
+    let is = |component: Component| *power.component() == component;
+    let (by_table, stated) = (is(power::table::COMPONENT), is(power::stated::COMPONENT));
     let (ghz, volts) = (choice.reals("gears_ghz"), choice.reals("gear_volts"));
     let mut problems = Vec::new();
     let scales = |name: &str| !choice.is_default(name);
@@ -179,8 +183,11 @@ fn gear_problems(spec: &SimSpec) -> Vec<String> {
             }
         }
     }
-    // The model `table` uses no voltages.
-    if !by_table && ghz.len() != volts.len() {
+    if stated {
+        problems.extend(power::stated::problems(power, ghz.len(), betas.map(<[f64]>::len)));
+    }
+    // Only the model `etinski` uses voltages.
+    if !by_table && !stated && ghz.len() != volts.len() {
         problems.push(format!(
             "`gears_ghz` has {} gears and `gear_volts` {}: each gear needs one voltage",
             ghz.len(),

@@ -3,18 +3,20 @@
 //! One instant, in this order:
 //!
 //! 1. completions and arrivals
-//! 2. change of the cap
-//! 3. raise of active procs for jobs that have arrived, then decision of the capacity rule
-//! 4. enforcement of the cap on running jobs
-//! 5. one scheduling pass
-//! 6. raise of gears under the cap
-//! 7. second decision of the capacity rule, most often fewer active procs
+//! 2. release of deferred jobs to the queue
+//! 3. change of the cap
+//! 4. raise of active procs for jobs that have arrived, then decision of the capacity rule
+//! 5. enforcement of the cap on running jobs
+//! 6. one scheduling pass
+//! 7. raise of gears under the cap
+//! 8. second decision of the capacity rule, most often fewer active procs
 //!
-//! [`Batch`](super::batch::Batch) alone is the hot path and does not know the two rules.
+//! [`Batch`](super::batch::Batch) alone is the hot path and does not know these rules.
 use super::backfill::within_priority;
 use super::cap::Cap;
 use super::capacity::{self, Capacity};
 use super::capped::CappedBatch;
+use super::deferral::{self, Deferral};
 use super::watch::Watch;
 use crate::batch::kernel::{Cluster, Ended, JobId, Policy, Recorder};
 use crate::batch::platform::Machine;
@@ -23,19 +25,23 @@ use crate::series::SeriesPoint;
 use crate::spec::{Role, SimSpec, Value};
 use crate::summary::PowerIntegrals;
 
-/// [`Batch`](super::batch::Batch) with a capacity rule and a power cap.
+/// [`Batch`](super::batch::Batch) with a capacity rule, a power cap and a deferral rule.
 #[derive(Debug, Clone)]
 pub struct Composed {
     pub(super) batch: CappedBatch,
     capacity: Capacity,
+    deferral: Option<Deferral>,
+    /// Buffer of the jobs that enter the queue in a pass.
+    released: Vec<JobId>,
     watch: Option<Watch>,
     begun: bool,
 }
 
 impl Composed {
-    /// Whether a spec has a capacity rule or a cap, or is watched.
+    /// Whether a spec has a capacity rule, a cap or a deferral rule, or is watched.
     pub fn is_needed(spec: &SimSpec) -> bool {
-        spec.choice(Role::Capacity).component().name != "none" || Composed::is_watched(spec)
+        [Role::Capacity, Role::Deferral].iter().any(|role| spec.choice(*role).component().name != "none")
+            || Composed::is_watched(spec)
     }
 
     /// Whether power and occupancy are watched over time: under a cap, with `within-priority`, and with
@@ -55,6 +61,8 @@ impl Composed {
         Ok(Composed {
             batch: CappedBatch::new(spec, machine)?,
             capacity: Capacity::new(spec, machine)?,
+            deferral: Deferral::new(spec)?,
+            released: Vec::new(),
             watch: Composed::is_watched(spec).then(|| Watch::new(spec, series)),
             begun: false,
         })
@@ -66,10 +74,20 @@ impl Composed {
     }
 }
 
-impl Policy for Composed {
-    fn submitted<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
+impl Composed {
+    /// A job enters the queue.
+    fn enter<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
         self.batch.submitted(cluster, job);
         self.capacity.submitted(cluster, job);
+    }
+}
+
+impl Policy for Composed {
+    fn submitted<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
+        match &mut self.deferral {
+            Some(deferral) => deferral.submitted(job),
+            None => self.enter(cluster, job),
+        }
     }
 
     fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
@@ -77,7 +95,9 @@ impl Policy for Composed {
     }
 
     fn timer<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, token: u64) {
-        if token & capacity::TOKEN != 0 {
+        if let Some(deferral) = self.deferral.as_mut().filter(|_| token == deferral::TOKEN) {
+            deferral.timer();
+        } else if token & capacity::TOKEN != 0 {
             self.capacity.timer();
         } else {
             self.batch.timer(cluster, token);
@@ -87,7 +107,15 @@ impl Policy for Composed {
     fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         if !self.begun {
             self.begun = true;
-            self.batch.cap.as_ref().map_or(Ok(()), |cap| cap.set_timer(cluster))?;
+            self.batch.cap.as_mut().map_or(Ok(()), |cap| cap.begin(cluster))?;
+        }
+        if let Some(deferral) = &mut self.deferral {
+            let mut released = std::mem::take(&mut self.released);
+            deferral.release(cluster, &mut released)?;
+            for job in released.drain(..) {
+                self.enter(cluster, job);
+            }
+            self.released = released;
         }
         self.batch.change(cluster)?;
         self.capacity.before_pass(&mut self.batch, cluster)?;

@@ -8,6 +8,7 @@ pub mod cap;
 pub mod capacity;
 mod capped;
 pub mod composed;
+pub mod deferral;
 pub mod gear;
 pub mod order;
 mod rules;

@@ -8,7 +8,7 @@ pub const COMPONENT: Component = Component {
     name: "etinski",
     version: 1,
     source: "Etinski et al. 2010, eqs. 3 and 4",
-    doc: "Busy power A*f*V^2 + alpha*V by gear; an idle processor draws that of the lowest gear with less activity.",
+    doc: "Busy power by gear: A*f*V^2 + alpha*V. Idle power: the same at the lowest gear, with a smaller activity A.",
     params: &[
         Param {
             name: "power_top_w",

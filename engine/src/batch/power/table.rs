@@ -1,5 +1,5 @@
 //! Measured power and run times by gear, in one table or a table for each class of jobs.
-use super::Model;
+use super::{Model, Table, table_problems};
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
 const WATTS: Type = Type::Reals { min: 1e-9, max: 1e12 };
@@ -85,48 +85,13 @@ pub(crate) fn model(choice: &Choice, ghz: &[f64]) -> Model {
 /// Problems of the tables with a number of gears, in sentences that name the parameters. `betas`: number of classes in
 /// the platform's `class_betas`.
 pub(crate) fn problems(choice: &Choice, gears: usize, betas: Option<usize>) -> Vec<String> {
-    let mut problems = Vec::new();
+    let power = Table { name: "table_power_w", values: choice.reals("table_power_w"), ascends: true };
+    let time = Table { name: "table_time_s", values: choice.reals("table_time_s"), ascends: false };
     // Only measured run times use their table.
     let timed = choice.text("table_time") == "measured";
-    let tables = if timed { &["table_power_w", "table_time_s"][..] } else { &["table_power_w"] };
-    for &name in tables {
-        let table = choice.reals(name);
-        if !table.len().is_multiple_of(gears) {
-            problems.push(format!(
-                "`{name}` has {} values for {gears} gears in `gears_ghz`: each class of jobs needs one a gear",
-                table.len()
-            ));
-            continue;
-        }
-        let ascends = name == "table_power_w";
-        for class in table.chunks(gears) {
-            if let Some(pair) =
-                class.windows(2).find(|pair| if ascends { pair[0] > pair[1] } else { pair[0] < pair[1] })
-            {
-                let wrong = if ascends { "must not descend" } else { "must not ascend" };
-                problems.push(format!("`{name}` {wrong} from gear to gear: {} is followed by {}", pair[0], pair[1]));
-            }
-        }
-    }
-    let mut counts: Vec<_> = tables.iter().map(|&name| (name, choice.reals(name).len() / gears)).collect();
-    counts.extend(betas.map(|betas| ("class_betas", betas)));
-    let classes = counts.iter().map(|(_, count)| *count).max().unwrap_or(1);
-    for (name, count) in counts {
-        if problems.is_empty() && count > 1 && count != classes {
-            problems.push(format!(
-                "`{name}` has tables for {count} classes of jobs, another for {classes}: give one for each, or one"
-            ));
-        }
-        if count > CLASSES_MAX {
-            problems
-                .push(format!("`{name}` has tables for {count} classes of jobs: at most {CLASSES_MAX} are possible"));
-        }
-    }
-    problems
+    let tables = [power, time];
+    table_problems(if timed { &tables } else { &tables[..1] }, gears, betas)
 }
-
-/// Most classes of jobs: the kernel counts gears times classes in 16 bits.
-const CLASSES_MAX: usize = 64;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -105,6 +105,14 @@ fn lpas_starts_the_eligible_class_with_the_greatest_difference() {
 }
 
 #[test]
+fn lpas_starts_the_lowest_of_classes_with_equal_differences() {
+    let jobs = [(0.0, 1.0, 2), (0.4, 1.0, 1), (0.5, 1.0, 0)];
+    let (rows, _) = run(table(&[[1.0], [1.0], [1.0]]), Lpas::new(vec![0.25, 0.25, 0.5], 1), &jobs, 4.5);
+    // At 1 the differences of classes 0 and 1 are +0.25.
+    assert_eq!(rows, [(0, 0, 0.0, 1.0), (2, 0, 1.0, 2.0), (1, 0, 2.0, 3.0)]);
+}
+
+#[test]
 fn under_lpas_a_server_stays_free_for_the_next_arrival_of_an_eligible_class() {
     // Server 1 has no share and sleeps from the start.
     let jobs = [(0.0, 1.0, 1), (0.5, 1.0, 1), (4.5, 1.0, 1)];

@@ -34,7 +34,7 @@
 //! | Node.Power, getPower | [`Cluster::gears_for`], `idle_fraction`; [`Cluster::power_w`] |
 //! | Cluster.DirtyNodes, IdleNodes | [`Cluster::free`], [`Cluster::executing`], [`Cluster::suspended`] |
 //! | Cluster.JobList | [`Cluster::running_jobs`]; the policy owns the waiting jobs |
-//! | Cluster.PowerCap, setPowerCap | `cap_schedule_w`, `cap_period_s`; series `power_cap_w` |
+//! | Cluster.PowerCap, setPowerCap | `cap_schedule_w`, `cap_schedule_share`, `cap_period_s`; series `power_cap_w` |
 //! | Cluster.setTracManager | `power_cap` |
 //! | Cluster.setJobScheduler | `queue_order`, `backfill` |
 //! | cooling | `cooling_w` |
@@ -46,7 +46,7 @@ pub mod pdrc;
 pub mod performance_precedence;
 pub mod power_precedence;
 mod rule;
-mod schedule;
+pub(crate) mod schedule;
 #[cfg(test)]
 mod tests;
 pub mod uniform;
@@ -119,7 +119,7 @@ impl Cap {
             let name = choice.component().name;
             SimError::Invalid(format!("the batch policy does not know the power_cap `{name}`"))
         })?;
-        let (schedule, held) = (Schedule::new(choice), HeldJobs::default());
+        let (schedule, held) = (Schedule::new(spec, machine)?, HeldJobs::default());
         Ok(Some(Cap { rule, schedule, held, due: false, cap_changed: false, changed: false, stalled: Some(0) }))
     }
 
@@ -141,9 +141,15 @@ impl Cap {
         self.schedule.cap_w()
     }
 
-    /// Sets the timer of the next period.
-    pub(super) fn set_timer<R: Recorder>(&self, cluster: &mut Cluster<'_, R>) -> Result<()> {
-        self.schedule.next_s(cluster.first_submit_s()).map_or(Ok(()), |at_s| cluster.set_timer(at_s, TOKEN))
+    /// The first pass: takes the first cap, and sets the timer of its change.
+    pub(super) fn begin<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
+        self.schedule.begin(cluster.first_submit_s()).map_err(Stop::new)?;
+        self.set_timer(cluster)
+    }
+
+    /// Sets the timer of the next change.
+    fn set_timer<R: Recorder>(&self, cluster: &mut Cluster<'_, R>) -> Result<()> {
+        self.schedule.next_s().map_or(Ok(()), |at_s| cluster.set_timer(at_s, TOKEN))
     }
 
     /// A job has ended.
@@ -160,7 +166,7 @@ impl Cap {
     /// Before the capacity rule decides: the cap changes if a period has ended.
     pub(super) fn change<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         if std::mem::take(&mut self.due) {
-            self.schedule.next();
+            self.schedule.change(cluster.first_submit_s(), cluster.now_s()).map_err(Stop::new)?;
             self.set_timer(cluster)?;
             (self.cap_changed, self.changed) = (true, true);
         }

@@ -1,6 +1,7 @@
 //! Jobs that no cap of the schedule admits, known before the simulation.
 use super::allowance::limit_w;
 use super::rule::{LeastGear, OVER_CAP_JOBS};
+use super::schedule::caps_w;
 use super::{NONE, Rule};
 use crate::batch::platform::{Machine, MachineClass};
 use crate::batch::policy::{capacity, gear};
@@ -24,7 +25,7 @@ pub(crate) struct CapReach<'m> {
 }
 
 impl<'m> CapReach<'m> {
-    /// The reach of a spec's cap; `None` without a cap, and under a rule that lets jobs run at any power.
+    /// The reach of a spec's cap; `None` without a cap, without the values of its signal, and under a rule that lets jobs run at any power.
     pub(crate) fn new(spec: &SimSpec, machine: &'m Machine) -> Option<CapReach<'m>> {
         let choice = spec.choice(Role::Cap);
         if *choice.component() == NONE {
@@ -38,6 +39,8 @@ impl<'m> CapReach<'m> {
             }
             least => least,
         };
+        // The values of a signal are not known before the simulation.
+        let greatest_w = caps_w(spec, machine).into_iter().reduce(f64::max)?;
         let class = &machine.classes[0];
         let sleeps = *spec.choice(Role::Capacity).component() != capacity::NONE;
         Some(CapReach {
@@ -45,7 +48,7 @@ impl<'m> CapReach<'m> {
             static_w: machine.static_w,
             resting_w: if sleeps { class.idle_w.min(class.sleep.asleep_w) } else { class.idle_w },
             least_gear,
-            greatest_w: choice.reals("cap_schedule_w").iter().copied().fold(0.0, f64::max),
+            greatest_w,
             drops: choice.text(OVER_CAP_JOBS.name) == "drop",
         })
     }

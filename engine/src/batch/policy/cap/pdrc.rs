@@ -9,7 +9,9 @@
 //!   is not taken, and the next priority follows.
 use super::allowance::Allowance;
 use super::held::HeldJobs;
-use super::rule::{CAP, CAP_PERIOD_S, CAP_SCHEDULE_W, CapRule, OVER_CAP_JOBS};
+use super::rule::{
+    CAP, CAP_PERIOD_S, CAP_SCHEDULE_SHARE, CAP_SCHEDULE_W, CAP_SIGNAL, CAP_SIGNAL_SHARE, CapRule, OVER_CAP_JOBS,
+};
 use crate::batch::kernel::{Cluster, Recorder};
 use crate::batch::platform::Machine;
 use crate::error::Result;
@@ -24,6 +26,9 @@ pub const COMPONENT: Component = Component {
           the highest first, while it fits.",
     params: &[
         CAP_SCHEDULE_W,
+        CAP_SCHEDULE_SHARE,
+        CAP_SIGNAL,
+        CAP_SIGNAL_SHARE,
         CAP_PERIOD_S,
         OVER_CAP_JOBS,
         Param {

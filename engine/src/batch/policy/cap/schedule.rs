@@ -1,43 +1,156 @@
-//! A cap that changes in time: a list of caps, each for one period; the list repeats.
-use crate::spec::Choice;
+//! A cap that changes in time: a list of caps, each for one period, which repeats; or a signal.
+use std::sync::Arc;
+
+use super::rule::{CAP_SCHEDULE_SHARE, CAP_SCHEDULE_W, CAP_SIGNAL, CAP_SIGNAL_SHARE};
+use crate::batch::platform::Machine;
+use crate::energy::Edges;
+use crate::error::SimError;
+use crate::signal::Signal;
+use crate::spec::{Choice, Role, SimSpec};
+
+/// The list of caps of a choice as it is written, with the name of its parameter; `None` without a list.
+pub(crate) fn written(choice: &Choice) -> Option<(&'static str, &[f64])> {
+    let of = |name: &'static str| choice.opt_reals(name).map(|caps| (name, caps));
+    of(CAP_SCHEDULE_W.name).or_else(|| of(CAP_SCHEDULE_SHARE.name))
+}
+
+/// Watts of a cap of 1: shares refer to the machine's peak.
+fn unit_w(is_share: bool, machine: &Machine) -> f64 {
+    // Procs that wake may draw more than busy ones, but they are no part of the peak that shares refer to.
+    if is_share { machine.peak_w(false) } else { 1.0 }
+}
+
+/// The signal of a spec's cap and the watts of a value of 1; `None` for another cap.
+fn signal(spec: &SimSpec, machine: &Machine) -> Result<Option<(Arc<Signal>, f64)>, SimError> {
+    for (param, is_share) in [(CAP_SIGNAL, false), (CAP_SIGNAL_SHARE, true)] {
+        if let Some(signal) = spec.signal(Role::Cap, param.name)? {
+            return Ok(Some((signal, unit_w(is_share, machine))));
+        }
+    }
+    Ok(None)
+}
+
+/// All caps of a spec on a machine (W); empty without a cap, and while the values of its signal are not known.
+pub(crate) fn caps_w(spec: &SimSpec, machine: &Machine) -> Vec<f64> {
+    if let Some((name, caps)) = written(spec.choice(Role::Cap)) {
+        let unit_w = unit_w(name == CAP_SCHEDULE_SHARE.name, machine);
+        return caps.iter().map(|cap| cap * unit_w).collect();
+    }
+    match signal(spec, machine) {
+        Ok(Some((signal, unit_w))) => signal.interval_means().into_iter().map(|cap| cap * unit_w).collect(),
+        Ok(None) | Err(_) => Vec::new(),
+    }
+}
+
+/// Where the caps come from.
+#[derive(Debug, Clone)]
+enum Caps {
+    /// Caps (W), each for one period.
+    List { caps_w: Vec<f64>, period_s: f64 },
+    /// A signal, and the watts of a value of 1.
+    Signal { signal: Arc<Signal>, unit_w: f64 },
+}
 
 /// The caps of a spec, from the first submit on.
 #[derive(Debug, Clone)]
 pub(super) struct Schedule {
-    caps_w: Vec<f64>,
-    period_s: f64,
-    /// Number of periods that have passed.
+    caps: Caps,
+    /// Number of changes that have passed.
     passed: u64,
+    present_w: f64,
+    /// The next change (s), once the first instant is known.
+    next_s: Option<f64>,
 }
 
 impl Schedule {
-    pub(super) fn new(choice: &Choice) -> Schedule {
-        let caps_w = choice.reals("cap_schedule_w").to_vec();
-        Schedule { caps_w, period_s: choice.real("cap_period_s"), passed: 0 }
+    /// The schedule of a spec's cap.
+    pub(super) fn new(spec: &SimSpec, machine: &Machine) -> Result<Schedule, SimError> {
+        let caps = match signal(spec, machine)? {
+            Some((signal, unit_w)) => Caps::Signal { signal, unit_w },
+            None => {
+                let period_s = spec.choice(Role::Cap).real("cap_period_s");
+                Caps::List { caps_w: caps_w(spec, machine), period_s }
+            }
+        };
+        let present_w = match &caps {
+            Caps::List { caps_w, .. } => caps_w[0],
+            Caps::Signal { .. } => f64::INFINITY,
+        };
+        Ok(Schedule { caps, passed: 0, present_w, next_s: None })
     }
 
     /// The present cap, for ever.
     pub(super) fn fork(&self) -> Schedule {
-        Schedule { caps_w: vec![self.cap_w()], passed: 0, ..*self }
+        let caps = Caps::List { caps_w: vec![self.present_w], period_s: f64::INFINITY };
+        Schedule { caps, passed: 0, present_w: self.present_w, next_s: None }
     }
 
-    /// The next period begins.
-    pub(super) fn next(&mut self) {
+    /// The first instant of the run (s).
+    ///
+    /// # Errors
+    /// The signal does not cover it.
+    pub(super) fn begin(&mut self, first_s: f64) -> Result<(), SimError> {
+        match &self.caps {
+            Caps::List { caps_w, period_s } => self.next_s = (caps_w.len() > 1).then_some(first_s + period_s),
+            Caps::Signal { .. } => self.follow(first_s)?,
+        }
+        Ok(())
+    }
+
+    /// The cap changes. `first_s`: the first instant of the run (s).
+    ///
+    /// # Errors
+    /// The signal does not cover the instant.
+    pub(super) fn change(&mut self, first_s: f64, now_s: f64) -> Result<(), SimError> {
         self.passed += 1;
+        match &self.caps {
+            Caps::List { caps_w, period_s } => {
+                self.present_w = caps_w[(self.passed % caps_w.len() as u64) as usize];
+                self.next_s = Some(first_s + (self.passed + 1) as f64 * period_s);
+            }
+            Caps::Signal { .. } => self.follow(now_s)?,
+        }
+        Ok(())
+    }
+
+    /// Takes the signal's cap, and finds its next change to another value.
+    fn follow(&mut self, now_s: f64) -> Result<(), SimError> {
+        let Caps::Signal { signal, unit_w } = &self.caps else { return Ok(()) };
+        let value_at = |at_s: f64| signal.interval_mean(at_s).map(|value| value * unit_w);
+        self.present_w = value_at(now_s).ok_or_else(|| {
+            SimError::Invalid(format!(
+                "the signal of the cap has no value at {now_s} s of the workload's clock: choose another `anchor`, or set \
+                 beyond = \"hold\" or \"wrap\" for it"
+            ))
+        })?;
+        let mut next_s = signal.next_after(now_s);
+        // A signal that repeats one value has no change.
+        for _ in 0..signal.len() {
+            if next_s < f64::INFINITY && value_at(next_s) == Some(self.present_w) {
+                next_s = signal.next_after(next_s);
+            }
+        }
+        let changes = next_s < f64::INFINITY && value_at(next_s) != Some(self.present_w);
+        self.next_s = changes.then_some(next_s);
+        Ok(())
     }
 
     /// The present cap (W).
     pub(super) fn cap_w(&self) -> f64 {
-        self.caps_w[(self.passed % self.caps_w.len() as u64) as usize]
+        self.present_w
     }
 
-    /// Number of caps in the list.
+    /// Number of caps after which all have been in force.
     pub(super) fn count(&self) -> usize {
-        self.caps_w.len()
+        match &self.caps {
+            Caps::List { caps_w, .. } => caps_w.len(),
+            Caps::Signal { signal, .. } if self.next_s.is_some() => signal.len(),
+            Caps::Signal { .. } => 1,
+        }
     }
 
-    /// Begin of the next period (s), with that of the first one; `None` if the list has one cap.
-    pub(super) fn next_s(&self, first_s: f64) -> Option<f64> {
-        (self.caps_w.len() > 1).then(|| first_s + (self.passed + 1) as f64 * self.period_s)
+    /// The next change (s); `None` for a constant cap.
+    pub(super) fn next_s(&self) -> Option<f64> {
+        self.next_s
     }
 }

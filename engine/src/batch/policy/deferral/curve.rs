@@ -1,0 +1,79 @@
+//! A signal as policies see it: intervals with one value each, by a number that goes on in every turn of a repeated series.
+use crate::signal::{Beyond, Signal};
+
+/// Steps from the last interval to a sought one after which a search is faster.
+const STEPS_MAX: u32 = 64;
+
+/// Intervals of a signal; the value of each is its mean.
+#[derive(Debug, Clone)]
+pub(super) struct Curve {
+    begins_s: Vec<f64>,
+    values: Vec<f64>,
+    end_s: f64,
+    beyond: Beyond,
+    /// The interval that was found last.
+    last: i64,
+}
+
+impl Curve {
+    pub(super) fn new(signal: &Signal) -> Curve {
+        let mut begins_s: Vec<f64> = signal.edges().collect();
+        let end_s = begins_s.pop().unwrap_or(0.0);
+        Curve { values: signal.interval_means(), begins_s, end_s, beyond: signal.beyond(), last: 0 }
+    }
+
+    /// Begin of an interval (s). Before and behind a series that does not repeat, there is one interval each, whose begin is
+    /// minus infinity and the end of the series.
+    pub(super) fn begin_s(&self, interval: i64) -> f64 {
+        let count = self.begins_s.len() as i64;
+        if self.beyond == Beyond::Wrap {
+            let turn = interval.div_euclid(count);
+            return self.begins_s[interval.rem_euclid(count) as usize] + turn as f64 * (self.end_s - self.begins_s[0]);
+        }
+        match interval {
+            ..0 => f64::NEG_INFINITY,
+            _ if interval < count => self.begins_s[interval as usize],
+            _ if interval == count => self.end_s,
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// The value of an interval; `None` if the signal has none.
+    pub(super) fn value(&self, interval: i64) -> Option<f64> {
+        let count = self.begins_s.len() as i64;
+        match self.beyond {
+            Beyond::Wrap => Some(self.values[interval.rem_euclid(count) as usize]),
+            Beyond::Hold => Some(self.values[interval.clamp(0, count - 1) as usize]),
+            Beyond::Error => usize::try_from(interval).ok().and_then(|at| self.values.get(at).copied()),
+        }
+    }
+
+    /// The interval that holds an instant (s).
+    pub(super) fn interval(&mut self, at_s: f64) -> i64 {
+        let mut interval = self.last;
+        for _ in 0..STEPS_MAX {
+            if self.begin_s(interval) > at_s {
+                interval -= 1;
+            } else if self.begin_s(interval + 1) <= at_s {
+                interval += 1;
+            } else {
+                self.last = interval;
+                return interval;
+            }
+        }
+        self.last = self.search(at_s);
+        self.last
+    }
+
+    fn search(&self, at_s: f64) -> i64 {
+        let period_s = self.end_s - self.begins_s[0];
+        let turn = match self.beyond {
+            Beyond::Wrap => ((at_s - self.begins_s[0]) / period_s).floor(),
+            Beyond::Hold | Beyond::Error if at_s >= self.end_s => return self.begins_s.len() as i64,
+            Beyond::Hold | Beyond::Error => 0.0,
+        };
+        let within_s = at_s - turn * period_s;
+        let count = self.begins_s.len() as i64;
+        turn as i64 * count + self.begins_s.partition_point(|begin_s| *begin_s <= within_s) as i64 - 1
+    }
+}

@@ -1,0 +1,169 @@
+//! What a policy knows of a signal's future.
+use std::f64::consts::PI;
+
+use super::curve::Curve;
+use super::rule::{DEFER_FORECAST, DEFER_FORECAST_ERROR};
+use crate::rng::{Philox, Purpose};
+use crate::signal::Signal;
+use crate::spec::Choice;
+
+const HOUR_S: f64 = 3_600.0;
+const DAY_S: f64 = 86_400.0;
+/// Lead time of the published error (h).
+const PUBLISHED_LEAD_H: f64 = 96.0;
+/// Correlation of the errors of two neighbouring hours.
+const CORRELATION: f64 = 0.97;
+
+/// The kind of knowledge.
+#[derive(Debug, Clone)]
+enum Kind {
+    /// The true values.
+    Oracle,
+    /// The values of the same time on the last day that is known.
+    Persistence,
+    /// The true values with an error.
+    Noise(Noise),
+}
+
+/// Forecasts of a signal. A forecast is issued at the begin of each interval of the signal: all jobs that are decided about
+/// in this interval see the same one. Its intervals have numbers from 0, the present one.
+#[derive(Debug, Clone)]
+pub(super) struct Forecast {
+    curve: Curve,
+    kind: Kind,
+    /// The interval in which the forecast was issued.
+    issued: Option<i64>,
+    begins_s: Vec<f64>,
+    values: Vec<f64>,
+    /// Integral of the forecast from its begin to the begin of each interval.
+    sums: Vec<f64>,
+}
+
+impl Forecast {
+    pub(super) fn new(choice: &Choice, signal: &Signal, seed: u64) -> Forecast {
+        let kind = match choice.text(DEFER_FORECAST.name) {
+            "persistence" => Kind::Persistence,
+            "noise" => Kind::Noise(Noise::new(choice.real(DEFER_FORECAST_ERROR.name), seed)),
+            _ => Kind::Oracle,
+        };
+        let curve = Curve::new(signal);
+        Forecast { curve, kind, issued: None, begins_s: Vec::new(), values: Vec::new(), sums: Vec::new() }
+    }
+
+    /// Issues the forecast of the present interval; `false` if the signal does not cover it. `now_s` never decreases.
+    pub(super) fn issue(&mut self, now_s: f64) -> bool {
+        let present = self.curve.interval(now_s);
+        if self.issued == Some(present) {
+            return true;
+        }
+        let Some(value) = self.curve.value(present) else { return false };
+        self.issued = Some(present);
+        self.begins_s.clear();
+        self.values.clear();
+        self.sums.clear();
+        // The interval before a series has no begin.
+        self.begins_s.push(self.curve.begin_s(present).max(f64::MIN).max(if present < 0 { now_s } else { f64::MIN }));
+        self.values.push(value);
+        self.sums.push(0.0);
+        if let Kind::Noise(noise) = &mut self.kind {
+            noise.issue(present);
+        }
+        true
+    }
+
+    /// Extends the forecast by an interval; `false` if the signal ends.
+    fn extend(&mut self) -> bool {
+        let Some(present) = self.issued else { return false };
+        let (count, first_s) = (self.begins_s.len(), self.begins_s[0]);
+        let next = present + count as i64;
+        let (begin_s, last) = (self.curve.begin_s(next), count - 1);
+        let Some(truth) = self.curve.value(next).filter(|_| begin_s < f64::INFINITY) else { return false };
+        let value = match &mut self.kind {
+            Kind::Oracle => truth,
+            Kind::Persistence => {
+                let days = ((begin_s - first_s) / DAY_S).ceil();
+                let known = self.curve.interval(begin_s - days * DAY_S);
+                // Before the first day, the present value is all that is known.
+                self.curve.value(known).unwrap_or(self.values[0])
+            }
+            Kind::Noise(noise) => truth * (1.0 + noise.error((begin_s - first_s) / HOUR_S)).max(0.0),
+        };
+        self.sums.push(self.sums[last] + self.values[last] * (begin_s - self.begins_s[last]));
+        self.begins_s.push(begin_s);
+        self.values.push(value);
+        true
+    }
+
+    /// Extends the forecast until it has the interval that holds an instant (s).
+    pub(super) fn reach(&mut self, at_s: f64) {
+        while self.begins_s.last().is_some_and(|begin_s| *begin_s <= at_s) && self.extend() {}
+    }
+
+    /// Begins of the intervals (s), as far as the forecast was extended. That of the present one is not later than now.
+    pub(super) fn begins_s(&self) -> &[f64] {
+        &self.begins_s
+    }
+
+    /// Values of the same intervals.
+    pub(super) fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The interval that holds an instant (s), among those that were reached; `None` behind the end of the signal.
+    pub(super) fn interval(&self, at_s: f64) -> Option<usize> {
+        let behind = self.begins_s.partition_point(|begin_s| *begin_s <= at_s);
+        (behind > 0 && self.is_known(behind - 1, at_s)).then(|| behind - 1)
+    }
+
+    /// Whether an interval that begins before an instant has a known value up to it.
+    pub(super) fn is_known(&self, interval: usize, at_s: f64) -> bool {
+        interval + 1 < self.begins_s.len()
+            || self.issued.is_some_and(|present| self.curve.begin_s(present + interval as i64 + 1) >= at_s)
+    }
+
+    /// The integral from the begin of the forecast to an instant in an interval.
+    pub(super) fn sum_to(&self, interval: usize, at_s: f64) -> f64 {
+        self.sums[interval] + self.values[interval] * (at_s - self.begins_s[interval])
+    }
+}
+
+/// Relative errors of a forecast: an autoregressive process of the hours ahead that begins at 0, so that the error grows
+/// with the lead time.
+#[derive(Debug, Clone)]
+struct Noise {
+    seed: u64,
+    /// Standard deviation of one step.
+    step: f64,
+    stream: Philox,
+    /// Error by lead time (h).
+    errors: Vec<f64>,
+}
+
+impl Noise {
+    fn new(published: f64, seed: u64) -> Noise {
+        // Of a normal error, the mean of the absolute value is sqrt(2/pi) standard deviations. The variance of the
+        // process after h steps is step^2 (1 - c^2h) / (1 - c^2).
+        let deviation = published / (2.0 / PI).sqrt();
+        let squared = CORRELATION * CORRELATION;
+        let growth = ((1.0 - libm::pow(squared, PUBLISHED_LEAD_H)) / (1.0 - squared)).sqrt();
+        Noise { seed, step: deviation / growth, stream: Philox::stream(seed, Purpose::Forecast), errors: Vec::new() }
+    }
+
+    /// Begins the errors of another forecast.
+    fn issue(&mut self, interval: i64) {
+        // Intervals that differ by 2^32 share a stream.
+        self.stream = Philox::substream(self.seed, Purpose::Forecast, interval as u32);
+        self.errors.clear();
+        self.errors.push(0.0);
+    }
+
+    /// The error of a lead time (h).
+    fn error(&mut self, lead_h: f64) -> f64 {
+        let lead = lead_h as usize;
+        while self.errors.len() <= lead {
+            let last = self.errors[self.errors.len() - 1];
+            self.errors.push(CORRELATION * last + self.step * self.stream.normal());
+        }
+        self.errors[lead]
+    }
+}

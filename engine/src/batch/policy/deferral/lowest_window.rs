@@ -1,0 +1,35 @@
+//! Lowest window: the signal is least over the length of the job.
+use super::forecast::Forecast;
+use super::rule::{
+    Ask, DEFER_FORECAST, DEFER_FORECAST_ERROR, DEFER_LENGTH, DEFER_SHARE, DEFER_SIGNAL, DEFER_WAIT_MAX_S, DEFERRAL,
+    DeferralRule, Verdict, Windows, best, of_run,
+};
+use crate::spec::{Choice, Component};
+
+/// Description of the rule.
+pub const COMPONENT: Component = Component {
+    name: "lowest-window",
+    version: 1,
+    source: "Hanafy et al. 2024 (GAIA), Lowest Carbon Window",
+    doc: "A job is released where the integral of the signal over its length is least, now or at a change of the signal \
+          within its longest deferral, at the first of several.",
+    params: &[DEFER_SIGNAL, DEFER_WAIT_MAX_S, DEFER_SHARE, DEFER_FORECAST, DEFER_FORECAST_ERROR, DEFER_LENGTH],
+    ..DEFERRAL
+};
+
+/// The rule `lowest-window`.
+#[derive(Debug, Clone)]
+pub(super) struct LowestWindow {
+    of_run: bool,
+}
+
+impl DeferralRule for LowestWindow {
+    fn of(choice: &Choice) -> Option<LowestWindow> {
+        Some(LowestWindow { of_run: of_run(choice) })
+    }
+
+    fn decide(&mut self, ask: &Ask, forecast: &mut Forecast) -> Verdict {
+        let mut windows = Windows::new(ask, ask.length_s(self.of_run), forecast);
+        best(ask, forecast, |forecast, interval, at_s| windows.integral(forecast, interval, at_s))
+    }
+}

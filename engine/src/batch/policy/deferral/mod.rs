@@ -1,0 +1,182 @@
+//! Deferral rules: jobs wait for a better value of a signal before they enter the queue.
+//!
+//! A rule gives each deferrable job a release at its submission, or looks again later. A released job enters the queue as
+//! if it arrived then: under any order, backfilling rule, gear rule, capacity rule and cap. Its wait counts from its
+//! submission. A job is released at `defer_wait_max_s` after its submission at the latest.
+//!
+//! A rule is a file with its description and a [`DeferralRule`]; the list below registers it.
+mod curve;
+mod forecast;
+pub mod lowest_slot;
+pub mod lowest_window;
+pub mod quantile;
+mod rule;
+pub mod saving_per_wait;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::rules::rules;
+use crate::batch::kernel::{Cluster, JobId, Recorder};
+use crate::error::{Result, SimError, Stop};
+use crate::rng::{Philox, Purpose};
+use crate::spec::{Component, Role, SimSpec};
+use crate::timers::{key_time, time_key};
+use forecast::Forecast;
+use rule::{Ask, DeferralRule, GROUPS, Verdict};
+
+rules! { $
+    /// The chosen rule.
+    enum Rule {
+        lowest_slot: LowestSlot,
+        lowest_window: LowestWindow,
+        saving_per_wait: SavingPerWait,
+        quantile: Quantile,
+    }
+}
+
+/// No job is deferred.
+pub const NONE: Component = Component {
+    role: Role::Deferral,
+    name: "none",
+    version: 1,
+    doc: "Jobs enter the queue at once.",
+    ..Component::BATCH
+};
+
+/// Token of the timer of the next release. Timers of backfilling rules have lower tokens.
+pub(super) const TOKEN: u64 = 1 << 61;
+
+/// The chosen rule, and the jobs that wait for their release.
+#[derive(Debug, Clone)]
+pub(super) struct Deferral {
+    rule: Rule,
+    forecast: Forecast,
+    wait_max_s: f64,
+    /// Share of the jobs that may be deferred.
+    share: f64,
+    draws: Philox,
+    /// Jobs that have arrived since the last pass.
+    arrived: Vec<JobId>,
+    /// By release: time key, job.
+    held: BinaryHeap<Reverse<(u64, JobId)>>,
+    /// Jobs that are released together, in the order of their submission.
+    groups: [VecDeque<JobId>; GROUPS],
+    /// The instant of the timer that is set; infinite if there is none.
+    timer_s: f64,
+}
+
+impl Deferral {
+    /// The rule of a spec; `None` if no job is deferred.
+    ///
+    /// # Errors
+    /// The signal's values are missing.
+    pub(super) fn new(spec: &SimSpec) -> Result<Option<Deferral>, SimError> {
+        let choice = spec.choice(Role::Deferral);
+        if *choice.component() == NONE {
+            return Ok(None);
+        }
+        let name = choice.component().name;
+        let rule = chosen!(choice.component(), (choice))
+            .ok_or_else(|| SimError::Invalid(format!("the batch policy does not know the deferral `{name}`")))?;
+        let signal = spec.signal(Role::Deferral, rule::DEFER_SIGNAL.name)?;
+        let signal = signal.ok_or_else(|| SimError::Invalid(format!("deferral `{name}` needs `defer_signal`")))?;
+        Ok(Some(Deferral {
+            rule,
+            forecast: Forecast::new(choice, &signal, spec.seed),
+            wait_max_s: choice.real(rule::DEFER_WAIT_MAX_S.name),
+            share: choice.real(rule::DEFER_SHARE.name),
+            draws: Philox::stream(spec.seed, Purpose::Deferral),
+            arrived: Vec::new(),
+            held: BinaryHeap::new(),
+            groups: Default::default(),
+            timer_s: f64::INFINITY,
+        }))
+    }
+
+    /// A job has arrived.
+    pub(super) fn submitted(&mut self, job: JobId) {
+        self.arrived.push(job);
+    }
+
+    /// The timer is due.
+    pub(super) fn timer(&mut self) {
+        self.timer_s = f64::INFINITY;
+    }
+
+    /// Before the scheduling pass: adds the jobs that enter the queue now to `released`, arrived ones last.
+    pub(super) fn release<R: Recorder>(
+        &mut self,
+        cluster: &mut Cluster<'_, R>,
+        released: &mut Vec<JobId>,
+    ) -> Result<()> {
+        let now_s = cluster.now_s();
+        while let Some(&Reverse((key, job))) = self.held.peek()
+            && key_time(key) <= now_s
+        {
+            self.held.pop();
+            released.push(job);
+        }
+        let mut next_s = f64::INFINITY;
+        if self.groups.iter().any(|group| !group.is_empty()) {
+            self.issue(now_s)?;
+            self.forecast.reach(now_s);
+            let changes = self.forecast.begins_s()[0] == now_s;
+            for (number, group) in self.groups.iter_mut().enumerate().filter(|(_, group)| !group.is_empty()) {
+                if changes && each!(&mut self.rule, rule => rule.opens(number, now_s, &mut self.forecast)) {
+                    released.extend(group.drain(..));
+                }
+                while let Some(job) = group.pop_front_if(|job| cluster.submit_s(*job) + self.wait_max_s <= now_s) {
+                    released.push(job);
+                }
+            }
+        }
+        for at in 0..self.arrived.len() {
+            let job = self.arrived[at];
+            // One number for each job, so that a share changes no other draw.
+            let stays = self.share < 1.0 && self.draws.uniform() >= self.share;
+            if stays || self.enters(cluster, job)? {
+                released.push(job);
+            }
+        }
+        self.arrived.clear();
+        for group in &self.groups {
+            if let Some(first) = group.front() {
+                next_s = next_s.min(cluster.submit_s(*first) + self.wait_max_s);
+                next_s = next_s.min(self.forecast.begins_s().get(1).copied().unwrap_or(f64::INFINITY));
+            }
+        }
+        next_s = next_s.min(self.held.peek().map_or(f64::INFINITY, |Reverse((key, _))| key_time(*key)));
+        if next_s < self.timer_s {
+            cluster.move_timer(next_s, TOKEN)?;
+            self.timer_s = next_s;
+        }
+        Ok(())
+    }
+
+    /// Whether an arrived job enters the queue at once; otherwise it is held.
+    fn enters<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) -> Result<bool> {
+        let now_s = cluster.now_s();
+        self.issue(now_s)?;
+        let latest_s = cluster.submit_s(job) + self.wait_max_s;
+        let ask = Ask { now_s, latest_s, estimate_s: cluster.estimate_s(job), run_s: cluster.true_run_s(job) };
+        match each!(&mut self.rule, rule => rule.decide(&ask, &mut self.forecast)) {
+            Verdict::Now => return Ok(true),
+            Verdict::At(at_s) => self.held.push(Reverse((time_key(at_s), job))),
+            Verdict::With(group) => self.groups[group].push_back(job),
+        }
+        Ok(false)
+    }
+
+    fn issue(&mut self, now_s: f64) -> Result<()> {
+        if self.forecast.issue(now_s) {
+            return Ok(());
+        }
+        Err(Stop::new(SimError::Invalid(format!(
+            "`defer_signal` has no value at {now_s} s of the workload's clock: choose another `anchor`, or set beyond = \
+             \"hold\" or \"wrap\" for that signal"
+        ))))
+    }
+}

@@ -1,0 +1,109 @@
+//! Quantile threshold: a job is released while the signal is among the low values of the coming time.
+use super::forecast::Forecast;
+use super::rule::{
+    Ask, DEFER_FORECAST, DEFER_FORECAST_ERROR, DEFER_SHARE, DEFER_SIGNAL, DEFER_WAIT_MAX_S, DEFERRAL, DeferralRule,
+    GROUPS, Verdict,
+};
+use crate::spec::{Choice, Component, Default, Param, Type};
+
+/// A share of the coming time.
+const fn share(name: &'static str, default: f64, doc: &'static str) -> Param {
+    let ty = Type::Real { min: 0.0, max: 1.0, min_allowed: true, unlimited: false };
+    Param { name, ty, unit: "", default: Default::Real(default), doc }
+}
+
+/// Parameter: the quantile of short jobs.
+const SHORT: Param = share(
+    "defer_quantile_short",
+    0.2,
+    "Quantile of the coming values up to which short jobs are released (OpenDC: 0.2).",
+);
+/// Parameter: the quantile of long jobs.
+const LONG: Param = share(
+    "defer_quantile_long",
+    0.35,
+    "Quantile of the coming values up to which other jobs are released (OpenDC: 0.35).",
+);
+/// Parameter: the border between the two.
+const SHORT_S: Param = Param::positive(
+    "defer_short_s",
+    1e12,
+    "s",
+    Default::Real(7_200.0),
+    "Jobs with a smaller estimate are short (OpenDC: two hours).",
+);
+/// Parameter: the horizon.
+const HORIZON_S: Param = Param::positive(
+    "defer_horizon_s",
+    1e9,
+    "s",
+    Default::Real(86_400.0),
+    "The coming time whose values are compared (OpenDC: 24 hours).",
+);
+
+/// Description of the rule.
+pub const COMPONENT: Component = Component {
+    name: "quantile",
+    version: 1,
+    source: "OpenDC-STEAM 2026, time shifting",
+    doc: "A job is released while the present value is at most a quantile of the forecast values from now to the horizon, \
+          one value for each interval of the signal; else the rule looks again at the next change of the signal.",
+    params: &[
+        DEFER_SIGNAL,
+        DEFER_WAIT_MAX_S,
+        DEFER_SHARE,
+        DEFER_FORECAST,
+        DEFER_FORECAST_ERROR,
+        SHORT,
+        LONG,
+        SHORT_S,
+        HORIZON_S,
+    ],
+    ..DEFERRAL
+};
+
+/// The groups of jobs.
+const SHORT_JOBS: usize = 0;
+const LONG_JOBS: usize = 1;
+
+/// The rule `quantile`.
+#[derive(Debug, Clone)]
+pub(super) struct Quantile {
+    /// By group.
+    shares: [f64; GROUPS],
+    short_s: f64,
+    horizon_s: f64,
+    /// The last threshold of each group: begin of the forecast, number of values, whether the group is open.
+    known: [Option<(f64, usize, bool)>; GROUPS],
+}
+
+impl DeferralRule for Quantile {
+    fn of(choice: &Choice) -> Option<Quantile> {
+        let real = |param: Param| choice.real(param.name);
+        let shares = [real(SHORT), real(LONG)];
+        Some(Quantile { shares, short_s: real(SHORT_S), horizon_s: real(HORIZON_S), known: [None; GROUPS] })
+    }
+
+    fn decide(&mut self, ask: &Ask, forecast: &mut Forecast) -> Verdict {
+        let group = if ask.estimate_s < self.short_s { SHORT_JOBS } else { LONG_JOBS };
+        if self.opens(group, ask.now_s, forecast) { Verdict::Now } else { Verdict::With(group) }
+    }
+
+    fn opens(&mut self, group: usize, now_s: f64, forecast: &mut Forecast) -> bool {
+        let end_s = now_s + self.horizon_s;
+        forecast.reach(end_s);
+        let (begin_s, values) = (forecast.begins_s()[0], forecast.values());
+        let count = forecast.begins_s().partition_point(|begin_s| *begin_s < end_s).max(1);
+        if let Some((known_s, known, opens)) = self.known[group]
+            && (known_s, known) == (begin_s, count)
+        {
+            return opens;
+        }
+        let rank = (count as f64 * self.shares[group]).floor() as usize;
+        let mut coming = values[..count].to_vec();
+        let (_, threshold, _) = coming.select_nth_unstable_by(rank.min(count - 1), f64::total_cmp);
+        let opens = values[0] <= *threshold;
+        self.known[group] = Some((begin_s, count, opens));
+        opens
+    }
+}

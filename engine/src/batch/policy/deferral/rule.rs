@@ -1,0 +1,162 @@
+//! The trait of deferral rules, and their common parameters.
+use super::forecast::Forecast;
+use crate::spec::{Choice, Component, Default, Param, Role, Type};
+
+/// Parameter: the signal.
+pub(super) const DEFER_SIGNAL: Param = Param {
+    name: "defer_signal",
+    ty: Type::Signal { quantities: &["carbon", "price"] },
+    unit: "",
+    default: Default::Required,
+    doc: "Label of the signal of [signals] that jobs wait for: low values are better.",
+};
+
+/// Parameter: the longest deferral.
+pub(super) const DEFER_WAIT_MAX_S: Param = Param::positive(
+    "defer_wait_max_s",
+    1e12,
+    "s",
+    Default::Real(86_400.0),
+    "Longest time from a job's submission to its release to the queue.",
+);
+
+/// Parameter: the share of deferrable jobs.
+pub(super) const DEFER_SHARE: Param = Param {
+    name: "defer_share",
+    ty: Type::Real { min: 0.0, max: 1.0, min_allowed: true, unlimited: false },
+    unit: "",
+    default: Default::Real(1.0),
+    doc: "Share of the jobs that may be deferred, drawn for each job by the seed; the others enter the queue at once.",
+};
+
+/// Parameter: the knowledge of the future.
+pub(super) const DEFER_FORECAST: Param = Param::one_of(
+    "defer_forecast",
+    &["oracle", "persistence", "noise"],
+    "Knowledge of the signal's future: its true values; its values of the same time of the day before; or its true values \
+     times 1 + an autoregressive error that grows with the lead time (`defer_forecast_error`).",
+);
+
+/// Parameter: the error of forecasts.
+pub(super) const DEFER_FORECAST_ERROR: Param = Param {
+    name: "defer_forecast_error",
+    ty: Type::Real { min: 0.0, max: 10.0, min_allowed: true, unlimited: false },
+    unit: "",
+    default: Default::Real(0.11),
+    doc: "Mean absolute error of the forecast \"noise\" four days ahead, relative to the value (the published error of \
+          Great Britain's carbon intensity is about 0.11).",
+};
+
+/// Parameter: the length of a job.
+pub(super) const DEFER_LENGTH: Param = Param::one_of(
+    "defer_length",
+    &["estimate", "run"],
+    "Length of the job that the rule assumes: its estimate, or its true run time (an oracle), both at the top gear.",
+);
+
+/// Common part of the components. A rule with more parameters repeats the five.
+pub(super) const DEFERRAL: Component = Component {
+    role: Role::Deferral,
+    params: &[DEFER_SIGNAL, DEFER_WAIT_MAX_S, DEFER_SHARE, DEFER_FORECAST, DEFER_FORECAST_ERROR],
+    ..Component::BATCH
+};
+
+/// A job that may be deferred.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ask {
+    pub(super) now_s: f64,
+    /// The latest release (s).
+    pub(super) latest_s: f64,
+    pub(super) estimate_s: f64,
+    pub(super) run_s: f64,
+}
+
+impl Ask {
+    /// The assumed length of the job, by [`DEFER_LENGTH`] (s); at least 1 s.
+    pub(super) fn length_s(&self, of_run: bool) -> f64 {
+        if of_run { self.run_s.max(1.0) } else { self.estimate_s.max(1.0) }
+    }
+}
+
+/// Whether a choice assumes true run times.
+pub(super) fn of_run(choice: &Choice) -> bool {
+    choice.text(DEFER_LENGTH.name) == "run"
+}
+
+/// Number of groups of jobs that are released together.
+pub(super) const GROUPS: usize = 2;
+
+/// The decision about a job.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Verdict {
+    /// It enters the queue.
+    Now,
+    /// It enters the queue at this instant (s).
+    At(f64),
+    /// It waits in a group, below [`GROUPS`], until the rule opens the group.
+    With(usize),
+}
+
+/// A rule for the release of jobs.
+pub(super) trait DeferralRule: Clone {
+    /// The rule of a choice.
+    fn of(choice: &Choice) -> Option<Self>;
+
+    /// Decides about a job, before its latest release, by the forecast of the present interval.
+    fn decide(&mut self, ask: &Ask, forecast: &mut Forecast) -> Verdict;
+
+    /// Whether the jobs of a group are released, at a change of the signal.
+    fn opens(&mut self, _group: usize, _now_s: f64, _forecast: &mut Forecast) -> bool {
+        true
+    }
+}
+
+/// Relative difference up to which two costs are equal: sums of the same values in another order differ by less.
+pub(super) const TIE: f64 = 1e-11;
+
+/// The best of the possible releases: now, and each change of the signal up to the latest release. The first of equal ones.
+///
+/// `cost`: of the interval of a forecast and the instant in it; `None` where the forecast does not know it.
+pub(super) fn best(
+    ask: &Ask,
+    forecast: &Forecast,
+    mut cost: impl FnMut(&Forecast, usize, f64) -> Option<f64>,
+) -> Verdict {
+    let Some(mut least) = cost(forecast, 0, ask.now_s) else { return Verdict::Now };
+    let mut best_s = ask.now_s;
+    let later = forecast.begins_s().iter().enumerate().skip(1);
+    for (interval, begin_s) in later.take_while(|(_, begin_s)| **begin_s <= ask.latest_s) {
+        // Behind the end of a forecast nothing is known.
+        let Some(value) = cost(forecast, interval, *begin_s) else { break };
+        if value < least - TIE * least.abs() {
+            (least, best_s) = (value, *begin_s);
+        }
+    }
+    if best_s > ask.now_s { Verdict::At(best_s) } else { Verdict::Now }
+}
+
+/// The integral of a forecast over a job's length from several instants, which are asked for in increasing order.
+pub(super) struct Windows {
+    length_s: f64,
+    /// Interval of the end of the window before.
+    end: Option<usize>,
+}
+
+impl Windows {
+    /// Windows of a job that begins now or later, up to its latest release.
+    pub(super) fn new(ask: &Ask, length_s: f64, forecast: &mut Forecast) -> Windows {
+        forecast.reach(ask.latest_s + length_s);
+        Windows { length_s, end: forecast.interval(ask.now_s + length_s) }
+    }
+
+    /// The integral from an instant in an interval; `None` if the forecast ends before the window.
+    pub(super) fn integral(&mut self, forecast: &Forecast, interval: usize, at_s: f64) -> Option<f64> {
+        let end_s = at_s + self.length_s;
+        let mut end = self.end?;
+        while forecast.begins_s().get(end + 1).is_some_and(|begin_s| *begin_s <= end_s) {
+            end += 1;
+        }
+        self.end = Some(end).filter(|end| forecast.is_known(*end, end_s));
+        Some(forecast.sum_to(self.end?, end_s) - forecast.sum_to(interval, at_s))
+    }
+}

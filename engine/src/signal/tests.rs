@@ -1,0 +1,70 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::energy::EnergySplit;
+
+fn signal(times: &[f64], values: &[f64], end_s: f64, sample: Sample, beyond: Beyond) -> Signal {
+    Signal::new(times.to_vec(), values.to_vec(), vec![], end_s, sample, beyond).expect("well formed")
+}
+
+#[test]
+fn a_value_holds_from_its_time_to_the_next() {
+    let signal = signal(&[0.0, 10.0, 40.0], &[1.0, 5.0, 2.0], 50.0, Sample::Mean, Beyond::Error);
+    assert_eq!([0.0, 9.9, 10.0, 39.0, 49.9].map(|t| signal.at(t)), [1.0, 1.0, 5.0, 5.0, 2.0].map(Some));
+    assert_eq!([-0.1, 50.0].map(|t| signal.at(t)), [None, None]);
+    assert_eq!(signal.integral(5.0, 45.0), Some(5.0 + 150.0 + 10.0));
+    assert_eq!(signal.integral(5.0, 51.0), None);
+    let edges = [-5.0, 0.0, 10.0, 39.0, 45.0, 50.0].map(|t| signal.next_after(t));
+    assert_eq!(edges, [0.0, 10.0, 40.0, 40.0, 50.0, f64::INFINITY]);
+}
+
+#[test]
+fn points_are_joined_by_lines() {
+    let signal = signal(&[0.0, 10.0], &[1.0, 3.0], 20.0, Sample::Point, Beyond::Wrap);
+    assert_eq!([0.0, 5.0, 10.0, 15.0, 25.0, -5.0].map(|t| signal.at(t)), [1.0, 2.0, 3.0, 2.0, 2.0, 2.0].map(Some));
+    // Two triangles above 1.
+    assert_eq!(signal.integral(-20.0, 20.0), Some(40.0 + 2.0 * 20.0));
+}
+
+#[test]
+fn beyond_its_ends_a_signal_holds_or_is_repeated() {
+    let held = signal(&[0.0, 10.0], &[1.0, 3.0], 20.0, Sample::Mean, Beyond::Hold);
+    assert_eq!([-100.0, 100.0].map(|t| held.at(t)), [Some(1.0), Some(3.0)]);
+    assert_eq!([-100.0, 20.0].map(|t| held.next_after(t)), [0.0, f64::INFINITY]);
+    let wrapped = signal(&[5.0, 10.0], &[1.0, 3.0], 25.0, Sample::Mean, Beyond::Wrap);
+    assert_eq!([-15.0, -10.1, -10.0, 4.9, 25.0, 45.0].map(|t| wrapped.at(t)), [1.0, 1.0, 3.0, 3.0, 1.0, 1.0].map(Some));
+    assert_eq!([-15.0, 4.0, 25.0, 31.0].map(|t| wrapped.next_after(t)), [-10.0, 5.0, 30.0, 45.0]);
+    assert_eq!(wrapped.integral(-15.0, 45.0), Some(3.0 * (5.0 + 45.0)));
+    let constant = signal(&[7.0], &[2.0], 7.0, Sample::Mean, Beyond::Hold);
+    assert_eq!(constant.integral(-10.0, 10.0), Some(40.0));
+}
+
+#[test]
+fn malformed_signals_are_refused() {
+    let new = |times: &[f64], values: &[f64], end_s, beyond| {
+        Signal::new(times.to_vec(), values.to_vec(), vec![], end_s, Sample::Mean, beyond)
+    };
+    for refused in [
+        new(&[], &[], 1.0, Beyond::Hold),
+        new(&[0.0, 0.0], &[1.0, 1.0], 1.0, Beyond::Hold),
+        new(&[0.0], &[f64::NAN], 1.0, Beyond::Hold),
+        new(&[0.0], &[1.0, 2.0], 1.0, Beyond::Hold),
+        new(&[0.0], &[1.0], 0.0, Beyond::Wrap),
+        new(&[0.0], &[1.0], f64::INFINITY, Beyond::Wrap),
+    ] {
+        assert_eq!(refused, Err(SignalError::Malformed));
+    }
+}
+
+#[test]
+fn an_instant_that_is_not_covered_is_named() {
+    let signal = signal(&[0.0], &[1.0], 100.0, Sample::Mean, Beyond::Error);
+    let split = EnergySplit::new(Arc::new(signal.clone()));
+    let mut splitter = split.splitter(50.0);
+    splitter.add(50.0, 150.0, 2.0);
+    let mut split = split;
+    split.finish(splitter, &[], &[]).expect("few cells");
+    assert_eq!(split.cells.len(), 2);
+    assert_eq!(signal.weigh(&split.cells), Err(SignalError::NotCovered(100.0)));
+    assert!(signal.weigh(&split.cells[..1]).is_ok());
+}

@@ -1,0 +1,341 @@
+//! The section `[signals.NAME]`: series of values over time that the tasks' energy is weighed by.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use chrono::{DateTime, NaiveDate, NaiveDateTime};
+use powersweep_engine::Value;
+use powersweep_engine::spec::{Default, Param, Type};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::errors::Problem;
+use crate::names::{LABEL_RULE, is_label, suggestion};
+use crate::signals::{Beyond, ClockChange, Duplicates, Form, Gaps, Reading, Sample, Signal, Word};
+use crate::space::{Column, Digit, Level, Variant};
+
+use super::block::{Axis, What, digits, repeated};
+use super::values::{Read, kind, read};
+use super::zip;
+
+/// Greatest number of signals of a manifest: each gives a row for each task.
+const SIGNALS_MAX: u64 = 10_000;
+
+const fn text(name: &'static str, default: Default, doc: &'static str) -> Param {
+    Param { name, ty: Type::Locator, unit: "", default, doc }
+}
+
+const fn one_of(name: &'static str, words: &'static [&'static str], default: Default, doc: &'static str) -> Param {
+    Param { name, ty: Type::OneOf(words), unit: "", default, doc }
+}
+
+/// The keys of a block.
+pub(crate) static KEYS: [Param; 14] = [
+    one_of(
+        "quantity",
+        &["carbon", "price", "cap", "cap-share", "temperature"],
+        Default::Required,
+        "Carbon intensity (g/kWh), price (currency/kWh), greatest power (W, or as a share of the machine's peak), or temperature of \
+         the air (degrees Celsius).",
+    ),
+    text("file", Default::Required, "Path from the manifest's folder, or http(s) URL, of the signal's file."),
+    text("file_sha256", Default::Unset, "SHA-256 of the file as downloaded; required for a URL."),
+    one_of(
+        "form",
+        &["electricity-maps", "opendc", "csv", "open-meteo"],
+        Default::Unset,
+        "Form of the file; without this key it is found from the content.",
+    ),
+    text("column", Default::Unset, "Column of the values. Of Electricity Maps also `direct` or `lifecycle`."),
+    text("time_column", Default::Unset, "Column of the times; without this key it is found from the header."),
+    text("unit", Default::Unset, "Unit of the values in the file, such as `lb/MWh`, `EUR/MWh`, `kW`."),
+    text(
+        "timezone",
+        Default::Unset,
+        "Time zone of times without an offset, by its IANA name, such as `Europe/Berlin` or `UTC`.",
+    ),
+    one_of(
+        "sample",
+        &["mean", "point"],
+        Default::Text("mean"),
+        "A value is the mean of the interval up to the next time, or the value at its time with lines between them.",
+    ),
+    one_of(
+        "beyond",
+        &["error", "hold", "wrap"],
+        Default::Text("error"),
+        "Outside of the file: tasks fail, the first or last value holds, or the series is repeated.",
+    ),
+    one_of(
+        "gaps",
+        &["error", "hold", "interpolate"],
+        Default::Text("error"),
+        "Missing times: the file is refused, the value before holds, or values are interpolated.",
+    ),
+    one_of(
+        "duplicates",
+        &["error", "first", "last", "mean"],
+        Default::Text("error"),
+        "Times with several values: the file is refused unless they are equal, or one of them or the mean counts.",
+    ),
+    one_of(
+        "clock_change",
+        &["error", "repair"],
+        Default::Text("error"),
+        "Local times that do not exist, or exist twice and are in the file once: the file is refused, or they are \
+         dropped or hold for both hours.",
+    ),
+    text(
+        "anchor",
+        Default::Unset,
+        "Calendar time of the workload's second 0 (UTC), such as `2023-01-01` or `2023-01-01T06:00:00Z`; without this \
+         key it is that of the log.",
+    ),
+];
+
+/// The signals of a manifest: blocks in the order of their labels, combinations with the last key fastest.
+pub(crate) fn read_all(top: &DeTable<'_>, problems: &mut Vec<Problem>) -> Vec<Signal> {
+    let Some(value) = top.get("signals") else { return Vec::new() };
+    let Some(blocks) = value.get_ref().as_table() else {
+        let message = "`signals` must be a table of blocks";
+        problems.push(Problem::new(value.span(), message, "expected blocks [signals.NAME]"));
+        return Vec::new();
+    };
+    let mut signals = Vec::new();
+    for (label, block) in blocks {
+        let name = label.get_ref().as_ref();
+        match block.get_ref().as_table() {
+            Some(_) if !is_label(name) => {
+                let message = format!("`{}` cannot be a label", name.escape_debug());
+                problems.push(Problem::new(label.span(), message, format!("expected {LABEL_RULE}")));
+            }
+            Some(table) => signals.extend(Block { label: name, span: label.span(), table }.signals(problems)),
+            None => {
+                let message = format!("[signals] holds named blocks, not the key `{}`", name.escape_debug());
+                problems.push(Problem::new(label.span(), message, "expected it in a block [signals.NAME]"));
+            }
+        }
+    }
+    if signals.len() as u64 > SIGNALS_MAX {
+        let message = format!("the manifest has {} signals", signals.len());
+        problems.push(Problem::new(value.span(), message, format!("expected at most {SIGNALS_MAX}")));
+    }
+    signals
+}
+
+struct Block<'a, 'i> {
+    label: &'a str,
+    span: Range<usize>,
+    table: &'a DeTable<'i>,
+}
+
+impl Block<'_, '_> {
+    fn signals(&self, problems: &mut Vec<Problem>) -> Vec<Signal> {
+        let before = problems.len();
+        let mut axes = self.axes(problems);
+        let zips = zip::read(self.table, &mut axes, problems);
+        repeated(&axes, problems);
+        for key in KEYS.iter().filter(|key| key.default == Default::Required && !self.table.contains_key(key.name)) {
+            let message = format!("[signals.{}] needs `{}`", self.label, key.name);
+            let expected = format!("expected {}", key.expectation());
+            problems.push(Problem::new(self.span.clone(), message, expected).help(key.doc));
+        }
+        if problems.len() > before {
+            return Vec::new();
+        }
+        let columns = axes.into_iter().filter_map(|(name, axis)| match axis.what {
+            What::Param(param, values) => {
+                Some((name, Column { name: param.name, identity: true, choices: Vec::new(), values }))
+            }
+            What::Role(_) => None,
+        });
+        let digits = digits(columns.collect(), &zips);
+        let count = digits.iter().try_fold(1_u64, |n, digit| n.checked_mul(digit.len()));
+        let Some(count) = count.filter(|count| *count <= SIGNALS_MAX) else {
+            let message = format!("[signals.{}] has more than {SIGNALS_MAX} combinations", self.label);
+            problems.push(Problem::new(self.span.clone(), message, "expected shorter lists"));
+            return Vec::new();
+        };
+        let signals: Vec<Signal> = (0..count).filter_map(|at| self.signal(&digits, at, problems)).collect();
+        problems.dedup_by(|a, b| a.span() == b.span() && a.message() == b.message());
+        signals
+    }
+
+    fn axes(&self, problems: &mut Vec<Problem>) -> BTreeMap<String, Axis> {
+        let mut axes = BTreeMap::new();
+        for (key, value) in self.table.iter().filter(|(key, _)| key.get_ref() != "zip") {
+            let name = key.get_ref().as_ref();
+            let Some(param) = KEYS.iter().find(|param| param.name == name) else {
+                let message = format!("[signals.{}] has no key `{name}`", self.label);
+                let known = KEYS.iter().map(|param| param.name).chain(["zip"]);
+                let help = suggestion(name, known.collect::<Vec<_>>());
+                problems.push(Problem::new(key.span(), message, "unknown key").help(help));
+                continue;
+            };
+            if let DeValue::Datetime(date) = value.get_ref() {
+                let message = format!("`{name}` cannot be {}", kind(value.get_ref()));
+                let help = format!("write it in quotes: {name} = \"{date}\"");
+                problems
+                    .push(Problem::new(value.span(), message, format!("expected {}", param.expectation())).help(help));
+                continue;
+            }
+            if let Some(Read { values, spans }) = read(param, value, problems) {
+                axes.insert(name.to_owned(), Axis::of_param(param, values, key.span(), spans));
+            }
+        }
+        axes
+    }
+
+    /// The signal of a combination.
+    fn signal(&self, digits: &[Digit], at: u64, problems: &mut Vec<Problem>) -> Option<Signal> {
+        let mut rest = at;
+        let mut values: BTreeMap<&str, String> = BTreeMap::new();
+        for digit in digits.iter().rev() {
+            let row = rest % digit.len();
+            rest /= digit.len();
+            for column in &digit.columns {
+                if let Value::Text(text) = column.values.get(row) {
+                    values.insert(column.name, text);
+                }
+            }
+        }
+        let before = problems.len();
+        let given = |key: &str| values.get(key).cloned();
+        let file = given("file")?;
+        let sha256 = given("file_sha256").and_then(|sum| match sum.parse() {
+            Ok(digest) => Some(digest),
+            Err(error) => {
+                let message = "`file_sha256` is malformed";
+                problems.push(Problem::new(self.place("file_sha256", &sum), message, format!("{error}")));
+                None
+            }
+        });
+        let is_url = file.starts_with("http://") || file.starts_with("https://");
+        if is_url && !values.contains_key("file_sha256") {
+            let help = "add file_sha256 = \"...\", the SHA-256 of the file as downloaded";
+            let message = "a URL needs `file_sha256`";
+            problems.push(Problem::new(self.place("file", &file), message, "the digest is missing").help(help));
+        }
+        let anchor_s = given("anchor").and_then(|text| {
+            let parsed = calendar_time(&text);
+            if parsed.is_none() {
+                let message = format!("`anchor` cannot be \"{text}\"");
+                let expected = "expected a date or a time in UTC, such as 2023-01-01 or 2023-01-01T06:00:00Z";
+                problems.push(Problem::new(self.place("anchor", &text), message, expected));
+            }
+            parsed
+        });
+        let reading = Reading {
+            quantity: word(given("quantity"))?,
+            form: given("form").and_then(|text| Form::of_word(&text)),
+            time_column: given("time_column"),
+            column: given("column"),
+            unit: given("unit"),
+            timezone: given("timezone"),
+            gaps: word(given("gaps")).unwrap_or(Gaps::Error),
+            duplicates: word(given("duplicates")).unwrap_or(Duplicates::Error),
+            clock_change: word(given("clock_change")).unwrap_or(ClockChange::Error),
+        };
+        (problems.len() == before).then(|| Signal {
+            label: self.label.into(),
+            index: at,
+            file: Arc::from(file),
+            sha256,
+            reading,
+            sample: word(given("sample")).unwrap_or(Sample::Mean),
+            beyond: word(given("beyond")).unwrap_or(Beyond::Error),
+            anchor_s,
+        })
+    }
+
+    /// The place of a value.
+    fn place(&self, key: &str, value: &str) -> Range<usize> {
+        super::top::find_text(self.table.get(key), value).unwrap_or(self.span.clone())
+    }
+}
+
+fn word<T: Word>(text: Option<String>) -> Option<T> {
+    text.and_then(|text| T::of_word(&text))
+}
+
+/// A date or time in UTC as seconds since 1970.
+fn calendar_time(text: &str) -> Option<i64> {
+    if let Ok(date) = text.parse::<NaiveDate>() {
+        return Some(date.and_time(chrono::NaiveTime::MIN).and_utc().timestamp());
+    }
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Some(time.timestamp());
+    }
+    let formats = ["%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"];
+    let parsed = formats.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
+    parsed.map(|time| time.and_utc().timestamp())
+}
+
+/// Reports parameters that name a signal which is not there, has lists, or has another quantity.
+pub(crate) fn check_read(top: &DeTable<'_>, levels: &[Level], signals: &[Signal], problems: &mut Vec<Problem>) {
+    let labels: BTreeSet<&str> = signals.iter().map(|signal| &*signal.label).collect();
+    let mut seen: BTreeSet<(&str, String)> = BTreeSet::new();
+    for (param, label) in levels.iter().flat_map(|level| &level.variants).flat_map(read_by) {
+        let Type::Signal { quantities } = param.ty else { continue };
+        if !seen.insert((param.name, label.clone())) {
+            continue;
+        }
+        let place = || super::top::find_text(top.get("policies"), &label).unwrap_or(0..0);
+        let expected = format!("`{}` expects {}", param.name, param.expectation());
+        let of_label: Vec<&Signal> = signals.iter().filter(|signal| *signal.label == *label).collect();
+        let problem = match of_label[..] {
+            [] => {
+                let help = suggestion(&label, labels.iter().copied().collect::<Vec<_>>());
+                Problem::new(place(), format!("there is no block [signals.{label}]"), expected).help(help)
+            }
+            [signal] if quantities.contains(&signal.reading.quantity.word()) => continue,
+            [signal] => {
+                let message = format!("the quantity of [signals.{label}] is {}", signal.reading.quantity.word());
+                Problem::new(place(), message, expected)
+            }
+            [..] => {
+                let help = format!("write a block for each, and list their labels: {} = [...]", param.name);
+                let message = format!("[signals.{label}] has {} combinations", of_label.len());
+                Problem::new(place(), message, "a policy reads a block without lists").help(help)
+            }
+        };
+        problems.push(problem);
+    }
+}
+
+/// The parameters of a variant that name signals, with each label.
+fn read_by(variant: &Variant) -> Vec<(&'static Param, String)> {
+    let mut found = Vec::new();
+    let params = variant.choices.iter().flat_map(|choice| choice.component().params);
+    for param in params.filter(|param| matches!(param.ty, Type::Signal { .. })) {
+        let values: Vec<Value> = match variant.column(param.name) {
+            Some((_, column)) => column.values.iter().collect(),
+            None => variant.fixed(param.name).cloned().into_iter().collect(),
+        };
+        found.extend(values.into_iter().filter_map(|value| match value {
+            Value::Text(label) => Some((param, label)),
+            _ => None,
+        }));
+    }
+    found
+}
+
+/// Reports files that are given several digests, and files that are also a log.
+pub(crate) fn check(top: &DeTable<'_>, signals: &[Signal], logs: &[super::LogRef], problems: &mut Vec<Problem>) {
+    let place = |signal: &Signal| {
+        let table = top.get("signals").and_then(|value: &Spanned<DeValue<'_>>| value.get_ref().as_table());
+        super::top::find_text(table.and_then(|table| table.get(&*signal.label)), &signal.file).unwrap_or(0..0)
+    };
+    for (at, signal) in signals.iter().enumerate() {
+        let other = signals[..at].iter().find(|other| other.file == signal.file && other.sha256 != signal.sha256);
+        if other.is_some() {
+            let message = format!("the file `{}` is given different digests", signal.file);
+            problems.push(Problem::new(place(signal), message, "expected one `file_sha256` for each file"));
+        }
+        if logs.iter().any(|log| *log.log == *signal.file) {
+            let message = format!("`{}` is a log and a signal", signal.file);
+            problems.push(Problem::new(place(signal), message, "expected another file"));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Signals: series of values over time that a manifest names, such as carbon intensity and price. This module has their
+//! settings; the crate `signals` reads their files.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+pub use powersweep_engine::signal::{Beyond, Sample};
+
+use crate::Digest;
+
+/// The quantity of a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Quantity {
+    /// Carbon intensity of electricity (g/kWh of CO2 equivalent).
+    Carbon,
+    /// Price of electricity (currency/kWh).
+    Price,
+    /// Greatest power of the machine (W).
+    Cap,
+    /// The same as a share of the machine's peak power, from 0 to 1.
+    CapShare,
+    /// Temperature of the outside air (degrees Celsius).
+    Temperature,
+}
+
+/// The form of a signal's file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Form {
+    /// CSV exports of Electricity Maps, of any year.
+    ElectricityMaps,
+    /// Parquet with the columns `timestamp` and `carbon_intensity`, as OpenDC reads it.
+    OpenDc,
+    /// CSV with a column of times and one or more columns of values.
+    Csv,
+    /// JSON answer of Open-Meteo's interface for hourly values.
+    OpenMeteo,
+}
+
+/// Times of the regular step that a file lacks, or that have no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Gaps {
+    /// The file is refused.
+    Error,
+    /// The value before holds.
+    Hold,
+    /// Values between the two neighbours, linear in time.
+    Interpolate,
+}
+
+/// Times that a file has more than once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Duplicates {
+    /// The file is refused unless the values are equal.
+    Error,
+    /// The first value counts.
+    First,
+    /// The last value counts.
+    Last,
+    /// The mean of the values counts.
+    Mean,
+}
+
+/// Local times of a file on the days on which the clocks change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ClockChange {
+    /// A time that does not exist, and an hour that the file has once and the clocks twice, are refused.
+    Error,
+    /// A time that does not exist is dropped, and the value of such an hour holds for both.
+    Repair,
+}
+
+/// A word of a setting in a manifest.
+pub trait Word: Copy + PartialEq + Sized + 'static {
+    /// All values with their words.
+    const WORDS: &'static [(Self, &'static str)];
+
+    /// The word.
+    fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(value, _)| *value == self).map_or("", |(_, word)| word)
+    }
+
+    /// The value of a word.
+    fn of_word(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(_, known)| *known == word).map(|(value, _)| *value)
+    }
+}
+
+macro_rules! words {
+    ($type:ty: $($value:ident = $word:literal),+ $(,)?) => {
+        impl Word for $type {
+            const WORDS: &'static [(Self, &'static str)] = &[$((<$type>::$value, $word)),+];
+        }
+    };
+}
+
+words!(Quantity: Carbon = "carbon", Price = "price", Cap = "cap", CapShare = "cap-share", Temperature = "temperature");
+words!(Form: ElectricityMaps = "electricity-maps", OpenDc = "opendc", Csv = "csv", OpenMeteo = "open-meteo");
+words!(Sample: Mean = "mean", Point = "point");
+words!(Beyond: Error = "error", Hold = "hold", Wrap = "wrap");
+words!(Gaps: Error = "error", Hold = "hold", Interpolate = "interpolate");
+words!(Duplicates: Error = "error", First = "first", Last = "last", Mean = "mean");
+words!(ClockChange: Error = "error", Repair = "repair");
+
+/// How the file of a signal is read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Reading {
+    /// The quantity, and with it the unit that values are converted to.
+    pub quantity: Quantity,
+    /// The form; `None`: found from the content.
+    pub form: Option<Form>,
+    /// Column of the times; `None`: found from the header.
+    pub time_column: Option<String>,
+    /// Column of the values; `None`: the only one that can be meant. Of Electricity Maps also "direct" and "lifecycle".
+    pub column: Option<String>,
+    /// Unit of the values in the file, such as "lb/MWh", "EUR/MWh", "ct/kWh", "kW"; `None`: from the header, else the
+    /// usual one of the form.
+    pub unit: Option<String>,
+    /// Time zone of times without an offset, by its IANA name; `None`: from the header, else the file is refused unless
+    /// its form has UTC.
+    pub timezone: Option<String>,
+    /// Gaps.
+    pub gaps: Gaps,
+    /// Duplicates.
+    pub duplicates: Duplicates,
+    /// Days on which the clocks change.
+    pub clock_change: ClockChange,
+}
+
+impl Reading {
+    /// The strict defaults.
+    pub fn new(quantity: Quantity) -> Reading {
+        Reading {
+            quantity,
+            form: None,
+            time_column: None,
+            column: None,
+            unit: None,
+            timezone: None,
+            gaps: Gaps::Error,
+            duplicates: Duplicates::Error,
+            clock_change: ClockChange::Error,
+        }
+    }
+}
+
+/// One signal of a manifest: a file, how it is read, and how it lies on the time of the simulation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signal {
+    /// Label of its block.
+    pub label: Arc<str>,
+    /// Number of the combination of its block's lists, from 0.
+    pub index: u64,
+    /// Path or URL of the file, as in the manifest.
+    pub file: Arc<str>,
+    /// SHA-256 of the stored file, where the manifest gives it.
+    pub sha256: Option<Digest>,
+    /// How the file is read.
+    pub reading: Reading,
+    /// What a value stands for.
+    pub sample: Sample,
+    /// The signal outside of the file.
+    pub beyond: Beyond,
+    /// Calendar time of simulated time 0 (s since 1970 UTC); `None`: that of the log.
+    pub anchor_s: Option<i64>,
+}
+
+impl Signal {
+    /// All settings that change its values, as text: part of the identity of a task whose policy reads it.
+    pub fn canonical(&self) -> String {
+        let Signal { reading, sample, beyond, anchor_s, .. } = self;
+        let mut text = format!("{} {} {}", reading.quantity.word(), sample.word(), beyond.word());
+        let words = [reading.gaps.word(), reading.duplicates.word(), reading.clock_change.word()];
+        let _ = write!(text, " {}", words.join(" "));
+        let form = reading.form.map_or("", Word::word).to_owned();
+        let texts = [Some(form), reading.time_column.clone(), reading.column.clone(), reading.unit.clone()];
+        for setting in texts.into_iter().chain([reading.timezone.clone(), anchor_s.map(|s| s.to_string())]) {
+            let _ = write!(text, " {:?}", setting.unwrap_or_default());
+        }
+        text
+    }
+}
