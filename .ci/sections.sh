@@ -12,6 +12,10 @@ if [ -z "${POWERSWEEP_TRACES:-}" ] && [ -d ../shared/traces ]; then
     POWERSWEEP_TRACES=$(cd ../shared/traces && pwd)
     export POWERSWEEP_TRACES
 fi
+if [ -z "${POWERSWEEP_JOBLOGS:-}" ] && [ -d ../shared/joblogs ]; then
+    POWERSWEEP_JOBLOGS=$(cd ../shared/joblogs && pwd)
+    export POWERSWEEP_JOBLOGS
+fi
 # The caller's settings would change the checks.
 unset POWERSWEEP_DATA POWERSWEEP_COORDINATOR POWERSWEEP_ACCESS POWERSWEEP_INSECURE POWERSWEEP_LISTEN POWERSWEEP_ADVERTISE
 
@@ -58,6 +62,47 @@ install_for() {
     apt-get install -y --no-install-recommends "$@" || skip "there is no $program, and apt-get install $* fails"
 }
 
+# install_tool NAME VERSION: makes a program of the crate registry available, in a folder that later runs share.
+install_tool() {
+    local tools=$CARGO_TARGET_DIR/ci-tools
+    export PATH=$PATH:$tools/bin
+    command -v "$1" && return
+    cargo install --locked --version "$2" --root "$tools" --target-dir "$tools-build" "$1" ||
+        skip "$1 is not installed, and cargo install $1 fails"
+}
+
+# python_package [OPTION...]: builds the wheel with these options of pip, in an environment of its own without pyarrow, and
+# runs its tests, the code of docs/python.md and the notebook; then the tests with pyarrow and pandas, in the environment of
+# the section `python`. The wheel stays in $SCRATCH/wheels.
+python_package() {
+    local environment=$CARGO_TARGET_DIR/ci-venv-package requirements=python/tests/requirements.txt
+    command -v python3 || skip "there is no python3"
+    python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || skip "$(python3 --version) is older than 3.11"
+    if ! cmp -s "$requirements" "$environment/installed.txt"; then
+        rm -rf "$environment"
+        python3 -m venv "$environment" || skip "python3 -m venv fails (Debian: apt-get install python3-venv)"
+        "$environment/bin/pip" --disable-pip-version-check --quiet install --requirement "$requirements" ||
+            skip "pip cannot install $requirements: $(grep -m 1 '^ERROR' "$log")"
+        cp "$requirements" "$environment/installed.txt"
+    fi
+    export PATH=$environment/bin:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1
+    pip wheel --no-deps --no-build-isolation --wheel-dir "$SCRATCH/wheels" "$@" ./python
+    pip install --no-deps --force-reinstall "$SCRATCH"/wheels/*.whl
+    mypy --strict --package powersweep
+    python -m mypy.stubtest powersweep._native
+    POWERSWEEP_WITHOUT_PYARROW=1 python -m unittest discover --verbose --start-directory python/tests 2>&1 | tee "$SCRATCH/tests"
+    note "without pyarrow: $(grep '^Ran ' "$SCRATCH/tests")"
+    note "$(grep -o 'import powersweep: .*' "$SCRATCH/tests")"
+    if [ -z "${POWERSWEEP_PYTHON:-}" ]; then
+        note "not tested with pyarrow and pandas: there is no Python with $REQUIREMENTS"
+        return
+    fi
+    pip install --no-deps --target "$SCRATCH/package" "$SCRATCH"/wheels/*.whl
+    PYTHONPATH=$SCRATCH/package "$POWERSWEEP_PYTHON" -m unittest discover --verbose --start-directory python/tests \
+        --pattern test_rows.py 2>&1 | tee "$SCRATCH/tests"
+    note "with pyarrow and pandas: $(grep '^Ran ' "$SCRATCH/tests")"
+}
+
 # in_slurm [--accounting]: the tests that need Slurm, in a private one.
 in_slurm() {
     local tests=(cargo test --locked --package powersweep --features cloud,figures --test it)
@@ -81,6 +126,14 @@ excerpt() {
 }
 
 passed=0 failed=0 skipped=0 earlier=0
+
+# build_book: builds the guide as a book and checks its links, by mdbook in PATH or in the tools of .ci/full.
+build_book() {
+    export PATH=$PATH:$CARGO_TARGET_DIR/ci-tools/bin
+    command -v mdbook || skip "mdbook is not installed; .ci/full book installs it"
+    cargo xtask book | tee "$SCRATCH/book"
+    note "$(tail -n 1 "$SCRATCH/book")"
+}
 
 # check_papers FOLDER [PAPER...]: checks the claims of every paper, with rows in FOLDER; of the named papers only demanded
 # claims.
@@ -119,7 +172,7 @@ find_state() {
         return 0
     fi
     # The paths of logs and Python do not change a test.
-    settings=$(env | grep '^POWERSWEEP_' | grep -vE '^POWERSWEEP_(TRACES|PYTHON|BIN)=' | sort | cksum)
+    settings=$(env | grep '^POWERSWEEP_' | grep -vE '^POWERSWEEP_(TRACES|JOBLOGS|PYTHON|BIN)=' | sort | cksum)
     STATE=$CARGO_TARGET_DIR/ci-state/$(git rev-parse HEAD)-${settings%% *}
     mkdir -p "$STATE"
 }

@@ -39,6 +39,13 @@ pub mod error {
     pub use arrow_schema::ArrowError;
 }
 
+/// Arrow's C interface: streams of record batches between libraries of one process.
+#[cfg(feature = "ffi")]
+pub mod ffi {
+    pub use arrow_array::ffi::FFI_ArrowSchema;
+    pub use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+}
+
 /// Arrow's format of files and streams.
 pub mod ipc {
     pub use arrow_ipc::*;

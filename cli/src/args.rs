@@ -1,28 +1,27 @@
 //! The command line: clap derives the parser and `--help` from these types.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use powersweep_coordinator::store::Location;
 
 use crate::examples;
-use crate::exit::{Exit, Failure, OrExit};
-use crate::quantities::bytes;
 
 mod access;
 mod answers;
 mod control;
 mod dashboard;
 mod events;
+mod find;
 mod health;
 mod launch;
 mod listings;
+mod places;
 mod plot;
 mod report;
 mod serve;
 mod shard;
+mod simulate;
 mod tables;
 mod timeline;
 mod worker;
@@ -32,18 +31,23 @@ pub use answers::{BestArgs, CompareArgs, OutArgs, SqlArgs, VerifyArgs};
 pub use control::{ControlArgs, DeleteArgs, PriorityArgs, RetryArgs, UpgradeArgs};
 pub use dashboard::DashboardArgs;
 pub use events::EventsArgs;
+pub use find::FindArgs;
 pub use health::{DoctorArgs, HealthArgs};
 pub use launch::{
     JobArgs, LaunchCommand, LaunchFolderArgs, LaunchLogArgs, LaunchSlurmArgs, LaunchStatusArgs, LaunchStopArgs,
     SiteCommand, SiteInitArgs,
 };
-pub use listings::{ColumnsArgs, ConfigCommand, ManArgs, OutputArgs, PoliciesArgs, ShowConfigArgs, TraceCommand};
+pub use listings::{
+    ColumnsArgs, ConfigCommand, HelpArgs, ManArgs, OutputArgs, PoliciesArgs, ShowConfigArgs, TraceCommand,
+};
+pub use places::{CoordinatorArgs, DataArgs, LocalArgs, LogArgs};
 pub use plot::PlotArgs;
 #[cfg(feature = "figures")]
 pub use plot::{FigureFormat, FigureKind, FigureWidth, LogAxis};
-pub use report::ReportArgs;
+pub use report::{ReportArgs, ReproduceArgs};
 pub use serve::{LISTEN, ServeArgs};
 pub use shard::ShardArgs;
+pub use simulate::SimulateArgs;
 pub use tables::{AdoptArgs, ExportArgs, ResultsArgs, RowFormat, TablesArgs};
 pub use timeline::{TimelineArgs, TimelineFormat};
 pub use worker::{SLOTS_MAX, SlotsArgs, TaskLimitArgs, WorkerArgs};
@@ -51,7 +55,7 @@ pub use worker::{SLOTS_MAX, SlotsArgs, TaskLimitArgs, WorkerArgs};
 /// Parameter sweeps of power-aware cluster scheduling: a manifest becomes tasks, workers simulate the tasks, and their
 /// rows are written to Parquet files.
 #[derive(Debug, Parser)]
-#[command(name = "powersweep", version, max_term_width = 110, after_help = after_help())]
+#[command(name = "powersweep", version, max_term_width = 110, after_help = after_help(), disable_help_subcommand = true)]
 pub struct Cli {
     /// The command.
     #[command(subcommand)]
@@ -179,6 +183,14 @@ pub enum Command {
     /// Find the parameters with the best mean of a metric under conditions, or the Pareto front of several metrics.
     #[command(after_help = examples::BEST)]
     Best(BestArgs),
+    /// Search a parameter's values for the best ones under conditions: runs only the tasks that the search needs.
+    ///
+    /// If the goal is a searched parameter, feasibility must be monotone in it, and bisection finds the best value; a
+    /// contradiction is reported. If the goal is a metric, all candidates run with few seeds and the best quarter with
+    /// four times as many, until some have run with all. Each combination of other axes has an answer of its own. The same command
+    /// continues after an interruption. Exit code 1: no candidate satisfies the conditions.
+    #[command(after_help = examples::FIND)]
+    Find(Box<FindArgs>),
     /// Simulate some finished tasks again and compare their rows, bit for bit.
     #[command(after_help = examples::VERIFY)]
     Verify(VerifyArgs),
@@ -198,6 +210,9 @@ pub enum Command {
     /// Reads the data of --data, or asks a coordinator, as `results` does.
     #[command(after_help = examples::REPORT)]
     Report(ReportArgs),
+    /// Run the missing tasks of whole papers, and write a page with their figures, tables and claims beside the results.
+    #[command(after_help = examples::REPRODUCE)]
+    Reproduce(ReproduceArgs),
     /// Draw a figure of an experiment for a paper: SVG, PNG, PDF, HTML, the Vega-Lite spec or the rows that are drawn.
     ///
     /// Means are over seeds, with 95% confidence intervals of Student's t. Reads the data of --data, or asks a
@@ -245,6 +260,9 @@ pub enum Command {
     /// Print the manual page, or write the pages of all commands into a folder.
     #[command(after_help = examples::MAN)]
     Man(ManArgs),
+    /// Show the help of a command, or a page of the guide. Without a word: all commands and pages.
+    #[command(after_help = examples::HELP)]
+    Help(HelpArgs),
     /// Check that a coordinator answers and that its storage works; for health checks of containers.
     #[command(after_help = examples::HEALTH)]
     Health(HealthArgs),
@@ -265,76 +283,9 @@ pub enum Command {
     Access(AccessCommand),
 }
 
-/// Where logs are found and cached.
-#[derive(Debug, Clone, Args)]
-pub struct LogArgs {
-    /// Folder with workload logs; may be repeated. A log's name may omit its ending, such as .swf.gz.
-    #[arg(long = "traces", value_name = "DIR", env = "POWERSWEEP_TRACES", value_delimiter = ':')]
-    pub traces: Vec<PathBuf>,
-    /// Folder that caches downloaded logs; by default ~/.cache/powersweep, for a worker none.
-    #[arg(long, value_name = "DIR", env = "POWERSWEEP_CACHE")]
-    pub cache: Option<PathBuf>,
-    /// Maximum size of the cache, such as 20GiB: the least recently used logs are deleted first; no limit by default.
-    #[arg(long, value_name = "SIZE", env = "POWERSWEEP_CACHE_SIZE", value_parser = bytes)]
-    pub cache_size: Option<u64>,
-}
-
-/// Where results and state are stored.
-#[derive(Debug, Clone, Args)]
-pub struct DataArgs {
-    /// Folder, or object store (s3://, gs://, az://; needs the cargo feature `cloud`), of results and state.
-    #[arg(long, value_name = "URL", env = "POWERSWEEP_DATA", default_value = DATA)]
-    pub data: String,
-}
-
-/// The data of a command that names none.
-const DATA: &str = "./results/data";
-
-impl DataArgs {
-    /// Whether the command line and the environment leave the default.
-    pub fn is_default(&self) -> bool {
-        self.data == DATA
-    }
-
-    /// The folder or object store.
-    pub fn location(&self) -> Result<Location, Failure> {
-        Location::parse(&self.data).or_exit(Exit::Usage)
-    }
-}
-
-/// How to reach a coordinator.
-#[derive(Debug, Clone, Args)]
-pub struct CoordinatorArgs {
-    /// Address of the coordinator, HOST:PORT, in place of those in the access file. Without this option, a command with
-    /// --data asks the coordinator that serves it, or uses the data itself.
-    #[arg(long, value_name = "ADDRESS", env = "POWERSWEEP_COORDINATOR")]
-    pub coordinator: Option<String>,
-    /// Access file of the coordinator, or a folder with such files, or - to read one or a join line from standard input.
-    /// By default the file in --data/.powersweep/access, else the one in ~/.config/powersweep.
-    #[arg(long, value_name = "FILE", env = "POWERSWEEP_ACCESS")]
-    pub access: Option<PathBuf>,
-    /// Allow unencrypted connections, to a coordinator that was started with --insecure; only for trusted networks.
-    #[arg(long, env = "POWERSWEEP_INSECURE")]
-    pub insecure: bool,
-}
-
-/// How `run` and `check` run a sweep on this machine.
-#[derive(Debug, Clone, Args)]
-pub struct LocalArgs {
-    #[command(flatten)]
-    pub data: DataArgs,
-    #[command(flatten)]
-    pub logs: LogArgs,
-    #[command(flatten)]
-    pub slots: SlotsArgs,
-    /// Show no progress and no summary.
-    #[arg(long)]
-    pub quiet: bool,
-}
-
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// A manifest file, or the name of a shipped one (quickstart, etinski2010, lawson2005, ...).
+    /// A manifest file, the name of a shipped one (quickstart, etinski2010, lawson2005, ...), or - for standard input.
     #[arg(default_value = "quickstart")]
     pub manifest: String,
     #[command(flatten)]
@@ -354,6 +305,9 @@ pub struct RunArgs {
     /// Number of rows shown at the end.
     #[arg(long, default_value_t = 24)]
     pub show: usize,
+    /// The number of this run, from 1, in a longer command that has a summary of its own.
+    #[arg(skip)]
+    pub step: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -375,7 +329,7 @@ pub struct CheckArgs {
 
 #[derive(Debug, Args)]
 pub struct PlanArgs {
-    /// A manifest file, or the name of a shipped one.
+    /// A manifest file, the name of a shipped one, or - for standard input.
     #[arg(default_value = "quickstart")]
     pub manifest: String,
     #[command(flatten)]
@@ -388,37 +342,6 @@ pub struct PlanArgs {
     /// --coordinator.
     #[arg(long, value_name = "INDEX")]
     pub index: Option<u64>,
-    #[command(flatten)]
-    pub output: OutputArgs,
-}
-
-#[derive(Debug, Args)]
-pub struct SimulateArgs {
-    /// A manifest file, or the name of a shipped one; needs --index.
-    #[arg(requires = "index")]
-    pub manifest: Option<String>,
-    /// Index of the task in the manifest's sweep.
-    #[arg(long, requires = "manifest")]
-    pub index: Option<u64>,
-    /// Set a component or a parameter, such as queue_order=sjf or bsld_threshold=2; may be repeated.
-    #[arg(long = "set", short = 's', value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-    /// Simulate this log (name, path or URL) instead of synthetic jobs: -s log=LOG with the source of its format.
-    #[arg(long)]
-    pub log: Option<String>,
-    /// Seed of the random numbers; by default 1, or the seed of the manifest's task.
-    #[arg(long)]
-    pub seed: Option<u64>,
-    #[command(flatten)]
-    pub limits: TaskLimitArgs,
-    #[command(flatten)]
-    pub logs: LogArgs,
-    /// Write one row for each job to this file (.parquet or .csv).
-    #[arg(long, value_name = "FILE")]
-    pub jobs: Option<PathBuf>,
-    /// Write one row for each point of the recorded series to this file (.parquet or .csv).
-    #[arg(long, value_name = "FILE")]
-    pub series: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -438,7 +361,7 @@ pub struct LpArgs {
 
 #[derive(Debug, Args)]
 pub struct SubmitArgs {
-    /// A manifest file, or the name of a shipped one.
+    /// A manifest file, the name of a shipped one, or - for standard input.
     pub manifest: String,
     #[command(flatten)]
     pub coordinator: CoordinatorArgs,
@@ -461,6 +384,9 @@ pub struct SubmitArgs {
     /// Change the experiment although another user submitted it, or although the manifest shares no task with it.
     #[arg(long)]
     pub replace: bool,
+    /// The number of this submit, from 1, in a longer command that has an output of its own.
+    #[arg(skip)]
+    pub step: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -125,7 +125,7 @@ pub fn user() -> String {
     named.unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
 }
 
-/// Uploads the logs of a manifest that the coordinator lacks.
+/// Uploads the files of a manifest that the coordinator lacks.
 pub async fn upload_missing(
     client: &mut Client,
     manifest: &Manifest,
@@ -133,16 +133,16 @@ pub async fn upload_missing(
     missing: &[Bytes],
     library: &Library,
 ) -> Result<(), Failure> {
-    for needed in manifest.logs() {
-        let Some(digest) = digests.get(&needed.log) else { continue };
+    for needed in manifest.files() {
+        let Some(digest) = digests.get(&needed.name) else { continue };
         if !missing.iter().any(|m| m[..] == digest.as_bytes()[..]) {
             continue;
         }
-        let log = inputs::log(library, needed.format, &needed.log, needed.sha256)?;
-        if log.digest != *digest {
-            return Err(failure!(Workload, "the log {} changed during the submit", needed.log));
+        let file = inputs::file(library, &needed)?;
+        if file.digest != *digest {
+            return Err(failure!(Workload, "the file {} changed during the submit", needed.name));
         }
-        let text = Bytes::from(log.bytes);
+        let text = Bytes::from(file.bytes);
         let digest = Bytes::copy_from_slice(digest.as_bytes());
         let pieces: Vec<v1::UploadLogRequest> = (0..text.len().max(1))
             .step_by(CHUNK_BYTES)

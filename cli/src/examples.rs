@@ -19,6 +19,7 @@ pub const SIMULATE: &str = "Examples:
   powersweep simulate -s gear_rule=bsld -s bsld_threshold=2        synthetic jobs under another gear rule
   powersweep simulate --log KTH-SP2-1996-2.1-cln --traces ~/logs   a real log
   powersweep simulate sweep.toml --index 12 --jobs jobs.csv        task 12 of a sweep, and its jobs
+  powersweep simulate sweep.toml --index 12 --batsim schedule      for evalys, and as an SWF log
   powersweep simulate -s capacity_rule=two-level -s two_level_procs=64 --series series.csv  active procs";
 pub const LP: &str = "Examples:
   powersweep lp aldaoud2011                 capacity, allocations and loads of a paper's systems
@@ -85,6 +86,10 @@ pub const COMPARE: &str = "Examples:
 pub const BEST: &str = "Examples:
   powersweep best my-sweep --minimise energy_total_j --subject-to \"bsld_mean <= 5\"
   powersweep best my-sweep --minimise energy_total_j --minimise bsld_mean      the Pareto front";
+pub const FIND: &str = "Examples:
+  powersweep find sweep.toml --over size_factor=1..2 --minimise size_factor --subject-to \"bsld_mean <= 5\"
+  powersweep find sweep.toml --over bsld_threshold=1..5:0.25 --minimise energy_total_j --subject-to \"bsld_mean <= 5\"
+  powersweep find sweep.toml --over size_factor=1..2 --minimise size_factor --subject-to \"bsld_mean <= 5\" --access client.json";
 pub const VERIFY: &str = "Examples:
   powersweep verify my-sweep                                        100 tasks, chosen at random
   powersweep verify my-sweep --tasks 1000 --sample-seed 7           the same tasks on each machine";
@@ -99,7 +104,11 @@ pub const REPORT: &str = "Examples:
   powersweep report my-sweep -o report.html                        one file, for mails and appendices
   powersweep report my-sweep -o report.html --x wait_s_mean --by queue_order
   powersweep report my-sweep -o report.html --access client.json   of a coordinator on another machine";
+pub const REPRODUCE: &str = "Examples:
+  powersweep reproduce etinski2010 -o etinski          one paper: etinski/report.html, and a file for each figure and table
+  powersweep reproduce -o papers --traces ~/traces     all papers; do2013 and aldaoud2011 take minutes";
 pub const PLOT: &str = "Examples:
+  powersweep plot etinski2010 --preset figure3 -o energy.pdf       a figure of a paper; --presets lists them
   powersweep plot my-sweep --figure bars --x policy --y energy_total_j -o energy.pdf
   powersweep plot my-sweep --figure pareto --x energy_total_j --y bsld_tau600s_mean --colour policy -o front.svg
   powersweep plot my-sweep --figure cdf --x wait_s --colour policy --log x -o waits.png    of the table jobs
@@ -133,6 +142,10 @@ pub const COMPLETIONS: &str = "Examples:
 pub const MAN: &str = "Examples:
   powersweep man                               the page of the program
   powersweep man --output ~/.local/share/man/man1  a page for each command";
+pub const HELP: &str = "Examples:
+  powersweep help                 all commands, and all pages of the guide
+  powersweep help figures         a page of the guide
+  powersweep help access export   the options of a command";
 pub const DOCTOR: &str = "Examples:
   powersweep doctor --data /shared/data         before a coordinator starts there
   powersweep doctor --access worker.json        from a machine of a worker";

@@ -1,7 +1,5 @@
 //! Exit codes, on which scripts may rely. `powersweep --help` prints their table.
 
-use std::process::ExitCode;
-
 use powersweep_analysis::AnalysisError;
 use powersweep_proto::client::chain;
 
@@ -40,15 +38,10 @@ pub const TABLE: &[(Exit, &str)] = &[
     (Exit::Interrupted, "interrupted; finished tasks are kept, and the same command continues"),
 ];
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(exit as u8)
-    }
-}
-
 /// An error that ends the program with an exit code.
 #[derive(Debug)]
 pub struct Failure {
+    /// How the program ends.
     pub exit: Exit,
     /// Printed on standard error.
     pub message: String,

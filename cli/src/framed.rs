@@ -1,6 +1,7 @@
 //! Small tables: on the screen, as text for papers, or as rows for programs.
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use comfy_table::CellAlignment;
 use powersweep_analysis::Frame;
 use powersweep_analysis::text::{Column, Sheet};
@@ -8,7 +9,7 @@ use powersweep_analysis::text::{Column, Sheet};
 use crate::args::{OutArgs, RowFormat};
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::screen;
-use crate::writing::{Encoding, Output, Writing};
+use crate::writing::{Encoding, Writing, write_whole};
 
 impl OutArgs {
     /// Refuses a file for a table on the screen.
@@ -17,6 +18,14 @@ impl OutArgs {
             return Err(failure!(Usage, "--output needs --format csv, json, parquet, arrow, markdown, latex or typst"));
         }
         Ok(())
+    }
+
+    /// Begins to write rows for programs.
+    pub fn begin(&self, encoding: Encoding, schema: &SchemaRef, experiment: &str) -> Result<Writing, Failure> {
+        match &self.kept {
+            Some(kept) => Ok(Writing::keep(kept, schema)),
+            None => Writing::begin(self.output.as_deref(), encoding, schema, experiment),
+        }
     }
 }
 
@@ -49,19 +58,19 @@ pub fn sheet(sheet: &Sheet, more: usize, out: &OutArgs) -> Outcome {
         RowFormat::Typst => sheet.typst(),
         format => return Err(failure!(Failure, "{format:?} is no format for people")),
     };
-    let mut file = Output::open(out.output.as_deref())?;
-    file.write(text.as_bytes())?;
-    file.finish()?;
+    write_whole(out.output.as_deref(), text.as_bytes())?;
     note_more(more);
     Ok(Exit::Done)
 }
 
 /// Writes rows for programs.
 pub fn written(rows: &RecordBatch, encoding: Encoding, more: usize, out: &OutArgs, experiment: &str) -> Outcome {
-    let mut file = Writing::begin(out.output.as_deref(), encoding, rows.schema_ref(), experiment)?;
+    let mut file = out.begin(encoding, rows.schema_ref(), experiment)?;
     file.write(rows)?;
     file.finish()?;
-    note_more(more);
+    if out.kept.is_none() {
+        note_more(more);
+    }
     Ok(Exit::Done)
 }
 

@@ -41,6 +41,7 @@ impl Known {
             Table::Tasks => self.metrics.clone(),
             Table::Jobs => vec!["wait_s", "run_s", "energy_j"],
             Table::Series => vec!["value"],
+            Table::Accounts => vec!["emissions_g", "cost", "signal_energy_mean"],
             Table::Failures => vec![INDEX],
         }
     }
@@ -51,6 +52,7 @@ pub fn keys(table: Table) -> &'static [&'static str] {
     match table {
         Table::Jobs => &["job_id"],
         Table::Series => &["series", "level", "x"],
+        Table::Accounts => &["signal", "signal_index"],
         Table::Tasks | Table::Failures => &[],
     }
 }
@@ -139,7 +141,8 @@ fn others<'a>(candidates: &'a [Candidate], by: &[&str], table: Table) -> Vec<&'a
         false => candidate.distinguishes(),
     };
     let names = candidates.iter().filter(tells).map(|candidate| candidate.name.as_str());
-    names.filter(|name| table == Table::Tasks && *name != SEED && !by.contains(name)).collect()
+    let has_replications = matches!(table, Table::Tasks | Table::Accounts);
+    names.filter(|name| has_replications && *name != SEED && !by.contains(name)).collect()
 }
 
 /// Sorts, pivots and cuts.

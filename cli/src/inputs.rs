@@ -1,25 +1,34 @@
 //! Inputs of commands: manifests and logs.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use powersweep_engine::workload::swf::SwfLog;
 use powersweep_engine::workload::{FORMATS, LogFormat};
-use powersweep_experiments::{Digest, Manifest, ManifestErrors, Sweep, TaskSpec, manifests};
+use powersweep_experiments::{Digest, FileRef, Manifest, ManifestErrors, Sweep, TaskSpec, manifests};
 use powersweep_workloads::{Library, LoadError, LogBytes, ParsedLogs};
 
 use crate::args::LogArgs;
 use crate::exit::{Exit, Failure, OrExit, failure};
-use crate::screen;
+use crate::{screen, signals};
 
 /// Maximum size of a manifest or a file of claims (bytes). The parser refuses larger texts, too.
 const TEXT_BYTES_MAX: u64 = 4 << 20;
 
-/// The manifest in the file of this name; if no such file exists, the shipped manifest of this name.
+/// The name that stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// The manifest in the file of this name, or on standard input; if no such file exists, the shipped manifest of this name.
 pub fn manifest(name: &str) -> Result<Manifest, Failure> {
+    if name == STANDARD_INPUT {
+        let mut text = String::new();
+        let read = std::io::stdin().lock().take(TEXT_BYTES_MAX + 1).read_to_string(&mut text);
+        read.map_err(|error| failure!(Usage, "cannot read the manifest on standard input: {error}"))?;
+        return parse("standard input", &text);
+    }
     if Path::new(name).is_file() {
         return parse(name, &text(name, "manifest")?);
     }
@@ -35,7 +44,8 @@ pub fn manifest(name: &str) -> Result<Manifest, Failure> {
     Err(failure!(Usage, "{reason}"))
 }
 
-fn parse(file: &str, text: &str) -> Result<Manifest, Failure> {
+/// The manifest of this text; `file` names it in errors.
+pub fn parse(file: &str, text: &str) -> Result<Manifest, Failure> {
     Manifest::parse(file, text).map_err(|errors| problems(file, &errors))
 }
 
@@ -108,41 +118,51 @@ fn not_loaded(error: LoadError) -> Failure {
     failure!(Workload, "{error}{hint}")
 }
 
+/// Loads one file of a manifest.
+pub fn file(library: &Library, file: &FileRef) -> Result<LogBytes, Failure> {
+    library.load_file_of(file).map_err(not_loaded)
+}
+
 /// Parses a log.
 pub fn parsed(format: &LogFormat, bytes: &LogBytes) -> Result<SwfLog, Failure> {
     format.read(&bytes.bytes, &bytes.origin.to_string()).or_exit(Exit::Workload)
 }
 
-/// The digest of every log that a manifest needs. Each log is also parsed, so that a damaged log is refused before an
+/// The digest of every file that a manifest needs. Each file is also read, so that a damaged one is refused before an
 /// experiment is pinned to its bytes. `memory` keeps the parsed logs: a worker of this process then reads no log again.
 pub fn digests(
     manifest: &Manifest,
     library: &Library,
     memory: Option<&ParsedLogs>,
 ) -> Result<BTreeMap<String, Digest>, Failure> {
-    let logs = manifest.logs();
+    let files = manifest.files();
     let next = AtomicUsize::new(0);
     let found = Mutex::new(BTreeMap::new());
-    let read_logs = || {
-        while let Some(needed) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let digest = log(library, needed.format, &needed.log, needed.sha256).and_then(|bytes| {
-                let log = parsed(needed.format, &bytes)?;
-                if let Some(memory) = memory {
-                    memory.insert(bytes.digest, needed.format, log);
+    let read_files = || {
+        while let Some(needed) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let digest = file(library, needed).and_then(|bytes| {
+                match needed.format {
+                    Some(format) => {
+                        let log = parsed(format, &bytes)?;
+                        if let Some(memory) = memory {
+                            memory.insert(bytes.digest, format, log);
+                        }
+                    }
+                    None => signals::check(manifest, &needed.name, &bytes)?,
                 }
                 Ok(bytes.digest)
             });
-            found.lock().unwrap_or_else(PoisonError::into_inner).insert(&needed.log, digest);
+            found.lock().unwrap_or_else(PoisonError::into_inner).insert(&needed.name, digest);
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..std::thread::available_parallelism().map_or(1, usize::from).min(logs.len()) {
-            scope.spawn(read_logs);
+        for _ in 1..std::thread::available_parallelism().map_or(1, usize::from).min(files.len()) {
+            scope.spawn(read_files);
         }
-        read_logs();
+        read_files();
     });
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    found.into_iter().map(|(log, digest)| Ok((log.clone(), digest?))).collect()
+    found.into_iter().map(|(name, digest)| Ok((name.clone(), digest?))).collect()
 }
 
 /// The sweep of a manifest whose logs are known.

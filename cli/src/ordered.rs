@@ -159,17 +159,24 @@ pub async fn first(groups: &[Group<'_>], order: &Order, most: usize) -> Result<F
         }
         first.read(group, at, order, most).await?;
     }
+    first.sort(order);
     Ok(first)
 }
 
 impl First {
+    fn sort(&mut self, order: &Order) {
+        self.places.sort_unstable_by(|one, other| order.compare_places(one, other));
+    }
+
     async fn read(&mut self, group: Group<'_>, at: usize, order: &Order, most: usize) -> Result<(), Failure> {
         let mut before = 0;
         let each = |batch: &RecordBatch| {
             self.take(batch, at, before, order, most);
             before += batch.num_rows();
-            self.places.sort_unstable_by(|one, other| order.compare_places(one, other));
-            self.places.truncate(most);
+            if self.places.len() >= most {
+                self.sort(order);
+                self.places.truncate(most);
+            }
             true
         };
         group.each(&order.schema(), whole, each).await

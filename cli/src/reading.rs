@@ -20,7 +20,7 @@ use powersweep_coordinator::view::{self, StoredPart, View, ViewError};
 use powersweep_proto::client::{Client, chain};
 use powersweep_results::folded::FoldedBatch;
 use powersweep_results::part::{Footer, encode_from};
-use powersweep_results::{failures, jobs, layout, series, tasks};
+use powersweep_results::{accounts, failures, jobs, layout, series, tasks};
 use uuid::Uuid;
 
 pub use self::part::{Part, Seen};
@@ -58,6 +58,7 @@ pub fn schema_of(table: Table) -> SchemaRef {
         Table::Failures => failures::schema(),
         Table::Jobs => jobs::schema(),
         Table::Series => series::schema(),
+        Table::Accounts => accounts::schema(),
     }
 }
 

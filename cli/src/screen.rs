@@ -1,5 +1,6 @@
 //! Output of commands: text and tables for people, JSON for programs. A closed pipe is not an error.
 
+use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,7 +8,7 @@ use anstream::AutoStream;
 use anstream::stream::RawStream;
 use clap::ColorChoice;
 use miette::MietteHandlerOpts;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::fitted::Table;
@@ -29,13 +30,36 @@ pub fn write(text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Prints a line to standard error; `eprintln!` would panic on a closed pipe.
+/// Prints a line to standard error; `eprintln!` would panic on a closed pipe. Inside of [`noted`], the caller gets it.
 pub fn note(text: &str) {
-    let line = match NOTES_AS_JSON.load(Ordering::Relaxed) {
-        true => serde_json::json!({ "level": "NOTE", "message": text }).to_string(),
-        false => text.to_owned(),
-    };
+    let kept = NOTES.with_borrow_mut(|notes| notes.as_mut().map(|notes| notes.push(text.to_owned())).is_some());
+    if kept {
+        return;
+    }
+    write_note(text, || json!({ "level": "NOTE", "message": text }));
+}
+
+/// Prints the error that ends the program, in the form of a note.
+pub fn ending(failure: &Failure) {
+    let text = format!("powersweep: {}", failure.message.trim_end());
+    write_note(&text, || json!({ "level": "ERROR", "message": text, "exit_code": failure.exit as u8 }));
+}
+
+fn write_note(text: &str, as_json: impl Fn() -> Json) {
+    let line = if NOTES_AS_JSON.load(Ordering::Relaxed) { as_json().to_string() } else { text.to_owned() };
     let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+thread_local! {
+    /// The notes of the command that runs inside of [`noted`].
+    static NOTES: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+/// Runs a command's work on this thread, and keeps its notes.
+pub fn noted<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
+    NOTES.set(Some(Vec::new()));
+    let result = work();
+    (result, NOTES.take().unwrap_or_default())
 }
 
 /// Whether [`note`] writes JSON, like the log.

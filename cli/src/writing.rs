@@ -5,8 +5,8 @@ use std::error::Error;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
@@ -167,11 +167,37 @@ impl Output {
     }
 }
 
+/// Writes a whole file, or to standard output.
+pub fn write_whole(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = Output::open(path)?;
+    out.write(bytes)?;
+    out.finish()
+}
+
 fn boxed(error: io::Error) -> Box<dyn Error> {
     error.into()
 }
 
+/// The columns and the rows of a table in memory.
+type Table = (SchemaRef, Vec<RecordBatch>);
+
+/// Rows that are kept in memory for a caller in this process.
+#[derive(Debug, Clone, Default)]
+pub struct Kept(Arc<Mutex<Option<Table>>>);
+
+impl Kept {
+    fn with<T>(&self, change: impl FnOnce(&mut Option<Table>) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The columns and the rows; `None` if the command wrote none.
+    pub fn take(&self) -> Option<Table> {
+        self.with(Option::take)
+    }
+}
+
 enum Encoder {
+    Kept(Kept),
     Csv(Box<csv::Writer<Out>>),
     Json(Out),
     Parquet(Box<ArrowWriter<Out>>),
@@ -196,6 +222,12 @@ impl Writing {
         let encoder = Encoder::new(encoding, schema, experiment, out);
         let encoder = encoder.map_err(|error| target.failed(&*error))?;
         Ok(Writing { encoder, target })
+    }
+
+    /// Keeps the rows in memory.
+    pub fn keep(kept: &Kept, schema: &SchemaRef) -> Writing {
+        kept.with(|rows| *rows = Some((SchemaRef::clone(schema), Vec::new())));
+        Writing { encoder: Encoder::Kept(kept.clone()), target: Target { file: None, closed: Arc::default() } }
     }
 
     /// Adds rows. False: the reader of standard output has closed the pipe.
@@ -224,6 +256,15 @@ pub fn partial_beside(path: &Path) -> PathBuf {
     path.with_file_name(format!("{name}.partial-{}", std::process::id()))
 }
 
+/// Refuses a name that is taken.
+pub fn refuse_existing(output: &Path) -> Result<(), Failure> {
+    match output.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(cannot_write(output, &error)),
+        Ok(_) => Err(failure!(Refused, "{} exists already, and an export overwrites nothing", output.display())),
+    }
+}
+
 /// An error about a file or folder of the user.
 pub fn cannot_write(path: &Path, error: &dyn Error) -> Failure {
     failure!(Storage, "cannot write {}: {error}", path.display())
@@ -249,6 +290,7 @@ impl Encoder {
     fn write(&mut self, batch: &RecordBatch) -> Encoded<()> {
         let rows = 0..batch.num_rows();
         match self {
+            Encoder::Kept(kept) => kept.with(|rows| rows.iter_mut().for_each(|(_, rows)| rows.push(batch.clone()))),
             Encoder::Csv(out) => {
                 for row in rows {
                     out.write_record(batch.columns().iter().map(|column| csv_field(column, row)))?;
@@ -268,6 +310,7 @@ impl Encoder {
 
     fn finish(self) -> Encoded<()> {
         Ok(match self {
+            Encoder::Kept(_) => Ok(()),
             Encoder::Csv(mut out) => out.flush(),
             Encoder::Json(mut out) => out.flush(),
             Encoder::Parquet(writer) => writer.into_inner()?.flush(),

@@ -107,7 +107,7 @@ pub fn stored_schema(table: Table) -> Option<SchemaRef> {
     match table {
         Table::Tasks => Some(tasks::schema()),
         Table::Failures => Some(failures::schema()),
-        Table::Jobs | Table::Series => None,
+        Table::Jobs | Table::Series | Table::Accounts => None,
     }
 }
 

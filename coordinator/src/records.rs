@@ -392,7 +392,7 @@ pub struct CoveredRecord {
     /// Experiment.
     #[prost(string, tag = "1")]
     pub experiment: String,
-    /// Table: [`Table::Jobs`] or [`Table::Series`].
+    /// Table, one of [`Table::OPTIONAL`].
     #[prost(enumeration = "Table", tag = "2")]
     pub table: i32,
     /// Number of tasks, including those that are no longer in the manifest.

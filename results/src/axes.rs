@@ -124,6 +124,7 @@ fn role_column(role: Role) -> Column {
         Role::GearRule => "How the gear of a starting job is chosen",
         Role::Capacity => "How many procs are active",
         Role::Cap => "What keeps the power below a cap",
+        Role::Deferral => "Which jobs wait for a better value of a signal",
         Role::Statistics => "What is measured",
     };
     let choices: Vec<_> = components::of(role).map(|e| format!("`{}`", e.name)).collect();

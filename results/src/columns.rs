@@ -170,7 +170,7 @@ pub const TABLES: [Table; 4] = [
     Table { name: "failures", row: "one failed attempt at a task", columns: crate::failures::columns },
 ];
 
-/// The documentation of all columns, as committed in `results/COLUMNS.md`.
+/// The documentation of all columns, as committed in `docs/reference/columns.md`.
 pub fn markdown() -> String {
     let mut text = String::from(
         "# Columns of the results\n\n\
@@ -185,8 +185,10 @@ pub fn markdown() -> String {
         text.push_str("| column | type | unit | null | meaning | from |\n|---|---|---|---|---|---|\n");
         for c in columns {
             let null = if c.nullable { "yes" } else { "" };
-            let doc = c.doc.replace('|', "\\|");
-            let _ = writeln!(text, "| `{}` | {} | {} | {null} | {doc} | {} |", c.name, c.type_name(), c.unit, c.source);
+            // Outside of code, `<double>` would be a tag of HTML.
+            let doc = c.doc.replace('|', "\\|").replace('<', "\\<");
+            let _ =
+                writeln!(text, "| `{}` | `{}` | {} | {null} | {doc} | {} |", c.name, c.type_name(), c.unit, c.source);
         }
         if table.name == "series" {
             text.push_str(&series_markdown());

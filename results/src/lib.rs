@@ -1,13 +1,13 @@
 //! Rows of results: column tables, Arrow batches, the Parquet dataset.
 //!
-//! Each table (`tasks`, `jobs`, `series`, `failures`) is a list of [`columns::Column`]s with one declaration each: the
+//! Each table (`tasks`, `jobs`, `series`, `accounts`, `failures`) is a list of [`columns::Column`]s with one declaration each: the
 //! keys of the task in [`identity`], the axes from the list of components in [`axes`], all others from fields of records.
 //! Schema, arrays and documentation follow from the declarations, and depend on this build alone, never on a manifest.
 //! Axes and metrics are columns of `tasks` alone: rows of the other tables have its `task_id`.
 //!
 //! | step | module |
 //! |---|---|
-//! | rows -> Arrow batch | [`tasks::Builder`], [`jobs::Builder`], [`series::Builder`], [`failures::Builder`] |
+//! | rows -> Arrow batch | [`tasks::Builder`], [`jobs::Builder`], [`series::Builder`], [`accounts::Builder`], [`failures::Builder`] |
 //! | rows of another table joined with columns of their tasks | [`join`] |
 //! | batch -> bytes on the wire and back | [`wire`] |
 //! | columns whose rows are all equal -> one row | [`folded`] |
@@ -18,6 +18,7 @@
 //!
 //! This crate does no input or output and owns no clock.
 
+pub mod accounts;
 pub mod axes;
 mod builder;
 pub mod columns;

@@ -108,7 +108,7 @@ impl Origin {
     }
 
     /// The origin in a footer; empty where an entry is missing or is none of ours.
-    fn of(value: impl Fn(&'static str) -> Option<String>) -> Origin {
+    pub fn of(value: impl Fn(&'static str) -> Option<String>) -> Origin {
         let text = |key| value(key).unwrap_or_default();
         Origin {
             manifest: text(KEY_MANIFEST),

@@ -10,6 +10,7 @@ mod agent;
 mod logs;
 pub mod options;
 pub mod session;
+mod signals;
 mod slots;
 
 /// Target of log lines for each task that starts (`started`: lease, generation, index) and each answered hand-in or failure

@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicBool;
 use powersweep_engine::Role;
 use powersweep_engine::workload::swf::SwfError;
 use powersweep_engine::workload::{LogFormat, Workload, WorkloadError};
-use powersweep_experiments::{Digest, TaskSpec};
+use powersweep_experiments::{Digest, FileRef, TaskSpec};
+use powersweep_signals::{PlaceError, SignalError};
 use powersweep_workloads::{Cache, Library, LoadError, ParsedLogs};
 use std::sync::Arc;
 
@@ -27,8 +28,14 @@ pub(crate) enum LogError {
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     /// The log could not be fetched.
-    #[error("cannot get the log `{log}` ({digest}): {reason}")]
+    #[error("cannot get the file `{log}` ({digest}): {reason}")]
     Fetch { log: String, digest: Digest, reason: String },
+    /// The file of a signal cannot be read.
+    #[error(transparent)]
+    Signal(#[from] SignalError),
+    /// A signal does not fit the workload. Final.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
     /// The task was told to stop while it waited for the log.
     #[error("stopped")]
     Stopped,
@@ -63,12 +70,19 @@ impl Logs {
         let format = LogFormat::of(task.sim.choice(Role::Source));
         let log = task.log.as_deref().unwrap_or_default();
         self.parsed.workload(&task.sim, task.digest, log, || match task.digest.as_ref().zip(format) {
-            Some((digest, format)) => self.bytes(format, digest, log, stop),
+            Some((digest, format)) => self.bytes(Some(format), digest, log, stop),
             None => Ok(Vec::new()),
         })
     }
 
-    fn bytes(&self, format: &LogFormat, digest: &Digest, log: &str, stop: &AtomicBool) -> Result<Vec<u8>, LogError> {
+    /// The bytes of a file of a manifest. `format`: that of a log, none for the file of a signal.
+    pub(crate) fn bytes(
+        &self,
+        format: Option<&'static LogFormat>,
+        digest: &Digest,
+        log: &str,
+        stop: &AtomicBool,
+    ) -> Result<Vec<u8>, LogError> {
         if let Some(bytes) = self.cached(digest).or_else(|| self.found(format, digest, log)) {
             return Ok(bytes);
         }
@@ -82,7 +96,7 @@ impl Logs {
             return Err(failed(format!("the bytes received have the digest {found}")));
         }
         if let Some(Err(e)) = self.cache.as_ref().map(|cache| cache.put(&bytes)) {
-            tracing::warn!("the log `{log}` is kept in memory only: {e}");
+            tracing::warn!("the file `{log}` is kept in memory only: {e}");
         }
         Ok(bytes)
     }
@@ -96,15 +110,18 @@ impl Logs {
 
     /// A file of this name on the search path, if its digest is the log's. URLs are left to the coordinator, and paths,
     /// too: a manifest must not make a worker open any file of its machine.
-    fn found(&self, format: &LogFormat, digest: &Digest, log: &str) -> Option<Vec<u8>> {
+    fn found(&self, format: Option<&'static LogFormat>, digest: &Digest, log: &str) -> Option<Vec<u8>> {
         let is_path = log.contains(std::path::is_separator);
         if log.is_empty() || log.contains("://") || is_path && !self.trusts_paths {
             return None;
         }
-        match self.library.load(format, log, None) {
+        match self.library.load_file_of(&FileRef { name: log.to_owned(), format, sha256: None }) {
             Ok(found) if found.digest == *digest => Some(found.bytes),
             Ok(found) => {
-                tracing::info!("{} is another log than the experiment's `{log}`; asking the coordinator", found.origin);
+                tracing::info!(
+                    "{} is another file than the experiment's `{log}`; asking the coordinator",
+                    found.origin
+                );
                 None
             }
             Err(LoadError::NotFound { .. }) => None,
@@ -149,7 +166,7 @@ mod tests {
             let options = WorkerOptions { trusts_paths, search_path, ..WorkerOptions::new(nowhere(), 1, "w") };
             let logs = Logs::new(&options, Box::new(Nowhere)).expect("no cache folder is asked for");
             let format = LogFormat::of(task.sim.choice(Role::Source)).expect("a log");
-            logs.bytes(format, &Digest::of(text.as_bytes()), log, &AtomicBool::new(false))
+            logs.bytes(Some(format), &Digest::of(text.as_bytes()), log, &AtomicBool::new(false))
         };
         let path = path.to_str().expect("UTF-8").to_owned();
         let climbing = format!("{}/../{}", folder.path().display(), path.trim_start_matches('/'));

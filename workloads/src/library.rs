@@ -3,7 +3,7 @@ use std::fs::{self, File};
 use std::path::{self, Path, PathBuf};
 
 use powersweep_engine::workload::LogFormat;
-use powersweep_experiments::Digest;
+use powersweep_experiments::{Digest, FileRef};
 
 use crate::{Cache, Limits, LoadError, decompress, download};
 
@@ -87,11 +87,23 @@ impl Library {
     ///
     /// `sha256` is that of the stored (compressed) file, checked wherever it is given.
     pub fn load(&self, format: &LogFormat, log: &str, sha256: Option<Digest>) -> Result<LogBytes, LoadError> {
+        self.load_named(&[format], log, sha256)
+    }
+
+    fn load_named(&self, formats: &[&LogFormat], log: &str, sha256: Option<Digest>) -> Result<LogBytes, LoadError> {
         if is_url(log) {
             let expected = sha256.ok_or_else(|| LoadError::Sha256Missing { url: log.to_owned() })?;
             return self.load_url(log, expected);
         }
-        self.load_file(self.find(log, &[format])?, sha256)
+        self.load_file(self.find(log, formats)?, sha256)
+    }
+
+    /// Loads a file of a manifest: a log as [`Library::load`] does, the file of a signal without endings.
+    pub fn load_file_of(&self, file: &FileRef) -> Result<LogBytes, LoadError> {
+        match file.format {
+            Some(format) => self.load(format, &file.name, file.sha256),
+            None => self.load_named(&[], &file.name, file.sha256),
+        }
     }
 
     /// The format of a log for which no source is chosen: the only one of `formats`, else by the ending of its file or

@@ -7,6 +7,7 @@ use powersweep_coordinator::records::Table;
 
 use super::tables::{RowFormat, tables};
 use super::{LogArgs, TablesArgs};
+use crate::writing::Kept;
 
 #[derive(Debug, Args)]
 pub struct CompareArgs {
@@ -103,9 +104,18 @@ pub struct OutArgs {
     /// Write to this file instead of standard output. An incomplete file is never left behind.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Keep the rows in memory instead, for a caller in this process.
+    #[arg(skip)]
+    pub kept: Option<Kept>,
 }
 
 impl OutArgs {
+    /// Keeps the rows in memory, as `--format arrow` writes them.
+    pub fn keep(&mut self) -> Kept {
+        (self.format, self.json, self.output) = (RowFormat::Arrow, false, None);
+        self.kept.get_or_insert_default().clone()
+    }
+
     /// How the table is shown or written.
     pub fn format(&self) -> RowFormat {
         if self.json { RowFormat::Json } else { self.format }

@@ -74,6 +74,13 @@ pub struct ManArgs {
     pub output: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+pub struct HelpArgs {
+    /// A command, such as `run` or `access export`, or a page of the guide, such as `figures`.
+    #[arg(value_name = "COMMAND_OR_TOPIC")]
+    pub words: Vec<String>,
+}
+
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
     #[command(after_help = examples::TRACE_INFO)]

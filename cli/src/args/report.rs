@@ -1,10 +1,10 @@
-//! The command line of `report`.
+//! The command lines of `report` and `reproduce`.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::TablesArgs;
+use super::{LocalArgs, TablesArgs};
 
 #[derive(Debug, Args)]
 pub struct ReportArgs {
@@ -27,4 +27,17 @@ pub struct ReportArgs {
     /// The metric whose mean is shown for each value of each axis; by default the energy.
     #[arg(long, value_name = "COLUMN")]
     pub of: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[cfg_attr(not(feature = "figures"), allow(dead_code))]
+pub struct ReproduceArgs {
+    /// Names of papers (see `check --list`); all of them without a name.
+    #[arg(value_name = "PAPER")]
+    pub papers: Vec<String>,
+    #[command(flatten)]
+    pub local: LocalArgs,
+    /// Write the page report.html, figures and tables into this folder.
+    #[arg(long, short, value_name = "FOLDER")]
+    pub output: PathBuf,
 }

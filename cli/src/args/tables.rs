@@ -91,10 +91,17 @@ impl Args for Named {
 
 #[derive(Debug, Args)]
 pub struct ResultsArgs {
-    /// Name of the experiment.
+    /// Name of the experiment, or of a paper with --preset.
     pub experiment: String,
     #[command(flatten)]
     pub from: TablesArgs,
+    /// A table of a paper, or the numbers of one of its figures, such as table3; `powersweep plot --presets` lists them. For
+    /// an experiment of your own with the tasks of the paper's manifest, name the paper, too: etinski2010/table3.
+    #[arg(
+        long, value_name = "[PAPER/]NAME",
+        conflicts_with_all = ["table", "columns", "rows", "sort", "descending", "only", "skip", "by", "stats", "ratio_to"]
+    )]
+    pub preset: Option<String>,
     /// The table to read.
     #[arg(long, value_parser = tables(), default_value = "tasks")]
     pub table: Table,

@@ -169,7 +169,7 @@ impl Scan {
                 "{foreign} of no task of this manifest (an edit removed the value, or the kernel has another version)"
             ));
         }
-        for table in [Table::Jobs, Table::Series] {
+        for table in Table::OPTIONAL {
             self.table(table).await?;
             self.uploads(table).await?;
         }
@@ -208,7 +208,7 @@ impl Scan {
                         duplicates_in.push(name);
                     }
                 })?,
-                Table::Jobs | Table::Series => {
+                Table::Jobs | Table::Series | Table::Accounts => {
                     let mut last = None;
                     rows(&path, bytes, |row| {
                         // The rows of a task are consecutive.

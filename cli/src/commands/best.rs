@@ -40,7 +40,7 @@ pub fn run(args: &BestArgs) -> Outcome {
         let rows = collected(&tables, &reading, &known, [&by, &measures], only).await?;
         let all = grouped(&rows, &by, &[Stat::Mean, Stat::Interval(95)])?;
         if rows.is_empty() {
-            return screen::print("no rows yet");
+            return screen::print(if args.only.is_empty() { "no rows yet" } else { "no row has these values" });
         }
         let satisfied = satisfied(&all, &subject)?;
         let feasible = all.kept(|row| satisfied.iter().all(|condition| condition[row]))?;

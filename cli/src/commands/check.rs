@@ -1,6 +1,6 @@
 //! `powersweep check`: compares a paper's claims with the results of its sweeps.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use powersweep_results::join::{self, TasksById};
 use serde_json::{Value as Json, json};
 
 use super::run;
-use crate::args::{CheckArgs, OutputArgs, RunArgs};
+use crate::args::{CheckArgs, LocalArgs, OutputArgs, RunArgs};
 use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
 use crate::{client, inputs, results_table, screen};
 
@@ -64,20 +64,42 @@ fn claims(name: &str) -> Result<Claims, Failure> {
 
 /// Runs the manifests of the claims, and reads the columns of the claims.
 fn rows(claims: &Claims, args: &CheckArgs) -> Result<Rows, Failure> {
-    let manifests = claims.manifests(args.demanded);
-    let mut sweeps = Vec::new();
-    for name in &manifests {
-        if !args.local.quiet {
-            screen::note(&format!("{}: running the missing tasks of {name}", claims.paper()));
-        }
-        sweeps.push(run::to_its_end(&run_args(name, args))?);
+    let mut sweeps = BTreeMap::new();
+    for name in claims.manifests(args.demanded) {
+        let file = args.paper.as_deref().unwrap_or_default();
+        sweeps.insert(name.to_owned(), swept(claims.paper(), file, name, &args.local)?);
     }
-    let location = args.local.data.location()?;
+    read_rows(claims, &sweeps, &args.local.data.location()?, args.demanded)
+}
+
+/// Runs the missing tasks of a manifest. `file`: the file of claims that names it, or the name of shipped claims.
+pub(super) fn swept(paper: &str, file: &str, manifest: &str, local: &LocalArgs) -> Result<Sweep, Failure> {
+    if !local.quiet {
+        screen::note(&format!("{paper}: running the missing tasks of {manifest}"));
+    }
+    run::to_its_end(&RunArgs {
+        manifest: beside(file, manifest),
+        local: local.clone(),
+        listen: ([127, 0, 0, 1], 0).into(),
+        take_over: false,
+        restart: false,
+        replace: false,
+        show: 0,
+        step: None,
+    })
+}
+
+/// The columns of the claims in the rows of sweeps, by the names of their manifests.
+pub(super) fn read_rows(
+    claims: &Claims,
+    sweeps: &BTreeMap<String, Sweep>,
+    location: &Location,
+    demanded_only: bool,
+) -> Result<Rows, Failure> {
     let mut rows = Rows::new();
-    for ((manifest, table), columns) in claims.needed(args.demanded) {
-        let sweep = manifests.iter().zip(&sweeps).find(|(name, _)| **name == manifest);
-        let (_, sweep) = sweep.expect("every manifest that is needed has been run");
-        rows.add(&manifest, table, read(&location, sweep, table, columns)?);
+    for ((manifest, table), columns) in claims.needed(demanded_only) {
+        let sweep = sweeps.get(&manifest).expect("every manifest that is needed has been run");
+        rows.add(&manifest, table, read(location, sweep, table, columns)?);
     }
     Ok(rows)
 }
@@ -120,18 +142,6 @@ fn beside(claims: &str, manifest: &str) -> String {
     if is_shipped { manifest.to_owned() } else { path.to_string_lossy().into_owned() }
 }
 
-fn run_args(manifest: &str, args: &CheckArgs) -> RunArgs {
-    RunArgs {
-        manifest: beside(args.paper.as_deref().unwrap_or_default(), manifest),
-        local: args.local.clone(),
-        listen: ([127, 0, 0, 1], 0).into(),
-        take_over: false,
-        restart: false,
-        replace: false,
-        show: 0,
-    }
-}
-
 fn list(output: OutputArgs) -> Outcome {
     let parsed = papers::builtin().iter().map(|(name, _)| claims(name)).collect::<Result<Vec<Claims>, Failure>>()?;
     if output.is_json() {
@@ -161,7 +171,7 @@ fn list(output: OutputArgs) -> Outcome {
 }
 
 /// The verdict as text. A claim that is not demanded is only reported.
-fn verdict(finding: &Finding) -> &'static str {
+pub(super) fn verdict(finding: &Finding) -> &'static str {
     match (finding.verdict, finding.demanded) {
         (Verdict::Holds, true) => "holds",
         (Verdict::Fails, true) => "FAILS",

@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::reading::{Part, Reading, Seen, relaxed, schema_of};
 use crate::sorted_copy::{Origin, SortedCopy};
 use crate::stored::{self, Tables};
-use crate::writing::{Scratch, cannot_write, partial_beside};
+use crate::writing::{Scratch, cannot_write, partial_beside, refuse_existing};
 use crate::{client, screen, varying};
 
 /// Endings of the names of files in other formats.
@@ -77,14 +77,6 @@ fn refuse_other_format(args: &ExportArgs) -> Result<(), Failure> {
         _ => "name a folder, or with --table a file whose name ends in .parquet".to_owned(),
     };
     Err(failure!(Usage, "{output}: an export does not write .{ending} files; {hint}"))
-}
-
-fn refuse_existing(output: &Path) -> Result<(), Failure> {
-    match output.symlink_metadata() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(cannot_write(output, &error)),
-        Ok(_) => Err(failure!(Refused, "{} exists already, and an export overwrites nothing", output.display())),
-    }
 }
 
 /// Gives the complete export its name, which must still be free.

@@ -6,7 +6,7 @@ use powersweep_proto::v1;
 
 use crate::args::ReportArgs;
 use crate::exit::{Exit, Outcome};
-use crate::writing::Output;
+use crate::writing::write_whole;
 use crate::{client, screen, stored, survey};
 
 /// Failures of a report.
@@ -34,9 +34,7 @@ pub fn run(args: &ReportArgs) -> Outcome {
         let now = chrono::Utc::now().format("%Y-%m-%d %H:%M UTC");
         let made = format!("Made by powersweep {} on {now}, from {tables}.", env!("CARGO_PKG_VERSION"));
         let report = Report { experiment: status.ok().flatten(), name: name.clone(), made, survey, rows };
-        let mut out = Output::open(args.output.as_deref())?;
-        out.write(powersweep_dashboard::report(&report).as_bytes())?;
-        out.finish()?;
+        write_whole(args.output.as_deref(), powersweep_dashboard::report(&report).as_bytes())?;
         Ok(Exit::Done)
     })
 }

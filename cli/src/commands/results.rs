@@ -19,14 +19,27 @@ use crate::reading::{Reading, relaxed, schema_of};
 use crate::results_table::{self, Wanted};
 use crate::source::{self, Source};
 use crate::stored::{self, Tables};
-use crate::writing::Writing;
-use crate::{client, rows, screen, varying};
+use crate::{client, presets, rows, screen, varying};
 
 /// Columns of tables other than `tasks` that are shown by default.
 const SHOWN: &[(Table, &[&str])] = &[
     (Table::Failures, &["task_index", "task_id", "attempt", "worker", "failed_at", "failure_kind", "message"]),
     (Table::Jobs, &["task_index", "job_id", "submit_s", "start_s", "finish_s", "wait_s", "run_s", "procs", "energy_j"]),
     (Table::Series, &["task_index", "series", "level", "x", "value"]),
+    (
+        Table::Accounts,
+        &[
+            "task_index",
+            "signal",
+            "zone",
+            "anchor",
+            "emissions_g",
+            "cost",
+            "currency",
+            "signal_energy_mean",
+            "at_once_emissions_g",
+        ],
+    ),
 ];
 
 /// Shows the first rows, or writes all rows.
@@ -34,6 +47,9 @@ pub fn run(args: &ResultsArgs) -> Outcome {
     let out = &args.out;
     out.check()?;
     client::block_on(async {
+        if let Some(preset) = &args.preset {
+            return presets::show(args, preset).await;
+        }
         let tables = stored::tables(&args.from).await?;
         let reading = Reading::open(&tables, &args.experiment, args.table).await?;
         reading.check_table()?;
@@ -89,7 +105,7 @@ async fn of_tasks(reading: &Reading, args: &ResultsArgs) -> Outcome {
     let (some, encoding) = (&args.some, encoding(args.out.format()));
     if let (Some(encoding), false, None) = (encoding, some.is_given(), args.rows) {
         let schema = columns.unwrap_or(all);
-        let mut out = Writing::begin(args.out.output.as_deref(), encoding, &schema, &args.experiment)?;
+        let mut out = args.out.begin(encoding, &schema, &args.experiment)?;
         reading.each(&schema, |batch| out.write(&batch)).await?;
         out.finish()?;
         return Ok(Exit::Done);
@@ -130,7 +146,7 @@ async fn of_another_table(tables: &Tables, reading: &Reading, args: &ResultsArgs
     let source = Source::open(tables, reading, &names, source::conditions(table, &args.some.only)?).await?;
     let most = if encoding.is_some() { args.rows.unwrap_or(usize::MAX) } else { args.shown() };
     let mut out = match encoding {
-        Some(encoding) => Some(Writing::begin(args.out.output.as_deref(), encoding, &schema, &args.experiment)?),
+        Some(encoding) => Some(args.out.begin(encoding, &schema, &args.experiment)?),
         None => None,
     };
     let (mut shown, mut left, mut more) = (Vec::new(), most, false);
@@ -153,7 +169,7 @@ async fn of_another_table(tables: &Tables, reading: &Reading, args: &ResultsArgs
         .await?;
     if let Some(out) = out {
         out.finish()?;
-        if more {
+        if more && args.out.kept.is_none() {
             screen::note("powersweep: there are more rows: --rows N writes more");
         }
         return Ok(Exit::Done);

@@ -74,7 +74,8 @@ pub fn share_to_its_end(args: &RunArgs, sharded: Option<Sharded>) -> Result<Swee
                 });
             }
         };
-        let found = if args.local.quiet { Vec::new() } else { warnings::of(&sweep, &logs) };
+        let is_silent = args.local.quiet || args.step.is_some();
+        let found = if is_silent { Vec::new() } else { warnings::of(&sweep, &logs) };
         let mut run = Run { farm, worker: None, began, reading_s, sharded };
         let submitted = run.submit(args, &manifest, &digests, logs).await;
         let ended = match submitted {
@@ -88,7 +89,7 @@ pub fn share_to_its_end(args: &RunArgs, sharded: Option<Sharded>) -> Result<Swee
     })
 }
 
-/// The logs of a manifest, for more workers that connect to this coordinator.
+/// The files of a manifest, for more workers that connect to this coordinator.
 struct LogFiles {
     manifest: Manifest,
     digests: BTreeMap<String, Digest>,
@@ -103,10 +104,10 @@ impl LogSource for LogFiles {
     fn read(&self, digest: Digest) -> Option<Vec<u8>> {
         let needed = self
             .manifest
-            .logs()
+            .files()
             .into_iter()
-            .find(|log| self.digests.get(&log.log).is_some_and(|known| *known == digest))?;
-        let found = self.library.load(needed.format, &needed.log, needed.sha256).ok()?;
+            .find(|file| self.digests.get(&file.name).is_some_and(|known| *known == digest))?;
+        let found = self.library.load_file_of(&needed).ok()?;
         (found.digest == digest).then_some(found.bytes)
     }
 }
@@ -176,7 +177,7 @@ impl Run {
             let retried = retried.map_err(|status| client::refused(&status))?;
             (reply.to_run, reply.failed) = (retried.to_run, reply.failed - retried.tasks);
         }
-        if !args.local.quiet {
+        if !args.local.quiet && submit::tells(args.step, &reply) {
             screen::note(&format!("{}{}", self.part(), submit::describe(&reply, false)));
         }
         let name = match self.sharded {
@@ -316,7 +317,7 @@ impl Run {
         if let Some(table) = results_table::show(&location, manifest.name(), args.show).await? {
             screen::print(&format!("{table}\n"))?;
         }
-        if !args.local.quiet {
+        if !args.local.quiet && args.step.is_none() {
             screen::note(&format!("{part}{}", closing(&finished, seconds, &location.to_string(), args)));
         }
         if finished.failed + finished.quarantined > 0 {

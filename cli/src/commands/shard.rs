@@ -60,6 +60,7 @@ fn run_args(args: &ShardArgs) -> RunArgs {
         listen: ([127, 0, 0, 1], 0).into(),
         take_over: args.take_over,
         show: 0,
+        step: None,
     }
 }
 

@@ -45,6 +45,11 @@ async fn look(args: &StatusArgs) -> Result<Found, Failure> {
     find(&args.coordinator, &args.data, request).await
 }
 
+/// The document of `--json`.
+pub fn document(args: &StatusArgs) -> Result<Json, Failure> {
+    client::block_on(async { Ok(screen::versioned(to_json(&look(args).await?))) })
+}
+
 /// The state of one experiment, from the coordinator or from the data.
 pub async fn experiment(
     coordinator: &CoordinatorArgs,

@@ -25,7 +25,8 @@ pub fn run(args: &SubmitArgs) -> Outcome {
     let library = inputs::library_of(&args.manifest, &args.logs);
     let logs = ParsedLogs::new(warnings::LOGS_BYTES);
     let digests = inputs::digests(&manifest, &library, Some(&logs))?;
-    let found = warnings::of(&inputs::sweep(&manifest, &digests)?, &logs);
+    let sweep = inputs::sweep(&manifest, &digests)?;
+    let found = if args.step.is_some() { Vec::new() } else { warnings::of(&sweep, &logs) };
     drop(logs);
     let address = client::address(&args.coordinator, &args.data, Role::Client)?;
     client::block_on(async {
@@ -36,7 +37,11 @@ pub fn run(args: &SubmitArgs) -> Outcome {
         request.replace = args.replace;
         request.priority = args.priority;
         let reply = farm.submit(request).await.map_err(|status| client::refused(&status))?.into_inner();
-        screen::print(&describe(&reply, args.dry_run))?;
+        match args.step {
+            None => screen::print(&describe(&reply, args.dry_run)).map(|_| ())?,
+            step if tells(step, &reply) => screen::note(&describe(&reply, false)),
+            _ => {}
+        }
         warnings::note(&found, &args.manifest);
         if args.dry_run {
             return Ok(Exit::Done);
@@ -84,6 +89,11 @@ pub fn describe(reply: &v1::SubmitReply, dry_run: bool) -> String {
         ));
     }
     text
+}
+
+/// Whether the effect of a submit is told. In a command of several steps, the first one tells of rows that left.
+pub fn tells(step: Option<u64>, reply: &v1::SubmitReply) -> bool {
+    step.is_none_or(|step| step == 1 && reply.extra > 0)
 }
 
 /// The failure of a wait if another command stopped the experiment.

@@ -11,7 +11,7 @@ use powersweep_worker::{TaskLimits, WorkerError, WorkerOptions, WorkerReport};
 use crate::allocation::Allocation;
 use crate::args::{TaskLimitArgs, WorkerArgs};
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::{client, interrupt, screen};
+use crate::{client, interrupt, program, screen};
 
 /// A worker restarts only if more than this part of its time limit is left.
 const RESTART_WORTH: Duration = Duration::from_secs(10);
@@ -79,13 +79,13 @@ pub fn limits(args: &TaskLimitArgs) -> TaskLimits {
 /// that fails. `given` is the access that this process read from standard input.
 fn restart(used: Duration, given: Option<&str>) -> Failure {
     screen::note("powersweep: a task ignores its deadline: this worker restarts");
-    let mut command = match std::env::current_exe() {
+    let mut command = match program::path() {
         Ok(program) => Command::new(program),
         Err(error) => {
             return failure!(Failure, "cannot restart this worker, whose program is not found: {error}");
         }
     };
-    command.args(std::env::args_os().skip(1));
+    command.args(program::arguments());
     command.env("POWERSWEEP_TIME_USED", format!("{}s", used.as_secs()));
     if let Some(access) = given {
         match piped(access) {

@@ -1,4 +1,4 @@
-//! The keys of a configuration file. A new key is one line in [`KEYS`], and one in the table of docs/configuration.md.
+//! The keys of a configuration file. A new key is one line in [`KEYS`].
 
 use std::path::Path;
 

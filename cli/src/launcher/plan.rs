@@ -12,7 +12,7 @@ use super::Folder;
 use crate::allocation::{END_RESERVE, STAGGER};
 use crate::args::{JobArgs, LaunchSlurmArgs};
 use crate::exit::{Exit, Failure, OrExit, failure};
-use crate::{access, inputs};
+use crate::{access, inputs, program};
 
 /// Elements of an array job where Slurm does not say how many are allowed: its default.
 const ARRAY_MAX: u64 = 1_000;
@@ -136,7 +136,7 @@ pub fn request(args: &JobArgs, folder: &Folder) -> Result<Request, Failure> {
     let time = time_limit(time).map_err(|reason| failure!(Usage, "{reason}"))?;
     let program = match &args.program {
         Some(program) => program.clone(),
-        None => std::env::current_exe().map_err(|error| failure!(Usage, "give --program: {error}"))?,
+        None => program::path().map_err(|error| failure!(Usage, "give --program: {error}"))?,
     };
     let path = folder.path().display().to_string();
     let digest = Digest::of(path.as_bytes()).to_string();

@@ -18,7 +18,7 @@ use parquet::file::metadata::{
     ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder, RowGroupMetaData,
 };
 use parquet::file::statistics::Statistics;
-use powersweep_results::part::KEY_MANIFEST;
+use powersweep_results::part::Origin;
 use serde_json::{Value as Json, json};
 
 use super::{fitted, unreadable};
@@ -110,8 +110,13 @@ impl Part {
 
     /// The manifest under which the part was made, if the footer has it.
     pub fn manifest(&self) -> Option<String> {
-        let pairs = self.metadata().file_metadata().key_value_metadata()?;
-        pairs.iter().find(|pair| pair.key == KEY_MANIFEST)?.value.clone()
+        Some(self.origin().manifest).filter(|manifest| !manifest.is_empty())
+    }
+
+    /// What the rows come from, as far as the footer says.
+    pub fn origin(&self) -> Origin {
+        let pairs = self.metadata().file_metadata().key_value_metadata();
+        Origin::of(|key| pairs?.iter().find(|pair| pair.key == key)?.value.clone())
     }
 
     fn metadata(&self) -> &ParquetMetaData {

@@ -140,6 +140,8 @@ fn the_least_energy_under_a_condition() {
     let none = sandbox.run(&["best", "answers", "--minimise", "energy_total_j", "--subject-to", "bsld_mean<0"]);
     none.exits(1).says(&["none of 9 combinations satisfies the conditions", "bsld_mean lies between", "holds for 0"]);
     sandbox.run(&["best", "answers"]).exits(2).says(&["name a goal"]);
+    let elsewhere = ["best", "answers", "--minimise", "energy_total_j", "--where", "workload=UNKNOWN"];
+    sandbox.run(&elsewhere).exits(0).prints(&["no row has these values"]);
 }
 
 #[test]

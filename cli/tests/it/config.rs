@@ -1,7 +1,5 @@
 //! Configuration files, and the order of flags, variables and files.
 
-use std::path::PathBuf;
-
 use serde_json::Value as Json;
 
 use crate::sandbox::Sandbox;
@@ -105,15 +103,4 @@ fn the_file_of_another_user_is_ignored() {
         return;
     }
     assert_eq!(data(), "./results/data");
-}
-
-#[test]
-fn the_guide_has_every_key() {
-    let page = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let page = std::fs::read_to_string(page.join("../docs/configuration.md")).expect("the page exists");
-    let found = Sandbox::new().run(&["config", "show", "--json"]).exits(0).json();
-    for setting in found["settings"].as_array().expect("a list") {
-        let key = setting["key"].as_str().expect("a text");
-        assert!(page.contains(&format!("| `{key}` |")), "docs/configuration.md does not have `{key}`");
-    }
 }

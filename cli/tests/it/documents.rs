@@ -10,11 +10,14 @@
 //! | `needs=figures` | runs where the binary has the feature `figures`; its arguments are checked everywhere |
 //! | `needs=traces` | is skipped where POWERSWEEP_TRACES is not set |
 //! | `needs=unfinished` | runs after README's sweep got more tasks |
+//! | `needs=traces,figures` | needs both |
 //! | `each=terminal` | its lines start side by side; the end of the last line ends the others |
+//! | `printed` | each line, but for `...`, begins a line that the block before it printed |
 //! | `elsewhere: REASON` | does not run; only the arguments of its `powersweep` commands are checked |
 //!
-//! Any other info string fails.
+//! Any other info string fails. The arguments of commands in the running text of the guide are checked, too.
 
+use std::cell::RefCell;
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -82,12 +85,30 @@ fn blocks(document: &str) -> Vec<Block> {
     blocks
 }
 
+/// The commands in the running text of a page, one on each line. A word in capitals stands for the user's.
+fn inline_commands(document: &str) -> Block {
+    let text = std::fs::read_to_string(root().join(document)).expect("the document exists");
+    let prose = text.split("```").step_by(2).collect::<String>();
+    let pieces = prose.split('`').skip(1).step_by(2).filter(|code| code.starts_with("powersweep "));
+    let is_placeholder =
+        |word: &str| word.trim_matches(|c| "[]<>.".contains(c)).bytes().all(|b| b.is_ascii_uppercase());
+    let mut commands = String::new();
+    for words in pieces.map(|code| code.split_whitespace().collect::<Vec<_>>()) {
+        if !words.iter().any(|word| is_placeholder(word)) {
+            commands.push_str(&(words.join(" ") + "\n"));
+        }
+    }
+    Block { place: document.to_owned(), language: String::new(), tag: String::new(), text: commands }
+}
+
 /// A scratch folder in which blocks run, with `powersweep` and `cargo` on the path.
 struct Shell {
     sandbox: Sandbox,
     home: PathBuf,
     traces: Option<PathBuf>,
     python: Option<PathBuf>,
+    /// What the last block printed; `None` if it did not run.
+    printed: RefCell<Option<String>>,
 }
 
 impl Shell {
@@ -108,7 +129,7 @@ impl Shell {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(cargo, mode).expect("it can be made a program");
         symlink(BINARY, home.join("bin/powersweep")).expect("it can be linked");
-        Shell { sandbox, home, traces, python: setting("POWERSWEEP_PYTHON") }
+        Shell { sandbox, home, traces, python: setting("POWERSWEEP_PYTHON"), printed: RefCell::default() }
     }
 
     fn start(&self, program: &Path, args: &[&str], variables: &[(&str, &str)]) -> Running {
@@ -164,26 +185,45 @@ impl Shell {
         }
     }
 
+    /// Compares a block with what the block before it printed.
+    fn compare(&self, Block { place, text, .. }: &Block) {
+        let Some(printed) = &*self.printed.borrow() else {
+            println!("skipped: {place}: the block before it did not run");
+            return;
+        };
+        let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lines: Vec<String> = printed.lines().map(squeezed).collect();
+        for line in text.lines().map(squeezed).filter(|line| line != "...") {
+            assert!(lines.iter().any(|printed| printed.starts_with(&line)), "{place}: {line:?} is not in\n{printed}");
+        }
+    }
+
     /// Treats a block as its info string says.
     fn perform(&self, block: &Block) {
         let Block { place, language, tag, text } = block;
+        if tag == "printed" {
+            return self.compare(block);
+        }
+        self.printed.take();
         if let Some(reason) = tag.strip_prefix("elsewhere: ") {
             println!("{place}: not run here: {reason}");
             self.check_arguments(block);
             return;
         }
-        if tag == "needs=traces" && self.traces.is_none() {
+        let needs: Vec<&str> = tag.strip_prefix("needs=").map(|all| all.split(',').collect()).unwrap_or_default();
+        let is_known = needs.iter().all(|need| ["traces", "figures", "unfinished"].contains(need));
+        if needs.contains(&"figures") {
+            self.check_arguments(block);
+        }
+        if needs.contains(&"traces") && self.traces.is_none() {
             println!("skipped: {place} needs POWERSWEEP_TRACES");
             return;
         }
-        if tag == "needs=figures" {
-            self.check_arguments(block);
-            if !cfg!(feature = "figures") {
-                println!("skipped: {place} needs the feature `figures`");
-                return;
-            }
+        if needs.contains(&"figures") && !cfg!(feature = "figures") {
+            println!("skipped: {place} needs the feature `figures`");
+            return;
         }
-        if tag == "needs=unfinished" {
+        if needs.contains(&"unfinished") {
             self.add_tasks();
         }
         println!("{place}: {}", text.trim_end());
@@ -193,7 +233,7 @@ impl Shell {
                 return;
             }
             ("sh", "each=terminal") => return self.terminals(block),
-            ("sh", "" | "needs=figures" | "needs=traces" | "needs=unfinished") => {
+            ("sh", tag) if is_known && (tag.is_empty() || !needs.is_empty()) => {
                 (PathBuf::from("sh"), vec!["-ec", text])
             }
             ("sql" | "python", "" | "needs=traces") => {
@@ -208,6 +248,7 @@ impl Shell {
         };
         let ended = self.start(&program.0, &program.1, &[]).wait();
         assert_eq!(ended.code(), Some(0), "{place}: {ended}");
+        self.printed.replace(Some(format!("{}\n{}", ended.stdout, ended.stderr)));
     }
 
     fn document(&self, name: &str) {
@@ -238,7 +279,6 @@ fn every_command_of_the_readme_runs() {
     assert!(shell.sandbox.path("jobs.csv").exists());
     assert_eq!(shell.rows("etinski2010"), if shell.traces.is_some() { 125 } else { 0 });
     shell.document("CONTRIBUTING.md");
-    shell.document("results/queries/README.md");
 }
 
 /// Each page continues after README's first sweep, independently of the other pages.
@@ -251,6 +291,19 @@ fn every_command_of_the_guide_runs() {
         shell.first_sweep();
         shell.document(&page);
     }
+}
+
+#[test]
+fn every_command_in_the_text_of_the_guide_has_known_arguments() {
+    let shell = Shell::new();
+    // The page of commands shows the examples of `--help`, whose arguments another test checks.
+    let pages: Vec<_> = pages("docs").into_iter().filter(|page| page != "docs/reference/commands.md").collect();
+    let commands: Vec<Block> = pages.iter().map(|page| inline_commands(page)).collect();
+    assert!(
+        commands.iter().any(|block| block.text.contains("powersweep plan sweep.toml --index 12\n")),
+        "{commands:?}"
+    );
+    commands.iter().for_each(|block| shell.check_arguments(block));
 }
 
 /// README promises that the quickstart manifest explains every section. Its settings that are commented out work, too.

@@ -191,6 +191,24 @@ impl Running {
         self.child.try_wait().expect("it can be waited for").is_none()
     }
 
+    /// Sends SIGTERM as soon as the program handles it; a program that is still starting would be killed by it.
+    pub(crate) fn terminate(&mut self) {
+        let begun = Instant::now();
+        while self.runs() && !self.handles_sigterm() {
+            assert!(begun.elapsed() < PATIENCE, "{} does not handle SIGTERM", self.line);
+            std::thread::sleep(LOOK);
+        }
+        self.signal("TERM");
+    }
+
+    /// Whether a handler of SIGTERM is installed; true where there is no `/proc` to ask.
+    fn handles_sigterm(&self) -> bool {
+        const SIGTERM: u64 = 1 << 14;
+        let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", self.id())) else { return true };
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);
+        caught.and_then(|mask| u64::from_str_radix(mask, 16).ok()).is_none_or(|mask| mask & SIGTERM != 0)
+    }
+
     /// Sends a signal such as INT or TERM.
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([format!("-{name}"), self.child.id().to_string()]).status();

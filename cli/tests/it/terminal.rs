@@ -6,7 +6,7 @@ use crate::sandbox::{BINARY, Ended, Sandbox};
 use crate::sweeps::{TINY_LOG, WIDE, synthetic};
 
 /// Runs a command on a terminal of 80 columns; `None` where script(1), which makes the terminal, is missing.
-fn on_a_terminal(sandbox: &Sandbox, command: &str, variables: &[(&str, &str)]) -> Option<Ended> {
+pub(crate) fn on_a_terminal(sandbox: &Sandbox, command: &str, variables: &[(&str, &str)]) -> Option<Ended> {
     if sandbox.command("script").arg("--version").stdout(Stdio::null()).status().is_err() {
         println!("skipped: there is no script(1) here to make a terminal with");
         return None;
@@ -14,7 +14,12 @@ fn on_a_terminal(sandbox: &Sandbox, command: &str, variables: &[(&str, &str)]) -
     let mut script = sandbox.command("script");
     script.args(["--quiet", "--return", "--command"]);
     script.arg(format!("stty cols 80; '{BINARY}' {command}")).arg("/dev/null");
-    script.env("TERM", "xterm").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").envs(variables.iter().copied());
+    script
+        .env("TERM", "xterm")
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .env_remove("LESS")
+        .envs(variables.iter().copied());
     Some(sandbox.spawn(script).wait())
 }
 

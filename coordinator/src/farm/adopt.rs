@@ -169,7 +169,7 @@ impl Adoption {
         }));
         batch.put_all(self.done.records(&name, generation).map(Record::DoneChunk));
         batch.put_all(self.totals.into_values().map(Record::Totals));
-        for table in [Table::Jobs, Table::Series] {
+        for table in Table::OPTIONAL {
             let tasks = self.covered.get(&table).map_or(0, IndexSet::len);
             // A task may have no series, so rows do not show which tasks ran with the table: all count as covered.
             let tasks = if table == Table::Series && tasks > 0 { self.done.len() } else { tasks };

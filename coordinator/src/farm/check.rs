@@ -54,7 +54,7 @@ impl Farm {
         let rows = tasks.map_or(0, |t| t.unpublished_rows + t.publishing_rows + t.rows_in_parts + t.left_rows);
         let done = experiment.done.len() + experiment.extra();
         ensure(rows == done, || format!("{name}: {rows} rows for {done} done tasks"))?;
-        for table in [Table::Jobs, Table::Series] {
+        for table in Table::OPTIONAL {
             let covered = experiment.tables.get(&table).map_or(0, |t| t.covered);
             ensure(covered <= done, || format!("{name}: {table} covers {covered} tasks, {done} are done"))?;
         }

@@ -110,9 +110,12 @@ mod tests {
             cost.add(10, 20.0);
         }
         assert!((cost.mean_s().unwrap() - 2.0).abs() < 0.01, "{cost:?}");
+        let before = cost.clone();
         cost.add(0, 5.0);
-        cost.add(3, f64::NAN);
-        assert!(cost.mean_s().unwrap().is_finite());
+        for no_time in [f64::NAN, f64::INFINITY, -1.0] {
+            cost.add(3, no_time);
+        }
+        assert_eq!(cost, before);
     }
 
     #[test]
@@ -136,5 +139,14 @@ mod tests {
             rate.sample(Duration::from_secs(second), second * 7);
         }
         assert!((rate.per_s(Duration::from_secs(100), 700) - 7.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn frequent_samples_do_not_shorten_the_window() {
+        let mut rate = Rate::default();
+        for tenth in 0..310 {
+            rate.sample(Duration::from_millis(100 * tenth), if tenth < 100 { 0 } else { 310 });
+        }
+        assert!((rate.per_s(Duration::from_secs(31), 310) - 10.0).abs() < 1e-9);
     }
 }

@@ -297,6 +297,11 @@ fn changed_pins(experiment: &Experiment, submission: &Submission) -> Vec<String>
             changed.push(format!("log {log} has other content than before"));
         }
     }
+    let signals = |sweep: &Sweep| sweep.manifest().signals().to_vec();
+    let old = experiment.sweep.as_ref().map(signals).unwrap_or_default();
+    if !old.is_empty() && old != signals(&submission.sweep) {
+        changed.push("[signals] differ from those that the rows of the table accounts were weighed by".to_owned());
+    }
     if record.tasks_schema != pins::tasks_schema() {
         changed.push("this build has other columns in the tasks table".to_owned());
     }

@@ -50,7 +50,7 @@ impl PartLimits {
                 PartLimits { rows: config.part_rows, bytes: config.part_bytes, records: usize::MAX }
             }
             // Many small rows: only bytes are limited.
-            Table::Jobs | Table::Series => {
+            Table::Jobs | Table::Series | Table::Accounts => {
                 PartLimits { rows: u64::MAX, bytes: config.part_bytes, records: UPLOADS_MAX }
             }
         }

@@ -13,11 +13,16 @@ pub enum Table {
     Jobs = 2,
     /// One row for each point of a series.
     Series = 3,
+    /// One row for each task and signal.
+    Accounts = 4,
 }
 
 impl Table {
     /// All tables.
-    pub const ALL: [Table; 4] = [Table::Tasks, Table::Failures, Table::Jobs, Table::Series];
+    pub const ALL: [Table; 5] = [Table::Tasks, Table::Failures, Table::Jobs, Table::Series, Table::Accounts];
+
+    /// The tables whose rows come as uploads of workers.
+    pub const OPTIONAL: [Table; 3] = [Table::Jobs, Table::Series, Table::Accounts];
 
     /// The folder's name.
     pub fn name(self) -> &'static str {
@@ -26,6 +31,7 @@ impl Table {
             Table::Failures => "failures",
             Table::Jobs => "jobs",
             Table::Series => "series",
+            Table::Accounts => "accounts",
         }
     }
 

@@ -328,11 +328,11 @@ fn submission(request: v1::SubmitRequest, config: &Config) -> Result<Submission,
         given.insert(log.clone(), digest);
     }
     let mut digests = BTreeMap::new();
-    for log in manifest.logs() {
-        let Some(digest) = given.get(&log.log) else {
-            return Err(Status::invalid_argument(format!("the digest of log {} is missing", log.log)));
+    for file in manifest.files() {
+        let Some(digest) = given.get(&file.name) else {
+            return Err(Status::invalid_argument(format!("the digest of the file {} is missing", file.name)));
         };
-        digests.insert(log.log, *digest);
+        digests.insert(file.name, *digest);
     }
     let sweep = Sweep::new(manifest, digests.clone()).map_err(|error| Status::invalid_argument(error.to_string()))?;
     let sweep = config.sharded(sweep);

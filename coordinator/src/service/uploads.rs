@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use powersweep_proto::v1;
-use powersweep_results::{jobs, part, series};
+use powersweep_results::{accounts, jobs, part, series};
 use tonic::Status;
 use uuid::Uuid;
 
@@ -79,6 +79,7 @@ fn schema(table: Table) -> Option<SchemaRef> {
     match table {
         Table::Jobs => Some(jobs::schema()),
         Table::Series => Some(series::schema()),
+        Table::Accounts => Some(accounts::schema()),
         Table::Tasks | Table::Failures => None,
     }
 }

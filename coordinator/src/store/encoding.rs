@@ -114,7 +114,7 @@ pub(crate) fn ranges_of(experiment: &str) -> Result<[KeyRange; 4], StoreError> {
         (Included(own.clone()), Included(own)),
         (Included(INTENTS.to_vec()), Excluded(AFTER_INTENTS.to_vec())),
         (Included(split.clone()), Included(split)),
-        (Included(total(Table::Tasks)?), Included(total(Table::Series)?)),
+        (Included(total(Table::Tasks)?), Included(total(Table::Accounts)?)),
     ])
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn expected(manifest: &str) -> (RecordBatch, RecordBatch, RecordBatch
     let log = workload::swf::parse(TINY_LOG, "tiny").expect("the log is right");
     let (mut task_rows, mut job_rows) = (tasks::Builder::new(), jobs::Builder::new());
     let mut series_rows = series::Builder::new();
-    let mut details = Details { jobs: Some(Vec::new()), series: Some(Vec::new()) };
+    let mut details = Details { jobs: Some(Vec::new()), series: Some(Vec::new()), ..Details::default() };
     for index in 0..sweep.index_count() {
         let Some(spec) = sweep.task(index) else { continue };
         let built = workload::build(&spec.sim, Some(&log)).expect("a workload");

@@ -18,7 +18,7 @@ fn check(file: &str, generated: &str, meaning: &str) {
         let differs = generated.lines().find(|line| !committed.contains(line));
         let removed = committed.lines().find(|line| !generated.contains(line));
         panic!(
-            "results/{file} differs from this build's columns.\n  first new line:  {}\n  first removed line: {}\n{meaning}\n\
+            "{file} differs from this build's columns.\n  first new line:  {}\n  first removed line: {}\n{meaning}\n\
              If the change is meant, run `cargo xtask docs`, or\n  POWERSWEEP_REGENERATE=1 cargo test -p \
              powersweep-results --test it documented",
             differs.unwrap_or("(order only)"),
@@ -29,7 +29,7 @@ fn check(file: &str, generated: &str, meaning: &str) {
 
 #[test]
 fn columns_md_is_up_to_date() {
-    check("COLUMNS.md", &columns::markdown(), "It is generated; do not edit it.");
+    check("../docs/reference/columns.md", &columns::markdown(), "It is generated; do not edit it.");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use powersweep_proto::v1;
 use super::Agent;
 use crate::options::{TaskLimits, WorkerError};
 use crate::session::ExperimentKey;
+use crate::signals::Signals;
 use crate::slots::Experiment;
 
 impl Agent {
@@ -47,6 +48,7 @@ impl Agent {
                 max_events: least(own.max_events, max_events),
                 max_bytes: least(own.max_bytes, max_bytes.and_then(Result::ok)),
             },
+            signals: Signals::default(),
         })
     }
 }

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use arrow::array::RecordBatch;
 use bytes::Bytes;
 use powersweep_engine::workload::RuleCounts;
-use powersweep_engine::{Details, Measured};
+use powersweep_engine::{Account, Details, Measured};
 use powersweep_experiments::{Tables, TaskSpec};
 use powersweep_proto::v1;
 use powersweep_results::identity::RunFacts;
-use powersweep_results::{ResultsError, jobs, part, series, tasks, wire};
+use powersweep_results::{ResultsError, accounts, jobs, part, series, tasks, wire};
 use uuid::Uuid;
 
 use super::clock::by_field;
@@ -24,6 +24,8 @@ pub(crate) struct Row {
     pub(crate) counts: RuleCounts,
     pub(crate) measured: Measured,
     pub(crate) facts: RunFacts,
+    /// Its rows in the table `accounts`.
+    pub(crate) accounts: Vec<Account>,
 }
 
 /// Rows of one experiment's generation.
@@ -34,6 +36,7 @@ pub(crate) struct Batch {
     tasks: tasks::Builder,
     jobs: Option<jobs::Builder>,
     series: Option<series::Builder>,
+    accounts: Option<accounts::Builder>,
     first_row: Option<Instant>,
     spent: v1::TimeSpent,
     simulated_jobs: u64,
@@ -72,6 +75,9 @@ impl Batch {
         if tables.series {
             self.series.get_or_insert_default().push(&row.spec, details.series.as_deref().unwrap_or_default());
         }
+        if tables.accounts {
+            self.accounts.get_or_insert_default().push(&row.spec, &row.accounts);
+        }
         match self.done.last_mut() {
             Some(tasks) if tasks.lease == Some(task.lease) => tasks.indices.push(task.index),
             _ => self.done.push(v1::LeaseTasks { lease: Some(task.lease), indices: vec![task.index] }),
@@ -85,13 +91,21 @@ impl Batch {
     }
 
     fn rule(&self) -> FlushRule {
-        if self.jobs.is_some() || self.series.is_some() { FlushRule::UPLOADS } else { FlushRule::TASKS }
+        if self.jobs.is_some() || self.series.is_some() || self.accounts.is_some() {
+            FlushRule::UPLOADS
+        } else {
+            FlushRule::TASKS
+        }
     }
 
     /// Whether it should be handed in now.
     pub(crate) fn is_due(&self) -> bool {
         let Some(first_row) = self.first_row else { return false };
-        let optional = [self.jobs.as_ref().map(jobs::Builder::bytes), self.series.as_ref().map(series::Builder::bytes)];
+        let optional = [
+            self.jobs.as_ref().map(jobs::Builder::bytes),
+            self.series.as_ref().map(series::Builder::bytes),
+            self.accounts.as_ref().map(accounts::Builder::bytes),
+        ];
         let bytes = self.tasks.bytes() + optional.into_iter().flatten().sum::<usize>();
         self.rule().is_due(self.tasks.len(), bytes, first_row.elapsed())
     }
@@ -112,6 +126,7 @@ impl Batch {
         let optional = [
             self.jobs.take().map(|mut rows| ("jobs", rows.finish())),
             self.series.take().map(|mut rows| ("series", rows.finish())),
+            self.accounts.take().map(|mut rows| ("accounts", rows.finish())),
         ];
         Some(Taken {
             experiment: self.experiment.take()?,

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
+use powersweep_engine::energy::EnergySplit;
 use powersweep_engine::workload::WorkloadError;
 use powersweep_engine::{Details, Limits, SimError, simulate};
 use powersweep_experiments::{Decoder, Sweep, Tables};
@@ -16,15 +17,18 @@ use super::{lock, panics};
 use crate::logs::{LogError, Logs};
 use crate::options::{TaskHook, TaskLimits, processor_time};
 use crate::session::{ExperimentKey, TaskRef};
+use crate::signals::Signals;
 
 /// One generation of an experiment.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Experiment {
     pub(crate) key: ExperimentKey,
     pub(crate) sweep: Sweep,
     pub(crate) tables: Tables,
     /// The lesser of the experiment's limits and the worker's own.
     pub(crate) limits: TaskLimits,
+    /// The signals, once a task needs them.
+    pub(crate) signals: Signals,
 }
 
 /// The end of a task.
@@ -84,7 +88,7 @@ impl Runner<'_> {
         begun: Instant,
         started_at: Micros,
     ) -> Outcome {
-        let Some(spec) = decoder.task(task.index) else {
+        let Some(mut spec) = decoder.task(task.index) else {
             return Outcome::Excluded { next: experiment.sweep.next_included(task.index).unwrap_or(u64::MAX) };
         };
         let workload = match self.logs.workload(&spec, &self.stop) {
@@ -95,8 +99,20 @@ impl Runner<'_> {
                 return Outcome::failed(FailureKind::Memory, message);
             }
             Err(e @ LogError::Workload(_)) => return Outcome::failed(FailureKind::Spec, e),
-            Err(e @ (LogError::Swf(_) | LogError::Fetch { .. })) => return Outcome::failed(FailureKind::Workload, e),
+            Err(e) => return Outcome::failed(FailureKind::Workload, e),
         };
+        let accounts = match experiment.tables.accounts {
+            false => None,
+            true => match experiment.signals.accounts(&experiment.sweep, &workload, self.logs, &self.stop) {
+                Ok(accounts) => Some(accounts),
+                Err(LogError::Stopped) => return Outcome::Stopped,
+                Err(e @ LogError::Place(_)) => return Outcome::failed(FailureKind::Spec, e),
+                Err(e) => return Outcome::failed(FailureKind::Workload, e),
+            },
+        };
+        if let Some(accounts) = &accounts {
+            accounts.place(&mut spec.sim);
+        }
         let parse = self.clock.enter(Phase::Engine);
 
         let limits = &experiment.limits;
@@ -120,6 +136,7 @@ impl Runner<'_> {
             Limits { max_events: limits.max_events.unwrap_or(u64::MAX), max_bytes, deadline_passed: &deadline_passed };
         self.details.jobs = experiment.tables.jobs.then(|| self.details.jobs.take().unwrap_or_default());
         self.details.series = experiment.tables.series.then(|| self.details.series.take().unwrap_or_default());
+        self.details.energy = accounts.as_ref().map(|accounts| EnergySplit::new(accounts.edges()));
         let result = simulate(&spec.sim, &workload, &within, &mut self.details);
         let engine = self.clock.enter(Phase::Store);
         let measured = match result {
@@ -131,6 +148,11 @@ impl Runner<'_> {
             let manifest = experiment.sweep.manifest();
             points.retain(|point| manifest.records(point.series));
         }
+        let accounts = accounts.zip(self.details.energy.as_ref()).map(|(accounts, energy)| accounts.of(&energy.cells));
+        let accounts = match accounts.transpose() {
+            Ok(accounts) => accounts.unwrap_or_default(),
+            Err(e) => return Outcome::failed(FailureKind::Spec, e),
+        };
         let facts = RunFacts {
             attempt: task.attempt,
             worker: self.worker.to_owned(),
@@ -139,7 +161,7 @@ impl Runner<'_> {
             engine_ms: ms(engine),
             parse_ms: ms(parse),
         };
-        Outcome::Row(Box::new(Row { spec, counts: workload.counts, measured, facts }))
+        Outcome::Row(Box::new(Row { spec, counts: workload.counts, measured, facts, accounts }))
     }
 }
 

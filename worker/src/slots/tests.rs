@@ -17,6 +17,7 @@ use super::*;
 use crate::logs::{Fetch, LogError};
 use crate::options::{TaskLimits, WorkerOptions, nowhere};
 use crate::session::Identity;
+use crate::signals::Signals;
 
 /// Gives a fixed answer, and counts the calls.
 struct FakeFetch {
@@ -103,7 +104,7 @@ impl Farm {
         let wake = Box::new(move || wake.send(()).unwrap_or_default());
         let pool = Arc::new(Pool::new(&options, session, logs, wake));
         let key = ExperimentKey { name: "test".into(), generation: 1 };
-        pool.add_experiment(Experiment { key, sweep: sweep.clone(), tables, limits });
+        pool.add_experiment(Experiment { key, sweep: sweep.clone(), tables, limits, signals: Signals::default() });
         let threads = pool.start().expect("threads start");
         Farm { pool, threads, woken, fetches, sweep }
     }
@@ -338,7 +339,7 @@ fn excluded_indices_are_skipped() {
 
 #[test]
 fn job_records_are_one_upload_a_hand_in() {
-    let tables = powersweep_experiments::Tables { jobs: true, series: false };
+    let tables = powersweep_experiments::Tables { jobs: true, ..Default::default() };
     let farm = Farm::start(SWF, 1, TaskLimits::default(), tables);
     farm.lease(0, 2);
     let (messages, uploads) = farm.collect(2);

@@ -23,14 +23,14 @@ fn drains_run_no_task_twice() {
         std::thread::sleep(random.ms_below(30));
         println!("round {round}: {done} of {} tasks done", farm.tasks());
         if round % 2 == 0 {
-            let worker = farm.workers.remove(0);
-            worker.signal("TERM");
+            let mut worker = farm.workers.remove(0);
+            worker.terminate();
             worker.wait().exits(0).prints(&["worker ended (asked to stop)"]);
             farm.add_worker(1);
             workers += 1;
         } else {
-            let coordinator = farm.coordinator.take().expect("it was started");
-            coordinator.signal("TERM");
+            let mut coordinator = farm.coordinator.take().expect("it was started");
+            coordinator.terminate();
             coordinator.wait().exits(0);
             std::thread::sleep(random.ms_below(100) + Duration::from_millis(1));
             farm.start();

@@ -376,10 +376,10 @@ impl Farm {
 
     /// Stops all processes with SIGTERM; each must end with code 0.
     pub(super) fn stop(&mut self) -> Vec<Ended> {
-        self.workers.iter().for_each(|worker| worker.signal("TERM"));
+        self.workers.iter_mut().for_each(Running::terminate);
         let ended = self.workers.drain(..).map(|worker| worker.wait().exits(0)).collect();
-        if let Some(coordinator) = self.coordinator.take() {
-            coordinator.signal("TERM");
+        if let Some(mut coordinator) = self.coordinator.take() {
+            coordinator.terminate();
             coordinator.wait().exits(0);
         }
         self.client = None;

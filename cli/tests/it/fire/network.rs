@@ -210,7 +210,7 @@ fn hosts_without_a_reliable_network_lose_no_row() {
     }
     for mut process in std::mem::take(&mut hosts.processes).into_iter().rev() {
         assert!(process.runs(), "it ended by itself: {}", process.stderr());
-        process.signal("TERM");
+        process.terminate();
         process.wait().exits(0);
     }
     for name in &names {

@@ -234,7 +234,9 @@ impl Site {
     fn restart_launcher(&mut self) {
         self.launcher.signal("KILL");
         std::thread::sleep(Duration::from_secs(1));
-        self.launcher = launch(&self.farm.sandbox, &["--partition=spot"]);
+        let next = launch(&self.farm.sandbox, &["--partition=spot"]);
+        let killed = std::mem::replace(&mut self.launcher, next).wait();
+        println!("{}", killed.stderr.trim_end());
         println!("the launcher was killed, and started again");
     }
 
@@ -243,7 +245,7 @@ impl Site {
         let cluster = self.cluster;
         self.farm.wait_finished_while(|| cluster.hurry(&self.name));
         let ended = self.launcher.wait().exits(0);
-        println!("{}", ended.stdout.trim_end());
+        println!("{}\n{}", ended.stderr.trim_end(), ended.stdout.trim_end());
         assert_eq!(cluster.jobs(&self.name), Vec::<String>::new(), "jobs are left in the queue");
         let most = watch.end();
         println!("at most {most} nodes at a time were asked for, of {MAX_NODES} allowed ones");

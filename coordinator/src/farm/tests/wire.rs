@@ -239,7 +239,7 @@ impl Wire {
         let shown = match table {
             Table::Tasks => &self.visible,
             Table::Jobs => &self.visible_jobs,
-            Table::Failures | Table::Series => return,
+            Table::Failures | Table::Series | Table::Accounts => return,
         };
         if records.is_empty() {
             return assert!(shown.contains_key(&part_id), "rows were deleted before their part was visible");

@@ -1,0 +1,44 @@
+//! What a figure or a page was made from: manifests, logs, versions, programs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use powersweep_coordinator::records::Table;
+use powersweep_experiments::Digest;
+use serde_json::{Value as Json, json};
+
+use crate::exit::Failure;
+use crate::reading::Reading;
+use crate::stored::Tables;
+
+/// Version and commit of this program.
+pub const BUILD: &str = env!("POWERSWEEP_BUILD");
+
+/// What the rows of experiments come from, as the files of their `tasks` say, and the program that shows them. The same
+/// rows and the same program give the same value.
+pub async fn of(tables: &Tables, experiments: &BTreeSet<String>) -> Result<Json, Failure> {
+    let mut all = Vec::new();
+    for experiment in experiments {
+        all.push(one(tables, experiment).await?);
+    }
+    Ok(json!({ "made_by": format!("powersweep {BUILD}"), "experiments": all }))
+}
+
+/// The manifests, logs and versions of an experiment; those of several after an edit.
+async fn one(tables: &Tables, experiment: &str) -> Result<Json, Failure> {
+    let parts = Reading::open(tables, experiment, Table::Tasks).await?.parts().await?;
+    let (mut manifests, mut builds) = (BTreeSet::new(), BTreeSet::new());
+    let (mut logs, mut versions): (BTreeMap<String, String>, BTreeMap<String, u32>) = Default::default();
+    for origin in parts.iter().map(|part| part.origin()) {
+        manifests.extend((!origin.manifest.is_empty()).then(|| Digest::of(origin.manifest.as_bytes()).to_string()));
+        builds.extend((!origin.build.is_empty()).then_some(origin.build));
+        logs.extend(origin.log_digests);
+        versions.extend(origin.component_versions);
+    }
+    Ok(json!({
+        "experiment": experiment,
+        "manifest_sha256": manifests,
+        "log_sha256": logs,
+        "component_versions": versions,
+        "simulated_by": builds,
+    }))
+}

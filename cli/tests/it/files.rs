@@ -1,0 +1,67 @@
+//! docs/reference/files.md names every file in a data folder.
+
+use std::path::Path;
+
+use crate::sandbox::{Sandbox, contents};
+use crate::sweeps::{TINY_LOG, WIDE, synthetic};
+
+/// Folders of the page that this test does not fill: one needs Slurm, one is empty after a sweep.
+const NOT_FILLED: [&str; 2] = ["DATA/.powersweep/launch/", "DATA/.powersweep/staging/"];
+
+/// The paths below `DATA` on the page.
+fn documented() -> Vec<String> {
+    let page =
+        Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../docs/reference/files.md");
+    let text = std::fs::read_to_string(page).expect("the page exists");
+    let rows = text.lines().filter(|line| line.starts_with("| `DATA/"));
+    let cells = rows.filter_map(|row| row.split(" | ").next());
+    cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
+}
+
+/// Whether a path is one of a pattern: a name in capitals stands for any text, a `/` at the end for all files below.
+fn matches(pattern: &str, path: &str) -> bool {
+    let any = pattern.replace("EXPERIMENT", "*").replace("ID", "*").replace("@N", "@*");
+    let (names, rest): (Vec<&str>, _) = (any.trim_end_matches('/').split('/').collect(), any.ends_with('/'));
+    let parts: Vec<&str> = path.split('/').collect();
+    let has_length = if rest { parts.len() > names.len() } else { parts.len() == names.len() };
+    has_length && names.iter().zip(&parts).all(|(name, part)| is_like(name, part))
+}
+
+/// Whether a text is like a pattern, in which `*` stands for any text.
+fn is_like(pattern: &str, text: &str) -> bool {
+    let Some((start, end)) = pattern.split_once('*') else { return pattern == text };
+    let ends =
+        |rest: &str| rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| is_like(end, &rest[at..]));
+    text.strip_prefix(start).is_some_and(ends)
+}
+
+#[test]
+fn the_page_has_every_file_of_a_data_folder() {
+    let sandbox = Sandbox::new();
+    let tables = "\ntables = [\"jobs\", \"series\"]\n[workloads.w]";
+    let manifest = |text: &str| drop(sandbox.write("wide.toml", text.replace("\n[workloads.w]", tables)));
+    sandbox.write("tiny.swf", TINY_LOG);
+    sandbox.write("shards.toml", synthetic("shards", 2));
+    manifest(WIDE);
+    sandbox.run(&["run", "wide.toml", "--quiet", "--data", "DATA"]).exits(3);
+    manifest(&WIDE.replace("[\"fcfs\", \"sjf\"]", "\"fcfs\""));
+    sandbox.run(&["run", "wide.toml", "--quiet", "--data", "DATA"]).exits(3);
+    sandbox.run(&["run", "wide.toml", "--quiet", "--data", "DATA", "--restart"]).exits(3);
+    sandbox.run(&["shard", "shards.toml", "--data", "DATA", "--index", "0", "--of", "2"]).exits(0);
+    let (serving, _) = sandbox.serve(&["--data", "DATA"]);
+    let root = sandbox.path("");
+    let found: Vec<String> = contents(&sandbox.path("DATA"))
+        .into_keys()
+        .map(|path| path.strip_prefix(&root).expect("it is below").to_string_lossy().into_owned())
+        // A file that is being written, such as the record of the owner, which is renewed.
+        .filter(|path| !path.contains('#'))
+        .collect();
+    crate::farm::terminate(serving);
+    let documented = documented();
+    for path in &found {
+        assert!(documented.iter().any(|pattern| matches(pattern, path)), "docs/reference/files.md lacks {path}");
+    }
+    for pattern in documented.iter().filter(|pattern| !NOT_FILLED.contains(&pattern.as_str())) {
+        assert!(found.iter().any(|path| matches(pattern, path)), "no file is {pattern}: {found:#?}");
+    }
+}
