@@ -289,7 +289,7 @@ fn combinations_that_make_no_sense_are_refused() {
     assert!(problem(bsld.text("head_gear", "fixed")).contains("`head_gear` = \"fixed\""));
     let knapsack = cap("knapsack", "uniform").choose(Role::Order, "priority").choose(Role::GearRule, "bsld");
     assert!(problem(knapsack.real("bsld_threshold", 2.0)).contains("`gear_rule` = \"bsld\" makes no sense"));
-    assert!(problem(cap("easy", "pdrc").set("cap_schedule_w", Value::Reals(vec![0.]))).contains("above 0 W"));
+    assert!(problem(cap("easy", "pdrc").set("cap_schedule_w", Value::Reals(vec![0.]))).contains("above 0"));
     let both = platform(4).real("beta", 0.3);
     assert!(problem(both).contains("`beta` and `table_time` = \"measured\""));
     assert_eq!(problem(platform(4).real("beta", 0.3).text("table_time", "beta")), "");
