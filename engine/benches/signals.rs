@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use powersweep_engine::energy::{Edges, EnergySplit};
+use powersweep_engine::energy::EnergySplit;
 use powersweep_engine::rng::{Philox, Purpose};
-use powersweep_engine::signal::{Beyond, Sample, Signal};
+use powersweep_engine::signal::{Beyond, Edges, Sample, Signal};
 use powersweep_engine::workload::{self, Workload, swf};
 use powersweep_engine::{Choice, Details, Limits, Role, SimSpec, Value, components, simulate};
 

@@ -1,22 +1,16 @@
 //! Energy of a run, split at given instants: enough to weigh it afterwards by any number of signals that are constant or
 //! linear between these instants. The split adds no event to the simulation and changes no result.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::error::SimError;
 use crate::limits::list_bytes;
+use crate::signal::Edges;
 use crate::summary::Outcome;
 use crate::workload::Job;
 
 /// Greatest number of intervals of one run.
 const CELLS_MAX: usize = 10_000_000;
-
-/// The instants at which energy is split.
-pub trait Edges: Debug + Send + Sync {
-    /// The first of them after an instant (s, simulated time); infinite if there is none.
-    fn next_after(&self, at_s: f64) -> f64;
-}
 
 /// Energy in an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -6,6 +6,7 @@
 //! The crate uses no file system, network, clock, thread, Arrow or tokio. Time is simulated (`f64` seconds), randomness
 //! comes from a seed. The same spec gives bit-identical results on every machine.
 
+pub mod account;
 pub mod batch;
 pub mod components;
 mod details;
@@ -24,13 +25,13 @@ pub mod summary;
 mod timers;
 pub mod workload;
 
+pub use account::Account;
 pub use batch::job_record::JobRecord;
 pub use details::{Details, Measured};
 pub use error::SimError;
 pub use limits::Limits;
 pub use queues::QueueSummary;
 pub use series::SeriesPoint;
-pub use signal::Account;
 pub use simulate::simulate;
 pub use spec::{Choice, Component, Role, SimSpec, Value};
 pub use summary::Summary;

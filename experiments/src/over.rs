@@ -4,9 +4,9 @@ use powersweep_engine::spec::{Param, Role, Type};
 use powersweep_engine::{Value, components};
 
 use crate::decimal::Decimal;
-use crate::manifest::LISTED_MAX;
 use crate::manifest::values::{Ends, values_of};
 use crate::names::suggestion;
+use crate::values::LISTED_MAX;
 
 /// A range of reals without a step has at least this number of steps.
 const STEPS_MIN: i128 = 100;

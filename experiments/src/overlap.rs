@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use powersweep_engine::Value;
 
 use crate::canonical::compare;
-use crate::manifest::LISTED_MAX;
 use crate::space::{Column, Digit, Level, SameLog, Variant, same_value, tells_apart};
+use crate::values::LISTED_MAX;
 
 /// Greatest number of pairs of variants, values of axes and rows of zips that one search visits.
 const STEPS_MAX: u64 = 4_000_000;

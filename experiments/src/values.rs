@@ -7,6 +7,9 @@ use powersweep_engine::Value;
 use crate::canonical::compare;
 use crate::decimal::Decimal;
 
+/// Greatest number of values that a list (not a range) of an axis may have.
+pub(crate) const LISTED_MAX: u64 = 100_000;
+
 /// The values of an axis, in the order of the manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Values {
@@ -19,7 +22,7 @@ pub(crate) enum Values {
 }
 
 impl Values {
-    /// A list. Callers keep lists below 2^32 values (`manifest::LISTED_MAX`).
+    /// A list. Callers keep lists below 2^32 values ([`LISTED_MAX`]).
     pub(crate) fn list(values: Vec<Value>) -> Values {
         let mut sorted: Vec<u32> = (0..u32::try_from(values.len()).expect("lists are limited")).collect();
         sorted.sort_by(|a, b| compare(&values[*a as usize], &values[*b as usize]));

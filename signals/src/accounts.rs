@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use powersweep_engine::energy::{Cell, Edges};
-use powersweep_engine::signal::{Signal as Placed, SignalError as Uncovered, Weight};
+use powersweep_engine::account::Weight;
+use powersweep_engine::energy::Cell;
+use powersweep_engine::signal::{Edges, Signal as Placed, SignalError as Uncovered};
 use powersweep_engine::{Account, SimSpec};
 
 use powersweep_experiments::signals::{Beyond, Quantity, Signal, Word};

@@ -1,8 +1,8 @@
 //! Energy weighed by signals, against a sum over every second.
 use std::sync::Arc;
 
-use powersweep_engine::energy::{Edges, EnergySplit};
-use powersweep_engine::signal::{Beyond, Sample, Signal, SignalError};
+use powersweep_engine::energy::EnergySplit;
+use powersweep_engine::signal::{Beyond, Edges, Sample, Signal, SignalError};
 use powersweep_engine::workload::Workload;
 use powersweep_engine::{Details, JobRecord, Limits, Measured, Role, SimSpec};
 

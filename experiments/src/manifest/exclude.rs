@@ -13,12 +13,12 @@ use crate::errors::Problem;
 use crate::exclusion::{Requirement, Rule};
 use crate::names::suggestion;
 use crate::space::{LEVELS, Level, SECTIONS, SEED_LEVEL, Variant};
-use crate::values::Values;
+use crate::values::{LISTED_MAX, Values};
 
 use super::block::{params, roles};
 use super::top::SEEDS;
 use super::values::{Read, kind, read};
-use super::{LISTED_MAX, zip};
+use super::zip;
 
 /// Greatest number of comparisons between conditions and values of variants for all rules. Bounds time and memory.
 const COMPARISONS_MAX: u64 = 10_000_000;

@@ -59,8 +59,6 @@ use crate::space::{LEVELS, LOG, Level};
 
 /// Greatest size of a manifest (bytes).
 pub const TEXT_MAX: usize = 1 << 20;
-/// Greatest number of values that a list (not a range) of an axis may have.
-pub(crate) const LISTED_MAX: u64 = 100_000;
 /// Greatest number of combinations of components that one block may make.
 pub(crate) const VARIANTS_MAX: u64 = 10_000;
 

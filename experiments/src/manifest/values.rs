@@ -10,9 +10,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use crate::decimal::Decimal;
 use crate::errors::Problem;
 use crate::names::{hint, suggestion};
-use crate::values::Values;
-
-use super::LISTED_MAX;
+use crate::values::{LISTED_MAX, Values};
 
 /// The values of an axis with the places of the listed ones.
 pub(crate) struct Read {

@@ -8,8 +8,8 @@ use toml::de::{DeTable, DeValue};
 
 use crate::errors::Problem;
 use crate::names::suggestion;
+use crate::values::LISTED_MAX;
 
-use super::LISTED_MAX;
 use super::block::Axis;
 use super::values::kind;
 

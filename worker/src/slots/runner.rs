@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use powersweep_engine::energy::EnergySplit;
-use powersweep_engine::workload::WorkloadError;
+use powersweep_engine::workload::{Workload, WorkloadError};
 use powersweep_engine::{Details, Limits, SimError, simulate};
 use powersweep_experiments::{Decoder, Sweep, Tables};
 use powersweep_proto::v1::FailureKind;
 use powersweep_results::identity::{Micros, RunFacts};
+use powersweep_signals::Accounts;
 
 use super::batch::Row;
 use super::clock::{Clock, Phase};
@@ -101,14 +102,9 @@ impl Runner<'_> {
             Err(e @ LogError::Workload(_)) => return Outcome::failed(FailureKind::Spec, e),
             Err(e) => return Outcome::failed(FailureKind::Workload, e),
         };
-        let accounts = match experiment.tables.accounts {
-            false => None,
-            true => match experiment.signals.accounts(&experiment.sweep, &workload, self.logs, &self.stop) {
-                Ok(accounts) => Some(accounts),
-                Err(LogError::Stopped) => return Outcome::Stopped,
-                Err(e @ LogError::Place(_)) => return Outcome::failed(FailureKind::Spec, e),
-                Err(e) => return Outcome::failed(FailureKind::Workload, e),
-            },
+        let accounts = match self.accounts(experiment, &workload) {
+            Ok(accounts) => accounts,
+            Err(outcome) => return outcome,
         };
         if let Some(accounts) = &accounts {
             accounts.place(&mut spec.sim);
@@ -162,6 +158,18 @@ impl Runner<'_> {
             parse_ms: ms(parse),
         };
         Outcome::Row(Box::new(Row { spec, counts: workload.counts, measured, facts, accounts }))
+    }
+
+    /// The signals of a task; `None` for an experiment without signals.
+    fn accounts(&self, experiment: &Experiment, workload: &Workload) -> Result<Option<Arc<Accounts>>, Outcome> {
+        if !experiment.tables.accounts {
+            return Ok(None);
+        }
+        experiment.signals.accounts(&experiment.sweep, workload, self.logs, &self.stop).map(Some).map_err(|e| match e {
+            LogError::Stopped => Outcome::Stopped,
+            LogError::Place(_) => Outcome::failed(FailureKind::Spec, e),
+            _ => Outcome::failed(FailureKind::Workload, e),
+        })
     }
 }
 

@@ -12,9 +12,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("analysis", &["engine"]),
     ("claims", &["engine", "experiments", "results"]),
     ("workloads", &["engine", "experiments"]),
+    ("signals", &["engine", "experiments"]),
     ("proto", &["engine", "experiments"]),
     ("coordinator", &["engine", "experiments", "results", "workloads", "proto"]),
-    ("worker", &["engine", "experiments", "results", "workloads", "proto"]),
+    ("worker", &["engine", "experiments", "results", "workloads", "signals", "proto"]),
     ("launch", &[]),
     ("dashboard", &["proto"]),
     ("figures", &[]),
@@ -25,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "experiments",
             "results",
             "workloads",
+            "signals",
             "proto",
             "coordinator",
             "worker",
@@ -48,6 +50,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("analysis", &["tokio", "parquet", "tonic", "rand", "object_store"]),
     ("claims", &["tokio", "parquet", "tonic", "rand", "object_store"]),
     ("figures", &["tokio", "arrow", "parquet", "tonic", "rand", "object_store"]),
+    ("signals", &["tokio", "tonic", "rand", "object_store"]),
 ];
 
 pub(super) fn check(file: &File, violations: &mut Vec<String>) {

@@ -3,12 +3,11 @@ use std::sync::Arc;
 
 use super::rule::{CAP_SCHEDULE_SHARE, CAP_SCHEDULE_W, CAP_SIGNAL, CAP_SIGNAL_SHARE};
 use crate::batch::platform::Machine;
-use crate::energy::Edges;
 use crate::error::SimError;
-use crate::signal::Signal;
+use crate::signal::{Edges, Signal};
 use crate::spec::{Choice, Role, SimSpec};
 
-/// The list of caps of a choice as it is written, with the name of its parameter; `None` without a list.
+/// The list of caps that a choice states, unconverted, with the name of its parameter; `None` without a list.
 pub(crate) fn written(choice: &Choice) -> Option<(&'static str, &[f64])> {
     let of = |name: &'static str| choice.opt_reals(name).map(|caps| (name, caps));
     of(CAP_SCHEDULE_W.name).or_else(|| of(CAP_SCHEDULE_SHARE.name))
