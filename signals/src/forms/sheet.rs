@@ -1,6 +1,6 @@
 //! Text in columns: CSV with commas, semicolons or tabs.
 
-use ::csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder};
+use ::csv::{ByteRecord, ErrorKind, Position, Reader, ReaderBuilder};
 use powersweep_experiments::signals::{Form, Reading};
 
 use crate::ROWS_MAX;
@@ -17,6 +17,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(super) struct Sheet<'a> {
     /// Names of the columns, without blanks around them.
     pub(super) names: Vec<String>,
+    text: &'a [u8],
     rows: Reader<&'a [u8]>,
     decimal_comma: bool,
 }
@@ -51,7 +52,7 @@ impl<'a> Sheet<'a> {
                  commas, semicolons or tabs",
                 shortened(names.first().map_or("", String::as_str))
             ))),
-            Some(names) => Ok(Sheet { names, rows, decimal_comma: separator != b',' }),
+            Some(names) => Ok(Sheet { names, text: bytes, rows, decimal_comma: separator != b',' }),
         }
     }
 
@@ -90,11 +91,11 @@ impl<'a> Sheet<'a> {
         let (mut times, mut zone, mut flagged, mut by_source) = (Times::default(), None, 0, 0);
         let mut record = ByteRecord::new();
         while self.rows.read_byte_record(&mut record).map_err(unreadable)? {
-            let line = record.position().map_or(0, ::csv::Position::line);
-            let line = u32::try_from(line).unwrap_or(u32::MAX);
+            let line = line(self.text, record.position());
             if record.len() != self.names.len() {
                 let (found, expected) = (record.len(), self.names.len());
-                let reason = format!("line {line} has {found} fields, and the header has {expected}");
+                let fields = if found == 1 { "field" } else { "fields" };
+                let reason = format!("line {line} has {found} {fields}, and the header has {expected}");
                 return Err(Problem::Content(reason));
             }
             if rows.len() == ROWS_MAX {
@@ -151,6 +152,16 @@ fn unreadable(error: ::csv::Error) -> Problem {
         ErrorKind::Io(source) => Problem::Content(format!("the text cannot be read: {source}")),
         _ => Problem::Content(format!("the text is not in columns: {error}")),
     }
+}
+
+/// The line on which a record begins. The reader's position is where the record before ended, so that it is before blank
+/// lines.
+fn line(text: &[u8], position: Option<&Position>) -> u32 {
+    let Some(position) = position else { return 0 };
+    let begin = usize::try_from(position.byte()).unwrap_or(usize::MAX);
+    let ends = text.get(begin..).unwrap_or_default().iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+    let line = position.line() + ends.filter(|byte| **byte == b'\n').count() as u64;
+    u32::try_from(line).unwrap_or(u32::MAX)
 }
 
 /// The separator that the header has most of.
