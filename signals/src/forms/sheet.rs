@@ -19,6 +19,8 @@ pub(super) struct Sheet<'a> {
     pub(super) names: Vec<String>,
     text: &'a [u8],
     rows: Reader<&'a [u8]>,
+    /// The first row, which tells a table from other text.
+    first: Option<(u32, ByteRecord)>,
     decimal_comma: bool,
 }
 
@@ -36,7 +38,7 @@ pub(super) struct Columns {
 }
 
 impl<'a> Sheet<'a> {
-    /// Reads the header.
+    /// Reads the header and the first row.
     pub(super) fn open(bytes: &'a [u8]) -> Result<Sheet<'a>, Problem> {
         let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
         let separator = separator(bytes);
@@ -52,8 +54,32 @@ impl<'a> Sheet<'a> {
                  commas, semicolons or tabs",
                 shortened(names.first().map_or("", String::as_str))
             ))),
-            Some(names) => Ok(Sheet { names, text: bytes, rows, decimal_comma: separator != b',' }),
+            Some(names) => {
+                let mut sheet = Sheet { names, text: bytes, rows, first: None, decimal_comma: separator != b',' };
+                let mut first = ByteRecord::new();
+                sheet.first = sheet.next(&mut first)?.map(|line| (line, first));
+                Ok(sheet)
+            }
         }
+    }
+
+    /// Reads the next row; returns its line, `None` after the last row.
+    fn next(&mut self, record: &mut ByteRecord) -> Result<Option<u32>, Problem> {
+        if let Some((line, first)) = self.first.take() {
+            *record = first;
+            return Ok(Some(line));
+        }
+        if !self.rows.read_byte_record(record).map_err(unreadable)? {
+            return Ok(None);
+        }
+        let line = line(self.text, record.position());
+        if record.len() != self.names.len() {
+            let (found, expected) = (record.len(), self.names.len());
+            let fields = if found == 1 { "field" } else { "fields" };
+            let reason = format!("line {line} has {found} {fields}, and the header has {expected}");
+            return Err(Problem::Content(reason));
+        }
+        Ok(Some(line))
     }
 
     /// A problem with a column, which the setting can solve.
@@ -90,14 +116,7 @@ impl<'a> Sheet<'a> {
         let mut rows = Vec::new();
         let (mut times, mut zone, mut flagged, mut by_source) = (Times::default(), None, 0, 0);
         let mut record = ByteRecord::new();
-        while self.rows.read_byte_record(&mut record).map_err(unreadable)? {
-            let line = line(self.text, record.position());
-            if record.len() != self.names.len() {
-                let (found, expected) = (record.len(), self.names.len());
-                let fields = if found == 1 { "field" } else { "fields" };
-                let reason = format!("line {line} has {found} {fields}, and the header has {expected}");
-                return Err(Problem::Content(reason));
-            }
+        while let Some(line) = self.next(&mut record)? {
             if rows.len() == ROWS_MAX {
                 return Err(Problem::TooManyRows { filled: false });
             }

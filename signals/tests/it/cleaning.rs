@@ -91,7 +91,7 @@ fn missing_times_need_a_rule() {
     let rows = "0,0 10,1 20,2 60,6 70,7";
     assert_eq!(
         refused(prices(rows), PRICE),
-        "no value at 30 s (3 missing in all, at the step of 10 s): set `gaps` to \"hold\" (the value before; for files that \
+        "no value at 30 s; 3 missing in all, at the step of 10 s: set `gaps` to \"hold\" (the value before; for files that \
          list only changes) or \"interpolate\" to fill them"
     );
     assert_eq!(
@@ -107,7 +107,7 @@ fn missing_times_need_a_rule() {
 #[test]
 fn missing_values_need_a_rule() {
     let rows = "0,0 10, 20,4 30,4";
-    assert!(refused(prices(rows), PRICE).starts_with("no value at 10 s (1 without a value in all): set `gaps`"));
+    assert!(refused(prices(rows), PRICE).starts_with("no value at 10 s; 1 row without a value in all: set `gaps`"));
     assert_eq!(
         cleaned(rows, "gaps = 'hold'"),
         both("0s=0 10s=0 20s=4 30s=4 until 40s", "4 read, 4 kept, 1 value_filled")
@@ -119,7 +119,7 @@ fn missing_values_need_a_rule() {
     let all = "0,0 10, 20,4 30,4 50,8";
     assert!(
         refused(prices(all), PRICE)
-            .starts_with("no value at 10 s (1 missing in all, at the step of 10 s, and 1 without a value):")
+            .starts_with("no value at 10 s; 1 missing in all, at the step of 10 s, and 1 row without a value:")
     );
     assert_eq!(
         cleaned(all, "gaps = 'interpolate'"),
@@ -148,17 +148,17 @@ fn filled_values_are_estimates_where_the_file_says_which_are() {
 fn changes_at_uneven_times() {
     assert_eq!(cleaned("0,1 10,2 25,3 99,4", ""), both("0s=1 10s=2 25s=3 99s=4 until 99s", "4 read, 4 kept"));
     assert_eq!(cleaned("0,1 10,2 20,3 34,4", ""), both("0s=1 10s=2 20s=3 34s=4 until 44s", "4 read, 4 kept"));
-    assert!(refused(prices("0,1 10,2 20,3 35,4"), PRICE).starts_with("no value at 30 s (1 missing in all"));
+    assert!(refused(prices("0,1 10,2 20,3 35,4"), PRICE).starts_with("no value at 30 s; 1 missing in all"));
     assert_eq!(cleaned("5,1", ""), both("5s=1 until 5s", "1 read, 1 kept"));
     assert!(
-        refused(prices("0,1 10, 25,3 99,4"), PRICE).starts_with("no value at 10 s (1 without a value in all): set")
+        refused(prices("0,1 10, 25,3 99,4"), PRICE).starts_with("no value at 10 s; 1 row without a value in all: set")
     );
 }
 
 #[test]
 fn filled_gaps_have_a_limit() {
     let far = prices("0,1 1,2 2,3 3,4 1e8,5");
-    assert!(refused(&far, PRICE).starts_with("no value at 4 s (99999996 missing in all, at the step of 1 s)"));
+    assert!(refused(&far, PRICE).starts_with("no value at 4 s; 99999996 missing in all, at the step of 1 s"));
     assert_eq!(
         refused(&far, &format!("{PRICE}; gaps = 'hold'")),
         "the signal has more than 10000000 times, the limit for signals, because of its gaps: cut the file where it has none"

@@ -390,7 +390,8 @@ fn json_that_is_refused() {
         assert_eq!(refused(WEATHER.replacen(from, to, 1), keys), sentence);
     }
     assert!(
-        refused(WEATHER, keys).starts_with("no value at 2023-07-01T00:00:00Z (1 without a value in all): set `gaps`")
+        refused(WEATHER, keys)
+            .starts_with("no value at 2023-07-01T00:00:00Z; 1 row without a value in all: set `gaps`")
     );
     assert_eq!(
         refused(WEATHER, PRICE),

@@ -2,6 +2,7 @@
 
 mod cleaning;
 mod clocks;
+mod data;
 mod forms;
 
 use powersweep_experiments::Manifest;
