@@ -16,6 +16,10 @@ if [ -z "${POWERSWEEP_JOBLOGS:-}" ] && [ -d ../shared/joblogs ]; then
     POWERSWEEP_JOBLOGS=$(cd ../shared/joblogs && pwd)
     export POWERSWEEP_JOBLOGS
 fi
+if [ -z "${POWERSWEEP_SIGNALS:-}" ] && [ -d ../shared/signals ]; then
+    POWERSWEEP_SIGNALS=$(cd ../shared/signals && pwd)
+    export POWERSWEEP_SIGNALS
+fi
 # The caller's settings would change the checks.
 unset POWERSWEEP_DATA POWERSWEEP_COORDINATOR POWERSWEEP_ACCESS POWERSWEEP_INSECURE POWERSWEEP_LISTEN POWERSWEEP_ADVERTISE
 
@@ -171,8 +175,8 @@ find_state() {
         say "the clone has changes that are not committed: every section runs, and none is recorded as passed"
         return 0
     fi
-    # The paths of logs and Python do not change a test.
-    settings=$(env | grep '^POWERSWEEP_' | grep -vE '^POWERSWEEP_(TRACES|JOBLOGS|PYTHON|BIN)=' | sort | cksum)
+    # The paths of logs, signals and Python do not change a test.
+    settings=$(env | grep '^POWERSWEEP_' | grep -vE '^POWERSWEEP_(TRACES|JOBLOGS|SIGNALS|PYTHON|BIN)=' | sort | cksum)
     STATE=$CARGO_TARGET_DIR/ci-state/$(git rev-parse HEAD)-${settings%% *}
     mkdir -p "$STATE"
 }

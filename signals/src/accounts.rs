@@ -24,16 +24,18 @@ pub enum PlaceError {
         /// Label of the signal.
         label: String,
     },
-    /// The file has a single time.
+    /// The file has a single time, or no regular step.
     #[error(
-        "the file {file} of the signal `{label}` has a single time, so that its value holds for no known interval: set \
-         beyond = \"hold\" to make it a constant"
+        "the file {file} of the signal `{label}` has {times}, so that nobody knows how long its last value holds: set \
+         beyond = \"hold\" in [signals.{label}]"
     )]
-    SingleTime {
+    NoEnd {
         /// Label of the signal.
         label: String,
         /// The file.
         file: String,
+        /// What its times are.
+        times: &'static str,
     },
     /// The run extends beyond the file.
     #[error(
@@ -94,7 +96,7 @@ impl Loaded {
     /// `unix_start_s`: calendar time of the workload's second 0, where its log states it.
     ///
     /// # Errors
-    /// [`PlaceError::NoAnchor`], [`PlaceError::SingleTime`].
+    /// [`PlaceError::NoAnchor`], [`PlaceError::NoEnd`].
     pub fn place(&self, unix_start_s: Option<i64>) -> Result<(Placed, Option<i64>), PlaceError> {
         let Loaded { signal, series } = self;
         let label = || signal.label.to_string();
@@ -109,7 +111,9 @@ impl Loaded {
         let times_s = series.times_s.iter().map(|time| time - shift_s).collect();
         let (values, estimated) = (series.values.clone(), series.estimated.clone());
         let placed = Placed::new(times_s, values, estimated, series.end_s - shift_s, signal.sample, signal.beyond);
-        let placed = placed.map_err(|_| PlaceError::SingleTime { label: label(), file: signal.file.to_string() })?;
+        // The times of a series increase, and its numbers are finite.
+        let times = if series.times_s.len() == 1 { "a single time" } else { "times without a regular step" };
+        let placed = placed.map_err(|_| PlaceError::NoEnd { label: label(), file: signal.file.to_string(), times })?;
         Ok((placed, anchor_s))
     }
 }

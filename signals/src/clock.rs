@@ -60,6 +60,8 @@ pub(crate) fn seconds(time_us: i64) -> f64 {
 const UNIX_S: std::ops::Range<f64> = 1e9..1e10;
 /// The same in milliseconds.
 const UNIX_MS: std::ops::Range<f64> = 1e12..1e13;
+/// Greatest number of a column of offsets (µs): 200 years. As seconds in double precision, different times differ.
+const OFFSET_MAX_US: i64 = 200 * 366 * 86_400 * SECOND_US;
 /// Greatest first number of a column of offsets (s): three years.
 const FIRST_OFFSET_MAX: f64 = 1e8;
 
@@ -104,12 +106,18 @@ impl Times {
             }
             Some(_) => {}
         }
-        let micros = |number: f64, per_s: f64| (number * (1e6 / per_s)).round() as i64;
-        match stamp {
-            Stamp::Local(time_us) | Stamp::Instant(time_us) => Ok(time_us),
-            Stamp::Number(number) if kind == Kind::UnixMs => Ok(micros(number, 1e3)),
-            Stamp::Number(number) if number.abs() < UNIX_S.end => Ok(micros(number, 1.0)),
-            Stamp::Number(_) => Err("is too large for a time in seconds".to_owned()),
+        // A product that is too large for the type becomes its greatest number, which is refused below.
+        let time_us = match stamp {
+            Stamp::Local(time_us) | Stamp::Instant(time_us) => time_us,
+            Stamp::Number(number) if kind == Kind::UnixMs => (number * 1e3).round() as i64,
+            Stamp::Number(number) => (number * 1e6).round() as i64,
+        };
+        match kind {
+            Kind::Offset if time_us.abs() > OFFSET_MAX_US => {
+                Err("is more than 200 years from the simulated time 0".to_owned())
+            }
+            Kind::UnixS | Kind::UnixMs if !stamp::is_in_range(time_us) => Err(stamp::OUT_OF_RANGE.to_owned()),
+            _ => Ok(time_us),
         }
     }
 
@@ -185,7 +193,7 @@ pub(crate) fn to_instants(
     let (mut missing, mut first_missing) = (0, None);
     let mut kept = Vec::with_capacity(rows.len());
     for row in rows {
-        let Some(time) = stamp::civil(row.time_us) else { continue };
+        let time = stamp::civil(row.time_us).expect("times are of the years that a stamp may have");
         let instant = |offset: Offset| row.time_us - i64::from(offset.seconds()) * SECOND_US;
         let time_us = match zone.to_ambiguous_timestamp(time).offset() {
             AmbiguousOffset::Unambiguous { offset } => instant(offset),
@@ -225,7 +233,8 @@ pub(crate) fn to_instants(
         });
     }
     let second = |seen: &Twice| Row { time_us: seen.second_us, ..seen.row };
-    let added: Vec<Row> = once().map(|(_, seen)| second(seen)).collect();
+    // An empty cell has no value for the second time either: that time is a gap.
+    let added: Vec<Row> = once().map(|(_, seen)| second(seen)).filter(|row| !row.value.is_nan()).collect();
     ledger.add(Rule::SecondOfTwo, added.len());
     Ok((kept, added))
 }

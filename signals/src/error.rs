@@ -133,7 +133,7 @@ pub enum Problem {
     },
     /// Missing times or values.
     #[error(
-        "no value at {first}{}: set `gaps` to \"hold\" (the value before; for files that list only changes) or \"interpolate\" \
+        "no value at {first}; {}: set `gaps` to \"hold\" (the value before; for files that list only changes) or \"interpolate\" \
          to fill them", gaps(*.times, *.values, *.step_s))]
     Gap {
         /// The first time without a value.
@@ -160,9 +160,9 @@ fn rows(count: u64) -> String {
 fn gaps(times: u64, values: u64, step_s: Option<f64>) -> String {
     let step = step_s.map_or(String::new(), |step_s| format!(", at the step of {step_s} s"));
     match (times, values) {
-        (0, values) => format!(" ({values} without a value in all)"),
-        (times, 0) => format!(" ({times} missing in all{step})"),
-        (times, values) => format!(" ({times} missing in all{step}, and {values} without a value)"),
+        (0, values) => format!("{} without a value in all", rows(values)),
+        (times, 0) => format!("{times} missing in all{step}"),
+        (times, values) => format!("{times} missing in all{step}, and {} without a value", rows(values)),
     }
 }
 

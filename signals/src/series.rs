@@ -134,13 +134,15 @@ fn without_duplicates(
         different += repeated;
         first_different.get_or_insert(same[1]);
         ledger.add(Rule::Duplicate, repeated);
+        // An empty cell is not one of the values.
+        let mut values = same.iter().map(|row| row.value).filter(|value| !value.is_nan());
         let value = match setting {
-            Duplicates::Error | Duplicates::First => first.value,
-            Duplicates::Last => same[repeated].value,
+            Duplicates::Error | Duplicates::First => values.next().unwrap_or(f64::NAN),
+            Duplicates::Last => values.next_back().unwrap_or(f64::NAN),
             Duplicates::Mean => {
-                ledger.add(Rule::Averaged, 1);
-                let values = || same.iter().map(|row| row.value).filter(|value| !value.is_nan());
-                values().sum::<f64>() / values().count() as f64
+                let values: Vec<f64> = values.collect();
+                ledger.add(Rule::Averaged, usize::from(values.len() > 1));
+                values.iter().sum::<f64>() / values.len() as f64
             }
         };
         kept.push(Row { value, estimated, ..first });

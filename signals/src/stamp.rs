@@ -151,6 +151,9 @@ impl Rest<'_> {
     }
 }
 
+/// What is said of other times.
+pub(crate) const OUT_OF_RANGE: &str = "is not a time from 1900 to 2200";
+
 /// Whether a time (µs since 1970) is in the years that times may have.
 pub(crate) fn is_in_range(us: i64) -> bool {
     civil(us).is_some_and(|time| YEARS.contains(&time.year()))

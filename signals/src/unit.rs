@@ -69,6 +69,8 @@ impl Unit {
         let per = name.to_lowercase().replace("_per_", "/");
         let per = per.split(['_', ' ']).find(|word| word.contains('/')).map(str::to_owned);
         let last = name.rsplit_once('_').map(|(_, last)| last.to_uppercase());
+        // `cap_1` is the first of several caps, not a share.
+        let last = last.filter(|last| *last != "1");
         let last = last.filter(|_| matches!(quantity, Quantity::Cap | Quantity::CapShare | Quantity::Temperature));
         brackets.chain(words).chain(per.as_deref()).chain(last.as_deref()).find_map(|text| Unit::parse(quantity, text))
     }

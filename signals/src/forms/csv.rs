@@ -58,15 +58,15 @@ fn time_column(sheet: &Sheet<'_>, times: &[bool]) -> Result<usize, Problem> {
 
 /// The one column of values that can be meant: the only one, or the only one whose name is of the quantity.
 fn value_column(sheet: &Sheet<'_>, time: usize, times: &[bool], quantity: Quantity) -> Result<usize, Problem> {
-    let parts: &[&str] = match quantity {
-        Quantity::Carbon => &["carbon", "co2", "co₂", "intensity", "emission"],
-        Quantity::Price => &["price", "preis", "tariff"],
-        Quantity::Cap | Quantity::CapShare => &["cap", "power", "limit"],
-        Quantity::Temperature => &["temp"],
+    // Whole words: "Cape Town" is no cap.
+    let known: &[&str] = match quantity {
+        Quantity::Carbon => &["carbon", "co2", "co2eq", "carbonintensity", "intensity", "emissions"],
+        Quantity::Price => &["price", "prices", "preis", "tariff"],
+        Quantity::Cap | Quantity::CapShare => &["cap", "powercap", "limit"],
+        Quantity::Temperature => &["temp", "temperature"],
     };
     let is_meant = |name: &str| {
-        let lower = name.to_lowercase();
-        parts.iter().any(|part| lower.contains(part)) || Unit::in_name(quantity, name).is_some()
+        words(name).iter().any(|word| known.contains(&word.as_str())) || Unit::in_name(quantity, name).is_some()
     };
     let others: Vec<usize> = (0..sheet.names.len()).filter(|at| *at != time && !times[*at]).collect();
     let meant: Vec<usize> = others.iter().copied().filter(|at| is_meant(&sheet.names[*at])).collect();

@@ -47,7 +47,9 @@ pub(crate) fn read(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
     match reading.form {
         Some(Form::OpenDc) if !is_parquet => Err(is_not(Form::OpenDc, "Parquet")),
         Some(Form::OpenMeteo) if !is_json => Err(is_not(Form::OpenMeteo, "JSON")),
-        Some(form @ (Form::Csv | Form::ElectricityMaps)) if is_parquet => Err(is_not(form, "text")),
+        Some(form @ (Form::Csv | Form::ElectricityMaps)) if is_parquet || is_json => {
+            Err(is_not(form, "a table of text"))
+        }
         Some(Form::OpenDc) => opendc::read(bytes, reading),
         Some(Form::OpenMeteo) => open_meteo::read(bytes, reading),
         None if is_parquet => opendc::read(bytes, reading),

@@ -123,11 +123,14 @@ fn rows(
         Some(offset_s) => format!("UTC{:+} h, by `utc_offset_seconds`", offset_s as f64 / 3600.0),
         None => return Err(Problem::Content("the file has no `utc_offset_seconds` of a clock".to_owned())),
     };
-    let is_local = clock.is_local();
-    let clock = clock.clock(Some(&fixed), reading.timezone.as_deref(), Counted::Rows)?;
-    if is_local {
-        let offset_us = offset_s.unwrap_or_default() * SECOND_US;
-        rows.iter_mut().for_each(|row| row.time_us -= offset_us);
+    let offset_us = offset_s.unwrap_or_default() * SECOND_US;
+    if !clock.is_local() || offset_us == 0 {
+        return Ok((rows, clock.clock(Some(&fixed), reading.timezone.as_deref(), Counted::Rows)?));
     }
-    Ok((rows, clock))
+    if let Some(name) = &reading.timezone {
+        let reason = format!("{fixed}, not {}; remove it", shortened(name));
+        return Err(Problem::Setting { setting: "timezone", reason });
+    }
+    rows.iter_mut().for_each(|row| row.time_us -= offset_us);
+    Ok((rows, Clock::Instants(fixed)))
 }

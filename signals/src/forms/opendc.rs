@@ -43,6 +43,9 @@ fn read_columns(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
         (None, _) => return Err(problem(&schema, "column", "the column of values is not known".to_owned())),
     };
     let value = find(&schema, "column", value_column)?;
+    if time == value {
+        return Err(problem(&schema, "column", format!("{:?} is the column of times", shortened(value_column))));
+    }
     let usual = (reading.quantity == Quantity::Carbon).then_some("g/kWh");
     let column = ValueColumn::new(value_column, reading, usual)?;
     let groups = builder.metadata().row_groups();
@@ -73,9 +76,12 @@ fn read_columns(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
                 text,
                 reason,
             };
-            let out_of_range =
-                || cell(time_column, format!("{time_us:?}"), "is not a time from 1900 to 2200".to_owned());
-            let time_us = time_us.filter(|time_us| stamp::is_in_range(*time_us)).ok_or_else(out_of_range)?;
+            let time_us = time_us
+                .ok_or_else(|| cell(time_column, String::new(), "is empty: every row needs a time".to_owned()))?;
+            if !stamp::is_in_range(time_us) {
+                let text = stamp::civil(time_us).map_or_else(|| format!("{time_us} us"), |time| time.to_string());
+                return Err(cell(time_column, text, stamp::OUT_OF_RANGE.to_owned()));
+            }
             let converted =
                 |value: f64| column.convert(value).map_err(|reason| cell(value_column, value.to_string(), reason));
             let value = value.map_or(Ok(f64::NAN), converted)?;
@@ -115,16 +121,20 @@ fn find(schema: &Schema, setting: &'static str, name: &str) -> Result<usize, Pro
     }
 }
 
-/// Times in microseconds since 1970; `None` if the column has no timestamps.
+/// Times in microseconds since 1970, the greatest number where there are too many; `None` if the column has no timestamps.
 fn micros(column: &ArrayRef) -> Option<Vec<Option<i64>>> {
     let DataType::Timestamp(unit, _) = column.data_type() else { return None };
     Some(match unit {
-        TimeUnit::Second => {
-            column.as_primitive::<TimestampSecondType>().iter().map(|time| time?.checked_mul(1_000_000)).collect()
-        }
-        TimeUnit::Millisecond => {
-            column.as_primitive::<TimestampMillisecondType>().iter().map(|time| time?.checked_mul(1_000)).collect()
-        }
+        TimeUnit::Second => column
+            .as_primitive::<TimestampSecondType>()
+            .iter()
+            .map(|time| Some(time?.saturating_mul(1_000_000)))
+            .collect(),
+        TimeUnit::Millisecond => column
+            .as_primitive::<TimestampMillisecondType>()
+            .iter()
+            .map(|time| Some(time?.saturating_mul(1_000)))
+            .collect(),
         TimeUnit::Microsecond => column.as_primitive::<TimestampMicrosecondType>().iter().collect(),
         TimeUnit::Nanosecond => {
             column.as_primitive::<TimestampNanosecondType>().iter().map(|time| Some(time?.div_euclid(1_000))).collect()

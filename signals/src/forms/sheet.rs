@@ -1,6 +1,6 @@
 //! Text in columns: CSV with commas, semicolons or tabs.
 
-use ::csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder};
+use ::csv::{ByteRecord, ErrorKind, Position, Reader, ReaderBuilder};
 use powersweep_experiments::signals::{Form, Reading};
 
 use crate::ROWS_MAX;
@@ -17,7 +17,10 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(super) struct Sheet<'a> {
     /// Names of the columns, without blanks around them.
     pub(super) names: Vec<String>,
+    text: &'a [u8],
     rows: Reader<&'a [u8]>,
+    /// The first row, which tells a table from other text.
+    first: Option<(u32, ByteRecord)>,
     decimal_comma: bool,
 }
 
@@ -35,7 +38,7 @@ pub(super) struct Columns {
 }
 
 impl<'a> Sheet<'a> {
-    /// Reads the header.
+    /// Reads the header and the first row.
     pub(super) fn open(bytes: &'a [u8]) -> Result<Sheet<'a>, Problem> {
         let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
         let separator = separator(bytes);
@@ -51,8 +54,32 @@ impl<'a> Sheet<'a> {
                  commas, semicolons or tabs",
                 shortened(names.first().map_or("", String::as_str))
             ))),
-            Some(names) => Ok(Sheet { names, rows, decimal_comma: separator != b',' }),
+            Some(names) => {
+                let mut sheet = Sheet { names, text: bytes, rows, first: None, decimal_comma: separator != b',' };
+                let mut first = ByteRecord::new();
+                sheet.first = sheet.next(&mut first)?.map(|line| (line, first));
+                Ok(sheet)
+            }
         }
+    }
+
+    /// Reads the next row; returns its line, `None` after the last row.
+    fn next(&mut self, record: &mut ByteRecord) -> Result<Option<u32>, Problem> {
+        if let Some((line, first)) = self.first.take() {
+            *record = first;
+            return Ok(Some(line));
+        }
+        if !self.rows.read_byte_record(record).map_err(unreadable)? {
+            return Ok(None);
+        }
+        let line = line(self.text, record.position());
+        if record.len() != self.names.len() {
+            let (found, expected) = (record.len(), self.names.len());
+            let fields = if found == 1 { "field" } else { "fields" };
+            let reason = format!("line {line} has {found} {fields}, and the header has {expected}");
+            return Err(Problem::Content(reason));
+        }
+        Ok(Some(line))
     }
 
     /// A problem with a column, which the setting can solve.
@@ -89,14 +116,7 @@ impl<'a> Sheet<'a> {
         let mut rows = Vec::new();
         let (mut times, mut zone, mut flagged, mut by_source) = (Times::default(), None, 0, 0);
         let mut record = ByteRecord::new();
-        while self.rows.read_byte_record(&mut record).map_err(unreadable)? {
-            let line = record.position().map_or(0, ::csv::Position::line);
-            let line = u32::try_from(line).unwrap_or(u32::MAX);
-            if record.len() != self.names.len() {
-                let (found, expected) = (record.len(), self.names.len());
-                let reason = format!("line {line} has {found} fields, and the header has {expected}");
-                return Err(Problem::Content(reason));
-            }
+        while let Some(line) = self.next(&mut record)? {
             if rows.len() == ROWS_MAX {
                 return Err(Problem::TooManyRows { filled: false });
             }
@@ -151,6 +171,16 @@ fn unreadable(error: ::csv::Error) -> Problem {
         ErrorKind::Io(source) => Problem::Content(format!("the text cannot be read: {source}")),
         _ => Problem::Content(format!("the text is not in columns: {error}")),
     }
+}
+
+/// The line on which a record begins. The reader's position is where the record before ended, so that it is before blank
+/// lines.
+fn line(text: &[u8], position: Option<&Position>) -> u32 {
+    let Some(position) = position else { return 0 };
+    let begin = usize::try_from(position.byte()).unwrap_or(usize::MAX);
+    let ends = text.get(begin..).unwrap_or_default().iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+    let line = position.line() + ends.filter(|byte| **byte == b'\n').count() as u64;
+    u32::try_from(line).unwrap_or(u32::MAX)
 }
 
 /// The separator that the header has most of.
