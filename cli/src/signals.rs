@@ -1,9 +1,24 @@
 //! The signals of a manifest on the command line.
 
-use powersweep_experiments::Manifest;
-use powersweep_workloads::LogBytes;
+use powersweep_engine::SimSpec;
+use powersweep_engine::workload::Workload;
+use powersweep_experiments::signals::Word;
+use powersweep_experiments::{FileRef, Manifest};
+use powersweep_signals::{Accounts, Effect, Loaded, PlaceError, SignalError};
+use powersweep_workloads::{Library, LogBytes};
+use serde_json::{Value as Json, json};
 
 use crate::exit::{Exit, Failure, OrExit};
+use crate::{inputs, screen};
+
+/// Signals shown; the others are counted.
+const SHOWN: usize = 40;
+
+impl From<SignalError> for Failure {
+    fn from(error: SignalError) -> Failure {
+        Failure::new(Exit::Workload, error.to_string())
+    }
+}
 
 /// Reads a file in every way in which the signals of a manifest read it, so that a file that cannot be read is refused
 /// before an experiment begins. `name`: the file as the manifest names it.
@@ -17,4 +32,92 @@ pub fn check(manifest: &Manifest, name: &str, bytes: &LogBytes) -> Result<(), Fa
         }
     }
     Ok(())
+}
+
+/// The signals of a manifest with the content of their files.
+pub fn load(manifest: &Manifest, library: &Library) -> Result<Vec<Loaded>, Failure> {
+    Loaded::all(manifest.signals(), |signal| {
+        let file = FileRef { name: signal.file.to_string(), format: None, sha256: None };
+        Ok(inputs::file(library, &file)?.bytes)
+    })
+}
+
+/// The signals on the time of a workload; the spec gets those that its policy reads.
+pub fn place(loaded: &[Loaded], sim: &mut SimSpec, workload: &Workload) -> Result<Accounts, PlaceError> {
+    let accounts = Accounts::new(loaded, workload.unix_start_s)?;
+    accounts.place(sim);
+    Ok(accounts)
+}
+
+/// What happened to the rows of a signal's file: empty if all are kept unchanged.
+fn changes(loaded: &Loaded) -> String {
+    let rules = loaded.series.ledger.rules().map(|(rule, count)| {
+        let effect = match rule.effect() {
+            Effect::Dropped => "dropped",
+            Effect::Changed => "changed",
+            Effect::Added => "added",
+        };
+        format!("{count} {effect} ({})", rule.name())
+    });
+    rules.collect::<Vec<_>>().join(", ")
+}
+
+/// The signals as a table for people; empty without a signal.
+pub fn text(loaded: &[Loaded]) -> String {
+    if loaded.is_empty() {
+        return String::new();
+    }
+    let mut table = screen::table();
+    table.set_header(["signal", "file", "column", "zone", "from", "to", "step", "rows", "changes to rows"]);
+    for one in loaded.iter().take(SHOWN) {
+        let (signal, series) = (&one.signal, &one.series);
+        let step = series.facts.step_s.map_or("uneven".to_owned(), |step_s| format!("{step_s} s"));
+        let estimates = series.estimated.iter().filter(|estimated| **estimated).count();
+        let estimates = (estimates > 0).then(|| format!("{estimates} estimates"));
+        let changes = Some(changes(one)).filter(|changes| !changes.is_empty());
+        table.add_row([
+            format!("{} ({})", signal.label, signal.reading.quantity.word()),
+            signal.file.to_string(),
+            format!("{} [{}]", series.facts.column, series.facts.unit),
+            series.zone.clone().unwrap_or_default(),
+            one.time_text(series.times_s[0]),
+            one.time_text(series.end_s),
+            step,
+            series.ledger.read.to_string(),
+            changes.into_iter().chain(estimates).collect::<Vec<_>>().join(", "),
+        ]);
+    }
+    let more = loaded.len().saturating_sub(SHOWN);
+    if more > 0 { format!("{table}\n… and {}", screen::count(more as u64, "more signal")) } else { table.to_string() }
+}
+
+/// The signals for programs.
+pub fn json(loaded: &[Loaded]) -> Vec<Json> {
+    let one = |loaded: &Loaded| {
+        let (signal, series) = (&loaded.signal, &loaded.series);
+        let ledger: serde_json::Map<String, Json> =
+            series.ledger.rules().map(|(rule, count)| (rule.name().to_owned(), json!(count))).collect();
+        json!({ "signal": &*signal.label, "signal_index": signal.index, "quantity": signal.reading.quantity.word(),
+                "file": &*signal.file, "form": series.facts.form.word(), "time_column": series.facts.time_column,
+                "times": series.facts.times, "column": series.facts.column, "unit": series.facts.unit,
+                "zone": series.zone, "currency": series.currency, "from": loaded.time_text(series.times_s[0]),
+                "to": loaded.time_text(series.end_s), "step_s": series.facts.step_s, "rows_read": series.ledger.read,
+                "rows_kept": series.ledger.kept, "rows_by_rule": ledger,
+                "estimates": series.estimated.iter().filter(|estimated| **estimated).count() })
+    };
+    loaded.iter().map(one).collect()
+}
+
+/// A line for each file whose rows were dropped, changed or added.
+pub fn note_changes(loaded: &[Loaded]) {
+    let mut noted = Vec::new();
+    for one in loaded {
+        let changes = changes(one);
+        let line =
+            format!("signal {}, {}: of {} rows, {changes}", one.signal.label, one.signal.file, one.series.ledger.read);
+        if !changes.is_empty() && !noted.contains(&line) {
+            screen::note(&line);
+            noted.push(line);
+        }
+    }
 }

@@ -155,7 +155,7 @@ pub struct Table {
 }
 
 /// Every table.
-pub const TABLES: [Table; 4] = [
+pub const TABLES: [Table; 5] = [
     Table { name: "tasks", row: "one finished task (one simulation)", columns: crate::tasks::columns },
     Table {
         name: "jobs",
@@ -166,6 +166,11 @@ pub const TABLES: [Table; 4] = [
         name: "series",
         row: "one point of a series or distribution of one task; written when the manifest asks for it",
         columns: crate::series::columns,
+    },
+    Table {
+        name: "accounts",
+        row: "one task under one signal; written when the manifest has signals",
+        columns: crate::accounts::columns,
     },
     Table { name: "failures", row: "one failed attempt at a task", columns: crate::failures::columns },
 ];

@@ -1,6 +1,7 @@
 //! Signals on simulated time, and the rows of the table `accounts`.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Slot;
 use std::sync::Arc;
 
 use powersweep_engine::account::Weight;
@@ -8,9 +9,9 @@ use powersweep_engine::energy::Cell;
 use powersweep_engine::signal::{Edges, Signal as Placed, SignalError as Uncovered};
 use powersweep_engine::{Account, SimSpec};
 
-use powersweep_experiments::signals::{Beyond, Quantity, Signal, Word};
+use powersweep_experiments::signals::{Beyond, Quantity, Reading, Signal, Word};
 
-use crate::{Base, Series};
+use crate::{Base, Series, SignalError};
 
 /// Why a signal cannot be used for a workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,18 +25,16 @@ pub enum PlaceError {
         /// Label of the signal.
         label: String,
     },
-    /// The file has a single time, or no regular step.
+    /// The file has a single time.
     #[error(
-        "the file {file} of the signal `{label}` has {times}, so that nobody knows how long its last value holds: set \
-         beyond = \"hold\" in [signals.{label}]"
+        "the file {file} of the signal `{label}` has a single time, so that nobody knows how long its value holds: set \
+         beyond = \"hold\" in [signals.{label}] to make it a constant"
     )]
-    NoEnd {
+    SingleTime {
         /// Label of the signal.
         label: String,
         /// The file.
         file: String,
-        /// What its times are.
-        times: &'static str,
     },
     /// The run extends beyond the file.
     #[error(
@@ -91,12 +90,45 @@ impl Edges for AllEdges {
 }
 
 impl Loaded {
+    /// The signals of a manifest. A file that several signals read in the same way is read once.
+    ///
+    /// `bytes` returns the content of the file of a signal.
+    ///
+    /// # Errors
+    /// Those of `bytes`, and [`SignalError`].
+    pub fn all<E: From<SignalError>>(
+        signals: &[Signal],
+        mut bytes: impl FnMut(&Signal) -> Result<Vec<u8>, E>,
+    ) -> Result<Vec<Loaded>, E> {
+        let mut read: BTreeMap<(&str, &Reading), Arc<Series>> = BTreeMap::new();
+        let mut loaded = Vec::with_capacity(signals.len());
+        for signal in signals {
+            let series = match read.entry((&signal.file, &signal.reading)) {
+                Slot::Occupied(known) => Arc::clone(known.get()),
+                Slot::Vacant(slot) => {
+                    let series = crate::read(&bytes(signal)?, &signal.file, &signal.reading)?;
+                    Arc::clone(slot.insert(Arc::new(series)))
+                }
+            };
+            loaded.push(Loaded { signal: signal.clone(), series });
+        }
+        Ok(loaded)
+    }
+
+    /// A time of the series (s) as text: calendar time, or seconds of simulated time.
+    pub fn time_text(&self, time_s: f64) -> String {
+        match self.series.base {
+            Base::Calendar => calendar(time_s),
+            Base::Offset => format!("{time_s} s"),
+        }
+    }
+
     /// The signal on the time of a workload that begins at a calendar time, and that calendar time.
     ///
     /// `unix_start_s`: calendar time of the workload's second 0, where its log states it.
     ///
     /// # Errors
-    /// [`PlaceError::NoAnchor`], [`PlaceError::NoEnd`].
+    /// [`PlaceError::NoAnchor`], [`PlaceError::SingleTime`].
     pub fn place(&self, unix_start_s: Option<i64>) -> Result<(Placed, Option<i64>), PlaceError> {
         let Loaded { signal, series } = self;
         let label = || signal.label.to_string();
@@ -108,12 +140,18 @@ impl Loaded {
             }
         };
         let shift_s = anchor_s.unwrap_or(0) as f64;
-        let times_s = series.times_s.iter().map(|time| time - shift_s).collect();
-        let (values, estimated) = (series.values.clone(), series.estimated.clone());
-        let placed = Placed::new(times_s, values, estimated, series.end_s - shift_s, signal.sample, signal.beyond);
+        let mut times_s: Vec<f64> = series.times_s.iter().map(|time| time - shift_s).collect();
+        let (mut values, mut estimated) = (series.values.clone(), series.estimated.clone());
+        let end_s = series.end_s - shift_s;
+        // Without a regular step, the last time ends the series: nobody knows how long its value holds.
+        if signal.beyond != Beyond::Hold && times_s.last() == Some(&end_s) {
+            times_s.pop();
+            values.pop();
+            estimated.truncate(values.len());
+        }
         // The times of a series increase, and its numbers are finite.
-        let times = if series.times_s.len() == 1 { "a single time" } else { "times without a regular step" };
-        let placed = placed.map_err(|_| PlaceError::NoEnd { label: label(), file: signal.file.to_string(), times })?;
+        let placed = Placed::new(times_s, values, estimated, end_s, signal.sample, signal.beyond);
+        let placed = placed.map_err(|_| PlaceError::SingleTime { label: label(), file: signal.file.to_string() })?;
         Ok((placed, anchor_s))
     }
 }
@@ -197,10 +235,7 @@ impl Entry {
             Uncovered::NotCovered(at_s) => *at_s,
             Uncovered::Malformed => f64::NAN,
         };
-        let shown = |time_s: f64| match self.anchor_s {
-            Some(_) => calendar(time_s),
-            None => format!("{time_s} s"),
-        };
+        let shown = |time_s: f64| self.loaded.time_text(time_s);
         PlaceError::NotCovered {
             label: signal.label.to_string(),
             file: signal.file.to_string(),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use powersweep_engine::workload::Workload;
 use powersweep_experiments::Sweep;
-use powersweep_signals::{Accounts, Loaded, Series};
+use powersweep_signals::{Accounts, Loaded};
 
 use crate::logs::{LogError, Logs};
 
@@ -48,22 +48,10 @@ impl Signals {
     }
 }
 
-/// Reads the files of all signals; a file with several signals that read it in the same way is read once.
+/// Reads the files of all signals.
 fn load(sweep: &Sweep, logs: &Logs, stop: &AtomicBool) -> Result<Vec<Loaded>, LogError> {
-    let mut read: BTreeMap<(&str, &powersweep_experiments::signals::Reading), Arc<Series>> = BTreeMap::new();
-    let mut loaded = Vec::new();
-    for signal in sweep.manifest().signals() {
-        let series = match read.get(&(&*signal.file, &signal.reading)) {
-            Some(series) => Arc::clone(series),
-            None => {
-                let digest = sweep.signal_digest(signal).expect("a sweep has the digests of its files");
-                let bytes = logs.bytes(None, &digest, &signal.file, stop)?;
-                let series = Arc::new(powersweep_signals::read(&bytes, &signal.file, &signal.reading)?);
-                read.insert((&signal.file, &signal.reading), Arc::clone(&series));
-                series
-            }
-        };
-        loaded.push(Loaded { signal: signal.clone(), series });
-    }
-    Ok(loaded)
+    Loaded::all(sweep.manifest().signals(), |signal| {
+        let digest = sweep.signal_digest(signal).expect("a sweep has the digests of its files");
+        logs.bytes(None, &digest, &signal.file, stop)
+    })
 }

@@ -33,6 +33,9 @@ pub struct SimulateArgs {
     /// Write one row for each point of the recorded series to this file (.parquet or .csv).
     #[arg(long, value_name = "FILE")]
     pub series: Option<PathBuf>,
+    /// Write one row for each signal of the manifest to this file (.parquet or .csv).
+    #[arg(long, value_name = "FILE", requires = "manifest")]
+    pub accounts: Option<PathBuf>,
     /// Write the schedule into this new folder, as a log (SWF) and as the files of Batsim that evalys reads.
     #[arg(long, value_name = "DIR")]
     pub batsim: Option<PathBuf>,

@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 use super::submit;
 use crate::args::PlanArgs;
 use crate::exit::{Outcome, failure};
-use crate::{client, estimate, inputs, results_table, screen, shard_status, stored, warnings};
+use crate::{client, estimate, inputs, results_table, screen, shard_status, signals, stored, warnings};
 
 /// Maximum number of values shown for an axis.
 const VALUES_SHOWN: usize = 12;
@@ -78,9 +78,11 @@ fn overview(
     args: &PlanArgs,
 ) -> Outcome {
     let axes = sweep.axes();
+    let signals = signals::load(sweep.manifest(), &inputs::library_of(&args.manifest, &args.logs))?;
     let (found, estimate) = (warnings::of(sweep, logs), estimate::of(sweep, reply.to_run, logs));
     if args.output.is_json() {
         let mut plan = overview_json(sweep, &axes, reply, served.is_some());
+        plan["signals"] = signals::json(&signals).into();
         plan["warnings"] = warnings::json(&found).into();
         plan["estimate"] = estimate.map_or(Json::Null, |estimate| estimate.json());
         return screen::print_json(plan);
@@ -99,6 +101,9 @@ fn overview(
     match axes.is_empty() {
         true => text.push_str("\n\nno axis has more than one value\n\n"),
         false => text.push_str(&format!("\n\n{table}\n\n")),
+    }
+    if !signals.is_empty() {
+        text.push_str(&format!("{}\n\n", signals::text(&signals)));
     }
     let excluded = sweep.index_count() - sweep.task_count();
     if excluded > 0 {

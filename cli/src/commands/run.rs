@@ -21,7 +21,7 @@ use super::{status, submit, worker};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::farm::{FarmOptions, Local, LocalFarm};
-use crate::{client, farm, inputs, interrupt, results_table, screen, stored, warnings};
+use crate::{client, farm, inputs, interrupt, results_table, screen, signals, stored, warnings};
 
 /// Interval of the status requests.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);
@@ -55,6 +55,10 @@ pub fn share_to_its_end(args: &RunArgs, sharded: Option<Sharded>) -> Result<Swee
         let pinned = sharded.pinned(&args.local.data.location()?, &sweep, &digests)?;
         (manifest, sweep) = (pinned.manifest().clone(), pinned.shard(sharded.shard));
     }
+    let is_silent = args.local.quiet || args.step.is_some();
+    if !is_silent {
+        signals::note_changes(&signals::load(&manifest, &library)?);
+    }
     let source = LogFiles { manifest: manifest.clone(), digests: digests.clone(), library };
     let options = FarmOptions {
         listen: args.listen,
@@ -74,7 +78,6 @@ pub fn share_to_its_end(args: &RunArgs, sharded: Option<Sharded>) -> Result<Swee
                 });
             }
         };
-        let is_silent = args.local.quiet || args.step.is_some();
         let found = if is_silent { Vec::new() } else { warnings::of(&sweep, &logs) };
         let mut run = Run { farm, worker: None, began, reading_s, sharded };
         let submitted = run.submit(args, &manifest, &digests, logs).await;

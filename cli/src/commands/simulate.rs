@@ -7,6 +7,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use arrow::array::RecordBatch;
 use powersweep_engine::components;
+use powersweep_engine::energy::EnergySplit;
 use powersweep_engine::spec::Model;
 use powersweep_engine::spec::{Param, Type};
 use powersweep_engine::workload::{self, LogFormat, Workload};
@@ -14,7 +15,8 @@ use powersweep_engine::{Choice, Details, Limits, Measured, Role, SimError, SimSp
 use powersweep_experiments::settings::reproduce;
 use powersweep_experiments::{TaskSpec, identity};
 use powersweep_results::identity::{Micros, RunFacts};
-use powersweep_results::{jobs, series, tasks};
+use powersweep_results::{accounts, jobs, series, tasks};
+use powersweep_signals::Accounts;
 use powersweep_worker::{TaskLimits, processor_time};
 use powersweep_workloads::Library;
 use serde_json::Value as Json;
@@ -23,7 +25,7 @@ use crate::args::SimulateArgs;
 use crate::commands::worker;
 use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
 use crate::writing::{Encoding, Writing, refuse_existing};
-use crate::{batsim, inputs, rows, screen};
+use crate::{batsim, inputs, rows, screen, signals};
 
 /// Maximum memory of one workload's jobs (bytes). A parameter that needs more is a typing error.
 const WORKLOAD_BYTES_MAX: u64 = 8 << 30;
@@ -38,6 +40,8 @@ pub struct Simulated {
     pub jobs: Option<RecordBatch>,
     /// Its rows of `series`, if they were asked for.
     pub series: Option<RecordBatch>,
+    /// Its rows of `accounts`, if its manifest has signals.
+    pub accounts: Option<RecordBatch>,
 }
 
 /// Simulates the task and prints its row.
@@ -46,9 +50,14 @@ pub fn run(args: &SimulateArgs) -> Outcome {
         refuse_existing(folder)?;
     }
     let stop = || false;
-    let Simulated { task, workload, row, jobs, series } =
+    let Simulated { task, workload, row, jobs, series, accounts } =
         simulated(args, args.jobs.is_some(), args.series.is_some(), &stop)?;
-    for (option, path, rows) in [("--jobs", &args.jobs, &jobs), ("--series", &args.series, &series)] {
+    if args.accounts.is_some() && accounts.is_none() {
+        return Err(failure!(Usage, "--accounts: the manifest has no [signals]"));
+    }
+    for (option, path, rows) in
+        [("--jobs", &args.jobs, &jobs), ("--series", &args.series, &series), ("--accounts", &args.accounts, &accounts)]
+    {
         if let Some((path, rows)) = path.as_deref().zip(rows.as_ref()) {
             write(option, path, &task, rows)?;
         }
@@ -74,10 +83,11 @@ pub fn simulated(args: &SimulateArgs, jobs: bool, series: bool, stop: &dyn Fn() 
         engine_ms: 0.0,
         parse_ms: 0.0,
     };
-    let (task, workload) = prepare(args, &library, &mut timing)?;
+    let (task, workload, signals) = prepare(args, &library, &mut timing)?;
     let limits = worker::limits(&args.limits);
     let started = Instant::now();
-    let mut details = Details { jobs: jobs.then(Vec::new), series: series.then(Vec::new), ..Details::default() };
+    let energy = signals.as_ref().map(|signals| EnergySplit::new(signals.edges()));
+    let mut details = Details { jobs: jobs.then(Vec::new), series: series.then(Vec::new), energy };
     let measured = within_limits(&task.sim, &workload, &limits, stop, &mut details)?;
     timing.engine_ms = started.elapsed().as_secs_f64() * 1e3;
     timing.wall_ms = timing.engine_ms + timing.parse_ms;
@@ -94,7 +104,15 @@ pub fn simulated(args: &SimulateArgs, jobs: bool, series: bool, stop: &dyn Fn() 
         rows.push(&task, &details);
         rows.finish()
     });
-    Ok(Simulated { task, workload, row, jobs, series })
+    let accounts = match signals.zip(details.energy) {
+        None => None,
+        Some((signals, energy)) => {
+            let mut rows = accounts::Builder::new();
+            rows.push(&task, &signals.of(&energy.cells).or_exit(Exit::Usage)?);
+            Some(rows.finish())
+        }
+    };
+    Ok(Simulated { task, workload, row, jobs, series, accounts })
 }
 
 /// Simulates within the limits, until `stop` returns true.
@@ -137,11 +155,19 @@ fn write_schedule(folder: &Path, task: &TaskSpec, workload: &Workload, limits: &
     batsim::write(&batsim::Schedule { task, summary, jobs, series, command: &command }, folder)
 }
 
-fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Result<(TaskSpec, Workload), Failure> {
+/// The task, its workload, and the signals of its manifest on the workload's time.
+fn prepare(
+    args: &SimulateArgs,
+    library: &Library,
+    timing: &mut RunFacts,
+) -> Result<(TaskSpec, Workload, Option<Accounts>), Failure> {
+    let mut loaded = Vec::new();
     let mut task = match (&args.manifest, args.index) {
         (Some(name), Some(index)) => {
             let manifest = inputs::manifest(name)?;
-            let digests = inputs::digests(&manifest, &inputs::library_of(name, &args.logs), None)?;
+            let library = inputs::library_of(name, &args.logs);
+            let digests = inputs::digests(&manifest, &library, None)?;
+            loaded = signals::load(&manifest, &library)?;
             inputs::task(&inputs::sweep(&manifest, &digests)?, index)?
         }
         _ => TaskSpec {
@@ -183,8 +209,12 @@ fn prepare(args: &SimulateArgs, library: &Library, timing: &mut RunFacts) -> Res
     // A generator fails because of its parameters.
     let exit = if log.is_some() { Exit::Workload } else { Exit::Usage };
     let workload = workload::build_within(&task.sim, log.as_ref(), WORKLOAD_BYTES_MAX).or_exit(exit)?;
+    let placed = match loaded.is_empty() {
+        true => None,
+        false => Some(signals::place(&loaded, &mut task.sim, &workload).or_exit(Exit::Usage)?),
+    };
     timing.parse_ms = started.elapsed().as_secs_f64() * 1e3;
-    Ok((task, workload))
+    Ok((task, workload, placed))
 }
 
 /// Whether the log is named on the command line, not in the manifest.

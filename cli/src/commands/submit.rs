@@ -11,7 +11,7 @@ use powersweep_workloads::ParsedLogs;
 use super::status::failures_text;
 use crate::args::SubmitArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::{client, inputs, screen, warnings};
+use crate::{client, inputs, screen, signals, warnings};
 
 /// Interval of the status requests of `--wait`.
 const WAIT_INTERVAL: Duration = Duration::from_millis(500);
@@ -41,6 +41,9 @@ pub fn run(args: &SubmitArgs) -> Outcome {
             None => screen::print(&describe(&reply, args.dry_run)).map(|_| ())?,
             step if tells(step, &reply) => screen::note(&describe(&reply, false)),
             _ => {}
+        }
+        if args.step.is_none() {
+            signals::note_changes(&signals::load(&manifest, &library)?);
         }
         warnings::note(&found, &args.manifest);
         if args.dry_run {

@@ -14,12 +14,13 @@ use powersweep_engine::{Details, Limits, simulate};
 use powersweep_experiments::{Manifest, Sweep, TaskSpec};
 use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::tasks;
+use powersweep_signals::Loaded;
 use powersweep_workloads::ParsedLogs;
 
 use crate::args::VerifyArgs;
 use crate::exit::{Failure, Outcome, failure};
 use crate::reading::{Part, Reading, relaxed};
-use crate::{client, inputs, rows, screen, stored, warnings};
+use crate::{client, inputs, rows, screen, signals, stored, warnings};
 
 /// Differences that are shown.
 const SHOWN: usize = 20;
@@ -35,7 +36,7 @@ pub fn run(args: &VerifyArgs) -> Outcome {
     let mut sweeps = BTreeMap::new();
     for row in &sample {
         if !sweeps.contains_key(&row.manifest) {
-            sweeps.insert(row.manifest.clone(), sweep(args, &row.manifest, &logs)?);
+            sweeps.insert(row.manifest.clone(), Replay::of(args, &row.manifest, &logs)?);
         }
     }
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -142,24 +143,32 @@ fn chosen(seed: u64, all: usize, tasks: usize) -> BTreeSet<usize> {
     chosen
 }
 
-/// The sweep of a manifest, whose logs are searched for as `run` does.
-fn sweep(args: &VerifyArgs, text: &str, logs: &ParsedLogs) -> Result<Sweep, Failure> {
-    let name = args.manifest.as_deref().unwrap_or("the manifest of the rows");
-    let manifest = Manifest::parse(name, text).map_err(|errors| inputs::problems(name, &errors))?;
-    let library = inputs::library_of(args.manifest.as_deref().unwrap_or_default(), &args.logs);
-    let digests = inputs::digests(&manifest, &library, Some(logs))?;
-    inputs::sweep(&manifest, &digests)
+/// The tasks of a manifest and its signals.
+struct Replay {
+    sweep: Sweep,
+    signals: Vec<Loaded>,
+}
+
+impl Replay {
+    /// The files of the manifest are searched for as `run` does.
+    fn of(args: &VerifyArgs, text: &str, logs: &ParsedLogs) -> Result<Replay, Failure> {
+        let name = args.manifest.as_deref().unwrap_or("the manifest of the rows");
+        let manifest = Manifest::parse(name, text).map_err(|errors| inputs::problems(name, &errors))?;
+        let library = inputs::library_of(args.manifest.as_deref().unwrap_or_default(), &args.logs);
+        let digests = inputs::digests(&manifest, &library, Some(logs))?;
+        Ok(Replay { sweep: inputs::sweep(&manifest, &digests)?, signals: signals::load(&manifest, &library)? })
+    }
 }
 
 impl Stored {
-    fn compared(&self, sweep: &Sweep, logs: &ParsedLogs) -> Compared {
+    fn compared(&self, replay: &Replay, logs: &ParsedLogs) -> Compared {
         let cell = |name: &str| self.row.column_by_name(name).map(|column| rows::cell(column, 0)).unwrap_or_default();
         let index = cell("task_index").as_i64().unwrap_or(-1);
-        let task = u64::try_from(index).ok().and_then(|index| sweep.task(index));
+        let task = u64::try_from(index).ok().and_then(|index| replay.sweep.task(index));
         let Some(task) = task.filter(|task| cell("task_id") == task.task_id.to_string()) else {
             return Compared::Foreign;
         };
-        match simulated(&task, logs) {
+        match simulated(&task, &replay.signals, logs) {
             Ok(now) => self.beside(index, &now),
             Err(reason) => {
                 Compared::Differs { index, columns: vec![("(the task)".to_owned(), "a row".to_owned(), reason)] }
@@ -184,10 +193,14 @@ impl Stored {
 }
 
 /// The row of a task.
-fn simulated(task: &TaskSpec, logs: &ParsedLogs) -> Result<RecordBatch, String> {
+fn simulated(task: &TaskSpec, signals: &[Loaded], logs: &ParsedLogs) -> Result<RecordBatch, String> {
     let workload = warnings::workload(task, logs).ok_or("its workload cannot be built")?;
+    let mut sim = task.sim.clone();
+    if sim.signal_labels().next().is_some() {
+        signals::place(signals, &mut sim, &workload).map_err(|error| error.to_string())?;
+    }
     let measured =
-        simulate(&task.sim, &workload, &Limits::NONE, &mut Details::default()).map_err(|error| error.to_string())?;
+        simulate(&sim, &workload, &Limits::NONE, &mut Details::default()).map_err(|error| error.to_string())?;
     let run = RunFacts {
         attempt: 1,
         worker: String::new(),

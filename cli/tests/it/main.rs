@@ -39,6 +39,7 @@ mod runs;
 mod sandbox;
 mod shard;
 mod showing;
+mod signals;
 mod sweeps;
 mod tables;
 mod terminal;

@@ -208,7 +208,11 @@ fn failures_status(experiment: &Experiment, count: usize) -> Vec<v1::Failure> {
 fn failure_status(experiment: &Experiment, failure: &FailureRecord, equal: u64) -> v1::Failure {
     let sweep = experiment.sweep.as_ref();
     let task = sweep.and_then(|sweep| sweep.task(failure.index));
-    let again = sweep.zip(task.as_ref()).map(|(sweep, task)| reproduce(&task.sim, &sweep.manifest().limits()));
+    let again = sweep.zip(task.as_ref()).map(|(sweep, task)| match sweep.manifest().signals() {
+        [] => reproduce(&task.sim, &sweep.manifest().limits()),
+        // Signals stand in the manifest alone.
+        _ => format!("powersweep simulate MANIFEST --index {}", task.index),
+    });
     v1::Failure {
         index: failure.index,
         reproduce: again.unwrap_or_default(),

@@ -292,9 +292,11 @@ fn submitted(reply: v1::SubmitReply) -> Reply {
 fn changed_pins(experiment: &Experiment, submission: &Submission) -> Vec<String> {
     let record = &experiment.record;
     let mut changed = pins::changed(&record.pins, &pins::component_versions(&submission.sweep));
-    for (log, new) in &submission.digests {
-        if record.digests.get(log).is_some_and(|old| **old != *new) {
-            changed.push(format!("log {log} has other content than before"));
+    for (file, new) in &submission.digests {
+        if record.digests.get(file).is_some_and(|old| **old != *new) {
+            let is_signal = submission.sweep.manifest().signals().iter().any(|signal| *signal.file == **file);
+            let kind = if is_signal { "signal file" } else { "log" };
+            changed.push(format!("{kind} {file} has other content than before"));
         }
     }
     let signals = |sweep: &Sweep| sweep.manifest().signals().to_vec();

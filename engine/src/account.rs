@@ -1,0 +1,107 @@
+//! What the energy of a run weighs under signals: emissions, cost and means.
+
+use crate::energy::{Cell, Energy};
+use crate::signal::{Signal, SignalError};
+
+/// Joules in a kilowatt-hour.
+const J_PER_KWH: f64 = 3.6e6;
+
+/// What the energy of a run weighs under a signal.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weight {
+    /// Energy of the machine times the signal (unit of the signal * kWh).
+    pub machine: f64,
+    /// Energy of the jobs times the signal.
+    pub jobs: f64,
+    /// The same if each job had started at its submission.
+    pub at_once: f64,
+    /// Mean of the signal, weighted by the machine's energy; NaN without energy.
+    pub mean: f64,
+    /// Mean of the signal over the time of the run; NaN for a run without a duration.
+    pub time_mean: f64,
+    /// Share of the run's time in intervals whose value is an estimate; `None` if the source does not say.
+    pub estimated_share: Option<f64>,
+}
+
+crate::record! {
+/// A task under one signal: a row of the table `accounts`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Account {
+    /// Label of the signal's block in the manifest.
+    pub signal: String,
+    /// Number of the combination of the block's lists, from 0.
+    pub signal_index: u64,
+    /// The quantity: carbon, price, cap or temperature.
+    pub quantity: &'static str,
+    /// The signal's file, as in the manifest.
+    pub signal_file: String,
+    /// The zone that the file names; null if it names none.
+    pub zone: Option<String>,
+    /// The column of the file that was asked for; null if the manifest leaves it to the reader.
+    pub signal_column: Option<String>,
+    /// Calendar time of simulated time 0 (UTC, ISO 8601); null for a signal on simulated time.
+    pub anchor: Option<String>,
+    /// Emissions of the machine's energy (g of CO2 equivalent): the exact integral of power times intensity. Null for
+    /// other quantities.
+    pub emissions_g: Option<f64>,
+    /// Cost of the machine's energy, in `currency`: the exact integral of power times price. Null for other quantities.
+    pub cost: Option<f64>,
+    /// Currency of `cost`, as the file or the manifest names it.
+    pub currency: Option<String>,
+    /// Mean of the signal weighted by the machine's energy (g/kWh, currency/kWh, W, degrees Celsius).
+    pub signal_energy_mean: Option<f64>,
+    /// Mean of the signal over the run's time (the same unit).
+    pub signal_time_mean: Option<f64>,
+    /// Emissions of the jobs' procs from start to end, each job with its mean power (g).
+    pub jobs_emissions_g: Option<f64>,
+    /// Emissions of the jobs if each had started at its submission, with the same power and duration (g). The
+    /// difference to `jobs_emissions_g` is what waiting bought.
+    pub at_once_emissions_g: Option<f64>,
+    /// As `jobs_emissions_g`, for the price.
+    pub jobs_cost: Option<f64>,
+    /// As `at_once_emissions_g`, for the price.
+    pub at_once_cost: Option<f64>,
+    /// Share of the run's time in which the signal is an estimate of its publisher; null if the file does not say.
+    pub estimated_share: Option<f64>,
+}
+}
+
+impl Signal {
+    /// Weighs the energy of a run by the signal. The cells must not extend over a change of the signal.
+    ///
+    /// # Errors
+    /// [`SignalError::NotCovered`] with the first instant that the signal does not cover.
+    pub fn weigh(&self, cells: &[Cell]) -> Result<Weight, SignalError> {
+        let (mut machine, mut jobs, mut at_once) = (0.0, 0.0, 0.0);
+        let (mut energy_j, mut time_s, mut value_s, mut estimated_s) = (0.0, 0.0, 0.0, 0.0);
+        for cell in cells.iter().filter(|cell| cell.to_s > cell.from_s) {
+            let middle_s = 0.5 * (cell.from_s + cell.to_s);
+            let piece = self.piece(middle_s).ok_or(SignalError::NotCovered(self.uncovered(cell)))?;
+            let value = piece.value_at(cell.from_s);
+            let weigh = |energy: Energy| value * energy.energy_j + piece.slope * energy.moment_js;
+            machine += weigh(cell.machine);
+            jobs += weigh(cell.jobs);
+            at_once += weigh(cell.at_once);
+            let dt_s = cell.to_s - cell.from_s;
+            energy_j += cell.machine.energy_j;
+            time_s += dt_s;
+            value_s += piece.value_at(middle_s) * dt_s;
+            if self.estimated().get(piece.index).is_some_and(|estimated| *estimated) {
+                estimated_s += dt_s;
+            }
+        }
+        Ok(Weight {
+            machine: machine / J_PER_KWH,
+            jobs: jobs / J_PER_KWH,
+            at_once: at_once / J_PER_KWH,
+            mean: machine / energy_j,
+            time_mean: value_s / time_s,
+            estimated_share: (!self.estimated().is_empty()).then(|| estimated_s / time_s),
+        })
+    }
+
+    /// The first instant of a cell that the signal does not cover.
+    fn uncovered(&self, cell: &Cell) -> f64 {
+        if cell.from_s < self.first_s() { cell.from_s } else { cell.from_s.max(self.end_s()) }
+    }
+}
