@@ -70,7 +70,7 @@ fn seconds(
         let mut details = Details { energy, ..Details::default() };
         std::hint::black_box(simulate(spec, workload, &Limits::NONE, &mut details).unwrap());
         for signal in signals {
-            std::hint::black_box(signal.weigh(&details.energy.as_ref().unwrap().cells).unwrap());
+            std::hint::black_box(signal.weigh(&details.energy.as_ref().unwrap().cells, &[]).unwrap());
         }
         begin.elapsed().as_secs_f64()
     };

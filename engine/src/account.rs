@@ -15,7 +15,11 @@ pub struct Weight {
     pub jobs: f64,
     /// The same if each job had started at its submission.
     pub at_once: f64,
-    /// Mean of the signal, weighted by the machine's energy; NaN without energy.
+    /// Energy of the machine, and that energy at the meter of the facility (J).
+    pub energy_j: f64,
+    /// See `energy_j`.
+    pub facility_j: f64,
+    /// Mean of the signal, weighted by the facility's energy; NaN without energy.
     pub mean: f64,
     /// Mean of the signal over the time of the run; NaN for a run without a duration.
     pub time_mean: f64,
@@ -41,18 +45,28 @@ pub struct Account {
     pub signal_column: Option<String>,
     /// Calendar time of simulated time 0 (UTC, ISO 8601); null for a signal on simulated time.
     pub anchor: Option<String>,
-    /// Emissions of the machine's energy (g of CO2 equivalent): the exact integral of power times intensity. Null for
+    /// Energy at the meter of the facility (J): the machine's energy times `pue` over `supply_efficiency`.
+    pub facility_energy_j: f64,
+    /// Facility energy over the energy of the machine's supply: the PUE of the manifest, or its mean over the run, weighted
+    /// by energy; null without energy.
+    pub pue_mean: Option<f64>,
+    /// Share of the supplied power that reaches the machine.
+    pub supply_efficiency: f64,
+    /// Emissions of the facility's energy (g of CO2 equivalent): the exact integral of power times intensity. Null for
     /// other quantities.
     pub emissions_g: Option<f64>,
-    /// Cost of the machine's energy, in `currency`: the exact integral of power times price. Null for other quantities.
+    /// Emissions of making the machine (g of CO2 equivalent): procs times hours of the run times
+    /// `embodied_g_per_proc_hour`. Null for other quantities.
+    pub embodied_emissions_g: Option<f64>,
+    /// Cost of the facility's energy, in `currency`: the exact integral of power times price. Null for other quantities.
     pub cost: Option<f64>,
     /// Currency of `cost`, as the file or the manifest names it.
     pub currency: Option<String>,
-    /// Mean of the signal weighted by the machine's energy (g/kWh, currency/kWh, W, degrees Celsius).
+    /// Mean of the signal weighted by the facility's energy (g/kWh, currency/kWh, W, degrees Celsius).
     pub signal_energy_mean: Option<f64>,
     /// Mean of the signal over the run's time (the same unit).
     pub signal_time_mean: Option<f64>,
-    /// Emissions of the jobs' procs from start to end, each job with its mean power (g).
+    /// Emissions of the jobs' procs from start to end, each job with its mean power, at the meter (g).
     pub jobs_emissions_g: Option<f64>,
     /// Emissions of the jobs if each had started at its submission, with the same power and duration (g). The
     /// difference to `jobs_emissions_g` is what waiting bought.
@@ -69,21 +83,26 @@ pub struct Account {
 impl Signal {
     /// Weighs the energy of a run by the signal. The cells must not extend over a change of the signal.
     ///
+    /// `factors`: the facility's power over the machine's in each cell; empty if they are equal.
+    ///
     /// # Errors
     /// [`SignalError::NotCovered`] with the first instant that the signal does not cover.
-    pub fn weigh(&self, cells: &[Cell]) -> Result<Weight, SignalError> {
+    pub fn weigh(&self, cells: &[Cell], factors: &[f64]) -> Result<Weight, SignalError> {
         let (mut machine, mut jobs, mut at_once) = (0.0, 0.0, 0.0);
-        let (mut energy_j, mut time_s, mut value_s, mut estimated_s) = (0.0, 0.0, 0.0, 0.0);
-        for cell in cells.iter().filter(|cell| cell.to_s > cell.from_s) {
+        let (mut energy_j, mut facility_j) = (0.0, 0.0);
+        let (mut time_s, mut value_s, mut estimated_s) = (0.0, 0.0, 0.0);
+        for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.to_s > cell.from_s) {
+            let factor = factors.get(at).copied().unwrap_or(1.0);
             let middle_s = 0.5 * (cell.from_s + cell.to_s);
             let piece = self.piece(middle_s).ok_or(SignalError::NotCovered(self.uncovered(cell)))?;
             let value = piece.value_at(cell.from_s);
-            let weigh = |energy: Energy| value * energy.energy_j + piece.slope * energy.moment_js;
+            let weigh = |energy: Energy| factor * (value * energy.energy_j + piece.slope * energy.moment_js);
             machine += weigh(cell.machine);
             jobs += weigh(cell.jobs);
             at_once += weigh(cell.at_once);
             let dt_s = cell.to_s - cell.from_s;
             energy_j += cell.machine.energy_j;
+            facility_j += factor * cell.machine.energy_j;
             time_s += dt_s;
             value_s += piece.value_at(middle_s) * dt_s;
             if self.estimated().get(piece.index).is_some_and(|estimated| *estimated) {
@@ -94,7 +113,9 @@ impl Signal {
             machine: machine / J_PER_KWH,
             jobs: jobs / J_PER_KWH,
             at_once: at_once / J_PER_KWH,
-            mean: machine / energy_j,
+            energy_j,
+            facility_j,
+            mean: machine / facility_j,
             time_mean: value_s / time_s,
             estimated_share: (!self.estimated().is_empty()).then(|| estimated_s / time_s),
         })

@@ -115,7 +115,7 @@ impl Signal {
     }
 
     /// The mean of the interval that holds an instant (s); `None` if the signal does not cover it.
-    pub(crate) fn interval_mean(&self, at_s: f64) -> Option<f64> {
+    pub fn interval_mean(&self, at_s: f64) -> Option<f64> {
         let piece = self.piece(at_s)?;
         // A piece that extends to infinity is constant.
         let middle_s = if piece.slope == 0.0 { at_s } else { 0.5 * (piece.from_s + piece.to_s) };

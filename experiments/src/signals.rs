@@ -143,8 +143,45 @@ impl Reading {
     }
 }
 
+/// Facility energy over the energy of the machine's supply (power usage effectiveness, ISO/IEC 30134-2).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Pue {
+    /// The same at all times, at least 1.
+    Constant(f64),
+    /// By the temperature of the outside air.
+    Curve {
+        /// Label of a signal of temperatures.
+        signal: Arc<str>,
+        /// Temperatures (degrees Celsius), increasing, and the PUE at each; linear between them and constant outside.
+        points: Vec<(f64, f64)>,
+    },
+}
+
+/// What lies between the machine and the meter that a signal is accounted at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Facility {
+    /// Power usage effectiveness.
+    pub pue: Pue,
+    /// Share of the supplied power that reaches the machine, above 0 up to 1.
+    pub supply_efficiency: f64,
+    /// Emissions of making the machine (g of CO2 equivalent for each proc and hour of a run).
+    pub embodied_g_per_proc_hour: f64,
+}
+
+impl Pue {
+    /// The PUE at a temperature (degrees Celsius).
+    pub fn at(points: &[(f64, f64)], temperature: f64) -> f64 {
+        let after = points.partition_point(|(known, _)| *known <= temperature);
+        match (after.checked_sub(1).map(|before| points[before]), points.get(after)) {
+            (Some((t0, pue0)), Some((t1, pue1))) => pue0 + (pue1 - pue0) * (temperature - t0) / (t1 - t0),
+            (Some((_, pue)), None) | (None, Some(&(_, pue))) => pue,
+            (None, None) => 1.0,
+        }
+    }
+}
+
 /// One signal of a manifest: a file, how it is read, and how it lies on the time of the simulation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Signal {
     /// Label of its block.
     pub label: Arc<str>,
@@ -162,6 +199,8 @@ pub struct Signal {
     pub beyond: Beyond,
     /// Calendar time of simulated time 0 (s since 1970 UTC); `None`: that of the log.
     pub anchor_s: Option<i64>,
+    /// The facility around the machine.
+    pub facility: Facility,
 }
 
 impl Signal {

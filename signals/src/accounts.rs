@@ -9,7 +9,7 @@ use powersweep_engine::energy::Cell;
 use powersweep_engine::signal::{Edges, Signal as Placed, SignalError as Uncovered};
 use powersweep_engine::{Account, SimSpec};
 
-use powersweep_experiments::signals::{Beyond, Quantity, Reading, Signal, Word};
+use powersweep_experiments::signals::{Beyond, Facility, Pue, Quantity, Reading, Signal, Word};
 
 use crate::{Base, Series, SignalError};
 
@@ -35,6 +35,12 @@ pub enum PlaceError {
         label: String,
         /// The file.
         file: String,
+    },
+    /// The temperatures of a PUE are none of the signals.
+    #[error("there is no block [signals.{label}] of temperatures")]
+    NoTemperatures {
+        /// Label of the temperatures.
+        label: String,
     },
     /// The run extends beyond the file.
     #[error(
@@ -77,6 +83,8 @@ struct Entry {
     placed: Arc<Placed>,
     /// Calendar time of simulated time 0; `None` for a series on simulated time.
     anchor_s: Option<i64>,
+    /// Position of the temperatures that the PUE follows.
+    temperatures: Option<usize>,
 }
 
 /// The changes of several signals.
@@ -170,7 +178,13 @@ impl Accounts {
             let placed = Arc::new(placed);
             let grid = (loaded.signal.beyond, placed.edges().map(f64::to_bits).collect());
             grids.entry(grid).or_insert_with(|| Arc::clone(&placed));
-            entries.push(Entry { loaded: loaded.clone(), placed, anchor_s });
+            entries.push(Entry { loaded: loaded.clone(), placed, anchor_s, temperatures: None });
+        }
+        for at in 0..entries.len() {
+            if let Pue::Curve { signal, .. } = &entries[at].loaded.signal.facility.pue {
+                let followed = entries.iter().position(|entry| entry.loaded.signal.label == *signal);
+                entries[at].temperatures = followed;
+            }
         }
         Ok(Accounts { entries, edges: Arc::new(AllEdges(grids.into_values().collect())) })
     }
@@ -190,20 +204,44 @@ impl Accounts {
         }
     }
 
-    /// The rows of a run.
+    /// The rows of a run on a machine of this many procs.
     ///
     /// # Errors
     /// [`PlaceError::NotCovered`].
-    pub fn of(&self, cells: &[Cell]) -> Result<Vec<Account>, PlaceError> {
-        self.entries.iter().map(|entry| entry.account(cells)).collect()
+    pub fn of(&self, cells: &[Cell], procs: u32) -> Result<Vec<Account>, PlaceError> {
+        let proc_hours = match (cells.first(), cells.last()) {
+            (Some(first), Some(last)) => f64::from(procs) * (last.to_s - first.from_s) / 3600.0,
+            _ => 0.0,
+        };
+        self.entries.iter().map(|entry| entry.account(cells, &self.factors(entry, cells)?, proc_hours)).collect()
+    }
+
+    /// Power of the facility over that of the machine, in each cell.
+    fn factors(&self, entry: &Entry, cells: &[Cell]) -> Result<Vec<f64>, PlaceError> {
+        let Facility { pue, supply_efficiency, .. } = &entry.loaded.signal.facility;
+        match (pue, entry.temperatures.map(|at| &self.entries[at])) {
+            (Pue::Curve { points, .. }, Some(temperatures)) => {
+                let factor = |cell: &Cell| {
+                    let middle_s = 0.5 * (cell.from_s + cell.to_s);
+                    let temperature = temperatures.placed.interval_mean(middle_s);
+                    let temperature = temperature.ok_or_else(|| temperatures.not_covered_at(middle_s))?;
+                    Ok(Pue::at(points, temperature) / supply_efficiency)
+                };
+                cells.iter().map(factor).collect()
+            }
+            (Pue::Constant(1.0), _) if *supply_efficiency == 1.0 => Ok(Vec::new()),
+            (Pue::Constant(pue), _) => Ok(vec![pue / supply_efficiency; cells.len()]),
+            (Pue::Curve { signal, .. }, None) => Err(PlaceError::NoTemperatures { label: signal.to_string() }),
+        }
     }
 }
 
 impl Entry {
-    fn account(&self, cells: &[Cell]) -> Result<Account, PlaceError> {
+    fn account(&self, cells: &[Cell], factors: &[f64], proc_hours: f64) -> Result<Account, PlaceError> {
         let Loaded { signal, series } = &self.loaded;
-        let weight = self.placed.weigh(cells).map_err(|error| self.not_covered(&error))?;
-        let Weight { machine, jobs, at_once, mean, time_mean, estimated_share } = weight;
+        let weight = self.placed.weigh(cells, factors).map_err(|error| self.not_covered(&error))?;
+        let Weight { machine, jobs, at_once, energy_j, facility_j, mean, time_mean, estimated_share } = weight;
+        let Facility { supply_efficiency, embodied_g_per_proc_hour, .. } = signal.facility;
         let quantity = signal.reading.quantity;
         let carbon = |value: f64| (quantity == Quantity::Carbon).then_some(value);
         let price = |value: f64| (quantity == Quantity::Price).then_some(value);
@@ -216,7 +254,11 @@ impl Entry {
             zone: series.zone.clone(),
             signal_column: signal.reading.column.clone(),
             anchor: self.anchor_s.map(|anchor_s| calendar(anchor_s as f64)),
+            facility_energy_j: facility_j,
+            pue_mean: number(facility_j * supply_efficiency / energy_j),
+            supply_efficiency,
             emissions_g: carbon(machine),
+            embodied_emissions_g: carbon(embodied_g_per_proc_hour * proc_hours),
             cost: price(machine),
             currency: series.currency.clone(),
             signal_energy_mean: number(mean),
@@ -230,11 +272,14 @@ impl Entry {
     }
 
     fn not_covered(&self, error: &Uncovered) -> PlaceError {
-        let Loaded { signal, series } = &self.loaded;
-        let at_s = match error {
+        self.not_covered_at(match error {
             Uncovered::NotCovered(at_s) => *at_s,
             Uncovered::Malformed => f64::NAN,
-        };
+        })
+    }
+
+    fn not_covered_at(&self, at_s: f64) -> PlaceError {
+        let Loaded { signal, series } = &self.loaded;
         let shown = |time_s: f64| self.loaded.time_text(time_s);
         PlaceError::NotCovered {
             label: signal.label.to_string(),

@@ -104,13 +104,13 @@ pub fn simulated(args: &SimulateArgs, jobs: bool, series: bool, stop: &dyn Fn() 
         rows.push(&task, &details);
         rows.finish()
     });
-    let accounts = match signals.zip(details.energy) {
-        None => None,
-        Some((signals, energy)) => {
+    let accounts = match (signals, details.energy, measured.jobs()) {
+        (Some(signals), Some(energy), Some(summary)) => {
             let mut rows = accounts::Builder::new();
-            rows.push(&task, &signals.of(&energy.cells).or_exit(Exit::Usage)?);
+            rows.push(&task, &signals.of(&energy.cells, summary.machine_procs).or_exit(Exit::Usage)?);
             Some(rows.finish())
         }
+        _ => None,
     };
     Ok(Simulated { task, workload, row, jobs, series, accounts })
 }

@@ -155,7 +155,7 @@ fn ids_of_tasks_depend_on_the_signals_that_their_policy_reads() {
 fn changed_signals_need_a_restart() {
     let sandbox = sandbox(MANIFEST);
     sandbox.run(&["run", "grid.toml"]).exits(0);
-    sandbox.write("price.csv", &FILES[1].1.replace(",50", ",55"));
+    sandbox.write("price.csv", FILES[1].1.replace(",50", ",55"));
     sandbox.run(&["run", "grid.toml"]).exits(8).says(&["signal file price.csv has other content", "--restart"]);
     sandbox.run(&["run", "grid.toml", "--restart"]).exits(0).says(&["4 of 4 tasks done"]);
 }
@@ -166,16 +166,73 @@ fn wrong_signals_are_refused_before_anything_runs() {
     sandbox.write("price.csv", "Date,Price (EUR/MWh)\n2023-03-26 00:00,50\n2023-03-26 02:30,60\n");
     sandbox.run(&["run", "grid.toml"]).exits(4).says(&["price.csv", "clock_change"]);
     sandbox.write("price.csv", FILES[1].1);
-    sandbox.write("grid.toml", &MANIFEST.replace("defer_signal = \"grid\"", "defer_signal = \"gird\""));
+    sandbox.write("grid.toml", MANIFEST.replace("defer_signal = \"grid\"", "defer_signal = \"gird\""));
     sandbox.run(&["plan", "grid.toml"]).exits(2).says(&["no block [signals.gird]", "did you mean `grid`?"]);
     // A signal on calendar time needs the begin of a workload that states none.
-    sandbox.write("grid.toml", &MANIFEST.replace("anchor = \"2023-03-26T00:00:00+01:00\"\n", ""));
+    sandbox.write("grid.toml", MANIFEST.replace("anchor = \"2023-03-26T00:00:00+01:00\"\n", ""));
     sandbox.run(&["run", "grid.toml"]).exits(3).says(&["set `anchor` in [signals.tariff]"]);
     sandbox
-        .write("grid.toml", &MANIFEST.replace("name = \"grid\"", "name = \"short\"").replace("beyond = \"wrap\"", ""));
+        .write("grid.toml", MANIFEST.replace("name = \"grid\"", "name = \"short\"").replace("beyond = \"wrap\"", ""));
     sandbox.run(&["run", "grid.toml"]).exits(3).says(&[
         "(carbon.csv) covers 0 s to 129600 s",
         "has no value at 86400 s",
         "simulate MANIFEST --index 0",
     ]);
+}
+
+#[test]
+fn a_facility_adds_its_losses_and_its_making() {
+    let sandbox = sandbox("");
+    let manifest = "version = 1\nname = \"grid\"\n[workloads.w]\nsource = \"lublin\"\nsynthetic_jobs_count = 20\nwide_jobs = \"clamp\"\n\
+        [platforms.m]\nprocs = 16\npower_top_w = 100\n[policies.p]\n\
+        [signals.plain]\nquantity = \"carbon\"\nfile = \"carbon.csv\"\nbeyond = \"wrap\"\n\
+        [signals.met]\nquantity = \"carbon\"\nfile = \"carbon.csv\"\nbeyond = \"wrap\"\n\
+        pue = [1.2, 1.5]\nsupply_efficiency = 0.9\nembodied_g_per_proc_hour = 2\n\
+        [signals.cooled]\nquantity = \"carbon\"\nfile = \"carbon.csv\"\nbeyond = \"wrap\"\n\
+        pue_signal = \"air\"\npue_curve = [10, 1.1, 30, 1.3]\n\
+        [signals.air]\nquantity = \"temperature\"\nfile = \"air.csv\"\nbeyond = \"wrap\"\n";
+    sandbox.write("grid.toml", manifest);
+    // As warm as 1.1 and 1.3 at the intensities 100 and 300.
+    sandbox.write("air.csv", "offset,temp_c\n0,0\n43200,40\n86400,0\n");
+    sandbox.run(&["run", "grid.toml"]).exits(0);
+    let (tasks, accounts) = (rows(&sandbox, "tasks"), rows(&sandbox, "accounts"));
+    let of = |signal: &str| accounts.iter().filter(|row| row["signal"] == signal).collect::<Vec<&Row>>();
+    let (plain, met, cooled) = (of("plain")[0], of("met"), of("cooled")[0]);
+    let emissions = |row: &Row| number(row, "emissions_g");
+    let energy_j = number(&tasks[0], "energy_total_j");
+    assert!(near(number(plain, "facility_energy_j"), energy_j, 1e-12), "{plain:?}");
+    for (row, pue) in met.iter().zip([1.2, 1.5]) {
+        assert!(near(emissions(row), emissions(plain) * pue / 0.9, 1e-12), "{row:?}");
+        assert!(near(number(row, "jobs_emissions_g"), number(plain, "jobs_emissions_g") * pue / 0.9, 1e-12), "{row:?}");
+        assert!(near(number(row, "facility_energy_j"), energy_j * pue / 0.9, 1e-12), "{row:?}");
+        assert!(near(number(row, "pue_mean"), pue, 1e-12), "{row:?}");
+    }
+    // 16 procs: the span is that of the run.
+    let hours = number(met[0], "embodied_emissions_g") / 2.0 / 16.0;
+    assert!(near(hours, number(&tasks[0], "makespan_s") / 3600.0, 1e-12), "{hours}");
+    // Energy e at 100 and f at 300: 100 e + 300 f and 1.1 * 100 e + 1.3 * 300 f.
+    let kwh = energy_j / 3.6e6;
+    let f = (emissions(plain) - 100.0 * kwh) / 200.0;
+    assert!(near(emissions(cooled), 110.0 * (kwh - f) + 390.0 * f, 1e-9), "{cooled:?} {plain:?}");
+}
+
+#[test]
+fn facilities_that_make_no_sense_are_refused() {
+    let sandbox = sandbox("");
+    for (settings, reason) in [
+        ("pue = 0.9", "`pue` cannot be 0.9"),
+        ("pue_signal = \"air\"", "`pue_signal` needs `pue_curve`"),
+        ("pue = 1.1\npue_signal = \"air\"\npue_curve = [1, 1.1]", "both state the PUE"),
+        ("pue_signal = \"air\"\npue_curve = [1, 1.1, 1, 1.2]", "`pue_curve` is no curve"),
+        ("pue_signal = \"air\"\npue_curve = [1, 1.1]", "there is no block [signals.air]"),
+        ("pue_signal = \"grid\"\npue_curve = [1, 1.1]", "the quantity of [signals.grid] is carbon"),
+    ] {
+        sandbox.write("grid.toml", MANIFEST.replace("unit = \"g/kWh\"", &format!("unit = \"g/kWh\"\n{settings}")));
+        sandbox.run(&["plan", "grid.toml"]).exits(2).says(&[reason]);
+    }
+    let price = MANIFEST.replace("timezone =", "embodied_g_per_proc_hour = 1\ntimezone =");
+    sandbox.write("grid.toml", price);
+    sandbox.run(&["plan", "grid.toml"]).exits(2).says(&["`embodied_g_per_proc_hour` is no cost"]);
+    sandbox.write("grid.toml", MANIFEST.replace("unit = \"%\"", "unit = \"%\"\npue = 1.2"));
+    sandbox.run(&["plan", "grid.toml"]).exits(2).says(&["`pue` weighs no cap-share"]);
 }

@@ -65,6 +65,6 @@ fn an_instant_that_is_not_covered_is_named() {
     let mut split = split;
     split.finish(splitter, &[], &[]).expect("few cells");
     assert_eq!(split.cells.len(), 2);
-    assert_eq!(signal.weigh(&split.cells), Err(SignalError::NotCovered(100.0)));
-    assert!(signal.weigh(&split.cells[..1]).is_ok());
+    assert_eq!(signal.weigh(&split.cells, &[]), Err(SignalError::NotCovered(100.0)));
+    assert!(signal.weigh(&split.cells[..1], &[]).is_ok());
 }

@@ -125,7 +125,7 @@ fn weights_equal_a_sum_over_every_second() {
         let energy_j: f64 = cells.iter().map(|cell| cell.machine.energy_j).sum();
         close(energy_j, summary.energy_total_j, 1.0);
         for signal in &signals {
-            let weight = signal.weigh(&cells).unwrap();
+            let weight = signal.weigh(&cells, &[]).unwrap();
             let [machine, jobs, at_once] = by_second(signal, &rows, idle_w, span);
             // Values have both signs: the scale is that of the terms.
             let scale = summary.energy_total_j * 1_600.0 / J_PER_KWH;
@@ -143,7 +143,7 @@ fn a_constant_signal_weighs_the_energy() {
         let (workload, spec) = (jobs(&mut random), spec(&mut random));
         let signal = Signal::new(vec![0.0], vec![250.0], vec![true], 0.0, Sample::Mean, Beyond::Hold).unwrap();
         let (measured, details) = run(&spec, &workload, Some(EnergySplit::new(Arc::new(signal.clone()))));
-        let weight = signal.weigh(&details.energy.unwrap().cells).unwrap();
+        let weight = signal.weigh(&details.energy.unwrap().cells, &[]).unwrap();
         close(weight.machine, measured.jobs().unwrap().energy_total_j * 250.0 / J_PER_KWH, 1e-9);
         close(weight.jobs, weight.at_once, 1e-9);
         assert!(weight.time_mean.is_nan() || (weight.mean - 250.0).abs() < 1e-9);
@@ -157,5 +157,5 @@ fn a_run_that_outlasts_its_signal_is_an_error_with_the_instant() {
     let signal = Signal::new(vec![0.0, 60.0], vec![1.0, 2.0], vec![], 300.0, Sample::Mean, Beyond::Error).unwrap();
     let spec = Build::log().int("procs", 4).0;
     let (_, details) = run(&spec, &workload, Some(EnergySplit::new(Arc::new(signal.clone()))));
-    assert_eq!(signal.weigh(&details.energy.unwrap().cells), Err(SignalError::NotCovered(300.0)));
+    assert_eq!(signal.weigh(&details.energy.unwrap().cells, &[]), Err(SignalError::NotCovered(300.0)));
 }

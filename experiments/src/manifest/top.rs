@@ -96,6 +96,7 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
     let logs = checked_logs(table, &levels[0], problems);
     signals::check(table, &signals, &logs, problems);
     signals::check_read(table, &levels, &signals, problems);
+    signals::check_facilities(table, &signals, problems);
     unique::check(table, &levels[..SEED_LEVEL], problems);
     let rules = exclude::rules(table, &levels, problems);
     let exclusion = exclusion(table, &levels, &rules, problems);

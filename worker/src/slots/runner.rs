@@ -144,9 +144,13 @@ impl Runner<'_> {
             let manifest = experiment.sweep.manifest();
             points.retain(|point| manifest.records(point.series));
         }
-        let accounts = accounts.zip(self.details.energy.as_ref()).map(|(accounts, energy)| accounts.of(&energy.cells));
-        let accounts = match accounts.transpose() {
-            Ok(accounts) => accounts.unwrap_or_default(),
+        let accounts = match (accounts, &self.details.energy, measured.jobs()) {
+            (Some(accounts), Some(energy), Some(summary)) => accounts.of(&energy.cells, summary.machine_procs),
+            // Queues have no energy of a machine.
+            _ => Ok(Vec::new()),
+        };
+        let accounts = match accounts {
+            Ok(accounts) => accounts,
             Err(e) => return Outcome::failed(FailureKind::Spec, e),
         };
         let facts = RunFacts {
