@@ -6,7 +6,6 @@ use powersweep_engine::workload::swf::Record;
 
 use crate::clock::{SECOND_US, Time};
 use crate::entry::{Entry, Outcome, Size, TimeLimit};
-use crate::error::Problem;
 use crate::ledger::{Ledger, Rule};
 use crate::settings::{Arrival, Procs, Settings};
 
@@ -72,12 +71,7 @@ struct Kept {
 }
 
 /// Applies the rules.
-pub(crate) fn build(
-    entries: Vec<Entry>,
-    file: &str,
-    settings: &Settings,
-    mut ledger: Ledger,
-) -> Result<JobLog, Problem> {
+pub(crate) fn build(entries: Vec<Entry>, file: &str, settings: &Settings, mut ledger: Ledger) -> JobLog {
     let mut kept = Vec::with_capacity(entries.len());
     for mut entry in entries {
         match times(&mut entry, settings).and_then(|times| Ok((times, procs(&entry, settings.procs)?))) {
@@ -88,7 +82,7 @@ pub(crate) fn build(
     drop_duplicates(&mut kept, &mut ledger);
     // Stable: jobs that arrive together keep the order of the file.
     kept.sort_by_key(|job| job.times.arrival);
-    number(&mut kept)?;
+    number(&mut kept);
     let base_us = kept.first().map_or(0, |job| job.times.arrival.div_euclid(SECOND_US) * SECOND_US);
     let facts =
         Facts { unix_start_s: (!kept.is_empty()).then_some(base_us / SECOND_US), peak_procs: peak_procs(&kept) };
@@ -119,7 +113,7 @@ pub(crate) fn build(
         let Size { cpus, nodes, gpus } = entry.allocated;
         details.push(Detail { id: entry.id, cpus, nodes, gpus, energy_j: entry.energy_j });
     }
-    Ok(JobLog {
+    JobLog {
         file: file.to_owned(),
         settings: settings.clone(),
         ledger,
@@ -129,7 +123,7 @@ pub(crate) fn build(
         users: users.list,
         groups: groups.list,
         queues: queues.list,
-    })
+    }
 }
 
 fn seconds(us: i64) -> f64 {
@@ -171,12 +165,11 @@ fn times(entry: &mut Entry, settings: &Settings) -> Result<Times, Rule> {
         }
         (Some(start), Some(end), None) => end - start,
         (_, _, Some(elapsed)) => {
-            entry.changes.push(Rule::EndFromElapsed);
+            entry.changes.push(if end.is_some() { Rule::StartFromElapsed } else { Rule::EndFromElapsed });
             elapsed
         }
         (_, _, None) => return Err(Rule::NotEnded),
     };
-    // Without a start, the end and the run time tell it, unless the job was suspended.
     let start = start.or(end.map(|end| end - run));
     if let Some(start) = start.filter(|start| *start < arrival_us) {
         entry.changes.push(Rule::StartBeforeSubmit);
@@ -203,22 +196,19 @@ fn instants(entry: &mut Entry, arrival: Time) -> (i64, Option<i64>, Option<i64>)
         time.map_or_else(|| vec![None], |time| time.instants().map(Some).collect())
     };
     let [arrivals, starts, ends] = all.map(choices);
-    let mut best: Option<(u32, (i64, Option<i64>, Option<i64>))> = None;
+    let (mut most, mut best) = (0, (arrival.us, None, None));
     for arrival in arrivals.into_iter().flatten() {
-        for start in &starts {
-            for end in &ends {
-                let is_ordered =
-                    start.is_none_or(|start| arrival <= start) && start.zip(*end).is_none_or(|(a, b)| a <= b);
-                let elapsed = start.zip(*end).map(|(start, end)| end - start);
-                let fits = entry.elapsed_us.zip(elapsed).is_none_or(|(stated, elapsed)| stated == elapsed);
-                let score = u32::from(is_ordered) + u32::from(fits);
-                if best.is_none_or(|(most, _)| score > most) {
-                    best = Some((score, (arrival, *start, *end)));
-                }
+        for (start, end) in starts.iter().flat_map(|start| ends.iter().map(|end| (*start, *end))) {
+            let is_ordered = start.is_none_or(|start| arrival <= start) && start.zip(end).is_none_or(|(a, b)| a <= b);
+            let elapsed = start.zip(end).map(|(start, end)| end - start);
+            let fits = entry.elapsed_us.zip(elapsed).is_none_or(|(stated, elapsed)| stated == elapsed);
+            let points = 1 + u32::from(is_ordered) + u32::from(fits);
+            if points > most {
+                (most, best) = (points, (arrival, start, end));
             }
         }
     }
-    best.map_or((arrival.us, None, None), |(_, times)| times)
+    best
 }
 
 /// The allocated and the requested processors, or the rule that drops the job.
@@ -260,7 +250,7 @@ fn drop_duplicates(kept: &mut Vec<Kept>, ledger: &mut Ledger) {
 }
 
 /// Gives every job a number of its own: its id if that is a whole number and free, else a number above all ids.
-fn number(kept: &mut [Kept]) -> Result<(), Problem> {
+fn number(kept: &mut [Kept]) {
     let mut next = kept.iter().filter_map(|job| job.entry.number).max().map_or(1, |most| most + 1);
     let mut taken: HashSet<i64> = HashSet::with_capacity(kept.len());
     let mut seen: HashSet<String> = HashSet::with_capacity(kept.len());
@@ -275,7 +265,6 @@ fn number(kept: &mut [Kept]) -> Result<(), Problem> {
             next += 1;
         }
     }
-    Ok(())
 }
 
 /// Most processors that were allocated at the same time.

@@ -17,6 +17,7 @@ pub enum Rule {
     StartBeforeSubmit,
     Suspended,
     EndFromElapsed,
+    StartFromElapsed,
     NoLimit,
     LimitUnknown,
     EligibleUnknown,
@@ -86,6 +87,7 @@ const RULES: [Described; Rule::COUNT] = [
     ),
     changed(Rule::Suspended, "suspended", "the run time is without the time in which the job was suspended"),
     changed(Rule::EndFromElapsed, "end_from_elapsed", "no end; the run time is the elapsed time"),
+    changed(Rule::StartFromElapsed, "start_from_elapsed", "no start; it is the elapsed time before the end"),
     changed(Rule::NoLimit, "no_limit", "no time limit, so there is no requested time"),
     changed(
         Rule::LimitUnknown,

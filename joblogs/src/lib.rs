@@ -34,6 +34,6 @@ pub use settings::{Arrival, Format, Procs, Settings};
 pub fn read(bytes: &[u8], name: &str, settings: &Settings) -> Result<JobLog, JobLogError> {
     let mut ledger = Ledger::default();
     formats::read(bytes, settings, &mut ledger)
-        .and_then(|entries| build::build(entries, name, settings, ledger))
+        .map(|entries| build::build(entries, name, settings, ledger))
         .map_err(|problem| JobLogError { file: name.to_owned(), problem })
 }

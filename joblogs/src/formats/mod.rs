@@ -1,5 +1,6 @@
 //! Formats: each turns the rows of a file into entries, or drops them by a rule.
 
+mod lines;
 mod slurm;
 
 use crate::entry::Entry;

@@ -68,7 +68,8 @@ impl Columns {
             cpus: [table.find("NCPUS")?, table.find("AllocCPUS")?],
             requested_cpus: table.find("ReqCPUS")?,
             nodes: [table.find("NNodes")?, table.find("AllocNodes")?],
-            requested_nodes: table.find("ReqNodes")?,
+            // Older versions of sacct round it ("0.00K"), so it is read only where it counts.
+            requested_nodes: table.find("ReqNodes")?.filter(|_| settings.procs == Procs::Nodes),
             allocated: table.find("AllocTRES")?,
             requested: table.find("ReqTRES")?,
             node_list: table.find("NodeList")?,

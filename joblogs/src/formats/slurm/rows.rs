@@ -1,16 +1,17 @@
 //! Rows between bars, as `sacct --parsable2` and `--parsable` print them: without quotes or escapes.
 
 use crate::error::{Problem, shortened};
+use crate::formats::lines::Lines;
 
 const SEPARATOR: char = '|';
 
 /// A table before its rows are read.
 pub(super) struct Table<'a> {
-    lines: std::iter::Zip<std::slice::Split<'a, u8, fn(&u8) -> bool>, std::ops::RangeFrom<u64>>,
+    lines: Lines<'a>,
     names: Vec<String>,
     /// Places of columns that are read.
     used: Vec<usize>,
-    header: Option<&'a [u8]>,
+    header: Option<&'a str>,
     /// Whether each line ends with a bar, as `--parsable` prints it.
     ends_with_bar: bool,
 }
@@ -27,12 +28,9 @@ pub(super) struct Row<'a> {
 impl<'a> Table<'a> {
     /// Reads the header, or takes the names of `columns`, the list of `sacct --format`.
     pub(super) fn open(bytes: &'a [u8], columns: Option<&str>) -> Result<Table<'a>, Problem> {
-        let is_end: fn(&u8) -> bool = |byte| *byte == b'\n';
-        let mut lines = bytes.split(is_end).zip(1..);
+        let mut lines = Lines::of(bytes);
         let mut ahead = lines.clone();
-        let first = ahead.find(|(line, _)| !line.trim_ascii().is_empty());
-        let (first, line) = first.ok_or_else(|| Problem::Content("the file is empty".to_owned()))?;
-        let text = str::from_utf8(first.trim_ascii_end()).map_err(|_| not_utf8(line))?;
+        let (line, text) = ahead.next_text()?.ok_or_else(|| Problem::Content("the file is empty".to_owned()))?;
         if !text.contains(SEPARATOR) {
             let reason = format!("line {line} has no `|` between columns: call sacct with --parsable2");
             return Err(Problem::Content(reason));
@@ -54,11 +52,11 @@ impl<'a> Table<'a> {
             }
             (None, true) => {
                 lines = ahead;
-                let text = text.strip_suffix(SEPARATOR).unwrap_or(text);
-                text.split(SEPARATOR).map(|name| name.trim().to_owned()).collect()
+                let names = text.strip_suffix(SEPARATOR).unwrap_or(text);
+                names.split(SEPARATOR).map(|name| name.trim().to_owned()).collect()
             }
         };
-        let header = is_header.then(|| first.trim_ascii_end());
+        let header = is_header.then_some(text);
         let ends_with_bar = is_header && text.ends_with(SEPARATOR);
         Ok(Table { lines, names, used: Vec::new(), header, ends_with_bar })
     }
@@ -82,10 +80,8 @@ impl<'a> Table<'a> {
 
     /// The next row that is not empty.
     pub(super) fn next_row(&mut self) -> Result<Option<Row<'_>>, Problem> {
-        let Some((bytes, line)) = self.lines.find(|(line, _)| !line.trim_ascii().is_empty()) else { return Ok(None) };
-        // Windows' line ends.
-        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        let text = str::from_utf8(bytes).map_err(|_| not_utf8(line))?;
+        let Some((line, text)) = self.lines.next_text()? else { return Ok(None) };
+        let is_header = self.header == Some(text);
         let text = if self.ends_with_bar { text.strip_suffix(SEPARATOR).unwrap_or(text) } else { text };
         // The last column may be a free text that has bars, such as a job's name.
         let is_free = self.names.len().checked_sub(1).is_some_and(|last| !self.used.contains(&last));
@@ -106,7 +102,6 @@ impl<'a> Table<'a> {
             };
             return Err(Problem::Fields { line, found, expected, hint });
         }
-        let is_header = self.header == Some(bytes.trim_ascii_end());
         Ok(Some(Row { line, fields, names: &self.names, is_header }))
     }
 }
@@ -143,8 +138,4 @@ fn is_id(name: &str) -> bool {
 fn listed(columns: &str) -> Vec<String> {
     let name = |item: &str| item.split('%').next().unwrap_or_default().trim().to_owned();
     columns.split(',').map(name).collect()
-}
-
-fn not_utf8(line: u64) -> Problem {
-    Problem::Content(format!("line {line} is not UTF-8: save the file as UTF-8, or leave columns of free text out"))
 }
