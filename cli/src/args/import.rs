@@ -12,8 +12,8 @@ use powersweep_experiments::Digest;
 #[derive(Debug, Args)]
 pub struct ImportArgs {
     /// Format of the job log.
-    #[arg(value_parser = words(Format::ALL, Format::word))]
-    pub format: Format,
+    #[arg(value_name = "FORMAT", value_parser = words(Format::ALL, Format::word))]
+    pub of: Format,
     /// Name, path or URL of the job log, plain, .gz or .zst; - for standard input.
     pub log: String,
     /// Write the log to this file, compressed if its name ends in .gz. Without it, only the ledger is shown. An incomplete
@@ -44,14 +44,14 @@ pub struct ImportArgs {
     #[command(flatten)]
     pub logs: LogArgs,
     #[command(flatten)]
-    pub form: OutputArgs,
+    pub shown: OutputArgs,
 }
 
 impl ImportArgs {
     /// How the job log is read.
     pub fn settings(&self) -> Settings {
         Settings {
-            format: self.format,
+            format: self.of,
             timezone: self.timezone.clone(),
             columns: self.columns.clone(),
             procs: self.procs,

@@ -36,7 +36,7 @@ pub fn run(args: &ImportArgs) -> Outcome {
     if let Some(details) = &args.details {
         write_whole(Some(details), details_csv(&log)?.as_bytes())?;
     }
-    match args.form.is_json() {
+    match args.shown.is_json() {
         true => screen::print_json(to_json(&log, &digest, args.output.as_deref())),
         false => screen::print(&to_text(&log, args.output.as_deref())),
     }
