@@ -14,6 +14,7 @@ mod dashboard;
 mod events;
 mod find;
 mod health;
+mod import;
 mod launch;
 mod listings;
 mod places;
@@ -33,6 +34,7 @@ pub use dashboard::DashboardArgs;
 pub use events::EventsArgs;
 pub use find::FindArgs;
 pub use health::{DoctorArgs, HealthArgs};
+pub use import::ImportArgs;
 pub use launch::{
     JobArgs, LaunchCommand, LaunchFolderArgs, LaunchLogArgs, LaunchSlurmArgs, LaunchStatusArgs, LaunchStopArgs,
     SiteCommand, SiteInitArgs,
@@ -246,6 +248,11 @@ pub enum Command {
     /// Show facts about a workload log.
     #[command(subcommand, after_help = examples::TRACE_INFO)]
     Trace(TraceCommand),
+    /// Read a job log of a real system, such as a dump of Slurm's accounting, as a log in the Standard Workload Format.
+    ///
+    /// Each row is kept, or dropped by a rule. A ledger counts rows and changes by rule, and is in the header of the log, too.
+    #[command(after_help = examples::IMPORT)]
+    Import(ImportArgs),
     /// Show the defaults of options. They can be set in ./powersweep.toml, in ~/.config/powersweep/config.toml and in
     /// /etc/powersweep/config.toml.
     #[command(subcommand, after_help = examples::CONFIG)]

@@ -133,6 +133,10 @@ pub const COLUMNS: &str = "Examples:
 pub const TRACE_INFO: &str = "Examples:
   powersweep trace info ./my-log.swf.gz                        a file
   powersweep trace info KTH-SP2-1996-2.1-cln --traces ~/logs   a log by name";
+pub const IMPORT: &str = "Examples:
+  powersweep import slurm dump.txt                                 only show the ledger; times with an offset, or Unix times
+  powersweep import slurm dump.txt --timezone Europe/Berlin -o jobs.swf.gz  local times
+  powersweep import slurm dump.txt --timezone UTC --procs nodes --json      a job's nodes are its processors";
 pub const CONFIG: &str = "Example:
   powersweep config show --origin  the default of each option, and the file that it comes from";
 pub const COMPLETIONS: &str = "Examples:

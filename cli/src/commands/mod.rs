@@ -16,6 +16,7 @@ pub mod export;
 pub mod find;
 pub mod health;
 pub mod help;
+pub mod import;
 pub mod launch;
 pub mod lp;
 pub mod man;

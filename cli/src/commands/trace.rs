@@ -58,6 +58,10 @@ fn to_text(facts: &LogFacts, digest: &str) -> String {
             table.add_row([key, value.as_str()]);
         }
     }
+    // Source, settings and ledger of a log that `import` wrote.
+    for (key, value) in facts.header.iter().filter(|(key, _)| key.starts_with("Import")) {
+        table.add_row([key, value]);
+    }
     for (name, value) in totals(facts).filter(|(_, value)| !value.is_null()) {
         table.add_row([name.to_owned(), rows::text(&value)]);
     }

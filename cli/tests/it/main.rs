@@ -18,6 +18,7 @@ mod fire;
 mod formats;
 mod groups;
 mod help;
+mod imports;
 mod inputs;
 mod kill;
 mod kubernetes;

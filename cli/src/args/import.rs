@@ -1,0 +1,73 @@
+//! The command line of `powersweep import`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use powersweep_joblogs::{Arrival, Format, Procs, Settings};
+
+use super::{LogArgs, OutputArgs};
+use powersweep_experiments::Digest;
+
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Format of the job log.
+    #[arg(value_name = "FORMAT", value_parser = words(Format::ALL, Format::word))]
+    pub of: Format,
+    /// Name, path or URL of the job log, plain, .gz or .zst; - for standard input.
+    pub log: String,
+    /// Write the log to this file, compressed if its name ends in .gz. Without it, only the ledger is shown. An incomplete
+    /// file is never left behind.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Write ids, nodes, CPUs, GPUs and energies of the jobs to this CSV file, by job number.
+    #[arg(long, value_name = "FILE")]
+    pub details: Option<PathBuf>,
+    /// Time zone of times without an offset: an IANA name such as Europe/Berlin, or UTC.
+    #[arg(long, value_name = "ZONE")]
+    pub timezone: Option<String>,
+    /// Columns of a file without a header: the list that `sacct --format` was given.
+    #[arg(long, value_name = "LIST")]
+    pub columns: Option<String>,
+    /// The resource that counts as processors.
+    #[arg(long, default_value = "cpus", value_parser = words(Procs::ALL, Procs::word))]
+    pub procs: Procs,
+    /// When jobs arrive: at their submit, or when they could start after dependencies and holds.
+    #[arg(long, default_value = "submit", value_parser = words(Arrival::ALL, Arrival::word))]
+    pub arrival: Arrival,
+    /// Processors of the machine, which job logs do not say: for the header of the log.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
+    pub machine_procs: Option<u32>,
+    /// SHA-256 of the file as downloaded; required for a URL.
+    #[arg(long)]
+    pub sha256: Option<Digest>,
+    #[command(flatten)]
+    pub logs: LogArgs,
+    #[command(flatten)]
+    pub shown: OutputArgs,
+}
+
+impl ImportArgs {
+    /// How the job log is read.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            format: self.of,
+            timezone: self.timezone.clone(),
+            columns: self.columns.clone(),
+            procs: self.procs,
+            arrival: self.arrival,
+            machine_procs: self.machine_procs,
+        }
+    }
+}
+
+/// A parser of one of a few words.
+fn words<T: Copy + Send + Sync + 'static, const N: usize>(
+    all: [T; N],
+    word: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.map(word)).map(move |text| {
+        let found = all.into_iter().find(|value| word(*value) == text);
+        found.expect("the parser allows only these words")
+    })
+}

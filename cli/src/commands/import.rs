@@ -1,0 +1,157 @@
+//! `powersweep import`: a job log of a real system as a log in the Standard Workload Format, with a ledger.
+
+use std::io::Read;
+use std::path::Path;
+
+use chrono::DateTime;
+use powersweep_engine::workload::swf::Record;
+use powersweep_experiments::{Digest, FileRef};
+use powersweep_joblogs::{self as joblogs, Detail, Effect, JobLog, Ledger};
+use serde_json::{Value as Json, json};
+
+use crate::args::ImportArgs;
+use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
+use crate::writing::write_whole;
+use crate::{inputs, screen};
+
+/// The name that stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// Reads a job log, writes what is asked for, and shows the ledger.
+pub fn run(args: &ImportArgs) -> Outcome {
+    let (name, bytes) = text(args)?;
+    let log = joblogs::read(&bytes, &name, &args.settings()).or_exit(Exit::Workload)?;
+    if log.records.is_empty() {
+        return Err(failure!(
+            Workload,
+            "{name}: no job is left of {}: {}",
+            rows(log.ledger.read),
+            why_empty(&log.ledger)
+        ));
+    }
+    let digest = Digest::of(&bytes).to_string();
+    if let Some(output) = &args.output {
+        write_whole(Some(output), log.swf(&digest).as_bytes())?;
+    }
+    if let Some(details) = &args.details {
+        write_whole(Some(details), details_csv(&log)?.as_bytes())?;
+    }
+    match args.shown.is_json() {
+        true => screen::print_json(to_json(&log, &digest, args.output.as_deref())),
+        false => screen::print(&to_text(&log, args.output.as_deref())),
+    }
+}
+
+/// The name of the file for messages, and its text.
+fn text(args: &ImportArgs) -> Result<(String, Vec<u8>), Failure> {
+    if args.log == STANDARD_INPUT {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().lock().read_to_end(&mut bytes);
+        read.map_err(|error| failure!(Workload, "cannot read the job log on standard input: {error}"))?;
+        return Ok(("standard input".to_owned(), bytes));
+    }
+    let file = FileRef { name: args.log.clone(), format: None, sha256: args.sha256 };
+    let loaded = inputs::file(&inputs::library(&args.logs), &file)?;
+    Ok((args.log.clone(), loaded.bytes))
+}
+
+fn rows(count: u64) -> String {
+    screen::count(count, "row")
+}
+
+/// The rules that dropped all rows, in words.
+fn why_empty(ledger: &Ledger) -> String {
+    let rules = ledger.rules().filter(|(rule, _)| rule.effect() == Effect::Dropped);
+    let why: Vec<String> = rules
+        .map(|(rule, count)| {
+            format!("{} by {} ({}, line {} first)", count.rows, rule.name(), rule.sentence(), count.first_line)
+        })
+        .collect();
+    if why.is_empty() { "the file has a header only".to_owned() } else { why.join("; ") }
+}
+
+fn to_json(log: &JobLog, digest: &str, output: Option<&Path>) -> Json {
+    let ledger = &log.ledger;
+    let rules: Vec<Json> = ledger
+        .rules()
+        .map(|(rule, count)| {
+            json!({
+                "rule": rule.name(),
+                "effect": rule.effect().word(),
+                "rows_count": count.rows,
+                "first_line": count.first_line,
+                "meaning": rule.sentence(),
+            })
+        })
+        .collect();
+    json!({
+        "file": log.file,
+        "sha256": digest,
+        "settings": log.settings.describe(),
+        "read_count": ledger.read,
+        "kept_count": ledger.kept,
+        "dropped_count": ledger.dropped(),
+        "rules": rules,
+        "unix_start_s": log.facts.unix_start_s,
+        "peak_procs": log.facts.peak_procs,
+        "output": output.map(|path| path.display().to_string()),
+    })
+}
+
+fn to_text(log: &JobLog, output: Option<&Path>) -> String {
+    let ledger = &log.ledger;
+    let mut table = screen::table();
+    table.set_header(["effect", "rows", "rule", "first line", "meaning"]);
+    table.add_row(["read", &ledger.read.to_string()]);
+    table.add_row(["kept", &ledger.kept.to_string()]);
+    for (rule, count) in ledger.rules() {
+        let (rows, line) = (count.rows.to_string(), count.first_line.to_string());
+        table.add_row([rule.effect().word(), &rows, rule.name(), &line, rule.sentence()]);
+    }
+    let written = output.map_or_else(
+        || "no file is written without --output".to_owned(),
+        |path| format!("written to {}", path.display()),
+    );
+    let since = log.facts.unix_start_s.and_then(|start_s| DateTime::from_timestamp(start_s, 0));
+    let since = since.map_or_else(String::new, |since| format!(" from {} on", since.format("%Y-%m-%d %H:%M UTC")));
+    format!(
+        "{}: {} read = {} kept + {} dropped\n{table}\n{}{since}, at most {} {} at once; {written}",
+        log.file,
+        rows(ledger.read),
+        ledger.kept,
+        ledger.dropped(),
+        screen::count(ledger.kept, "job"),
+        log.facts.peak_procs,
+        log.settings.procs.word(),
+    )
+}
+
+/// The values of jobs that the log has no fields for.
+fn details_csv(log: &JobLog) -> Result<String, Failure> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let names = ["job_id", "id", "line", "user", "group", "queue", "nodes", "cpus", "gpus", "energy_j"];
+    let name = |names: &[String], number: i32| {
+        usize::try_from(number - 1).ok().and_then(|at| names.get(at).cloned()).unwrap_or_default()
+    };
+    let row = |record: &Record, detail: &Detail| {
+        let count = |count: Option<u32>| count.map_or_else(String::new, |count| count.to_string());
+        [
+            record.id.to_string(),
+            detail.id.clone(),
+            record.line.to_string(),
+            name(&log.users, record.user),
+            name(&log.groups, record.group),
+            name(&log.queues, record.queue),
+            count(detail.nodes),
+            count(detail.cpus),
+            count(detail.gpus),
+            detail.energy_j.map_or_else(String::new, |energy_j| energy_j.to_string()),
+        ]
+    };
+    let rows = log.records.iter().zip(&log.details).map(|(record, detail)| row(record, detail));
+    let written =
+        writer.write_record(names).and_then(|()| rows.into_iter().try_for_each(|row| writer.write_record(row)));
+    written.map_err(|error| failure!(Failure, "cannot write the details: {error}"))?;
+    let bytes = writer.into_inner().map_err(|error| failure!(Failure, "cannot write the details: {error}"))?;
+    String::from_utf8(bytes).map_err(|error| failure!(Failure, "cannot write the details: {error}"))
+}

@@ -1,0 +1,81 @@
+//! A row of a job log, before the rules that all formats share.
+
+use crate::clock::Time;
+use crate::ledger::Rule;
+
+/// How a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It has not ended.
+    NotEnded,
+    /// It ended in a state that is not known.
+    Unknown,
+    /// It ended before it started.
+    NeverStarted,
+    /// It completed.
+    Completed,
+    /// It failed, was killed at its limit or by its node, or was stopped for another job.
+    Failed,
+    /// It was cancelled while it ran.
+    Cancelled,
+}
+
+impl Outcome {
+    /// The status of the Standard Workload Format.
+    pub(crate) fn status(self) -> i32 {
+        match self {
+            Outcome::Completed => 1,
+            Outcome::Failed => 0,
+            Outcome::Cancelled | Outcome::NeverStarted => 5,
+            Outcome::NotEnded | Outcome::Unknown => -1,
+        }
+    }
+}
+
+/// A time limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TimeLimit {
+    /// A limit (µs).
+    Us(i64),
+    /// There is no limit.
+    None,
+    /// There may be one, but the row does not say it.
+    Unknown,
+}
+
+/// The size of a job. A value is absent where the row does not state it; 0 is a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Size {
+    pub cpus: Option<u32>,
+    pub nodes: Option<u32>,
+    pub gpus: Option<u32>,
+}
+
+/// A row that describes a job.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    /// Line of the file, from 1.
+    pub line: u64,
+    /// Its id, as the system writes it.
+    pub id: String,
+    /// Its id as a number, if there is a whole one.
+    pub number: Option<i64>,
+    pub outcome: Outcome,
+    pub submit: Option<Time>,
+    pub eligible: Option<Time>,
+    pub start: Option<Time>,
+    pub end: Option<Time>,
+    /// Time in which it ran (µs), if the row states it beside start and end.
+    pub elapsed_us: Option<i64>,
+    pub limit: TimeLimit,
+    pub allocated: Size,
+    pub requested: Size,
+    pub user: String,
+    pub group: String,
+    /// Queue or partition.
+    pub queue: String,
+    /// Measured energy (J).
+    pub energy_j: Option<f64>,
+    /// The rules that changed it. They count if it is kept.
+    pub changes: Vec<Rule>,
+}

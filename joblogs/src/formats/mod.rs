@@ -1,0 +1,38 @@
+//! Formats: each turns the rows of a file into entries, or drops them by a rule.
+
+mod lines;
+mod slurm;
+
+use crate::entry::Entry;
+use crate::error::Problem;
+use crate::ledger::Ledger;
+use crate::settings::{Format, Settings};
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Beginnings of files that are no text, with their names.
+const OTHERS: [(&[u8], &str); 9] = [
+    (b"\x1f\x8b", "compressed by gzip: decompress it, or give it the ending .gz"),
+    (b"\x28\xb5\x2f\xfd", "compressed by zstd: decompress it, or give it the ending .zst"),
+    (b"PK\x03\x04", "a ZIP archive or a spreadsheet: save its table as text"),
+    (b"\xff\xfe", "text in UTF-16: save it as UTF-8"),
+    (b"\xfe\xff", "text in UTF-16: save it as UTF-8"),
+    (b"PAR1", "Parquet, not text"),
+    (b"<", "a page or a document of XML, not a job log"),
+    (b"{", "JSON, not rows of text"),
+    (b"version https://git-lfs", "a pointer of Git LFS, not the file itself: run `git lfs pull`"),
+];
+
+/// Reads the entries of a file.
+pub(crate) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Vec<Entry>, Problem> {
+    if bytes.trim_ascii().is_empty() {
+        return Err(Problem::Content("the file is empty".to_owned()));
+    }
+    if let Some((_, kind)) = OTHERS.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        return Err(Problem::Content(format!("the file is {kind}")));
+    }
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    match settings.format {
+        Format::Slurm => slurm::read(bytes, settings, ledger),
+    }
+}

@@ -1,0 +1,121 @@
+//! Settings of a reading.
+
+use std::fmt::Write as _;
+
+/// The format of a job log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Output of Slurm's `sacct --parsable2`.
+    Slurm,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Format; 1] = [Format::Slurm];
+
+    /// Its name on the command line and in manifests.
+    pub fn word(self) -> &'static str {
+        match self {
+            Format::Slurm => "slurm",
+        }
+    }
+}
+
+/// The resource that counts as processors of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Procs {
+    /// CPUs, as the system counts them: cores, or hardware threads where the site schedules threads.
+    #[default]
+    Cpus,
+    /// Nodes.
+    Nodes,
+    /// GPUs. Jobs without a GPU are dropped.
+    Gpus,
+}
+
+impl Procs {
+    /// All choices.
+    pub const ALL: [Procs; 3] = [Procs::Cpus, Procs::Nodes, Procs::Gpus];
+
+    /// Its name on the command line and in manifests.
+    pub fn word(self) -> &'static str {
+        match self {
+            Procs::Cpus => "cpus",
+            Procs::Nodes => "nodes",
+            Procs::Gpus => "gpus",
+        }
+    }
+}
+
+/// The instant at which a job arrives in the simulation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Arrival {
+    /// When it was submitted.
+    #[default]
+    Submit,
+    /// When it could start for the first time: after its dependencies, its hold or its begin time.
+    Eligible,
+}
+
+impl Arrival {
+    /// All choices.
+    pub const ALL: [Arrival; 2] = [Arrival::Submit, Arrival::Eligible];
+
+    /// Its name on the command line and in manifests.
+    pub fn word(self) -> &'static str {
+        match self {
+            Arrival::Submit => "submit",
+            Arrival::Eligible => "eligible",
+        }
+    }
+}
+
+/// How a job log is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Its format.
+    pub format: Format,
+    /// The time zone of times without an offset: an IANA name. Required where a file has such times.
+    pub timezone: Option<String>,
+    /// The columns of a file without a header, separated by commas: the list that `sacct --format` was given.
+    pub columns: Option<String>,
+    /// The resource that counts as processors.
+    pub procs: Procs,
+    /// The instant at which jobs arrive.
+    pub arrival: Arrival,
+    /// Processors of the machine, for the header; job logs do not say it.
+    pub machine_procs: Option<u32>,
+}
+
+impl Settings {
+    /// The default settings of a format.
+    pub fn new(format: Format) -> Settings {
+        Settings {
+            format,
+            timezone: None,
+            columns: None,
+            procs: Procs::default(),
+            arrival: Arrival::default(),
+            machine_procs: None,
+        }
+    }
+
+    /// The settings in one line.
+    pub fn describe(&self) -> String {
+        let mut text = format!(
+            "format = {}, procs = {}, arrival = {}",
+            self.format.word(),
+            self.procs.word(),
+            self.arrival.word()
+        );
+        for (key, value) in [("timezone", &self.timezone), ("columns", &self.columns)] {
+            if let Some(value) = value {
+                let _ = write!(text, ", {key} = {value}");
+            }
+        }
+        if let Some(procs) = self.machine_procs {
+            let _ = write!(text, ", machine_procs = {procs}");
+        }
+        text
+    }
+}

@@ -1,0 +1,111 @@
+//! Every file of `POWERSWEEP_JOBLOGS` is read with the ledger that is expected, or refused with a sentence that is right about
+//! it.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use powersweep_joblogs::{Format, Settings, read};
+
+use crate::{XDMOD, check, utc};
+
+/// The folder; prints a message and returns `None` if it is not set.
+fn folder(test: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("POWERSWEEP_JOBLOGS").map(PathBuf::from);
+    if folder.is_none() {
+        println!("{test}: skipped, POWERSWEEP_JOBLOGS is not set");
+    }
+    folder
+}
+
+fn bytes(path: &Path) -> Vec<u8> {
+    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    if path.extension().is_none_or(|ending| ending != "gz") {
+        return bytes;
+    }
+    let mut plain = Vec::new();
+    flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_end(&mut plain).expect("gzip");
+    plain
+}
+
+fn files(folder: &Path, below: &str, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder.join(below)).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let name = format!("{below}{}", entry.file_name().to_str().expect("UTF-8"));
+        match entry.file_type().expect("a type").is_dir() {
+            true => files(folder, &format!("{name}/"), found),
+            false => found.push(name),
+        }
+    }
+    found.sort();
+}
+
+/// What a reading must give: the ledger, or a part of the message.
+enum Expected {
+    Ledger(&'static str),
+    Refused(&'static str),
+}
+
+/// The ledger in one line.
+fn outcome(path: &Path, settings: &Settings) -> Result<String, String> {
+    let log = read(&bytes(path), "file", settings).map_err(|error| error.to_string())?;
+    check(&log);
+    let rules = log.ledger.rules().map(|(rule, count)| format!(", {} {}", rule.name(), count.rows)).collect::<String>();
+    Ok(format!("{} = {} + {}{rules}", log.ledger.read, log.ledger.kept, log.ledger.dropped()))
+}
+
+#[test]
+fn dumps_of_slurm() {
+    let Some(folder) = folder("dumps_of_slurm") else { return };
+    let xdmod = Settings { columns: Some(XDMOD.to_owned()), ..utc(Format::Slurm) };
+    let expected: BTreeMap<&str, Expected> = [
+        ("slurm2sql_test-data1.csv", Expected::Ledger("5 = 2 + 3, step 3, end_from_elapsed 1")),
+        ("slurm2sql_test-data2.csv", Expected::Ledger("5 = 2 + 3, step 3, end_from_elapsed 1")),
+        (
+            "slurm2sql_test-data3.csv",
+            Expected::Refused("line 1 has no `|` between columns: call sacct with --parsable2"),
+        ),
+        ("xdmod_accounting-logs-with-job-arrays.log", Expected::Ledger("6 = 6 + 0, array_range 5, renumbered 5")),
+        ("xdmod_accounting-logs.log", Expected::Ledger("4 = 3 + 1, no_procs 1")),
+        ("xdmod_non-ended-job-state.log", Expected::Ledger("2 = 0 + 2, not_ended 2")),
+        ("xdmod_phillips.log.gz", Expected::Ledger("4285 = 4046 + 239, never_started 239")),
+        ("xdmod_robertson-filter-test.log", Expected::Ledger("1 = 1 + 0, sizes_differ 1")),
+        ("xdmod_unknown-job-state.log", Expected::Ledger("2 = 0 + 2, unknown_state 2")),
+        ("xdmod_utf8-multibyte-chars.log", Expected::Ledger("1 = 1 + 0")),
+    ]
+    .into();
+    let mut found = Vec::new();
+    files(&folder, "slurm/", &mut found);
+    for name in &found {
+        let file = name.trim_start_matches("slurm/");
+        let settings = if file.starts_with("xdmod") { &xdmod } else { &utc(Format::Slurm) };
+        match (&expected[file], outcome(&folder.join(name), settings)) {
+            (Expected::Ledger(ledger), found) => assert_eq!(found.as_deref(), Ok(*ledger), "{file}"),
+            (Expected::Refused(part), found) => {
+                let message = found.expect_err(file);
+                assert!(message.contains(part), "{file}: {message}");
+            }
+        }
+        // Neither the columns nor the zone of times is guessed.
+        let message = outcome(&folder.join(name), &Settings::new(Format::Slurm)).expect_err(file);
+        let part = match file {
+            "slurm2sql_test-data3.csv" => "--parsable2",
+            _ if file.starts_with("xdmod") => "line 1 does not name the columns",
+            _ => "line 2: the time \"2019-07-31T22:29:14\" has no offset",
+        };
+        assert!(message.contains(part), "{file}: {message}");
+    }
+    assert_eq!(found.len(), expected.len());
+}
+
+/// Against sums that awk computes from the file.
+#[test]
+fn the_work_of_a_real_log_is_kept() {
+    let Some(folder) = folder("the_work_of_a_real_log_is_kept") else { return };
+    let settings = Settings { columns: Some(XDMOD.to_owned()), ..utc(Format::Slurm) };
+    let log = read(&bytes(&folder.join("slurm/xdmod_phillips.log.gz")), "phillips", &settings).expect("reads");
+    let work = log.records.iter().map(|job| job.run_s * f64::from(job.procs_allocated)).sum::<f64>();
+    let zeros = log.records.iter().filter(|job| job.run_s == 0.0).count();
+    assert_eq!((log.records.len(), work, zeros), (4046, 42_364_758.0, 22));
+    assert_eq!(log.details.iter().filter(|detail| detail.gpus == Some(2)).count(), 2);
+}
