@@ -4,6 +4,7 @@ mod cleaning;
 mod clocks;
 mod data;
 mod forms;
+mod fuzz;
 
 use powersweep_experiments::Manifest;
 use powersweep_experiments::signals::Reading;
