@@ -1,7 +1,7 @@
 //! No input makes a reader panic, and every series that it gives is sound.
 //!
 //! `POWERSWEEP_CASES` is the number of mutated inputs for each form (default 3,000; a full run is 1,000,000),
-//! `POWERSWEEP_SEED` the seed of the first one. A failure prints its seed and the keys of its manifest.
+//! `POWERSWEEP_FUZZ_SEED` the seed of the first one. A failure prints its seed and the keys of its manifest.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Once};
@@ -161,7 +161,7 @@ fn hide_panics_of_the_decoder() {
 /// Reads mutants of these files.
 fn fuzz(form: &str, inputs: &[Input]) {
     hide_panics_of_the_decoder();
-    let (cases, first) = (setting("POWERSWEEP_CASES", 3_000), setting("POWERSWEEP_SEED", 1));
+    let (cases, first) = (setting("POWERSWEEP_CASES", 3_000), setting("POWERSWEEP_FUZZ_SEED", 1));
     let (begin, mut read) = (Instant::now(), 0);
     for seed in first..first + cases {
         let mut dice = Dice(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
@@ -170,7 +170,7 @@ fn fuzz(form: &str, inputs: &[Input]) {
         (0..=dice.below(6) / 4).for_each(|_| mutate(&mut bytes, &mut dice));
         let outcome =
             catch_unwind(AssertUnwindSafe(|| powersweep_signals::read(&bytes, "x", reading).map(|s| check(&s))));
-        let shown = || format!("{form}, POWERSWEEP_SEED={seed}, {reading:?}:\n{}", bytes.escape_ascii());
+        let shown = || format!("{form}, POWERSWEEP_FUZZ_SEED={seed}, {reading:?}:\n{}", bytes.escape_ascii());
         match outcome.unwrap_or_else(|_| panic!("{}", shown())) {
             Ok(()) => read += 1,
             Err(refusal) => assert!(refusal.to_string().starts_with("x: "), "{}", shown()),
