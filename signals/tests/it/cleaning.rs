@@ -295,13 +295,15 @@ fn series_lie_on_the_time_of_a_workload() {
 
 #[test]
 fn a_last_value_without_an_end_must_hold() {
-    for (rows, times) in [("0,1", "a single time"), ("0,1 10,2 25,3 99,4", "times without a regular step")] {
-        let sentence = format!(
-            "the file x of the signal `x` has {times}, so that nobody knows how long its last value holds: set beyond = \
-             \"hold\" in [signals.x]"
-        );
-        assert_eq!(at_0(&prices(rows), PRICE, None), Err(sentence.clone()));
-        assert_eq!(at_0(&prices(rows), &format!("{PRICE}; beyond = 'wrap'"), None), Err(sentence));
-        assert_eq!(at_0(&prices(rows), &format!("{PRICE}; beyond = 'hold'"), None), Ok(Some(1.0)));
+    let at = |rows: &str, beyond: &str| at_0(&prices(rows), &format!("{PRICE}; beyond = '{beyond}'"), None);
+    let single = "the file x of the signal `x` has a single time, so that nobody knows how long its value holds: set beyond = \
+                  \"hold\" in [signals.x] to make it a constant";
+    for beyond in ["error", "wrap"] {
+        assert_eq!(at("0,1", beyond), Err(single.to_owned()));
+        // Of times without a regular step, the last one ends the series.
+        assert_eq!(at("-99,4 -20,3 0,2", beyond), Ok(if beyond == "wrap" { Some(4.0) } else { None }));
+        assert_eq!(at("-20,3 0,2 99,4", beyond), Ok(Some(2.0)));
     }
+    assert_eq!(at("0,1", "hold"), Ok(Some(1.0)));
+    assert_eq!(at("-99,4 -20,3 0,2", "hold"), Ok(Some(2.0)));
 }
