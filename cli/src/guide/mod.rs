@@ -61,6 +61,7 @@ pub const TOPICS: &[Topic] = topics![
     "scale" "scale.md"
     "search" "find.md"
     "security" "concepts/security.md"
+    "signals" "signals.md"
     "sweep-life" "sweep-life.md"
     "tables" "results.md"
     "tutorial-cluster" "tutorials/cluster.md"

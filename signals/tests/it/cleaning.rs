@@ -1,6 +1,10 @@
 //! Order, duplicates, ends, gaps, units and the ledger.
 
-use crate::{cleans, counts, read, reads, refused};
+use std::sync::Arc;
+
+use powersweep_signals::Loaded;
+
+use crate::{cleans, counts, read, reads, refused, signal};
 
 const PRICE: &str = "quantity = 'price'";
 
@@ -262,4 +266,44 @@ fn impossible_values_are_refused() {
         let refusal = refused(one(column, value), &format!("quantity = '{quantity}'"));
         assert_eq!(refusal, format!("line 2, column {column:?}: {value:?} {reason}"));
     }
+}
+
+/// The value at simulated time 0 of a signal on the time of a workload that begins at this calendar time, or why there is none.
+fn at_0(text: &str, keys: &str, unix_start_s: Option<i64>) -> Result<Option<f64>, String> {
+    let loaded = Loaded { signal: signal(keys), series: Arc::new(read(text, keys).expect("it is read")) };
+    loaded.place(unix_start_s).map(|(placed, _)| placed.at(0.0)).map_err(|error| error.to_string())
+}
+
+#[test]
+fn series_lie_on_the_time_of_a_workload() {
+    let day = "time (UTC),price EUR/kWh\n2023-01-01 00:00,1\n2023-01-01 01:00,2\n";
+    let second_hour_s = 1_672_534_800;
+    assert_eq!(at_0(day, PRICE, Some(second_hour_s)), Ok(Some(2.0)));
+    assert_eq!(at_0(day, PRICE, Some(second_hour_s + 3600)), Ok(None));
+    let anchored = format!("{PRICE}; anchor = '2023-01-01'");
+    assert_eq!(at_0(day, &anchored, None), Ok(Some(1.0)));
+    assert_eq!(at_0(day, &anchored, Some(second_hour_s)), Ok(Some(1.0)));
+    assert_eq!(
+        at_0(day, PRICE, None),
+        Err("the signal `x` is on calendar time, and the workload does not state when it began: set `anchor` in [signals.x]"
+            .to_owned())
+    );
+    // Seconds from the simulated time 0 need no calendar.
+    assert_eq!(at_0(&prices("-10,1 0,2"), PRICE, None), Ok(Some(2.0)));
+    assert_eq!(at_0(&prices("-10,1 0,2"), PRICE, Some(second_hour_s)), Ok(Some(2.0)));
+}
+
+#[test]
+fn a_last_value_without_an_end_must_hold() {
+    let at = |rows: &str, beyond: &str| at_0(&prices(rows), &format!("{PRICE}; beyond = '{beyond}'"), None);
+    let single = "the file x of the signal `x` has a single time, so that nobody knows how long its value holds: set beyond = \
+                  \"hold\" in [signals.x] to make it a constant";
+    for beyond in ["error", "wrap"] {
+        assert_eq!(at("0,1", beyond), Err(single.to_owned()));
+        // Of times without a regular step, the last one ends the series.
+        assert_eq!(at("-99,4 -20,3 0,2", beyond), Ok(if beyond == "wrap" { Some(4.0) } else { None }));
+        assert_eq!(at("-20,3 0,2 99,4", beyond), Ok(Some(2.0)));
+    }
+    assert_eq!(at("0,1", "hold"), Ok(Some(1.0)));
+    assert_eq!(at("-99,4 -20,3 0,2", "hold"), Ok(Some(2.0)));
 }

@@ -7,6 +7,7 @@ use arrow::array::{
     TimestampMillisecondArray, TimestampNanosecondArray, TimestampSecondArray,
 };
 use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
 use powersweep_experiments::signals::Form;
 
 use crate::{cleans, counts, read, reads, refused, shown};
@@ -103,10 +104,15 @@ fn exports_of_electricity_maps_that_are_refused() {
 }
 
 /// A Parquet file of these columns.
-pub(crate) fn parquet(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
+fn parquet(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
+    parquet_with(columns, WriterProperties::default())
+}
+
+/// A Parquet file of these columns, written in this way.
+pub(crate) fn parquet_with(columns: Vec<(&str, ArrayRef)>, properties: WriterProperties) -> Vec<u8> {
     let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
     let mut bytes = Vec::new();
-    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).expect("a writer");
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).expect("a writer");
     writer.write(&batch).expect("it is written");
     writer.close().expect("it is closed");
     bytes

@@ -4,17 +4,23 @@ mod cleaning;
 mod clocks;
 mod data;
 mod forms;
+mod fuzz;
 
 use powersweep_experiments::Manifest;
-use powersweep_experiments::signals::Reading;
+use powersweep_experiments::signals::{Reading, Signal};
 use powersweep_signals::{Base, Effect, Series};
 
-/// How a manifest with these keys, separated by `; `, reads a file.
-fn reading(keys: &str) -> Reading {
+/// The signal `x` of a manifest with these keys, separated by `; `.
+fn signal(keys: &str) -> Signal {
     let top =
         "version = 1\nname = \"t\"\n[workloads.w]\nsource = \"lublin\"\n[policies.p]\n[signals.x]\nfile = \"x\"\n";
     let manifest = Manifest::parse("test.toml", &format!("{top}{}", keys.replace("; ", "\n")));
-    manifest.unwrap_or_else(|errors| panic!("{keys}: {errors}")).signals()[0].reading.clone()
+    manifest.unwrap_or_else(|errors| panic!("{keys}: {errors}")).signals()[0].clone()
+}
+
+/// How a manifest with these keys reads a file.
+fn reading(keys: &str) -> Reading {
+    signal(keys).reading
 }
 
 /// The series of a file, or the sentence of its refusal.
