@@ -121,7 +121,13 @@ impl Binary {
             Binary::Multiply => a * b,
             Binary::Divide => a / b,
             // `pow` has a value for some NaN: `1 ^ NaN` and `NaN ^ 0`.
-            Binary::Power => if a.is_nan() | b.is_nan() { f64::NAN } else { libm::pow(a, b) },
+            Binary::Power => {
+                if a.is_nan() | b.is_nan() {
+                    f64::NAN
+                } else {
+                    libm::pow(a, b)
+                }
+            }
             Binary::Less => truth(a, b, a < b),
             Binary::AtMost => truth(a, b, a <= b),
             Binary::Greater => truth(a, b, a > b),
@@ -185,8 +191,20 @@ impl Function {
     fn of(self, a: f64, b: f64, c: f64) -> f64 {
         match self {
             // Not `f64::min`, which skips NaN, and leaves the sign of a zero open.
-            Function::Min => if a < b || a.is_nan() { a } else { b },
-            Function::Max => if a > b || a.is_nan() { a } else { b },
+            Function::Min => {
+                if a < b || a.is_nan() {
+                    a
+                } else {
+                    b
+                }
+            }
+            Function::Max => {
+                if a > b || a.is_nan() {
+                    a
+                } else {
+                    b
+                }
+            }
             Function::Abs => libm::fabs(a),
             Function::Sqrt => libm::sqrt(a),
             Function::Cbrt => libm::cbrt(a),
@@ -197,7 +215,13 @@ impl Function {
             Function::Floor => libm::floor(a),
             Function::Ceil => libm::ceil(a),
             Function::If if a.is_nan() => f64::NAN,
-            Function::If => if a != 0.0 { b } else { c },
+            Function::If => {
+                if a != 0.0 {
+                    b
+                } else {
+                    c
+                }
+            }
         }
     }
 }

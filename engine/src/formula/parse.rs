@@ -123,7 +123,9 @@ impl<'t> Parser<'t> {
     /// Appends an operation. `takes`: number of values that it takes from the stack.
     fn emit(&mut self, op: Op, takes: usize) -> Result<(), FormulaError> {
         if self.ops.len() == OPS_MAX {
-            return Err(self.error(format!("the end: a formula has at most {OPS_MAX} numbers, variables and operations")));
+            return Err(
+                self.error(format!("the end: a formula has at most {OPS_MAX} numbers, variables and operations"))
+            );
         }
         self.height = self.height + 1 - takes;
         if self.height > STACK {
@@ -242,7 +244,8 @@ impl<'t> Parser<'t> {
         for number in 1..=count {
             last_at = self.ops.len();
             self.expression()?;
-            let (symbol, then) = if number == count { (")", String::new()) } else { (",", format!(" and value {}", number + 1)) };
+            let (symbol, then) =
+                if number == count { (")", String::new()) } else { (",", format!(" and value {}", number + 1)) };
             if !self.take(symbol)? {
                 let takes = format!("`{name}` takes {count} value{}", if count == 1 { "" } else { "s" });
                 return Err(self.error(format!("an operator or `{symbol}`{then}: {takes}")));
