@@ -29,6 +29,7 @@ pub static COMPONENTS: LazyLock<Vec<&'static Component>> = LazyLock::new(|| {
     ]);
     all.extend([&policy::batch::COMPONENT, &policy::order::FCFS]);
     all.extend(policy::order::KEYED.iter().map(|order| &order.component));
+    all.push(&policy::order::formula::COMPONENT);
     all.extend(policy::backfill::COMPONENTS);
     all.extend(policy::gear::COMPONENTS);
     all.push(&policy::capacity::NONE);

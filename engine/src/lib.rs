@@ -13,6 +13,7 @@ mod details;
 pub mod energy;
 pub mod error;
 pub mod facts;
+pub mod formula;
 mod limits;
 pub mod lp;
 pub mod queues;

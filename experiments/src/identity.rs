@@ -122,6 +122,18 @@ mod tests {
         }
     }
 
+    /// The id is of an earlier release: the text of a formula never changes.
+    #[test]
+    fn a_formula_has_one_id_in_all_spellings() {
+        let id = |formula: &str| {
+            task_id(&with(Role::Order, "formula", &[("formula", Value::Text(formula.to_owned()))]), None)
+        };
+        let released = id("if(wait_s > 1e7, -1, log10(max(estimate_s, 1)) * procs ^ 2)");
+        assert_eq!(released.to_string(), "");
+        assert_eq!(id("if( wait_s>10000000.0,-(1),(log10(max(estimate_s,1)))*pow(procs,2))"), released);
+        assert_ne!(id("if(wait_s > 1e7, -1, procs ^ 2 * log10(max(estimate_s, 1)))"), released);
+    }
+
     #[test]
     fn negative_zero_has_the_id_of_zero() {
         let a = with(Role::Platform, "homogeneous", &[("beta", Value::Real(0.0))]);

@@ -51,7 +51,7 @@ fn param(name: &str) -> Result<&'static Param, String> {
     let mut params = components::COMPONENTS.iter().flat_map(|component| component.params);
     if let Some(param) = params.find(|param| param.name == name) {
         return match param.ty {
-            Type::Locator | Type::Signal { .. } | Type::Reals { .. } => Err(format!(
+            Type::Locator | Type::Signal { .. } | Type::Formula { .. } | Type::Reals { .. } => Err(format!(
                 "`{name}` is {}: list its values in the manifest; each has an answer of its own",
                 if matches!(param.ty, Type::Reals { .. }) { "a list" } else { "no number and no choice" }
             )),
@@ -152,7 +152,11 @@ fn list(param: &Param, values: &str) -> Result<Vec<Value>, String> {
             }
             Type::Real { unlimited: true, .. } if text == "unlimited" => Value::Real(f64::INFINITY),
             Type::Real { .. } => Value::Real(number(param, text, false)?.to_f64()),
-            Type::OneOf(_) | Type::Locator | Type::Signal { .. } | Type::Reals { .. } => Value::Text(text.to_owned()),
+            Type::OneOf(_)
+            | Type::Locator
+            | Type::Signal { .. }
+            | Type::Formula { .. }
+            | Type::Reals { .. } => Value::Text(text.to_owned()),
         };
         let value = param.check(raw).map_err(|error| error.to_string())?;
         if read.contains(&value) {
@@ -210,6 +214,7 @@ mod tests {
             ("size_facto=1..2", "did you mean `size_factor`?"),
             ("backfill=easy,none", "`backfill` chooses components"),
             ("log=a,b", "`log` is no number"),
+            ("formula=procs", "`formula` is no number and no choice: list its values in the manifest"),
             ("synthetic_jobs_count=100..300", "`100..300:1` tries every value"),
             ("synthetic_jobs_count=100..300.5:1", "`300.5` cannot be a value of `synthetic_jobs_count`"),
             ("size_factor=0.5kW..2", "`0.5kW` cannot be a value of `size_factor`, which is a number"),

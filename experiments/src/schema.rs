@@ -4,8 +4,8 @@
 //! build. It describes single keys. Rules over several keys (lengths of zips, overlaps, required parameters) are
 //! checked only by [`Manifest::parse`](crate::Manifest::parse).
 
-use powersweep_engine::components;
 use powersweep_engine::spec::{Default as ParamDefault, Param, Role, Section, Type};
+use powersweep_engine::{components, formula};
 use serde_json::{Map, Value as Json, json};
 
 use crate::limits::{self, DEADLINE, EVENTS};
@@ -203,6 +203,7 @@ fn value(ty: &Type) -> Json {
         }
         Type::OneOf(names) => json!({ "enum": names }),
         Type::Locator | Type::Signal { .. } => json!({ "type": "string" }),
+        Type::Formula { .. } => json!({ "type": "string", "minLength": 1, "maxLength": formula::TEXT_MAX }),
         Type::Reals { min, max } => {
             let mut item = json!({ "type": "number" });
             bound(&mut item, "minimum", (min > f64::MIN).then(|| json!(min)));

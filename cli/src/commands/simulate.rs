@@ -303,7 +303,7 @@ fn value_of(param: &Param, text: &str) -> Value {
             let items = inner.split_terminator(',').map(|item| item.trim().parse());
             items.collect::<Result<Vec<f64>, _>>().map_or_else(|_| as_text(), Value::Reals)
         }
-        Type::OneOf(_) | Type::Locator | Type::Signal { .. } => as_text(),
+        Type::OneOf(_) | Type::Locator | Type::Signal { .. } | Type::Formula { .. } => as_text(),
     }
 }
 

@@ -2,6 +2,7 @@
 use std::fmt;
 
 use crate::facts::{Datum, Kind};
+use crate::formula::{Formula, Variable};
 
 /// A parameter's value after conversion to its declared type.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,6 +79,11 @@ pub enum Type {
         /// The quantities that the signal may have.
         quantities: &'static [&'static str],
     },
+    /// An expression. Its value is the formula's own text ([`Formula`]), so that two spellings of one formula are equal.
+    Formula {
+        /// The variables that it can read.
+        variables: &'static [Variable],
+    },
     /// A vector of reals, each in `min..=max`.
     Reals {
         /// Least element.
@@ -94,7 +100,7 @@ impl Type {
             Type::Bool => Kind::Bool,
             Type::Int { .. } => Kind::Int,
             Type::Real { .. } => Kind::Real,
-            Type::OneOf(_) | Type::Locator | Type::Signal { .. } => Kind::Text,
+            Type::OneOf(_) | Type::Locator | Type::Signal { .. } | Type::Formula { .. } => Kind::Text,
             Type::Reals { .. } => Kind::Reals,
         }
     }
@@ -207,6 +213,10 @@ impl Param {
             Type::Signal { quantities } => {
                 format!("the label of a block of [signals] with the quantity {}", quantities.join(" or "))
             }
+            Type::Formula { variables } => {
+                let names: Vec<&str> = variables.iter().map(|variable| variable.name).collect();
+                format!("an expression over {}", names.join(", "))
+            }
             Type::Reals { min, max } => match interval(min, max, true) {
                 free if free.is_empty() => format!("a list of numbers{unit}"),
                 interval => format!("a list of numbers, each{interval}{unit}"),
@@ -215,7 +225,7 @@ impl Param {
     }
 
     /// Converts a value to this parameter's type and checks its range: integers widen to reals, `"unlimited"` becomes
-    /// `+inf` where it is allowed, `-0.0` becomes `0.0`, NaN is refused.
+    /// `+inf` where it is allowed, `-0.0` becomes `0.0`, NaN is refused, a formula gets its own text.
     pub fn check(&self, value: Value) -> Result<Value, ValueError> {
         let real = match &value {
             Value::Int(v) => *v as f64,
@@ -243,6 +253,13 @@ impl Param {
             }
             (Type::OneOf(names), Value::Text(t)) if names.contains(&t.as_str()) => Ok(Value::Text(t)),
             (Type::Locator | Type::Signal { .. }, v @ Value::Text(_)) => Ok(v),
+            (Type::Formula { variables }, Value::Text(t)) => match Formula::parse(&t, variables) {
+                Ok(formula) => Ok(Value::Text(formula.to_string())),
+                Err(error) => {
+                    let expected = format!("an expression ({error})");
+                    Err(ValueError { expected, ..wrong(&Value::Text(t)) })
+                }
+            },
             (Type::Reals { min, max }, Value::Reals(v))
                 if !v.is_empty() && v.iter().all(|x| (min..=max).contains(x)) =>
             {

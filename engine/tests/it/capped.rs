@@ -3,6 +3,7 @@ use powersweep_engine::workload::Workload;
 use powersweep_engine::{Details, JobRecord, Limits, Role, SimError, SimSpec, Summary, Value};
 use proptest::prelude::*;
 
+use crate::conformance;
 use crate::golden::workload;
 use crate::specs::{Build, series_alone, simulate};
 
@@ -456,10 +457,13 @@ proptest! {
     /// Without a cap the engine uses faster implementations, whose schedules must be the same.
     #[test]
     fn a_cap_that_is_never_reached_does_not_change_the_schedule(workload in list(), extra_procs in any::<bool>()) {
-        for order in ["fcfs", "sjf", "wfp3", "f1", "widest", "priority"] {
+        for order in ["fcfs", "sjf", "wfp3", "f1", "widest", "priority", "formula"] {
             for backfill in ["none", "easy", "conservative"] {
                 for gears in ["top", "bsld"] {
                     let mut without = platform(16).choose(Role::Order, order).choose(Role::Backfill, backfill);
+                    if order == "formula" {
+                        without = without.text("formula", conformance::FORMULA);
+                    }
                     if backfill == "easy" {
                         without = without.flag("extra_procs", extra_procs);
                     }

@@ -14,6 +14,7 @@ use powersweep_engine::workload::{Job, Workload};
 use powersweep_engine::{Choice, Details, JobRecord, Limits, Role, SeriesPoint, SimSpec, Summary, Value};
 use proptest::prelude::*;
 
+use crate::conformance;
 use crate::golden::workload;
 
 /// Procs of the machine.
@@ -39,6 +40,7 @@ fn sample(param: &Param, component: &Component) -> Option<Value> {
         (_, Default::Required, Type::Int { min, max }) => Some(Value::Int((min + 1).clamp(min, max))),
         (_, Default::Required, Type::Bool) => Some(Value::Bool(true)),
         (_, Default::Required, Type::OneOf(names)) => Some(Value::Text(names[0].to_owned())),
+        (_, Default::Required, Type::Formula { .. }) => Some(Value::Text(conformance::FORMULA.to_owned())),
         (_, Default::Required, Type::Locator | Type::Signal { .. }) => {
             panic!("these tests need a value for {} of {}", param.name, component.role.key())
         }

@@ -14,16 +14,22 @@ use crate::reference::{self, Ran, Rules};
 use crate::specs::Build;
 use crate::{logs, specs};
 
-const ORDERS: [&str; 5] = ["fcfs", "sjf", "widest", "wfp3", "f1"];
+const ORDERS: [&str; 6] = ["fcfs", "sjf", "widest", "wfp3", "f1", "formula"];
 const BACKFILLS: [&str; 4] = ["none", "easy", "easy-extra", "conservative"];
 const GEAR_RULES: [&str; 5] = ["top", "bsld", "bsld-4", "bsld-kept", "bsld-fixed"];
 const EVENT_ORDERS: [&str; 3] = ["batch", "submit-first", "finish-first"];
+
+/// An expression over the job and the queue. The reference has it, too.
+pub(crate) const FORMULA: &str = "if(queue_length > 3, area_proc_s, -wait_s) * (1 + free_procs / machine_procs)";
 
 /// One combination of components.
 fn build(order: &str, backfill: &str, gear_rule: &str, events: &str, procs: i64) -> SimSpec {
     let kind = if backfill.starts_with("easy") { "easy" } else { backfill };
     let mut build = specs::Build::log().choose(Role::Order, order).choose(Role::Backfill, kind);
     build = build.text("event_order", events).int("procs", procs);
+    if order == "formula" {
+        build = build.text("formula", FORMULA);
+    }
     if kind == "easy" {
         build = build.flag("extra_procs", backfill == "easy-extra");
     }
@@ -42,7 +48,7 @@ fn build(order: &str, backfill: &str, gear_rule: &str, events: &str, procs: i64)
     build.0
 }
 
-fn run(spec: &SimSpec, workload: &Workload) -> Vec<JobRecord> {
+pub(crate) fn run(spec: &SimSpec, workload: &Workload) -> Vec<JobRecord> {
     let mut rows = Vec::new();
     let summary = simulate(spec, workload, &Limits::NONE, Some(&mut rows)).unwrap();
     assert!(summary.energy_residual < 1e-9, "energy is not the sum of jobs and idle: {}", summary.energy_residual);
@@ -93,7 +99,7 @@ fn check_clone(spec: &SimSpec, jobs: &[Job], instants: usize) {
 }
 
 /// Random jobs; gaps between submits and run times are often 0. `exact`: estimates equal run times.
-fn jobs(procs: u32, exact: bool) -> impl Strategy<Value = Workload> {
+pub(crate) fn jobs(procs: u32, exact: bool) -> impl Strategy<Value = Workload> {
     jobs_of(procs, exact, 400, 1..60)
 }
 
@@ -126,7 +132,7 @@ fn combinations() -> impl Iterator<Item = (&'static str, &'static str, &'static 
 }
 
 /// Number of random workloads of each test: `POWERSWEEP_CASES`, or 64.
-fn cases() -> u32 {
+pub(crate) fn cases() -> u32 {
     std::env::var("POWERSWEEP_CASES").map_or(64, |cases| cases.parse().expect("POWERSWEEP_CASES is a number"))
 }
 

@@ -10,6 +10,7 @@ mod combinations;
 mod conformance;
 mod do2013;
 mod etinski;
+mod formula;
 mod golden;
 mod kernel;
 mod lawson;

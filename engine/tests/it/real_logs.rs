@@ -28,7 +28,7 @@ fn build(log: &SwfLog, rules: &[(&str, Value)]) -> Workload {
 }
 
 /// Name, records, machine.
-const LOGS: [(&str, u64, Option<u32>); 20] = [
+pub(crate) const LOGS: [(&str, u64, Option<u32>); 20] = [
     ("CTC-SP2-1996-3.1-cln", 77_222, Some(338)),
     ("SDSC-SP2-1998-4.2-cln", 59_715, Some(128)),
     ("SDSC-BLUE-2000-4.2-cln", 243_306, Some(1152)),

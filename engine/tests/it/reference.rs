@@ -107,7 +107,8 @@ impl Machine<'_> {
     }
 
     fn sort(&mut self) {
-        let (jobs, now) = (self.jobs, self.now);
+        let (jobs, now, waiting) = (self.jobs, self.now, self.queue.len());
+        let (free, all) = (f64::from(self.free), f64::from(self.rules.procs));
         let key = |&i: &usize| {
             let Job { submit_s, estimate_s, procs, .. } = jobs[i];
             let n = f64::from(procs);
@@ -122,6 +123,12 @@ impl Machine<'_> {
                 "f1" => {
                     let age = (submit_s - jobs[0].submit_s).max(1.0);
                     libm::log10(estimate_s.max(1.0)) * n + 870.0 * libm::log10(age)
+                }
+                // `conformance::FORMULA`.
+                "formula" => {
+                    let first = if waiting > 3 { estimate_s * n } else { -(now - submit_s) };
+                    // One zero, because the sort tells two apart.
+                    first * (1.0 + free / all) + 0.0
                 }
                 other => panic!("{other}"),
             }

@@ -127,8 +127,8 @@ fn wrong_element(param: &Param, span: Range<usize>, items: &[Spanned<DeValue<'_>
 
 /// One value of the parameter's type.
 fn scalar(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Value> {
-    let wrong = || {
-        let expected = expected(value.get_ref(), param.expectation());
+    let wrong = |expectation: String| {
+        let expected = expected(value.get_ref(), expectation);
         Problem::new(value.span(), format!("`{}` cannot be {}", param.name, kind(value.get_ref())), expected)
     };
     let raw = match value.get_ref() {
@@ -143,7 +143,7 @@ fn scalar(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Proble
     };
     match raw.map(|raw| param.check(raw)) {
         Some(Ok(value)) => Some(value),
-        _ => {
+        checked => {
             if let (Type::Reals { .. }, DeValue::Array(items)) = (param.ty, value.get_ref()) {
                 problems.push(wrong_element(param, value.span(), items));
                 return None;
@@ -156,7 +156,9 @@ fn scalar(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Proble
                 }
                 _ => None,
             };
-            problems.push(wrong().maybe_help(help));
+            // An error about a formula has its place in the text.
+            let expectation = checked.and_then(Result::err).map_or_else(|| param.expectation(), |error| error.expected);
+            problems.push(wrong(expectation).maybe_help(help));
             None
         }
     }

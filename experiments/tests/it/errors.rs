@@ -105,6 +105,31 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ),
     ("queue_order = \"fcfs\"", "queue_order = [\"fcfs\", \"fcfs\"]", "10:24", &["has the value fcfs twice"]),
     ("queue_order = \"fcfs\"", "queue_order = []", "10:15", &["empty list"]),
+    (
+        "queue_order = \"fcfs\"",
+        "queue_order = \"formula\"",
+        "10:1",
+        &["needs `formula`", "an expression over submit_s, first_submit_s, estimate_s, procs"],
+    ),
+    (
+        "queue_order = \"fcfs\"",
+        "queue_order = \"formula\"\nformula = [\"procs\", \"max(procs)\"]",
+        "11:21",
+        &["`formula` cannot be \"max(procs)\"", "at column 10, expected an operator or `,` and value 2", "found `)`"],
+    ),
+    (
+        "queue_order = \"fcfs\"",
+        "queue_order = \"formula\"\nformula = [\"procs\", \" ( procs)\"]",
+        "11:21",
+        &["`formula` has the value procs twice"],
+    ),
+    (
+        "queue_order = \"fcfs\"",
+        "queue_order = \"formula\"\nformula = 5",
+        "11:11",
+        &["`formula` cannot be 5", "expected an expression over submit_s"],
+    ),
+    ("queue_order = \"fcfs\"", "formula = \"procs\"", "10:1", &["`formula` applies to no component"]),
     ("queue_order = \"fcfs\"", "seeds = [1]", "10:1", &["move it to the top"]),
     ("gear_rule = \"bsld\"", "gear_rule = \"top\"", "12:1", &["applies to no component", "gear_rule = \"bsld\""]),
     ("bsld_threshold = [2, 3]", "wq_threshold = 3", "11:1", &["needs `bsld_threshold`", "at least 1"]),
@@ -178,7 +203,7 @@ error: there is no queue_order \"fcf\"
   --> test.toml:10:15
    |
 10 | queue_order = \"fcf\"
-   |               ^^^^^ expected one of \"fcfs\", \"priority\", \"sjf\", \"widest\", \"wfp3\", \"f1\"
+   |               ^^^^^ expected one of \"fcfs\", \"priority\", \"sjf\", \"widest\", \"wfp3\", \"f1\", \"formula\"
    = help: did you mean `fcfs`?
 ";
     assert_eq!(text, expected);

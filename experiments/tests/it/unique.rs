@@ -20,6 +20,23 @@ fn parameters_collapse_if_their_component_is_not_chosen() {
 }
 
 #[test]
+fn a_formula_is_an_axis() {
+    let text = with(
+        "[policies.p]\nqueue_order = [\"f1\", \"formula\"]\nformula = [\"procs*estimate_s\", \"-procs\", \"\"\"\n  if(procs<8,\n  1,2)\"\"\"]\n",
+    );
+    let sweep = sweep(&text);
+    assert_eq!(sweep.task_count(), 1 + 3);
+    let formula = |index| {
+        let task = sweep.task(index).expect("a task");
+        assert_eq!(sweep.index_of(&task), Some(index));
+        task.sim.choice(powersweep_engine::Role::Order).opt_text("formula").map(str::to_owned)
+    };
+    let formulas: Vec<Option<String>> = (0..4).map(formula).collect();
+    let expected = [None, Some("procs * estimate_s"), Some("-procs"), Some("if(procs < 8, 1, 2)")];
+    assert_eq!(formulas, expected.map(|text| text.map(str::to_owned)));
+}
+
+#[test]
 fn zipped_axes_advance_together() {
     let sweep = sweep(&with(
         "zip = [[\"job_number_from\", \"job_number_to\"]]\njob_number_from = [0, 10, 20]\njob_number_to = [10, 20, 30]\n[policies.p]\n",

@@ -1,7 +1,7 @@
 //! Batch scheduling of rigid jobs, composed of order, backfill and gear rule.
 use super::backfill::BackfillRule;
 use super::gear::{GearRule, each_gear_rule, top::Top};
-use super::order::Order;
+use super::order::ChosenOrder;
 use crate::batch::kernel::{Cluster, Copied, Ended, EventOrder, JobId, Policy, Recorder};
 use crate::batch::platform::Machine;
 use crate::error::{Result, SimError};
@@ -33,7 +33,7 @@ pub const COMPONENT: Component = Component {
 /// most sweeps, has a branch of its own.
 #[derive(Debug, Clone)]
 pub struct Batch {
-    pub(super) order: Order,
+    order: ChosenOrder,
     /// The backfilling rule, with the waiting jobs.
     pub(super) backfill: BackfillRule,
     gears: GearRule,
@@ -50,7 +50,7 @@ impl Batch {
             SimError::Invalid(format!("the batch policy does not know the {} `{}`", role.key(), name(role)))
         };
         Ok(Batch {
-            order: Order::of(name(Role::Order)).ok_or_else(|| unknown(Role::Order))?,
+            order: ChosenOrder::of(spec.choice(Role::Order))?.ok_or_else(|| unknown(Role::Order))?,
             backfill: BackfillRule::of(spec, machine).ok_or_else(|| unknown(Role::Backfill))?,
             gears: GearRule::of(spec, machine).ok_or_else(|| unknown(Role::GearRule))?,
         })
@@ -59,14 +59,20 @@ impl Batch {
     /// Strict first come, first served at the top gear, the reference of the fairness metrics.
     pub fn strict_fcfs(machine: &Machine) -> Batch {
         let (backfill, gears) = (BackfillRule::in_order(machine), GearRule::Top(Top::new(machine, true)));
-        Batch { order: Order::Fcfs, backfill, gears }
+        Batch { order: ChosenOrder::Fcfs, backfill, gears }
+    }
+
+    /// A pass follows, possibly without an arrival or an end.
+    pub(super) fn time_passed(&mut self) {
+        self.backfill.time_passed(self.order.get());
     }
 
     /// The policy for a copy of the cluster, with the same jobs waiting. Results of earlier passes are not copied: the
     /// first pass looks at all jobs, and conservative backfilling places all reservations again.
     pub(super) fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> Batch {
-        let backfill = self.backfill.fork(self.order, copied, copy);
-        Batch { order: self.order, backfill, gears: self.gears.clone() }
+        let order = self.order.clone();
+        let backfill = self.backfill.fork(order.get(), copied, copy);
+        Batch { order, backfill, gears: self.gears.clone() }
     }
 }
 
@@ -86,7 +92,7 @@ pub fn event_order(spec: &SimSpec) -> Result<EventOrder, SimError> {
 impl Policy for Batch {
     #[inline(always)]
     fn submitted<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
-        self.backfill.submitted(self.order, cluster, job);
+        self.backfill.submitted(self.order.get(), cluster, job);
     }
 
     #[inline(always)]
@@ -100,6 +106,7 @@ impl Policy for Batch {
         if self.backfill.refuses_all(cluster) {
             return Ok(());
         }
-        each_gear_rule!(&self.gears, gears => self.backfill.pass(self.order, gears, cluster))
+        each_gear_rule!(&self.gears, gears => self.backfill.pass(self.order.get(), gears, cluster))?;
+        self.order.check()
     }
 }

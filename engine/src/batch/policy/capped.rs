@@ -41,7 +41,7 @@ impl CappedBatch {
         if let Some(cap) = &mut self.cap {
             cap.enforce(&mut self.batch.backfill, cluster)?;
         }
-        self.batch.backfill.time_passed(self.batch.order);
+        self.batch.time_passed();
         self.batch.pass(cluster)?;
         self.cap.as_mut().map_or(Ok(()), |cap| cap.after_pass(&self.batch.backfill, cluster))
     }

@@ -1,17 +1,20 @@
 //! Orders of the waiting queue.
 //!
-//! Every order but [`FCFS`] is a file with a [`Keyed`], which has its description and the key of a waiting job. The
-//! list [`KEYED`] registers it.
+//! An order is a file with a [`Keyed`], which has its description and the key of a waiting job; the list [`KEYED`]
+//! registers it. Two orders are of another kind: [`FCFS`], and [`formula`], whose key a manifest has.
 pub mod f1;
+pub mod formula;
 pub mod priority;
 pub mod sjf;
 pub mod wfp3;
 pub mod widest;
 
 use crate::batch::kernel::{Cluster, JobId, Recorder};
-use crate::spec::{Component, Role};
+use crate::error::{Result, SimError};
+use crate::spec::{Choice, Component, Role};
+use formula::Expression;
 
-/// Every order but first come, first served.
+/// The orders whose keys are functions.
 pub static KEYED: &[&Keyed] = &[
     // A new order goes to the end: the columns of the results have the order of this list.
     &priority::ORDER,
@@ -30,13 +33,26 @@ pub const FCFS: Component = Component {
     ..Component::BATCH
 };
 
-/// An order of the waiting queue.
+/// The order of the waiting queue that a spec chooses.
+#[derive(Debug, Clone)]
+pub(super) enum ChosenOrder {
+    /// First come, first served.
+    Fcfs,
+    /// By a key that is a function.
+    Keyed(&'static Keyed),
+    /// By an expression.
+    Formula(Box<Expression>),
+}
+
+/// A [`ChosenOrder`], as the backfilling rules see it.
 #[derive(Debug, Clone, Copy)]
-pub enum Order {
+pub(super) enum Order<'p> {
     /// First come, first served: a variant of its own, because the hot path needs no keys for it.
     Fcfs,
     /// By the key of each job.
     Keyed(&'static Keyed),
+    /// By the value of an expression for each job.
+    Formula(&'p Expression),
 }
 
 /// An order by a key of each waiting job.
@@ -67,15 +83,45 @@ pub struct Waiting {
     pub priority: f64,
 }
 
-impl Order {
-    /// The order with a registered name.
-    pub fn of(name: &str) -> Option<Order> {
-        if name == FCFS.name {
-            return Some(Order::Fcfs);
+impl ChosenOrder {
+    /// The order of a choice; `None` if this folder does not have it.
+    ///
+    /// # Errors
+    /// [`SimError::Invalid`] for a formula that is none.
+    pub(super) fn of(choice: &Choice) -> Result<Option<ChosenOrder>, SimError> {
+        let component = choice.component();
+        if *component == FCFS {
+            return Ok(Some(ChosenOrder::Fcfs));
         }
-        KEYED.iter().find(|keyed| keyed.component.name == name).map(|keyed| Order::Keyed(keyed))
+        if *component == formula::COMPONENT {
+            return Ok(Some(ChosenOrder::Formula(Box::new(Expression::of(choice)?))));
+        }
+        Ok(KEYED.iter().find(|keyed| keyed.component == *component).map(|keyed| ChosenOrder::Keyed(keyed)))
     }
 
+    #[inline(always)]
+    pub(super) fn get(&self) -> Order<'_> {
+        match self {
+            ChosenOrder::Fcfs => Order::Fcfs,
+            ChosenOrder::Keyed(keyed) => Order::Keyed(keyed),
+            ChosenOrder::Formula(expression) => Order::Formula(expression),
+        }
+    }
+
+    /// Whether every key so far had a value.
+    ///
+    /// # Errors
+    /// That of [`Expression::check`].
+    #[inline(always)]
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            ChosenOrder::Formula(expression) => expression.check(),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Order<'_> {
     #[inline]
     pub(crate) fn is_fcfs(self) -> bool {
         matches!(self, Order::Fcfs)
@@ -84,7 +130,11 @@ impl Order {
     /// Whether places in the queue change with time.
     #[inline]
     pub(crate) fn changes(self) -> bool {
-        matches!(self, Order::Keyed(keyed) if keyed.changes)
+        match self {
+            Order::Fcfs => false,
+            Order::Keyed(keyed) => keyed.changes,
+            Order::Formula(expression) => expression.changes(),
+        }
     }
 
     /// Sort key of a waiting job: the job with the least key is first, ties by arrival.
@@ -99,6 +149,7 @@ impl Order {
                 procs: f64::from(cluster.procs(job)),
                 priority: f64::from(cluster.priority(job)),
             }),
+            Order::Formula(expression) => expression.key(cluster, job),
         }
     }
 }

@@ -1,0 +1,126 @@
+//! An expression of the manifest.
+use std::cell::OnceCell;
+
+use crate::batch::kernel::{Cluster, JobId, Recorder};
+use crate::error::{Result, SimError, Stop};
+use crate::formula::{Formula, Variable};
+use crate::spec::{Choice, Component, Default, Param, Role, Type};
+
+/// The parameter with the expression.
+const FORMULA: &str = "formula";
+
+/// Description of the order.
+pub const COMPONENT: Component = Component {
+    role: Role::Order,
+    name: "formula",
+    version: 1,
+    doc: "Least value of `formula` first, ties by arrival; sorted again at each pass if the expression reads a variable \
+          that changes with time.",
+    params: &[Param {
+        name: FORMULA,
+        ty: Type::Formula { variables: VARIABLES },
+        unit: "",
+        default: Default::Required,
+        doc: "Expression over a waiting job and the queue. The estimate is that of the job, never its run time; `wait_s`, \
+              `now_s`, `queue_length` and `free_procs` change with time. Operators by precedence: `^`, unary `-`, `* /`, \
+              `+ -`, `< <= > >= == !=` (1 or 0); functions: `min(a, b)`, `max(a, b)`, `pow(a, b)`, `if(condition, a, b)`, \
+              `abs`, `sqrt`, `cbrt`, `ln`, `log2`, `log10`, `exp`, `floor`, `ceil`. A job without a value (NaN) ends the \
+              task with an error.",
+    }],
+    ..Component::BATCH
+};
+
+/// Declares the variables: name, whether it changes with time, value.
+macro_rules! variables {
+    ($cluster:ident, $job:ident: $($name:ident $changes:literal $value:expr;)*) => {
+        /// The variables of a formula.
+        pub const VARIABLES: &[Variable] = &[$(Variable { name: stringify!($name), changes: $changes }),*];
+
+        /// Their positions in the list.
+        #[allow(non_camel_case_types)]
+        enum At {
+            $($name),*
+        }
+
+        /// The value of the variable at a position.
+        #[inline(always)]
+        fn read<R: Recorder>($cluster: &Cluster<'_, R>, $job: JobId, at: u8) -> f64 {
+            $(if at == At::$name as u8 {
+                return $value;
+            })*
+            f64::NAN
+        }
+    };
+}
+
+variables! {
+    cluster, job:
+    submit_s false cluster.submit_s(job);
+    first_submit_s false cluster.first_submit_s();
+    estimate_s false cluster.estimate_s(job);
+    procs false f64::from(cluster.procs(job));
+    area_proc_s false cluster.estimate_s(job) * f64::from(cluster.procs(job));
+    priority false f64::from(cluster.priority(job));
+    // Manifests and results count classes from 1.
+    job_class false f64::from(cluster.job_class(job)) + 1.0;
+    machine_procs false f64::from(cluster.machine().procs());
+    now_s true cluster.now_s();
+    wait_s true cluster.now_s() - cluster.submit_s(job);
+    queue_length true f64::from(cluster.waiting_count());
+    free_procs true f64::from(cluster.free(0));
+}
+
+/// The expression of a spec, and whether it has had a value for every job.
+#[derive(Debug, Clone)]
+pub(in crate::batch::policy) struct Expression {
+    formula: Formula,
+    changes: bool,
+    /// The first job without a value.
+    undefined: OnceCell<SimError>,
+}
+
+impl Expression {
+    /// The expression of a choice.
+    pub(super) fn of(choice: &Choice) -> Result<Expression, SimError> {
+        let invalid = |error| SimError::Invalid(format!("`{FORMULA}` is no expression: {error}"));
+        let formula = Formula::parse(choice.text(FORMULA), VARIABLES).map_err(invalid)?;
+        Ok(Expression { changes: formula.changes(), formula, undefined: OnceCell::new() })
+    }
+
+    #[inline]
+    pub(super) fn changes(&self) -> bool {
+        self.changes
+    }
+
+    /// The key of a waiting job. A job without a value is last until [`Expression::check`] ends the run.
+    pub(super) fn key<R: Recorder>(&self, cluster: &Cluster<'_, R>, job: JobId) -> f64 {
+        let value = self.formula.value(|at| read(cluster, job, at));
+        if value.is_nan() {
+            self.undefined.get_or_init(|| self.no_value(cluster, job));
+            return f64::INFINITY;
+        }
+        // One zero, because sorting tells two zeros apart.
+        value + 0.0
+    }
+
+    #[cold]
+    fn no_value<R: Recorder>(&self, cluster: &Cluster<'_, R>, job: JobId) -> SimError {
+        let known = |at: &u8| format!("{} = {}", VARIABLES[usize::from(*at)].name, read(cluster, job, *at));
+        let reads: Vec<String> = self.formula.reads().iter().map(known).collect();
+        SimError::Invalid(format!(
+            "`{FORMULA}` has no value (NaN) for job {} at {} s, with {}: bound what it divides, and what it takes roots \
+             and logarithms of, as in max(estimate_s, 1)",
+            cluster.job_id(job),
+            cluster.now_s(),
+            reads.join(", ")
+        ))
+    }
+
+    /// Whether every job so far has had a value.
+    ///
+    /// # Errors
+    /// [`SimError::Invalid`] with the first job that had none.
+    pub(super) fn check(&self) -> Result<()> {
+        self.undefined.get().map_or(Ok(()), |error| Err(Stop::new(error.clone())))
+    }
+}
