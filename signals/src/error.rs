@@ -1,6 +1,10 @@
 //! Why a file was refused.
 
-use crate::{BYTES_MAX, ROWS_MAX};
+/// Most bytes of a file, decompressed.
+pub const BYTES_MAX: usize = 256 << 20;
+
+/// Most rows of a file, and most times of a series: 19 years of minutes.
+pub const ROWS_MAX: usize = 10_000_000;
 
 /// A file that is refused. Final: the same file with the same settings is refused again.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

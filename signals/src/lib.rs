@@ -25,17 +25,11 @@ mod table;
 mod unit;
 
 pub use accounts::{Accounts, Loaded, PlaceError};
-pub use error::{Problem, SignalError};
+pub use error::{BYTES_MAX, Problem, ROWS_MAX, SignalError};
 pub use ledger::{Effect, Ledger, Rule};
 pub use series::{Base, Facts, Series};
 
 use powersweep_experiments::signals::Reading;
-
-/// Most bytes of a file, decompressed.
-pub const BYTES_MAX: usize = 256 << 20;
-
-/// Most rows of a file, and most times of a series: 19 years of minutes.
-pub const ROWS_MAX: usize = 10_000_000;
 
 /// Reads a file of a signal. `name` is for messages.
 ///

@@ -3,9 +3,9 @@
 use powersweep_experiments::signals::{Duplicates, Form, Gaps, Reading};
 
 use crate::clock::{self, Clock, seconds};
+use crate::error::{Problem, ROWS_MAX};
 use crate::ledger::{Effect, Ledger, Rule};
 use crate::table::{Row, Table};
-use crate::{Problem, ROWS_MAX};
 
 /// What the times of a series count from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ pub struct FormulaError {
     pub place: String,
     /// What would be right there.
     pub expected: String,
-    /// What is there.
+    /// The piece of text at the place.
     pub found: String,
 }
 

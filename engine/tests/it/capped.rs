@@ -291,8 +291,7 @@ fn combinations_that_make_no_sense_are_refused() {
     let knapsack = cap("knapsack", "uniform").choose(Role::Order, "priority").choose(Role::GearRule, "bsld");
     assert!(problem(knapsack.real("bsld_threshold", 2.0)).contains("`gear_rule` = \"bsld\" makes no sense"));
     assert!(problem(cap("easy", "pdrc").set("cap_schedule_w", Value::Reals(vec![0.]))).contains("above 0"));
-    let both = platform(4).real("beta", 0.3);
-    assert!(problem(both).contains("`beta` and `table_time` = \"measured\""));
+    assert!(problem(platform(4).real("beta", 0.3)).contains("`beta` and `table_time` = \"measured\""));
     assert_eq!(problem(platform(4).real("beta", 0.3).text("table_time", "beta")), "");
     assert!(
         problem(Build::log().real("beta", 0.3).set("class_betas", Value::Reals(vec![0.5])))
@@ -460,10 +459,7 @@ proptest! {
         for order in ["fcfs", "sjf", "wfp3", "f1", "widest", "priority", "formula"] {
             for backfill in ["none", "easy", "conservative"] {
                 for gears in ["top", "bsld"] {
-                    let mut without = platform(16).choose(Role::Order, order).choose(Role::Backfill, backfill);
-                    if order == "formula" {
-                        without = without.text("formula", conformance::FORMULA);
-                    }
+                    let mut without = conformance::ordered(platform(16), order).choose(Role::Backfill, backfill);
                     if backfill == "easy" {
                         without = without.flag("extra_procs", extra_procs);
                     }

@@ -22,14 +22,17 @@ const EVENT_ORDERS: [&str; 3] = ["batch", "submit-first", "finish-first"];
 /// An expression over the job and the queue. The reference has it, too.
 pub(crate) const FORMULA: &str = "if(queue_length > 3, area_proc_s, -wait_s) * (1 + free_procs / machine_procs)";
 
+/// With this queue order; a formula gets its expression.
+pub(crate) fn ordered(build: Build, order: &str) -> Build {
+    let build = build.choose(Role::Order, order);
+    if order == "formula" { build.text("formula", FORMULA) } else { build }
+}
+
 /// One combination of components.
 fn build(order: &str, backfill: &str, gear_rule: &str, events: &str, procs: i64) -> SimSpec {
     let kind = if backfill.starts_with("easy") { "easy" } else { backfill };
-    let mut build = specs::Build::log().choose(Role::Order, order).choose(Role::Backfill, kind);
+    let mut build = ordered(specs::Build::log(), order).choose(Role::Backfill, kind);
     build = build.text("event_order", events).int("procs", procs);
-    if order == "formula" {
-        build = build.text("formula", FORMULA);
-    }
     if kind == "easy" {
         build = build.flag("extra_procs", backfill == "easy-extra");
     }

@@ -8,8 +8,7 @@ mod sheet;
 
 use powersweep_experiments::signals::{Form, Quantity, Reading, Word};
 
-use crate::BYTES_MAX;
-use crate::error::Problem;
+use crate::error::{BYTES_MAX, Problem};
 use crate::table::Table;
 use sheet::Sheet;
 

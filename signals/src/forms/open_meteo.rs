@@ -10,9 +10,8 @@ use powersweep_experiments::signals::{Form, Quantity, Reading};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::ROWS_MAX;
 use crate::clock::{Clock, Times};
-use crate::error::{Problem, shortened};
+use crate::error::{Problem, ROWS_MAX, shortened};
 use crate::stamp::SECOND_US;
 use crate::table::{Counted, Row, Table, ValueColumn};
 

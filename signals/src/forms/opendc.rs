@@ -13,10 +13,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use powersweep_experiments::signals::{Form, Quantity, Reading};
 
 use crate::clock::{self, Clock};
-use crate::error::{Problem, shortened};
+use crate::error::{BYTES_MAX, Problem, ROWS_MAX, shortened};
 use crate::stamp;
 use crate::table::{Counted, Row, Table, ValueColumn};
-use crate::{BYTES_MAX, ROWS_MAX};
 
 /// Columns of OpenDC.
 const TIME: &str = "timestamp";

@@ -3,9 +3,8 @@
 use ::csv::{ByteRecord, ErrorKind, Position, Reader, ReaderBuilder};
 use powersweep_experiments::signals::{Form, Reading};
 
-use crate::ROWS_MAX;
 use crate::clock::Times;
-use crate::error::{Problem, shortened};
+use crate::error::{Problem, ROWS_MAX, shortened};
 use crate::table::{Counted, Row, Table, ValueColumn};
 
 /// Separators of columns. A decimal comma needs one that is no comma.

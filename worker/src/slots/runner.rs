@@ -6,11 +6,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use powersweep_engine::energy::EnergySplit;
 use powersweep_engine::workload::{Workload, WorkloadError};
-use powersweep_engine::{Details, Limits, SimError, simulate};
+use powersweep_engine::{Account, Details, Limits, Measured, SimError, simulate};
 use powersweep_experiments::{Decoder, Sweep, Tables};
 use powersweep_proto::v1::FailureKind;
 use powersweep_results::identity::{Micros, RunFacts};
-use powersweep_signals::Accounts;
+use powersweep_signals::{Accounts, PlaceError};
 
 use super::batch::Row;
 use super::clock::{Clock, Phase};
@@ -144,12 +144,7 @@ impl Runner<'_> {
             let manifest = experiment.sweep.manifest();
             points.retain(|point| manifest.records(point.series));
         }
-        let accounts = match (accounts, &self.details.energy, measured.jobs()) {
-            (Some(accounts), Some(energy), Some(summary)) => accounts.of(&energy.cells, summary.machine_procs),
-            // Queues have no energy of a machine.
-            _ => Ok(Vec::new()),
-        };
-        let accounts = match accounts {
+        let accounts = match weighed(accounts.as_deref(), &self.details, &measured) {
             Ok(accounts) => accounts,
             Err(e) => return Outcome::failed(FailureKind::Spec, e),
         };
@@ -174,6 +169,15 @@ impl Runner<'_> {
             LogError::Place(_) => Outcome::failed(FailureKind::Spec, e),
             _ => Outcome::failed(FailureKind::Workload, e),
         })
+    }
+}
+
+/// The rows of `accounts` of a finished task.
+fn weighed(signals: Option<&Accounts>, details: &Details, measured: &Measured) -> Result<Vec<Account>, PlaceError> {
+    match (signals, &details.energy, measured.jobs()) {
+        (Some(signals), Some(energy), Some(summary)) => signals.of(&energy.cells, summary.machine_procs),
+        // Queues have no energy of a machine.
+        _ => Ok(Vec::new()),
     }
 }
 
