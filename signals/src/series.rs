@@ -164,14 +164,16 @@ fn without_empty_ends(mut rows: Vec<Row>, ledger: &mut Ledger) -> Vec<Row> {
     rows
 }
 
-/// The step between two times that more than half of the steps have (µs).
+/// The step between two times that more than half of the steps have (µs). There is none if more than a tenth of the steps
+/// are no multiples of it: such a file lists changes, and its last step says nothing about the end.
 fn regular_step(rows: &[Row]) -> Option<i64> {
     let mut steps: Vec<i64> = rows.windows(2).map(|pair| pair[1].time_us - pair[0].time_us).collect();
     steps.sort_unstable();
     // A step of more than half of the steps is also the one in the middle.
     let middle = *steps.get(steps.len() / 2)?;
     let count = steps.partition_point(|step| *step <= middle) - steps.partition_point(|step| *step < middle);
-    (count * 2 > steps.len()).then_some(middle)
+    let off_grid = steps.iter().filter(|step| (*step % middle).min(middle - *step % middle) > middle / 20).count();
+    (count * 2 > steps.len() && off_grid * 10 <= steps.len()).then_some(middle)
 }
 
 /// Times of the regular step that are missing between two times: none if they are less than one and a half steps apart.

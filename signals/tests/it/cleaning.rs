@@ -151,12 +151,23 @@ fn filled_values_are_estimates_where_the_file_says_which_are() {
 #[test]
 fn changes_at_uneven_times() {
     assert_eq!(cleaned("0,1 10,2 25,3 99,4", ""), both("0s=1 10s=2 25s=3 99s=4 until 99s", "4 read, 4 kept"));
-    assert_eq!(cleaned("0,1 10,2 20,3 34,4", ""), both("0s=1 10s=2 20s=3 34s=4 until 44s", "4 read, 4 kept"));
-    assert!(refused(prices("0,1 10,2 20,3 35,4"), PRICE).starts_with("no value at 30 s; 1 missing in all"));
+    assert_eq!(cleaned("0,1 10,2 20,3 34,4", ""), both("0s=1 10s=2 20s=3 34s=4 until 34s", "4 read, 4 kept"));
+    assert!(refused(prices("0,1 10,2 20,3 40,4"), PRICE).starts_with("no value at 30 s; 1 missing in all"));
     assert_eq!(cleaned("5,1", ""), both("5s=1 until 5s", "1 read, 1 kept"));
     assert!(
         refused(prices("0,1 10, 25,3 99,4"), PRICE).starts_with("no value at 10 s; 1 row without a value in all: set")
     );
+}
+
+/// Steps that are no multiples of the most common one are those of a list of changes, unless they are few.
+#[test]
+fn a_common_step_of_changes_is_no_regular_step() {
+    let (series, _) = cleaned("0,1 6,2 9,3 15,4 21,5 24,1", "");
+    assert!(series.ends_with("until 24s"), "{series}");
+    let mut rows: Vec<String> = (0..20).map(|at| format!("{},1", 10 * at)).collect();
+    rows.push("195,2".to_owned());
+    let (series, _) = cleaned(&rows.join(" "), "");
+    assert!(series.ends_with("until 205s"), "{series}");
 }
 
 #[test]
