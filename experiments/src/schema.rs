@@ -100,6 +100,11 @@ fn limits() -> Json {
     })
 }
 
+/// The keys of a block of signals.
+pub fn signal_keys() -> &'static [Param] {
+    &SIGNAL_KEYS
+}
+
 /// A block of signals.
 fn signal() -> Json {
     let mut properties: Map<String, Json> =

@@ -65,6 +65,7 @@ pub const TOPICS: &[Topic] = topics![
     "sweep-life" "sweep-life.md"
     "tables" "results.md"
     "tutorial-cluster" "tutorials/cluster.md"
+    "tutorial-night-cap" "tutorials/night-cap.md"
     "tutorial-paper" "tutorials/paper.md"
     "tutorial-policy" "tutorials/policy.md"
     "tutorial-quickstart" "tutorials/quickstart.md"

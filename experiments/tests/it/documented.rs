@@ -27,7 +27,7 @@ an axis.
 ";
 
 /// The keys of the top level, in the order in which manifests have them.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "version",
     "name",
     "description",
@@ -41,6 +41,7 @@ const KEYS: [&str; 13] = [
     "platforms",
     "policies",
     "statistics",
+    "signals",
 ];
 
 fn plain(text: &str) -> String {
@@ -105,6 +106,9 @@ fn manifest_md_is_up_to_date() {
             components::of(role).for_each(|of_role| text.push_str(&component(of_role)));
         }
     }
+    text.push_str("\n## `[signals.NAME]`\n\n[Signals](../signals.md) explains the keys.\n\n");
+    text.push_str("| parameter | default | value | meaning |\n|---|---|---|---|\n");
+    schema::signal_keys().iter().for_each(|param| text.push_str(&parameter(param)));
     let text = text.trim_end().to_owned() + "\n";
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/manifest.md");
     if std::env::var_os("POWERSWEEP_REGENERATE").is_some_and(|value| value == "1") {
