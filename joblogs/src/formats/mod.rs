@@ -3,7 +3,7 @@
 mod lines;
 mod slurm;
 
-use crate::entry::Entry;
+use crate::entry::Entries;
 use crate::error::Problem;
 use crate::ledger::Ledger;
 use crate::settings::{Format, Settings};
@@ -24,7 +24,7 @@ const OTHERS: [(&[u8], &str); 9] = [
 ];
 
 /// Reads the entries of a file.
-pub(crate) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Vec<Entry>, Problem> {
+pub(crate) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
     if bytes.trim_ascii().is_empty() {
         return Err(Problem::Content("the file is empty".to_owned()));
     }
