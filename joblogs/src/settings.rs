@@ -2,21 +2,26 @@
 
 use std::fmt::Write as _;
 
+use crate::error::Problem;
+
 /// The format of a job log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Output of Slurm's `sacct --parsable2`.
     Slurm,
+    /// Accounting logs of PBS Pro, OpenPBS and Torque.
+    Pbs,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 1] = [Format::Slurm];
+    pub const ALL: [Format; 2] = [Format::Slurm, Format::Pbs];
 
     /// Its name on the command line and in manifests.
     pub fn word(self) -> &'static str {
         match self {
             Format::Slurm => "slurm",
+            Format::Pbs => "pbs",
         }
     }
 }
@@ -97,6 +102,14 @@ impl Settings {
             procs: Procs::default(),
             arrival: Arrival::default(),
             machine_procs: None,
+        }
+    }
+
+    /// Refuses the setting `columns`.
+    pub(crate) fn refuse_columns(&self, reason: &str) -> Result<(), Problem> {
+        match self.columns {
+            None => Ok(()),
+            Some(_) => Err(Problem::Setting { setting: "columns", reason: format!("{reason}; leave the setting out") }),
         }
     }
 

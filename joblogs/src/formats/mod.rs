@@ -1,6 +1,7 @@
 //! Formats: each turns the rows of a file into entries, or drops them by a rule.
 
 mod lines;
+mod pbs;
 mod slurm;
 
 use crate::entry::Entries;
@@ -34,5 +35,6 @@ pub(crate) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     match settings.format {
         Format::Slurm => slurm::read(bytes, settings, ledger),
+        Format::Pbs => pbs::read(bytes, settings, ledger),
     }
 }

@@ -15,7 +15,7 @@ const ENERGY_MAX_J: f64 = 1e15;
 const NO_ENERGY: [&str; 4] = ["4294967294", "4294967295", "18446744073709551614", "18446744073709551615"];
 
 /// A duration such as `1-02:03:04`, `02:03:04`, `03:04` or `03:04.500` (µs).
-pub(super) fn duration(text: &str) -> Option<i64> {
+pub(in crate::formats) fn duration(text: &str) -> Option<i64> {
     let (days, rest) = match text.split_once('-') {
         Some((days, rest)) => (whole(days)?, rest),
         None => (0, text),

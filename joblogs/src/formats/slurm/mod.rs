@@ -15,6 +15,8 @@ use crate::error::Problem;
 use crate::ledger::{Ledger, Rule};
 use crate::settings::{Arrival, Procs, Settings};
 use cells::Tres;
+
+pub(super) use cells::duration;
 use rows::{Row, Table};
 
 /// Greatest job id that becomes a job number. Ids of Slurm have 32 bits.
