@@ -1,8 +1,11 @@
 //! Formats: each turns the rows of a file into entries, or drops them by a rule.
 
+mod csv;
 mod lines;
 mod pbs;
+mod published;
 mod slurm;
+mod table;
 
 use crate::entry::Entries;
 use crate::error::Problem;
@@ -36,5 +39,7 @@ pub(crate) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
     match settings.format {
         Format::Slurm => slurm::read(bytes, settings, ledger),
         Format::Pbs => pbs::read(bytes, settings, ledger),
+        Format::Csv => csv::read(bytes, settings, ledger),
+        Format::Helios | Format::Alibaba => published::read(bytes, settings, ledger),
     }
 }

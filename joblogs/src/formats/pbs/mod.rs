@@ -19,6 +19,7 @@ const ID_MAX: i64 = u32::MAX as i64;
 /// Reads the entries of an accounting log.
 pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
     settings.refuse_columns("records of PBS have no columns")?;
+    settings.refuse_time_unit()?;
     let clock = Clock::new(settings.timezone.as_deref())?;
     let mut lines = Lines::of(bytes);
     let mut list = Vec::new();

@@ -101,6 +101,7 @@ impl Columns {
 
 /// Reads the entries of a dump.
 pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
+    settings.refuse_time_unit()?;
     let mut table = Table::open(bytes, settings.columns.as_deref())?;
     let columns = Columns::find(&mut table, settings)?;
     let reader = Reader { clock: Clock::new(settings.timezone.as_deref())?, columns };
