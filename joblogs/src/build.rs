@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use powersweep_engine::workload::swf::Record;
 
 use crate::clock::{SECOND_US, Time};
-use crate::entry::{Entry, Outcome, Size, TimeLimit};
+use crate::entry::{Entries, Entry, Outcome, Size, TimeLimit};
 use crate::ledger::{Ledger, Rule};
 use crate::settings::{Arrival, Procs, Settings};
 
@@ -35,7 +35,8 @@ pub struct JobLog {
 /// Facts about a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Facts {
-    /// Calendar time of the log's second 0 (s since 1970 UTC): the first arrival. `None` without jobs.
+    /// Calendar time of the log's second 0 (s since 1970 UTC): the first arrival. `None` without jobs, and where the file's times
+    /// are not those of a calendar.
     pub unix_start_s: Option<i64>,
     /// Most processors that were allocated at the same time: the machine has at least as many.
     pub peak_procs: u64,
@@ -71,10 +72,10 @@ struct Kept {
 }
 
 /// Applies the rules.
-pub(crate) fn build(entries: Vec<Entry>, file: &str, settings: &Settings, mut ledger: Ledger) -> JobLog {
-    let mut kept = Vec::with_capacity(entries.len());
-    for mut entry in entries {
-        match times(&mut entry, settings).and_then(|times| Ok((times, procs(&entry, settings.procs)?))) {
+pub(crate) fn build(entries: Entries, file: &str, settings: &Settings, mut ledger: Ledger) -> JobLog {
+    let mut kept = Vec::with_capacity(entries.list.len());
+    for mut entry in entries.list {
+        match times(&mut entry, settings).and_then(|times| Ok((times, procs(&mut entry, settings.procs)?))) {
             Ok((times, procs)) => kept.push(Kept { entry, times, procs }),
             Err(rule) => ledger.add(rule, entry.line),
         }
@@ -83,9 +84,9 @@ pub(crate) fn build(entries: Vec<Entry>, file: &str, settings: &Settings, mut le
     // Stable: jobs that arrive together keep the order of the file.
     kept.sort_by_key(|job| job.times.arrival);
     number(&mut kept);
-    let base_us = kept.first().map_or(0, |job| job.times.arrival.div_euclid(SECOND_US) * SECOND_US);
-    let facts =
-        Facts { unix_start_s: (!kept.is_empty()).then_some(base_us / SECOND_US), peak_procs: peak_procs(&kept) };
+    let first = kept.first().filter(|_| entries.is_calendar);
+    let base_us = first.map_or(0, |job| job.times.arrival.div_euclid(SECOND_US) * SECOND_US);
+    let facts = Facts { unix_start_s: first.map(|_| base_us / SECOND_US), peak_procs: peak_procs(&kept) };
     let (mut users, mut groups, mut queues) = (Names::default(), Names::default(), Names::default());
     let (mut records, mut details) = (Vec::with_capacity(kept.len()), Vec::with_capacity(kept.len()));
     for Kept { entry, times, procs } in kept {
@@ -99,7 +100,7 @@ pub(crate) fn build(entries: Vec<Entry>, file: &str, settings: &Settings, mut le
             run_s: seconds(times.run),
             requested_s: match entry.limit {
                 TimeLimit::Us(us) => seconds(us),
-                TimeLimit::None | TimeLimit::Unknown => -1.0,
+                TimeLimit::None | TimeLimit::Unknown | TimeLimit::Absent => -1.0,
             },
             procs_allocated: label(u64::from(procs.0)),
             procs_requested: procs.1.map_or(-1, |procs| label(u64::from(procs))),
@@ -165,7 +166,11 @@ fn times(entry: &mut Entry, settings: &Settings) -> Result<Times, Rule> {
         }
         (Some(start), Some(end), None) => end - start,
         (_, _, Some(elapsed)) => {
-            entry.changes.push(if end.is_some() { Rule::StartFromElapsed } else { Rule::EndFromElapsed });
+            match (start, end) {
+                (Some(_), _) => entry.changes.push(Rule::EndFromElapsed),
+                (None, Some(_)) => entry.changes.push(Rule::StartFromElapsed),
+                (None, None) => {}
+            }
             elapsed
         }
         (_, _, None) => return Err(Rule::NotEnded),
@@ -176,7 +181,7 @@ fn times(entry: &mut Entry, settings: &Settings) -> Result<Times, Rule> {
         arrival_us = start;
     }
     match entry.limit {
-        TimeLimit::Us(_) => {}
+        TimeLimit::Us(_) | TimeLimit::Absent => {}
         TimeLimit::None => entry.changes.push(Rule::NoLimit),
         TimeLimit::Unknown => entry.changes.push(Rule::LimitUnknown),
     }
@@ -212,14 +217,18 @@ fn instants(entry: &mut Entry, arrival: Time) -> (i64, Option<i64>, Option<i64>)
 }
 
 /// The allocated and the requested processors, or the rule that drops the job.
-fn procs(entry: &Entry, procs: Procs) -> Result<(u32, Option<u32>), Rule> {
+fn procs(entry: &mut Entry, procs: Procs) -> Result<(u32, Option<u32>), Rule> {
     let of = |size: Size| match procs {
         Procs::Cpus => size.cpus,
         Procs::Nodes => size.nodes,
         Procs::Gpus => size.gpus,
     };
-    let allocated = of(entry.allocated).filter(|count| *count > 0).ok_or(Rule::NoProcs)?;
-    Ok((allocated, of(entry.requested).filter(|count| *count > 0)))
+    let requested = of(entry.requested).filter(|count| *count > 0);
+    let allocated = of(entry.allocated).or_else(|| {
+        entry.changes.extend(requested.map(|_| Rule::SizeRequested));
+        requested
+    });
+    Ok((allocated.filter(|count| *count > 0).ok_or(Rule::NoProcs)?, requested))
 }
 
 /// Drops rows that repeat a job's arrival and start: the row with the latest end counts, the first of equal ones.

@@ -32,6 +32,26 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// The outcome of a state, in upper or lower case: the words of Slurm, Kubernetes and published tables. Only the first word
+    /// counts, as in `CANCELLED by 1000`.
+    pub(crate) fn of(state: &str) -> Outcome {
+        let word = state.split_ascii_whitespace().next().unwrap_or_default().to_ascii_uppercase();
+        match word.as_str() {
+            "COMPLETED" | "DONE" | "FINISHED" | "PASS" | "SUCCEEDED" | "SUCCESS" => Outcome::Completed,
+            "CANCELED" | "CANCELLED" => Outcome::Cancelled,
+            "BOOT_FAIL" | "DEADLINE" | "ERROR" | "FAILED" | "KILLED" | "LAUNCH_FAILED" | "NODE_FAIL"
+            | "OUT_OF_MEMORY" | "PREEMPTED" | "RECONFIG_FAIL" | "REQUEUED" | "RESIZING" | "TIMEOUT" => Outcome::Failed,
+            // The job ran on another cluster of a federation.
+            "REVOKED" => Outcome::NeverStarted,
+            "COMPLETING" | "CONFIGURING" | "PENDING" | "POWER_UP_NODE" | "QUEUED" | "REQUEUE_FED" | "REQUEUE_HOLD"
+            | "RESV_DEL_HOLD" | "RUNNING" | "SIGNALING" | "SPECIAL_EXIT" | "STAGE_OUT" | "STOPPED" | "SUSPENDED"
+            | "UPDATE_DB" | "WAITING" => Outcome::NotEnded,
+            _ => Outcome::Unknown,
+        }
+    }
+}
+
 /// A time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimeLimit {
@@ -41,6 +61,8 @@ pub(crate) enum TimeLimit {
     None,
     /// There may be one, but the row does not say it.
     Unknown,
+    /// The file has no column of limits.
+    Absent,
 }
 
 /// The size of a job. A value is absent where the row does not state it; 0 is a statement.
@@ -49,6 +71,14 @@ pub(crate) struct Size {
     pub cpus: Option<u32>,
     pub nodes: Option<u32>,
     pub gpus: Option<u32>,
+}
+
+/// The rows of a file that describe jobs.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    pub list: Vec<Entry>,
+    /// Whether times are those of a calendar; else they count from the second 0 of the log.
+    pub is_calendar: bool,
 }
 
 /// A row that describes a job.

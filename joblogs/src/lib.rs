@@ -25,7 +25,7 @@ mod written;
 pub use build::{Detail, Facts, JobLog};
 pub use error::{JobLogError, Problem};
 pub use ledger::{Count, Effect, Ledger, Rule};
-pub use settings::{Arrival, Format, Procs, Settings};
+pub use settings::{Arrival, Format, Procs, Settings, TimeUnit};
 
 /// Reads a job log. `name` is its name for messages and for the header of the log that is written.
 ///

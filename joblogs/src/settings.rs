@@ -2,21 +2,35 @@
 
 use std::fmt::Write as _;
 
+use crate::error::Problem;
+
 /// The format of a job log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Output of Slurm's `sacct --parsable2`.
     Slurm,
+    /// Accounting logs of PBS Pro, OpenPBS and Torque.
+    Pbs,
+    /// CSV with columns of the user's naming.
+    Csv,
+    /// `cluster_log.csv` of Helios.
+    Helios,
+    /// Tables of jobs of Alibaba's GPU clusters.
+    Alibaba,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 1] = [Format::Slurm];
+    pub const ALL: [Format; 5] = [Format::Slurm, Format::Pbs, Format::Csv, Format::Helios, Format::Alibaba];
 
     /// Its name on the command line and in manifests.
     pub fn word(self) -> &'static str {
         match self {
             Format::Slurm => "slurm",
+            Format::Pbs => "pbs",
+            Format::Csv => "csv",
+            Format::Helios => "helios",
+            Format::Alibaba => "alibaba",
         }
     }
 }
@@ -70,6 +84,46 @@ impl Arrival {
     }
 }
 
+/// The unit of numbers that are times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Milliseconds.
+    Milliseconds,
+    /// Seconds.
+    Seconds,
+    /// Minutes.
+    Minutes,
+    /// Hours.
+    Hours,
+}
+
+impl TimeUnit {
+    /// All units.
+    pub const ALL: [TimeUnit; 4] = [TimeUnit::Milliseconds, TimeUnit::Seconds, TimeUnit::Minutes, TimeUnit::Hours];
+
+    /// Its name on the command line and in manifests.
+    pub fn word(self) -> &'static str {
+        match self {
+            TimeUnit::Milliseconds => "ms",
+            TimeUnit::Seconds => "s",
+            TimeUnit::Minutes => "min",
+            TimeUnit::Hours => "h",
+        }
+    }
+
+    /// Microseconds of a number of units; `None` where they are too many for any time.
+    pub(crate) fn us(self, number: f64) -> Option<i64> {
+        let factor = match self {
+            TimeUnit::Milliseconds => 1e3,
+            TimeUnit::Seconds => 1e6,
+            TimeUnit::Minutes => 60e6,
+            TimeUnit::Hours => 3600e6,
+        };
+        let us = (number * factor).round();
+        (us.abs() < 9e18).then_some(us as i64)
+    }
+}
+
 /// How a job log is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -77,8 +131,11 @@ pub struct Settings {
     pub format: Format,
     /// The time zone of times without an offset: an IANA name. Required where a file has such times.
     pub timezone: Option<String>,
-    /// The columns of a file without a header, separated by commas: the list that `sacct --format` was given.
+    /// The columns. Slurm, for a file without a header: the list that `sacct --format` was given. CSV: the fields and their
+    /// columns, such as `submit=arrival_time,run=length,cpus=cpus`.
     pub columns: Option<String>,
+    /// The unit of numbers that are times, in tables; seconds by default.
+    pub time_unit: Option<TimeUnit>,
     /// The resource that counts as processors.
     pub procs: Procs,
     /// The instant at which jobs arrive.
@@ -94,9 +151,29 @@ impl Settings {
             format,
             timezone: None,
             columns: None,
+            time_unit: None,
             procs: Procs::default(),
             arrival: Arrival::default(),
             machine_procs: None,
+        }
+    }
+
+    /// Refuses the setting `columns`.
+    pub(crate) fn refuse_columns(&self, reason: &str) -> Result<(), Problem> {
+        match self.columns {
+            None => Ok(()),
+            Some(_) => Err(Problem::Setting { setting: "columns", reason: format!("{reason}; leave the setting out") }),
+        }
+    }
+
+    /// Refuses the setting `time_unit`.
+    pub(crate) fn refuse_time_unit(&self) -> Result<(), Problem> {
+        match self.time_unit {
+            None => Ok(()),
+            Some(_) => {
+                let reason = format!("times of {} are dates or seconds; leave the setting out", self.format.word());
+                Err(Problem::Setting { setting: "time_unit", reason })
+            }
         }
     }
 
@@ -112,6 +189,9 @@ impl Settings {
             if let Some(value) = value {
                 let _ = write!(text, ", {key} = {value}");
             }
+        }
+        if let Some(unit) = self.time_unit {
+            let _ = write!(text, ", time_unit = {}", unit.word());
         }
         if let Some(procs) = self.machine_procs {
             let _ = write!(text, ", machine_procs = {procs}");

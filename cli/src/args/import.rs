@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use powersweep_joblogs::{Arrival, Format, Procs, Settings};
+use powersweep_joblogs::{Arrival, Format, Procs, Settings, TimeUnit};
 
 use super::{LogArgs, OutputArgs};
 use powersweep_experiments::Digest;
@@ -26,9 +26,13 @@ pub struct ImportArgs {
     /// Time zone of times without an offset: an IANA name such as Europe/Berlin, or UTC.
     #[arg(long, value_name = "ZONE")]
     pub timezone: Option<String>,
-    /// Columns of a file without a header: the list that `sacct --format` was given.
+    /// Columns. slurm, for a file without a header: the list that `sacct --format` was given; csv: fields and their columns, such
+    /// as submit=arrival_time,run=length,cpus=cpus.
     #[arg(long, value_name = "LIST")]
     pub columns: Option<String>,
+    /// Unit of numbers that are times, in tables; seconds by default.
+    #[arg(long, value_name = "UNIT", value_parser = words(TimeUnit::ALL, TimeUnit::word))]
+    pub time_unit: Option<TimeUnit>,
     /// The resource that counts as processors.
     #[arg(long, default_value = "cpus", value_parser = words(Procs::ALL, Procs::word))]
     pub procs: Procs,
@@ -54,6 +58,7 @@ impl ImportArgs {
             format: self.of,
             timezone: self.timezone.clone(),
             columns: self.columns.clone(),
+            time_unit: self.time_unit,
             procs: self.procs,
             arrival: self.arrival,
             machine_procs: self.machine_procs,

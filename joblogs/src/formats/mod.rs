@@ -1,9 +1,13 @@
 //! Formats: each turns the rows of a file into entries, or drops them by a rule.
 
+mod csv;
 mod lines;
+mod pbs;
+mod published;
 mod slurm;
+mod table;
 
-use crate::entry::Entry;
+use crate::entry::Entries;
 use crate::error::Problem;
 use crate::ledger::Ledger;
 use crate::settings::{Format, Settings};
@@ -24,7 +28,7 @@ const OTHERS: [(&[u8], &str); 9] = [
 ];
 
 /// Reads the entries of a file.
-pub(crate) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Vec<Entry>, Problem> {
+pub(crate) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
     if bytes.trim_ascii().is_empty() {
         return Err(Problem::Content("the file is empty".to_owned()));
     }
@@ -34,5 +38,8 @@ pub(crate) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     match settings.format {
         Format::Slurm => slurm::read(bytes, settings, ledger),
+        Format::Pbs => pbs::read(bytes, settings, ledger),
+        Format::Csv => csv::read(bytes, settings, ledger),
+        Format::Helios | Format::Alibaba => published::read(bytes, settings, ledger),
     }
 }

@@ -98,6 +98,18 @@ fn dumps_of_slurm() {
     assert_eq!(found.len(), expected.len());
 }
 
+#[test]
+fn accounting_logs_of_pbs() {
+    let Some(folder) = folder("accounting_logs_of_pbs") else { return };
+    let read = |name: &str| outcome(&folder.join("accounting-other").join(name), &Settings::new(Format::Pbs));
+    let ledger = "9 = 9 + 0, limit_unknown 1, size_requested 1, renumbered 1";
+    assert_eq!(read("xdmod_pbs.log").as_deref(), Ok(ledger));
+    for name in ["xdmod_lsf.log", "xdmod_sge.log", "xdmod_uge.log"] {
+        let message = read(name).expect_err(name);
+        assert!(message.contains("line 1 is no record of PBS"), "{message}");
+    }
+}
+
 /// Against sums that awk computes from the file.
 #[test]
 fn the_work_of_a_real_log_is_kept() {

@@ -1,7 +1,6 @@
 //! Cells of `sacct`.
 
 use crate::clock::SECOND_US;
-use crate::entry::Outcome;
 
 /// Greatest number of days of a duration: longer ones are errors of a file.
 const DAYS_MAX: i64 = 100_000;
@@ -16,7 +15,7 @@ const ENERGY_MAX_J: f64 = 1e15;
 const NO_ENERGY: [&str; 4] = ["4294967294", "4294967295", "18446744073709551614", "18446744073709551615"];
 
 /// A duration such as `1-02:03:04`, `02:03:04`, `03:04` or `03:04.500` (µs).
-pub(super) fn duration(text: &str) -> Option<i64> {
+pub(in crate::formats) fn duration(text: &str) -> Option<i64> {
     let (days, rest) = match text.split_once('-') {
         Some((days, rest)) => (whole(days)?, rest),
         None => (0, text),
@@ -101,24 +100,6 @@ pub(super) fn energy_j(text: &str) -> Option<Option<f64>> {
     (0.0..=ENERGY_MAX_J).contains(&energy_j).then(|| Some(energy_j).filter(|energy_j| *energy_j > 0.0))
 }
 
-/// The outcome of a state such as `COMPLETED` or `CANCELLED by 1000`.
-pub(super) fn outcome(state: &str) -> Outcome {
-    let word = state.split_ascii_whitespace().next().unwrap_or_default();
-    match word {
-        "COMPLETED" => Outcome::Completed,
-        "CANCELLED" => Outcome::Cancelled,
-        "BOOT_FAIL" | "DEADLINE" | "FAILED" | "LAUNCH_FAILED" | "NODE_FAIL" | "OUT_OF_MEMORY" | "PREEMPTED"
-        | "RECONFIG_FAIL" | "REQUEUED" | "RESIZING" | "TIMEOUT" => Outcome::Failed,
-        // The job ran on another cluster of a federation.
-        "REVOKED" => Outcome::NeverStarted,
-        "PENDING" | "RUNNING" | "SUSPENDED" | "COMPLETING" | "CONFIGURING" | "POWER_UP_NODE" | "REQUEUE_FED"
-        | "REQUEUE_HOLD" | "RESV_DEL_HOLD" | "SIGNALING" | "SPECIAL_EXIT" | "STAGE_OUT" | "STOPPED" | "UPDATE_DB" => {
-            Outcome::NotEnded
-        }
-        _ => Outcome::Unknown,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,12 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn states_and_energies() {
-        assert_eq!(outcome("CANCELLED by 380693"), Outcome::Cancelled);
-        assert_eq!(
-            (outcome("FOO"), outcome(""), outcome("RUNNING")),
-            (Outcome::Unknown, Outcome::Unknown, Outcome::NotEnded)
-        );
+    fn energies_and_counts() {
         assert_eq!(
             (energy_j("54156"), energy_j("0"), energy_j("4294967294")),
             (Some(Some(54_156.0)), Some(None), Some(None))

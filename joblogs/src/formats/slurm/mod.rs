@@ -10,11 +10,13 @@ mod rows;
 use std::collections::HashSet;
 
 use crate::clock::{Clock, Time};
-use crate::entry::{Entry, Outcome, Size, TimeLimit};
+use crate::entry::{Entries, Entry, Outcome, Size, TimeLimit};
 use crate::error::Problem;
 use crate::ledger::{Ledger, Rule};
 use crate::settings::{Arrival, Procs, Settings};
 use cells::Tres;
+
+pub(super) use cells::duration;
 use rows::{Row, Table};
 
 /// Greatest job id that becomes a job number. Ids of Slurm have 32 bits.
@@ -98,7 +100,8 @@ impl Columns {
 }
 
 /// Reads the entries of a dump.
-pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Vec<Entry>, Problem> {
+pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
+    settings.refuse_time_unit()?;
     let mut table = Table::open(bytes, settings.columns.as_deref())?;
     let columns = Columns::find(&mut table, settings)?;
     let reader = Reader { clock: Clock::new(settings.timezone.as_deref())?, columns };
@@ -121,7 +124,7 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
         let rule = if jobs.contains(job.as_str()) { Rule::Step } else { Rule::StepWithoutJob };
         ledger.add(rule, *line);
     }
-    Ok(entries)
+    Ok(Entries { list: entries, is_calendar: true })
 }
 
 struct Reader {
@@ -152,7 +155,7 @@ impl Reader {
         }
         let (start, elapsed_us) = (self.time(row, columns.start)?, self.elapsed_us(row)?);
         let (allocated, requested) = self.sizes(row, &mut changes)?;
-        let mut outcome = cells::outcome(row.get(Some(columns.state)));
+        let mut outcome = Outcome::of(row.get(Some(columns.state)));
         let has_run = match (outcome, columns.node_list.map(|at| row.get(Some(at)))) {
             (Outcome::Cancelled, _) if columns.start.is_some() && start.is_none() => false,
             (Outcome::Completed | Outcome::Failed | Outcome::Cancelled, Some("None assigned")) => elapsed_us != Some(0),
@@ -210,6 +213,7 @@ impl Reader {
             None => (columns.limit, cells::duration),
         };
         match row.get(at) {
+            _ if at.is_none() => Ok(TimeLimit::Absent),
             "UNLIMITED" => Ok(TimeLimit::None),
             "" | "Partition_Limit" | "INVALID" | "Unknown" | "None" => Ok(TimeLimit::Unknown),
             text => {

@@ -1,0 +1,102 @@
+//! CSV of any origin.
+
+use crate::{Format, JobLog, Procs, Settings, TimeUnit, read};
+
+fn try_read(text: &str, columns: &str, change: fn(&mut Settings)) -> Result<JobLog, String> {
+    let mut settings = Settings { columns: Some(columns.to_owned()), ..Settings::new(Format::Csv) };
+    change(&mut settings);
+    let log = read(text.as_bytes(), "jobs.csv", &settings).map_err(|error| error.to_string())?;
+    assert_eq!(log.ledger.read, log.ledger.kept + log.ledger.dropped(), "{text}");
+    Ok(log)
+}
+
+fn rules(log: &JobLog) -> Vec<(&'static str, u64)> {
+    log.ledger.rules().map(|(rule, count)| (rule.name(), count.rows)).collect()
+}
+
+#[test]
+fn times_from_the_second_0() {
+    let text = "arrival_time,length,cpus\n0.5,0.25,4\n1,2,1\n";
+    let hours = |settings: &mut Settings| settings.time_unit = Some(TimeUnit::Hours);
+    let log = try_read(text, "submit=arrival_time, run=length, cpus=cpus", hours).expect("reads");
+    let found: Vec<_> = log.records.iter().map(|job| (job.id, job.submit_s, job.wait_s, job.run_s)).collect();
+    assert_eq!(found, [(1, 1800.0, -1.0, 900.0), (2, 3600.0, -1.0, 7200.0)]);
+    assert_eq!((log.facts.unix_start_s, rules(&log)), (None, vec![]));
+    assert!(log.settings.describe().contains("time_unit = h"));
+}
+
+#[test]
+fn all_fields() {
+    let text = "Job;Who;Team;Q;Sub;Beg;End;Lim;C;N;G;St\n\
+                a7;ann;x;long;2023-01-31 09:00;2023-01-31 10:00;2023-01-31 10:01;1:00:00;4;1;0.5;done\n\
+                8;bob;x;long;2023-01-31 09:00;;;60;4;1;0;Cancelled\n\
+                9;bob;x;long;2023-01-31 09:00;2023-01-31 10:00;None;;4;1;0;\n\
+                Job;Who;Team;Q;Sub;Beg;End;Lim;C;N;G;St\n";
+    let columns =
+        "id=job,user=Who,group=Team,queue=Q,submit=Sub,start=Beg,end=End,limit=Lim,cpus=C,nodes=N,gpus=G,state=St";
+    let zone = |settings: &mut Settings| {
+        settings.timezone = Some("UTC".to_owned());
+        settings.procs = Procs::Gpus;
+    };
+    let log = try_read(text, columns, zone).expect("reads");
+    let expected =
+        [("repeated_header", 1), ("not_ended", 1), ("never_started", 1), ("rounded_up", 1), ("renumbered", 1)];
+    assert_eq!(rules(&log), expected);
+    let job = log.records[0];
+    assert_eq!((job.id, job.wait_s, job.run_s, job.requested_s, job.procs_allocated), (1, 3600.0, 60.0, 3600.0, 1));
+    assert_eq!((log.details[0].id.as_str(), log.details[0].cpus, log.users.len()), ("a7", Some(4), 1));
+    let error = try_read(text, columns, |_| {}).expect_err("no zone");
+    assert!(error.contains("line 2: the time \"2023-01-31 09:00\" has no offset"), "{error}");
+}
+
+#[test]
+fn waits_give_starts() {
+    let log = try_read("s,w,r,c\n1600000000,10,5,2\n", "submit=s,wait=w,run=r,cpus=c", |_| {}).expect("reads");
+    assert_eq!((log.facts.unix_start_s, log.records[0].wait_s, log.facts.peak_procs), (Some(1_600_000_000), 10.0, 2));
+    let ms = |settings: &mut Settings| settings.time_unit = Some(TimeUnit::Milliseconds);
+    let log = try_read("s,w,r,c\n1600000000500,10,5,2\n", "submit=s,wait=w,run=r,cpus=c", ms).expect("reads");
+    assert_eq!(
+        (log.facts.unix_start_s, log.records[0].submit_s, log.records[0].run_s),
+        (Some(1_600_000_000), 0.5, 0.005)
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let read = |text: &str, columns: &str| try_read(text, columns, |_| {}).expect_err(columns);
+    let text = "s,r,c\n0,5,1\n";
+    for (columns, message) in [
+        ("submit", "\"submit\" is not FIELD=COLUMN"),
+        ("submitted=s", "there is no field \"submitted\"; fields: id, submit, eligible"),
+        ("submit=t", "there is no column \"t\"; columns: s, r, c"),
+        ("submit=s,submit=r", "the field `submit` has two columns"),
+        ("run=r,cpus=c", "the field `submit`, at which jobs arrive, has no column"),
+        ("submit=s,cpus=c", "neither the field `run` nor the fields `start` and `end` have columns"),
+        ("submit=s,run=r", "the field `cpus`, which counts as processors, has no column"),
+    ] {
+        let error = read(text, columns);
+        assert!(error.starts_with("jobs.csv: `columns` does not fit the file: ") && error.contains(message), "{error}");
+    }
+    let mapped = "submit=s,run=r,cpus=c";
+    for (text, message) in [
+        ("s,r,c\n0,5\n", "line 2 has 2 fields, and there are 3 columns: is the file cut?"),
+        ("s,r,c\n0,-5,1\n", "line 2, column \"r\": \"-5\" is no time of at least 0"),
+        ("s,r,c\n0,5,-1\n", "line 2, column \"c\": \"-1\" is no count"),
+        ("s,r,c\n-1,5,1\n", "line 2, column \"s\": \"-1\" is no time from 0"),
+        ("s,r,c\n5,5,1\n1600000000,5,1\n", "line 3, column \"s\": \"1600000000\" is another kind of time"),
+        ("s,r,c\nsoon,5,1\n", "\"soon\" is not a time"),
+        ("s r c\n", "the first line, \"s r c\", names one column"),
+    ] {
+        let error = read(text, mapped);
+        assert!(error.starts_with("jobs.csv: ") && error.contains(message), "{message}: {error}");
+    }
+    let without = Settings::new(Format::Csv);
+    let error = crate::read(text.as_bytes(), "jobs.csv", &without).expect_err("no columns").to_string();
+    assert!(
+        error.contains("such as submit=COLUMN,run=COLUMN,cpus=COLUMN") && error.ends_with("columns: s, r, c"),
+        "{error}"
+    );
+    assert!(
+        crate::read(b"s,r\n\xff,1\n", "jobs.csv", &Settings { columns: Some("submit=s".into()), ..without }).is_err()
+    );
+}

@@ -1,0 +1,161 @@
+//! Tables that operators of clusters have published: their columns are known.
+//!
+//! - Helios (SenseTime): `cluster_log.csv`.
+//! - Alibaba: `openb_pod_list*.csv` (GPU cluster of 2023), `job_info_df.csv` (spot GPUs of 2026) and the instances of
+//!   recommendation models of 2025. The header says which one a file is.
+
+use crate::entry::{Entries, Outcome};
+use crate::error::{Problem, shortened};
+use crate::formats::table::{Field, Plan, Sheet};
+use crate::ledger::Ledger;
+use crate::settings::{Format, Procs, Settings, TimeUnit};
+
+/// A published table.
+struct Published {
+    /// A column that no other table has.
+    mark: &'static str,
+    columns: &'static [(Field, &'static str)],
+    cpu_parts: f64,
+    gpu_milli: Option<&'static str>,
+    instances: Option<&'static str>,
+    outcome: fn(&str) -> Outcome,
+    /// Whether a job that was deleted at the last instant of the table had not ended.
+    is_cut: bool,
+}
+
+const PUBLISHED: Published = Published {
+    mark: "",
+    columns: &[],
+    cpu_parts: 1.0,
+    gpu_milli: None,
+    instances: None,
+    outcome: Outcome::of,
+    is_cut: false,
+};
+
+const HELIOS: [Published; 1] = [Published {
+    mark: "gpu_num",
+    columns: &[
+        (Field::Id, "job_id"),
+        (Field::User, "user"),
+        (Field::Queue, "vc"),
+        (Field::Gpus, "gpu_num"),
+        (Field::Cpus, "cpu_num"),
+        (Field::Nodes, "node_num"),
+        (Field::State, "state"),
+        (Field::Submit, "submit_time"),
+        (Field::Start, "start_time"),
+        (Field::End, "end_time"),
+    ],
+    ..PUBLISHED
+}];
+
+const ALIBABA: [Published; 3] = [
+    Published {
+        mark: "pod_phase",
+        columns: &[
+            (Field::Id, "name"),
+            (Field::Cpus, "cpu_milli"),
+            (Field::Gpus, "num_gpu"),
+            (Field::Queue, "qos"),
+            (Field::State, "pod_phase"),
+            (Field::Submit, "creation_time"),
+            (Field::Start, "scheduled_time"),
+            (Field::End, "deletion_time"),
+        ],
+        cpu_parts: 1000.0,
+        gpu_milli: Some("gpu_milli"),
+        outcome: pod_phase,
+        is_cut: true,
+        ..PUBLISHED
+    },
+    Published {
+        mark: "worker_num",
+        columns: &[
+            (Field::Id, "job_name"),
+            (Field::User, "organization"),
+            (Field::Queue, "job_type"),
+            (Field::Cpus, "cpu_request"),
+            (Field::Gpus, "gpu_request"),
+            (Field::Submit, "submit_time"),
+            (Field::Run, "duration"),
+        ],
+        instances: Some("worker_num"),
+        ..PUBLISHED
+    },
+    Published {
+        mark: "instance_sn",
+        columns: &[
+            (Field::Id, "instance_sn"),
+            (Field::User, "app_name"),
+            (Field::Queue, "role"),
+            (Field::Cpus, "cpu_request"),
+            (Field::Gpus, "gpu_request"),
+            (Field::Submit, "creation_time"),
+            (Field::Start, "scheduled_time"),
+            (Field::End, "deletion_time"),
+        ],
+        ..PUBLISHED
+    },
+];
+
+/// Pods that are deleted keep their last phase: one that ran until then is `Running`, one that never ran `Pending`.
+fn pod_phase(phase: &str) -> Outcome {
+    match phase {
+        "Pending" => Outcome::NeverStarted,
+        "Running" => Outcome::Cancelled,
+        other => Outcome::of(other),
+    }
+}
+
+pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
+    settings.refuse_columns("the columns are known")?;
+    let mut sheet = Sheet::open(bytes)?;
+    let tables: &[Published] = if settings.format == Format::Helios { &HELIOS } else { &ALIBABA };
+    let table =
+        tables.iter().find(|table| sheet.find(table.mark).is_some()).ok_or_else(|| unknown(&sheet, settings))?;
+    let unit = settings.time_unit.unwrap_or(TimeUnit::Seconds);
+    let mut plan = Plan::new(unit);
+    (plan.cpu_parts, plan.outcome) = (table.cpu_parts, table.outcome);
+    let find = |name: &'static str| {
+        let purpose = "which the published table has";
+        let columns = || sheet.names.clone();
+        sheet.find(name).ok_or_else(|| Problem::NoColumn { wanted: name, purpose, columns: columns() })
+    };
+    for (field, name) in table.columns {
+        plan.set(*field, find(name)?);
+    }
+    plan.gpu_milli = table.gpu_milli.map(find).transpose()?;
+    plan.instances = table.instances.map(find).transpose()?;
+    if plan.column(Field::of(settings.procs)).is_none() {
+        let reason = format!("the table has no nodes; jobs have {} and {}", Procs::Cpus.word(), Procs::Gpus.word());
+        return Err(Problem::Setting { setting: "procs", reason });
+    }
+    let mut entries = plan.read(&mut sheet, settings, ledger)?;
+    if table.is_cut {
+        let last = entries.list.iter().filter_map(|entry| entry.end).map(|end| end.us).max();
+        let is_last = |outcome: Outcome, end: Option<i64>| outcome == Outcome::Cancelled && end == last;
+        for entry in entries.list.iter_mut().filter(|entry| is_last(entry.outcome, entry.end.map(|end| end.us))) {
+            entry.outcome = Outcome::NotEnded;
+        }
+    }
+    Ok(entries)
+}
+
+/// Why a table is none of the known ones.
+fn unknown(sheet: &Sheet<'_>, settings: &Settings) -> Problem {
+    let has = |names: &[&str]| names.iter().all(|name| sheet.find(name).is_some());
+    let names = || sheet.names.iter().take(12).map(|name| shortened(name)).collect::<Vec<_>>().join(", ");
+    let reason = if has(&["sn", "model"]) || has(&["node_name", "gpu_capacity_num"]) {
+        "the file lists nodes, not jobs".to_owned()
+    } else if has(&["name", "num_gpu", "gpu_milli"]) {
+        "the file has sizes of pods without times: nothing says when they arrive and how long they run".to_owned()
+    } else {
+        let format = settings.format.word();
+        format!("the columns are not those of a table of jobs that {format} has published: {}", names())
+    };
+    Problem::Content(reason)
+}
+
+#[cfg(test)]
+mod tests;
