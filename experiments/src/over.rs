@@ -152,11 +152,9 @@ fn list(param: &Param, values: &str) -> Result<Vec<Value>, String> {
             }
             Type::Real { unlimited: true, .. } if text == "unlimited" => Value::Real(f64::INFINITY),
             Type::Real { .. } => Value::Real(number(param, text, false)?.to_f64()),
-            Type::OneOf(_)
-            | Type::Locator
-            | Type::Signal { .. }
-            | Type::Formula { .. }
-            | Type::Reals { .. } => Value::Text(text.to_owned()),
+            Type::OneOf(_) | Type::Locator | Type::Signal { .. } | Type::Formula { .. } | Type::Reals { .. } => {
+                Value::Text(text.to_owned())
+            }
         };
         let value = param.check(raw).map_err(|error| error.to_string())?;
         if read.contains(&value) {
