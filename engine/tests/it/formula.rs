@@ -113,7 +113,8 @@ fn built_in_orders_equal_their_formulas_on_whole_logs() {
         let procs = i64::from(procs.expect("the log states the machine"));
         let spec = Build::log().int("procs", procs).text("wide_jobs", "clamp").0;
         let workload = logs::workload(&spec, &log);
-        for (order, formula) in BUILT_IN.into_iter().filter(|(order, _)| ["f1", "sjf"].contains(order)) {
+        // This log's long queue takes minutes to sort at every pass.
+        for (order, formula) in BUILT_IN.into_iter().filter(|(order, _)| (name, *order) != ("RICC-2010-2", "wfp3")) {
             same_schedule(&spec, &workload, order, formula, name);
         }
     }
