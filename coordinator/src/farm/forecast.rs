@@ -328,3 +328,18 @@ fn spread(set: &IndexSet) -> impl Iterator<Item = u64> + '_ {
         [bits.min(), middle, bits.max()].into_iter().flatten().map(move |bit| index_at(chunk, bit))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hand_ins_of_the_same_cost_for_each_unit_of_size_do_not_deviate() {
+        let mut learned = Learned::default();
+        learned.add(1.0, 2.0, 5.0);
+        learned.add(1.0, 4.0, 10.0);
+        assert_eq!((learned.unit_s(), learned.deviation()), (2.5, 0.0));
+        learned.add(1.0, 1.0, 4.0);
+        assert!(learned.deviation() > 0.2, "{learned:?}");
+    }
+}

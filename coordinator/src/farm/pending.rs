@@ -238,3 +238,26 @@ fn included_run(sweep: &Sweep, run: Range<u64>) -> Range<u64> {
     }
     start..end
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suspects_wait_from_the_instant_at_which_they_are_ready() {
+        let mut pending = Pending { cursor: 10, ..Pending::default() };
+        let group = |suspect, ready_s| Group {
+            indices: std::iter::once(3).collect(),
+            attempt: 2,
+            most: 1,
+            not_before: Duration::from_secs(ready_s),
+            avoid: None,
+            suspect,
+        };
+        pending.give_back(group(false, 5));
+        assert!(!pending.suspects_wait(Duration::from_secs(9)), "no suspect group");
+        pending.give_back(group(true, 7));
+        assert!(!pending.suspects_wait(Duration::from_secs(6)));
+        assert!(pending.suspects_wait(Duration::from_secs(7)));
+    }
+}

@@ -277,3 +277,13 @@ fn fairness_compares_with_strict_fcfs() {
     assert_eq!(summary.fairness_delayed_count, Some(1));
     assert_eq!(summary.fairness_delay_s_mean, Some(83.0 / 4.0));
 }
+
+/// Loss of capacity counts idle procs while a job waits.
+#[test]
+fn idle_procs_are_lost_while_a_job_waits() {
+    let build = batch("fcfs", "none").int("procs", 4);
+    // One proc idles for 10 s before job 2 starts, and none after it.
+    let jobs = workload(&[(0., 10., 10., 3), (0., 30., 30., 4)]);
+    let summary = simulate(&build.0, &jobs, &Limits::NONE, None).unwrap();
+    assert_eq!(summary.loss_of_capacity, Some(10. / (4. * 40.)));
+}

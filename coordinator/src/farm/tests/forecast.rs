@@ -151,3 +151,22 @@ fn no_time_is_shown_before_the_first_hand_in_and_while_storage_is_stalled() {
     wire.event(Event::Storage { stalled: Some("full".to_owned()) });
     assert_eq!((wire.status("e").eta_s, wire.status("e").eta_most_s), (None, None));
 }
+
+#[test]
+fn half_of_the_work_in_slots_is_taken_for_done() {
+    let mut wire = Wire::new();
+    let text = "version = 1\nname = \"e\"\nseeds = { from = 1, count = 4 }\n[workloads.w]\nsource = \"lublin\"\n[policies.p]\n";
+    wire.submit(sweep_of(text));
+    let conn = wire.connect(1, 4, vec![]);
+    wire.settle();
+    let leases = wire.leases(conn);
+    wire.pass(Duration::from_secs(10));
+    let ToFarm::HandIn(mut body) = hand_in(1, &leases[0], &tasks(&leases[0])[..1]) else { panic!("a hand-in") };
+    body.spent = Some(v1::TimeSpent { engine_s: 10.0, ..Default::default() });
+    wire.send(conn, ToFarm::HandIn(body));
+    wire.settle();
+    wire.event(Event::Tick);
+    // Three tasks of 10 s are in four slots: 15 s of work over 4 slots, and half of the last task.
+    let eta_s = wire.status("e").eta_s.expect("a hand-in was measured");
+    assert!((8.0..12.0).contains(&eta_s), "{eta_s}");
+}

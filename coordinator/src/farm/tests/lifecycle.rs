@@ -72,6 +72,25 @@ fn an_unclaimed_experiment_waits_until_it_is_submitted_or_retried() {
     assert_eq!(wire.status("e").reason, "no worker is connected");
 }
 
+/// A coordinator of many users refuses this, because the rows may be another user's.
+#[test]
+fn the_farm_of_one_command_takes_an_unrelated_manifest_of_the_same_name() {
+    let other =
+        || sweep_of(&sweep("e", 100).manifest().text().replace("lublin\"", "lublin\"\nsynthetic_jobs_count = 77"));
+    let submit = |wire: &mut Wire| {
+        wire.request(Request::Submit(Submission::new(other(), BTreeMap::new())));
+        wire.commit_all();
+        wire.replies.pop().expect("a submit is answered")
+    };
+    let (mut wire, _, _) = running();
+    assert!(refused(Some(submit(&mut wire))).contains("shares no task"));
+    wire.config.only = Some("e".to_owned());
+    wire.reload();
+    wire.commit_all();
+    let reply = submit(&mut wire);
+    assert!(matches!(reply, Reply::Submitted(_)), "{reply:?}");
+}
+
 #[test]
 fn leases_grow_although_every_task_fails() {
     grow(Wire::new());
