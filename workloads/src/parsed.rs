@@ -50,7 +50,7 @@ enum Key {
     /// The inputs of a workload.
     Workload {
         digest: Option<Digest>,
-        /// Drawn from by generators only: tasks that differ in the seed share a log's workload.
+        /// Of workloads that are drawn by the seed: other tasks share a workload although their seeds differ.
         seed: Option<u64>,
         choices: Vec<u8>,
     },
@@ -133,7 +133,7 @@ impl ParsedLogs {
         let mut choices = Vec::with_capacity(512);
         canonical::push_choice(&mut choices, spec.choice(Role::Source), matters);
         canonical::push_choice(&mut choices, spec.choice(Role::Rules), matters);
-        let seed = digest.is_none().then_some(spec.seed);
+        let seed = workload::draws(spec).then_some(spec.seed);
         let build = || -> Result<Kept, E> {
             let log = digest.zip(LogFormat::of(spec.choice(Role::Source)));
             let log = log.map(|(digest, format)| self.log(digest, format, file, fetch)).transpose()?;

@@ -37,6 +37,10 @@ pub enum Purpose {
     Deferral = 33,
     /// Errors of forecasts of a signal.
     Forecast = 34,
+    /// Which blocks of a log are drawn.
+    Block = 35,
+    /// By how much submits are moved.
+    Jitter = 36,
     /// Resampled blocks of a bootstrap, outside simulations.
     Resample = 40,
 }

@@ -233,6 +233,9 @@ pub enum WorkloadError {
         /// Limit of the caller.
         max_bytes: u64,
     },
+    /// The jobs cannot be resampled.
+    #[error("{0}")]
+    Resample(String),
     /// The rules cannot read priorities or classes from the log.
     #[error("{0}")]
     Label(String),
@@ -275,14 +278,18 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
         let generated = (generator.generate)(source, spec.seed);
         check_generated(name, &generated)?;
         let native = u32::try_from(source.int(generator.machine_procs)).ok();
-        (name, native, rules.apply(generated.iter().enumerate().map(|(i, job)| job.raw(i))))
+        (name, native, rules.apply(generated.iter().enumerate().map(|(i, job)| job.raw(i)), (spec.seed, max_bytes))?)
     } else {
         let log = log
             .ok_or_else(|| WorkloadError::LogMissing(source.opt_text("log").unwrap_or("(no log given)").to_owned()))?;
         check_size(log.records.len() as u64, size_of::<Job>(), max_bytes)?;
         let speed_gflops = source.opt_real(batsim::SPEED.name).unwrap_or(1.0);
         let records = log.records_at(speed_gflops);
-        (log.file.as_str(), log.header.procs(), rules.apply(records.map(|record| raw_record(&record))))
+        (
+            log.file.as_str(),
+            log.header.procs(),
+            rules.apply(records.map(|record| raw_record(&record)), (spec.seed, max_bytes))?,
+        )
     };
     if jobs.is_empty() {
         let why = rules.why_empty(&counts);
@@ -303,6 +310,12 @@ pub fn jobs_param(choice: &Choice) -> Option<&'static str> {
 pub fn generated_jobs(spec: &SimSpec) -> Option<u64> {
     let source = spec.choice(Role::Source);
     Generator::of(source).map(|generator| generator.jobs_count(source))
+}
+
+/// Whether the workload of a spec differs by the seed: its source is a generator, or its rules draw.
+pub fn draws(spec: &SimSpec) -> bool {
+    let rules = || rules::Rules::new(spec.choice(Role::Rules)).is_ok_and(|rules| rules.draw());
+    Generator::of(spec.choice(Role::Source)).is_some() || rules()
 }
 
 /// Machine size that a spec states without its log: that of its rules or its generator.

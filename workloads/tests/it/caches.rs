@@ -162,6 +162,22 @@ fn workloads_differ_by_rules() {
     assert_eq!(get(&[("interarrival_factor", Value::Real(2.0))]).jobs[1].submit_s, 10.0);
 }
 
+/// Without a rule that draws, tasks that differ in the seed share a workload.
+#[test]
+fn resampled_workloads_differ_by_seed() {
+    let parsed = ParsedLogs::new(1 << 20);
+    let digest = Digest::of(LOG.as_bytes());
+    let get = |seed: u64, jitter_s: f64| {
+        let mut spec = spec(&[("submit_jitter_s", Value::Real(jitter_s))]);
+        spec.seed = seed;
+        let fetch = || Ok::<_, Failed>(LOG.as_bytes().to_vec());
+        parsed.workload(&spec, Some(digest), "x", fetch).expect("builds")
+    };
+    assert_ne!(get(1, 3.0).jobs, get(2, 3.0).jobs);
+    assert!(std::sync::Arc::ptr_eq(&get(1, 3.0), &get(1, 3.0)));
+    assert!(std::sync::Arc::ptr_eq(&get(1, 0.0), &get(2, 0.0)));
+}
+
 #[test]
 fn errors_of_fetching_parsing_and_building_reach_the_caller() {
     let parsed = ParsedLogs::new(1 << 20);

@@ -15,14 +15,18 @@
 //!   times of the log unchanged, bit by bit.
 //! - priority and class: by `priority_from` and `class_from` from the queue, user or group of the log. Otherwise jobs of a
 //!   generator keep theirs, and jobs of a log have 1.
+//! - `resample_days`: blocks of the jobs are drawn with replacement; the counts are those before it. `submit_jitter_s`
+//!   moves submits. Both draw by the seed.
 //! - order: by submit time after scaling, ties in the order of the file or by job number.
 //!
 //! The kernel handles jobs wider than the machine (`wide_jobs`), because machines share workloads.
 mod labels;
+mod resample;
 
 use super::{Job, RuleCounts, WorkloadError};
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 use labels::Labels;
+use resample::Resample;
 
 /// A bound of a slice of job numbers or records.
 const fn bound(name: &'static str, doc: &'static str) -> Param {
@@ -69,6 +73,9 @@ pub const COMPONENT: Component = Component {
         Param::one_of("overrun", &["kill", "run-on"], "A job that outlives its estimate is killed at it, or runs on."),
         Param::one_of("wide_jobs", &["error", "clamp", "drop"], "What happens to a job wider than the machine."),
         Param::one_of("arrival_ties", &["file", "job_id"], "Order of jobs with equal submit times."),
+        resample::RESAMPLE_DAYS,
+        resample::RESAMPLE_BLOCKS,
+        resample::SUBMIT_JITTER_S,
         bound("job_number_from", "Slice: first job number (field 1) kept."),
         bound("job_number_to", "Slice: first job number after the slice (half-open)."),
         bound("record_from", "Slice: position (from 0) of the first record kept."),
@@ -177,6 +184,7 @@ pub struct Rules {
     interarrival_factor: f64,
     priorities: Option<Labels>,
     classes: Option<Labels>,
+    resample: Resample,
 }
 
 impl Rules {
@@ -199,11 +207,21 @@ impl Rules {
             interarrival_factor: choice.real("interarrival_factor"),
             priorities: Labels::new(choice, "priority_from", "priority_map")?,
             classes: Labels::new(choice, "class_from", "class_map")?,
+            resample: Resample::of(choice)?,
         })
     }
 
+    /// Whether the rules draw by the seed, so that each seed has another workload.
+    pub(super) fn draw(&self) -> bool {
+        self.resample.draws()
+    }
+
     /// Turns records into jobs, in order of arrival.
-    pub(super) fn apply(&self, records: impl ExactSizeIterator<Item = Raw>) -> (Vec<Job>, RuleCounts) {
+    pub(super) fn apply(
+        &self,
+        records: impl ExactSizeIterator<Item = Raw>,
+        (seed, max_bytes): (u64, u64),
+    ) -> Result<(Vec<Job>, RuleCounts), WorkloadError> {
         let mut counts = RuleCounts { records_count: records.len() as u64, ..RuleCounts::default() };
         let mut jobs = Vec::with_capacity(self.kept_at_most(records.len()));
         for (position, raw) in records.enumerate() {
@@ -219,9 +237,12 @@ impl Rules {
                 jobs.push(self.job(position as u64 + 1, &raw, &mut counts));
             }
         }
+        if !jobs.is_empty() {
+            self.resample.apply(&mut jobs, seed, max_bytes)?;
+        }
         self.scale(&mut jobs);
         self.sort(&mut jobs);
-        (jobs, counts)
+        Ok((jobs, counts))
     }
 
     /// Upper bound of the number of jobs inside the slices, so that a slice of a long log takes little memory.

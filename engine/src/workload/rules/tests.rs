@@ -226,3 +226,65 @@ fn ties_of_arrival_are_in_file_or_number_order() {
     let positions: Vec<u64> = made(&records, &[]).jobs.iter().map(|j| j.record).collect();
     assert_eq!(positions, [3, 1, 2, 4], "records have numbers in the file's order");
 }
+
+/// A job a day for 30 days, each of a width of its own.
+fn days() -> Vec<(i64, f64, f64, i64, i64, f64)> {
+    (0..30).map(|day| (day + 1, 86_400.0 * day as f64 + 5.0, 10.0, day + 1, day + 1, 10.0)).collect()
+}
+
+fn seeded(seed: u64, rules: &[(&str, Value)]) -> Workload {
+    let mut spec = spec(rules);
+    spec.seed = seed;
+    build(&spec, Some(&log(&days()))).expect("builds")
+}
+
+#[test]
+fn whole_blocks_are_drawn_with_replacement() {
+    let weeks = [("resample_days", Value::Real(7.0))];
+    let mut firsts = std::collections::BTreeSet::new();
+    for seed in 1..=40 {
+        let jobs = seeded(seed, &weeks).jobs;
+        // The last two days are no whole week.
+        assert_eq!(jobs.len(), 28);
+        for (at, week) in jobs.chunks(7).enumerate() {
+            let first = week[0].procs;
+            assert!([1, 8, 15, 22].contains(&first), "{first}");
+            firsts.insert((at, first));
+            for (day, job) in week.iter().enumerate() {
+                assert_eq!(job.procs, first + day as u32);
+                assert_eq!(job.submit_s, 5.0 + 86_400.0 * (7 * at + day) as f64);
+                assert_eq!((job.id, job.record), ((7 * at + day + 1) as i64, u64::from(job.procs)));
+            }
+        }
+    }
+    assert_eq!(firsts.len(), 16, "every week comes at every place");
+    assert_eq!(seeded(3, &weeks).jobs, seeded(3, &weeks).jobs);
+    let more = seeded(1, &[("resample_days", Value::Real(7.0)), ("resample_blocks", Value::Int(9))]);
+    assert_eq!(more.jobs.len(), 63);
+}
+
+#[test]
+fn jitter_moves_submits_a_little() {
+    let moved = |seed| seeded(seed, &[("submit_jitter_s", Value::Real(100.0))]).jobs;
+    let (jobs, plain) = (moved(1), seeded(1, &[]).jobs);
+    let distances: Vec<f64> = jobs.iter().zip(&plain).map(|(job, plain)| job.submit_s - plain.submit_s).collect();
+    assert!(distances.iter().all(|distance| distance.abs() <= 100.0), "{distances:?}");
+    assert!(distances.iter().any(|d| *d > 30.0) && distances.iter().any(|d| *d < -30.0), "{distances:?}");
+    assert!(jobs.iter().all(|job| job.submit_s >= 5.0));
+    assert_ne!(jobs, moved(2));
+    assert_eq!(seeded(2, &[]).jobs, plain, "without it the seed draws nothing");
+}
+
+#[test]
+fn blocks_that_the_jobs_do_not_have_are_refused() {
+    let refused = |rules: &[(&str, Value)], max_bytes| {
+        let built = crate::workload::build_within(&spec(rules), Some(&log(&days())), max_bytes);
+        built.map(|workload| workload.jobs.len()).expect_err("is refused")
+    };
+    let month = refused(&[("resample_days", Value::Real(30.0))], u64::MAX).to_string();
+    assert!(month.contains("the jobs arrive within 29.0 days, which is fewer than two whole blocks"), "{month}");
+    let alone = refused(&[("resample_blocks", Value::Int(3))], u64::MAX).to_string();
+    assert!(alone.contains("needs `resample_days`"), "{alone}");
+    let many = [("resample_days", Value::Real(7.0)), ("resample_blocks", Value::Int(10_000))];
+    assert!(matches!(refused(&many, 1 << 20), WorkloadError::TooLarge { jobs: 70_000, .. }));
+}
