@@ -183,6 +183,39 @@ fn tables_of_gaia() {
     assert_eq!(of("pai_1k.csv.gz", TimeUnit::Seconds), (1000, 0, 167.0, 59.0));
 }
 
+#[test]
+fn tasks_of_opendc() {
+    let Some(folder) = folder("tasks_of_opendc") else { return };
+    let mut found = Vec::new();
+    files(&folder, "opendc/", &mut found);
+    let expected: BTreeMap<&str, &str> = [
+        ("bitbrains-small/tasks.parquet", "50 = 50 + 0"),
+        ("single_task/tasks.parquet", "1 = 1 + 0"),
+        ("steam_surf_tasks.parquet", "194917 = 194917 + 0"),
+        ("surf_week/tasks.parquet", "6295 = 6295 + 0"),
+        ("trace-v2.0/tasks.parquet", "4 = 4 + 0"),
+        ("trace-v2.1/tasks.parquet", "4 = 4 + 0"),
+        ("workflow_example/tasks.parquet", "4 = 4 + 0, dependencies_ignored 3"),
+    ]
+    .into();
+    for name in &found {
+        let file = name.trim_start_matches("opendc/");
+        let found = outcome(&folder.join(name), &Settings::new(Format::OpenDc));
+        let expected = match expected.get(file) {
+            Some(ledger) => Expected::Ledger(ledger),
+            None if file.ends_with("fragments.parquet") => {
+                Expected::Refused("the file has fragments of tasks, not tasks")
+            }
+            None if file.starts_with("failures/") => Expected::Refused("the file has failures of machines, not tasks"),
+            None => Expected::Refused("the time of submission in row 1 is 1970-01-20 in milliseconds"),
+        };
+        compare(file, &expected, found);
+    }
+    let seconds = Settings { time_unit: Some(TimeUnit::Seconds), procs: Procs::Gpus, ..Settings::new(Format::OpenDc) };
+    let found = outcome(&folder.join("opendc/small_gpu/tasks.parquet"), &seconds);
+    assert_eq!(found.as_deref(), Ok("25 = 25 + 0"));
+}
+
 /// Against sums that awk computes from the file.
 #[test]
 fn the_work_of_a_real_log_is_kept() {
