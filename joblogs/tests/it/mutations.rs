@@ -10,10 +10,10 @@ use powersweep_joblogs::{Arrival, Format, Procs, Settings, TimeUnit, read};
 use crate::check;
 
 /// A random generator that a seed repeats (SplitMix64).
-struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,7 +22,7 @@ impl Dice {
     }
 
     /// Uniform below `n` (1 or more).
-    fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
@@ -264,37 +264,42 @@ fn number(variable: &str, default: u64) -> u64 {
 
 #[test]
 fn dumps_of_slurm() {
-    run(Format::Slurm, slurm, "|");
+    run(Format::Slurm, |dice| text(dice, slurm, "|"));
 }
 
 #[test]
 fn accounting_logs_of_pbs() {
-    run(Format::Pbs, pbs, "");
+    run(Format::Pbs, |dice| text(dice, pbs, ""));
 }
 
 #[test]
 fn tables_of_csv() {
-    run(Format::Csv, csv, ",");
+    run(Format::Csv, |dice| text(dice, csv, ","));
 }
 
 #[test]
 fn tables_of_helios() {
-    run(Format::Helios, helios, ",");
+    run(Format::Helios, |dice| text(dice, helios, ","));
 }
 
 #[test]
 fn tables_of_alibaba() {
-    run(Format::Alibaba, alibaba, ",");
+    run(Format::Alibaba, |dice| text(dice, alibaba, ","));
 }
 
-fn run(format: Format, plausible: fn(&mut Dice) -> Vec<Vec<String>>, separator: &str) {
+fn text(dice: &mut Dice, plausible: fn(&mut Dice) -> Vec<Vec<String>>, separator: &str) -> Vec<u8> {
+    let rows = plausible(dice);
+    mutated(dice, rows, separator)
+}
+
+/// Reads generated files.
+pub(crate) fn run(format: Format, file: impl Fn(&mut Dice) -> Vec<u8>) {
     let (cases, first) = (number("POWERSWEEP_CASES", 3_000), number("POWERSWEEP_FUZZ_SEED", 1));
     let (mut refused, mut jobs) = (0, 0);
     for seed in first..first + cases {
         let mut dice = Dice(seed);
         let settings = settings(&mut dice, format);
-        let rows = plausible(&mut dice);
-        let text = mutated(&mut dice, rows, separator);
+        let text = file(&mut dice);
         let outcome = catch_unwind(AssertUnwindSafe(|| match read(&text, "mutated", &settings) {
             Ok(log) => {
                 check(&log);
