@@ -30,6 +30,7 @@ pub enum Rule {
     Restart,
     ArrayRange,
     PartOfJob,
+    DependenciesIgnored,
     Renumbered,
 }
 
@@ -112,6 +113,11 @@ const RULES: [Described; Rule::COUNT] = [
     changed(Rule::Restart, "restart", "the job ran before and was queued again; each run is a job"),
     changed(Rule::ArrayRange, "array_range", "a row of several tasks of an array; one job"),
     changed(Rule::PartOfJob, "part_of_job", "a part of a heterogeneous job; a job of its own"),
+    changed(
+        Rule::DependenciesIgnored,
+        "dependencies_ignored",
+        "the job waits for other jobs; it arrives at its submit time",
+    ),
     changed(
         Rule::Renumbered,
         "renumbered",

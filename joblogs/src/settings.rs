@@ -17,11 +17,14 @@ pub enum Format {
     Helios,
     /// Tables of jobs of Alibaba's GPU clusters.
     Alibaba,
+    /// Tasks of OpenDC (Parquet).
+    OpenDc,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 5] = [Format::Slurm, Format::Pbs, Format::Csv, Format::Helios, Format::Alibaba];
+    pub const ALL: [Format; 6] =
+        [Format::Slurm, Format::Pbs, Format::Csv, Format::Helios, Format::Alibaba, Format::OpenDc];
 
     /// Its name on the command line and in manifests.
     pub fn word(self) -> &'static str {
@@ -31,6 +34,7 @@ impl Format {
             Format::Csv => "csv",
             Format::Helios => "helios",
             Format::Alibaba => "alibaba",
+            Format::OpenDc => "opendc",
         }
     }
 }
@@ -134,7 +138,7 @@ pub struct Settings {
     /// The columns. Slurm, for a file without a header: the list that `sacct --format` was given. CSV: the fields and their
     /// columns, such as `submit=arrival_time,run=length,cpus=cpus`.
     pub columns: Option<String>,
-    /// The unit of numbers that are times, in tables; seconds by default.
+    /// The unit of numbers that are times, in tables; seconds by default, milliseconds for OpenDC.
     pub time_unit: Option<TimeUnit>,
     /// The resource that counts as processors.
     pub procs: Procs,

@@ -30,7 +30,7 @@ pub struct ImportArgs {
     /// as submit=arrival_time,run=length,cpus=cpus.
     #[arg(long, value_name = "LIST")]
     pub columns: Option<String>,
-    /// Unit of numbers that are times, in tables; seconds by default.
+    /// Unit of numbers that are times, in tables; seconds by default, milliseconds for opendc.
     #[arg(long, value_name = "UNIT", value_parser = words(TimeUnit::ALL, TimeUnit::word))]
     pub time_unit: Option<TimeUnit>,
     /// The resource that counts as processors.

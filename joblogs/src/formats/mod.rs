@@ -2,6 +2,7 @@
 
 mod csv;
 mod lines;
+mod opendc;
 mod pbs;
 mod published;
 mod slurm;
@@ -21,7 +22,7 @@ const OTHERS: [(&[u8], &str); 9] = [
     (b"PK\x03\x04", "a ZIP archive or a spreadsheet: save its table as text"),
     (b"\xff\xfe", "text in UTF-16: save it as UTF-8"),
     (b"\xfe\xff", "text in UTF-16: save it as UTF-8"),
-    (b"PAR1", "Parquet, not text"),
+    (opendc::MAGIC, "Parquet, not text"),
     (b"<", "a page or a document of XML, not a job log"),
     (b"{", "JSON, not rows of text"),
     (b"version https://git-lfs", "a pointer of Git LFS, not the file itself: run `git lfs pull`"),
@@ -32,7 +33,9 @@ pub(crate) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
     if bytes.trim_ascii().is_empty() {
         return Err(Problem::Content("the file is empty".to_owned()));
     }
-    if let Some((_, kind)) = OTHERS.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+    let is_expected = |magic: &[u8]| magic == opendc::MAGIC && settings.format == Format::OpenDc;
+    let other = OTHERS.iter().find(|(magic, _)| bytes.starts_with(magic) && !is_expected(magic));
+    if let Some((_, kind)) = other {
         return Err(Problem::Content(format!("the file is {kind}")));
     }
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
@@ -40,6 +43,7 @@ pub(crate) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
         Format::Slurm => slurm::read(bytes, settings, ledger),
         Format::Pbs => pbs::read(bytes, settings, ledger),
         Format::Csv => csv::read(bytes, settings, ledger),
+        Format::OpenDc => opendc::read(bytes, settings, ledger),
         Format::Helios | Format::Alibaba => published::read(bytes, settings, ledger),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use powersweep_joblogs::{Format, Settings, read};
+use powersweep_joblogs::{Format, Procs, Settings, TimeUnit, read};
 
 use crate::{XDMOD, check, utc};
 
@@ -54,6 +54,16 @@ fn outcome(path: &Path, settings: &Settings) -> Result<String, String> {
     Ok(format!("{} = {} + {}{rules}", log.ledger.read, log.ledger.kept, log.ledger.dropped()))
 }
 
+fn compare(file: &str, expected: &Expected, found: Result<String, String>) {
+    match expected {
+        Expected::Ledger(ledger) => assert_eq!(found.as_deref(), Ok(*ledger), "{file}"),
+        Expected::Refused(part) => {
+            let message = found.expect_err(file);
+            assert!(message.contains(part), "{file}: {message}");
+        }
+    }
+}
+
 #[test]
 fn dumps_of_slurm() {
     let Some(folder) = folder("dumps_of_slurm") else { return };
@@ -79,13 +89,7 @@ fn dumps_of_slurm() {
     for name in &found {
         let file = name.trim_start_matches("slurm/");
         let settings = if file.starts_with("xdmod") { &xdmod } else { &utc(Format::Slurm) };
-        match (&expected[file], outcome(&folder.join(name), settings)) {
-            (Expected::Ledger(ledger), found) => assert_eq!(found.as_deref(), Ok(*ledger), "{file}"),
-            (Expected::Refused(part), found) => {
-                let message = found.expect_err(file);
-                assert!(message.contains(part), "{file}: {message}");
-            }
-        }
+        compare(file, &expected[file], outcome(&folder.join(name), settings));
         // Neither the columns nor the zone of times is guessed.
         let message = outcome(&folder.join(name), &Settings::new(Format::Slurm)).expect_err(file);
         let part = match file {
@@ -108,6 +112,108 @@ fn accounting_logs_of_pbs() {
         let message = read(name).expect_err(name);
         assert!(message.contains("line 1 is no record of PBS"), "{message}");
     }
+}
+
+#[test]
+fn tables_of_alibaba() {
+    let Some(folder) = folder("tables_of_alibaba") else { return };
+    let gpus = Settings { procs: Procs::Gpus, ..Settings::new(Format::Alibaba) };
+    let expected: [(&str, &Settings, Expected); 10] = [
+        (
+            "alibaba_openb_pod_list_default.csv.gz",
+            &utc(Format::Alibaba),
+            Expected::Ledger("8152 = 7221 + 931, not_ended 34, never_started 897, rounded_up 4982, renumbered 7221"),
+        ),
+        (
+            "alibaba_openb_pod_list_default.csv.gz",
+            &gpus,
+            Expected::Ledger(
+                "8152 = 6171 + 1981, not_ended 34, never_started 897, no_procs 1050, rounded_up 2562, renumbered 6171",
+            ),
+        ),
+        (
+            "alibaba_openb_pod_list_gpuspec33.csv.gz",
+            &gpus,
+            Expected::Ledger(
+                "8152 = 6171 + 1981, not_ended 34, never_started 897, no_procs 1050, rounded_up 2562, renumbered 6171",
+            ),
+        ),
+        ("alibaba_openb_pod_list_multigpu50.csv.gz", &gpus, Expected::Refused("sizes of pods without times")),
+        ("alibaba_openb_node_list_all_node.csv.gz", &gpus, Expected::Refused("the file lists nodes, not jobs")),
+        ("alibaba_spot2026_node_info_df.csv.gz", &gpus, Expected::Refused("the file lists nodes, not jobs")),
+        ("alibaba_spot2026_job_info_excerpt.csv", &gpus, Expected::Ledger("4 = 4 + 0")),
+        ("alibaba_spot2026_job_info_excerpt.csv", &utc(Format::Alibaba), Expected::Ledger("4 = 4 + 0")),
+        (
+            "alibaba_2025_disaggregated_DLRM_trace.csv.gz",
+            &gpus,
+            Expected::Ledger("23871 = 3218 + 20653, not_ended 8878, no_submit 2603, no_procs 9172, renumbered 3218"),
+        ),
+        (
+            "alibaba_2025_disaggregated_DLRM_trace.csv.gz",
+            &utc(Format::Alibaba),
+            Expected::Ledger("23871 = 12390 + 11481, not_ended 8878, no_submit 2603, renumbered 12390"),
+        ),
+    ];
+    let mut found = Vec::new();
+    files(&folder, "gpu/", &mut found);
+    for name in &found {
+        assert!(expected.iter().any(|(known, ..)| format!("gpu/{known}") == *name), "{name}");
+    }
+    for (name, settings, expected) in &expected {
+        compare(name, expected, outcome(&folder.join("gpu").join(name), settings));
+    }
+}
+
+/// GAIA's tables state hours, and one of them seconds.
+#[test]
+fn tables_of_gaia() {
+    let Some(folder) = folder("tables_of_gaia") else { return };
+    let of = |name: &str, unit: TimeUnit| {
+        let columns = Some("submit=arrival_time,run=length,cpus=cpus".to_owned());
+        let settings = Settings { columns, time_unit: Some(unit), ..Settings::new(Format::Csv) };
+        let log = read(&bytes(&folder.join("gaia").join(name)), name, &settings).expect("reads");
+        check(&log);
+        let last = log.records.last().map_or(0.0, |job| job.submit_s / 3600.0);
+        let longest = log.records.iter().map(|job| job.run_s / 3600.0).fold(0.0, f64::max);
+        (log.ledger.kept, log.ledger.dropped(), last.floor(), longest.floor())
+    };
+    assert_eq!(of("azure-100k.csv.gz", TimeUnit::Hours), (99_988, 0, 8759.0, 71.0));
+    assert_eq!(of("mustang-trace-2015-100k.csv.gz", TimeUnit::Hours), (100_000, 0, 8755.0, 15.0));
+    assert_eq!(of("pai-100k.csv.gz", TimeUnit::Hours), (99_998, 0, 8759.0, 71.0));
+    assert_eq!(of("pai_1k.csv.gz", TimeUnit::Seconds), (1000, 0, 167.0, 59.0));
+}
+
+#[test]
+fn tasks_of_opendc() {
+    let Some(folder) = folder("tasks_of_opendc") else { return };
+    let mut found = Vec::new();
+    files(&folder, "opendc/", &mut found);
+    let expected: BTreeMap<&str, &str> = [
+        ("bitbrains-small/tasks.parquet", "50 = 50 + 0"),
+        ("single_task/tasks.parquet", "1 = 1 + 0"),
+        ("steam_surf_tasks.parquet", "194917 = 194917 + 0"),
+        ("surf_week/tasks.parquet", "6295 = 6295 + 0"),
+        ("trace-v2.0/tasks.parquet", "4 = 4 + 0"),
+        ("trace-v2.1/tasks.parquet", "4 = 4 + 0"),
+        ("workflow_example/tasks.parquet", "4 = 4 + 0, dependencies_ignored 3"),
+    ]
+    .into();
+    for name in &found {
+        let file = name.trim_start_matches("opendc/");
+        let found = outcome(&folder.join(name), &Settings::new(Format::OpenDc));
+        let expected = match expected.get(file) {
+            Some(ledger) => Expected::Ledger(ledger),
+            None if file.ends_with("fragments.parquet") => {
+                Expected::Refused("the file has fragments of tasks, not tasks")
+            }
+            None if file.starts_with("failures/") => Expected::Refused("the file has failures of machines, not tasks"),
+            None => Expected::Refused("the time of submission in row 1 is 1970-01-20 in milliseconds"),
+        };
+        compare(file, &expected, found);
+    }
+    let seconds = Settings { time_unit: Some(TimeUnit::Seconds), procs: Procs::Gpus, ..Settings::new(Format::OpenDc) };
+    let found = outcome(&folder.join("opendc/small_gpu/tasks.parquet"), &seconds);
+    assert_eq!(found.as_deref(), Ok("25 = 25 + 0"));
 }
 
 /// Against sums that awk computes from the file.

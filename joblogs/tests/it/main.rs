@@ -2,6 +2,7 @@
 
 mod files;
 mod mutations;
+mod parquet;
 mod written;
 
 use powersweep_engine::workload::swf;

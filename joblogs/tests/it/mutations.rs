@@ -5,15 +5,15 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use powersweep_joblogs::{Arrival, Format, Procs, Settings, read};
+use powersweep_joblogs::{Arrival, Format, Procs, Settings, TimeUnit, read};
 
 use crate::check;
 
 /// A random generator that a seed repeats (SplitMix64).
-struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,7 +22,7 @@ impl Dice {
     }
 
     /// Uniform below `n` (1 or more).
-    fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
@@ -146,6 +146,64 @@ fn pbs(dice: &mut Dice) -> Vec<Vec<String>> {
     rows
 }
 
+/// A plausible table: a header, and rows with times from 0 or from 1970.
+fn table(dice: &mut Dice, header: &str, row: fn(&mut Dice, usize, [usize; 3]) -> String) -> Vec<Vec<String>> {
+    let split = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let mut rows = vec![split(header)];
+    let base = dice.pick(&[0, 1_600_000_000]);
+    for id in 0..dice.below(6) {
+        let submit = base + dice.below(10_000);
+        let start = submit + dice.below(5_000);
+        let end = start + dice.below(9_000);
+        let line = row(dice, id, [submit, start, end]);
+        rows.push(split(&line));
+    }
+    rows
+}
+
+const CSV_COLUMNS: &str = "id=job,submit=s,start=b,end=e,run=r,limit=l,cpus=c,nodes=n,gpus=g,state=st,user=u";
+
+fn csv(dice: &mut Dice) -> Vec<Vec<String>> {
+    table(dice, "job,s,b,e,r,l,c,n,g,st,u", |dice, id, [submit, start, end]| {
+        let state = dice.pick(&["COMPLETED", "done", "CANCELLED", "Running"]);
+        let limit = dice.pick(&["", "90.5", "1:00:00"]);
+        format!("{id},{submit},{start},{end},{},{limit},{},1,0.5,{state},ann", end - start, 1 + dice.below(9))
+    })
+}
+
+fn helios(dice: &mut Dice) -> Vec<Vec<String>> {
+    let header = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue";
+    table(dice, header, |dice, id, [submit, start, end]| {
+        let time = |seconds: usize| {
+            let second = seconds % 86_400;
+            format!("2017-10-29 {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
+        };
+        let state = dice.pick(&["COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"]);
+        format!("{id},u,v,8,48,1,{state},{},{},{},{},0", time(submit), time(start), time(end), end - start)
+    })
+}
+
+fn alibaba(dice: &mut Dice) -> Vec<Vec<String>> {
+    match dice.below(3) {
+        0 => {
+            let header = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time";
+            table(dice, header, |dice, id, [submit, start, end]| {
+                let phase = dice.pick(&["Running", "Succeeded", "Failed", "Pending"]);
+                format!("p{id},6500,1,1,{},,LS,{phase},{submit},{end},{start}", dice.pick(&[460, 1000]))
+            })
+        }
+        1 => {
+            let header =
+                "job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration,job_type";
+            table(dice, header, |_, id, [submit, start, end]| format!("{id},5,A10,20,1,16,{submit},{},HP", end - start))
+        }
+        _ => {
+            let header = "instance_sn,role,app_name,cpu_request,gpu_request,creation_time,scheduled_time,deletion_time";
+            table(dice, header, |_, id, [submit, start, end]| format!("i{id},HN,a,12,1,{submit}.5,{start},{end}"))
+        }
+    }
+}
+
 /// Changes cells, rows and bytes.
 fn mutated(dice: &mut Dice, mut rows: Vec<Vec<String>>, separator: &str) -> Vec<u8> {
     for _ in 0..dice.below(5) {
@@ -189,10 +247,13 @@ fn mutated(dice: &mut Dice, mut rows: Vec<Vec<String>>, separator: &str) -> Vec<
 }
 
 fn settings(dice: &mut Dice, format: Format) -> Settings {
+    let is_table = matches!(format, Format::Csv | Format::Helios | Format::Alibaba);
     Settings {
         timezone: dice.pick(&[Some("Europe/Berlin"), Some("UTC"), Some("America/New_York"), None]).map(str::to_owned),
         procs: dice.pick(&Procs::ALL),
         arrival: dice.pick(&Arrival::ALL),
+        columns: (format == Format::Csv).then(|| CSV_COLUMNS.to_owned()),
+        time_unit: dice.pick(&TimeUnit::ALL.map(Some)).filter(|_| is_table && dice.one_in(3)),
         ..Settings::new(format)
     }
 }
@@ -203,22 +264,42 @@ fn number(variable: &str, default: u64) -> u64 {
 
 #[test]
 fn dumps_of_slurm() {
-    run(Format::Slurm, slurm, "|");
+    run(Format::Slurm, |dice| text(dice, slurm, "|"));
 }
 
 #[test]
 fn accounting_logs_of_pbs() {
-    run(Format::Pbs, pbs, "");
+    run(Format::Pbs, |dice| text(dice, pbs, ""));
 }
 
-fn run(format: Format, plausible: fn(&mut Dice) -> Vec<Vec<String>>, separator: &str) {
+#[test]
+fn tables_of_csv() {
+    run(Format::Csv, |dice| text(dice, csv, ","));
+}
+
+#[test]
+fn tables_of_helios() {
+    run(Format::Helios, |dice| text(dice, helios, ","));
+}
+
+#[test]
+fn tables_of_alibaba() {
+    run(Format::Alibaba, |dice| text(dice, alibaba, ","));
+}
+
+fn text(dice: &mut Dice, plausible: fn(&mut Dice) -> Vec<Vec<String>>, separator: &str) -> Vec<u8> {
+    let rows = plausible(dice);
+    mutated(dice, rows, separator)
+}
+
+/// Reads generated files.
+pub(crate) fn run(format: Format, file: impl Fn(&mut Dice) -> Vec<u8>) {
     let (cases, first) = (number("POWERSWEEP_CASES", 3_000), number("POWERSWEEP_FUZZ_SEED", 1));
     let (mut refused, mut jobs) = (0, 0);
     for seed in first..first + cases {
         let mut dice = Dice(seed);
         let settings = settings(&mut dice, format);
-        let rows = plausible(&mut dice);
-        let text = mutated(&mut dice, rows, separator);
+        let text = file(&mut dice);
         let outcome = catch_unwind(AssertUnwindSafe(|| match read(&text, "mutated", &settings) {
             Ok(log) => {
                 check(&log);

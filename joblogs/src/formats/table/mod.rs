@@ -170,8 +170,10 @@ impl Cells<'_> {
         if outcome == Outcome::Cancelled && has_start && start.is_none() {
             outcome = Outcome::NeverStarted;
         }
-        // Where every ended job has an end, a job without one has not ended.
-        if self.plan.column(Field::End).is_some() && end.is_none() && elapsed_us.is_none() && start.is_some() {
+        // Where every ended job has an end, a job without one has not ended. A state may say that it never started.
+        let has_end = self.plan.column(Field::End).is_some();
+        let may_run = start.is_some() || self.plan.column(Field::State).is_none();
+        if has_end && end.is_none() && elapsed_us.is_none() && may_run {
             outcome = Outcome::NotEnded;
         }
         let id = self.text(Field::Id);
