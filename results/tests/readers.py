@@ -3,14 +3,14 @@
 
     readers.py DATA SCHEMA
 
-DATA/sample/{tasks,jobs,series,failures}/*.parquet is written by the Rust test `readers`; SCHEMA is tests/it/schema.txt.
+DATA/sample/{tasks,jobs,series,accounts,failures}/*.parquet is written by the Rust test `readers`; SCHEMA is tests/it/schema.txt.
 Each tool reads the folder in its own usual way. Exit code 0: every tool reads the written rows.
 """
 import datetime
 import math
 import sys
 
-ROWS = {"tasks": 60, "jobs": 7, "series": 4, "failures": 1}
+ROWS = {"tasks": 60, "jobs": 7, "series": 4, "accounts": 3, "failures": 1}
 PROBE = ["task_index", "worker", "started_us", "gear_jobs_count", "gears_ghz", "wq_threshold", "slowdown_mean",
          "extra_procs", "log"]
 

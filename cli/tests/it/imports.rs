@@ -76,5 +76,5 @@ fn refusals_have_the_code_of_logs_and_write_no_file() {
         "no job is left of 1 row: 1 by not_ended (the job had not ended, so its run time is not known, line 2 first)";
     refused(&["./running.txt", "--timezone", "UTC"], &[all]);
     sandbox.run(&["import", "slurn", "./dump.txt"]).exits(2).says(&["a similar value exists"]);
-    sandbox.run(&["import", "slurm", "./dump.txt", "--timezone", "UTC", "-o", "none/jobs.swf"]).exits(1);
+    sandbox.run(&["import", "slurm", "./dump.txt", "--timezone", "UTC", "-o", "none/jobs.swf"]).exits(5);
 }

@@ -7,7 +7,7 @@ use arrow::array::RecordBatch;
 use powersweep_results::failures::Failure;
 use powersweep_results::identity::Micros;
 use powersweep_results::part::{self, Footer};
-use powersweep_results::{failures, jobs, layout, series};
+use powersweep_results::{accounts, failures, jobs, layout, series};
 use uuid::Uuid;
 
 use crate::roundtrip::tasks_batch;
@@ -42,6 +42,9 @@ fn write_dataset(root: &Path) {
     let mut builder = series::Builder::new();
     builder.push(&sample::task(0), &sample::series(4));
     write(root, &layout::table_dir("sample", "series"), &builder.finish());
+    let mut builder = accounts::Builder::new();
+    builder.push(&sample::task(0), &sample::accounts(3));
+    write(root, &layout::table_dir("sample", "accounts"), &builder.finish());
     let mut builder = failures::Builder::new();
     let (worker, failure_kind, message) = ("node1".to_owned(), "deadline".to_owned(), "over 60 s".to_owned());
     let failure = Failure { attempt: 1, worker, failed_at: Micros(1_700_000_000_000_000), failure_kind, message };

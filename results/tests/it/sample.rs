@@ -5,7 +5,7 @@ use std::sync::Arc;
 use powersweep_engine::components::find;
 use powersweep_engine::spec::{Choice, Role, Value};
 use powersweep_engine::workload::RuleCounts;
-use powersweep_engine::{JobRecord, Measured, SeriesPoint, SimSpec, Summary};
+use powersweep_engine::{Account, JobRecord, Measured, SeriesPoint, SimSpec, Summary};
 use powersweep_experiments::TaskSpec;
 use powersweep_results::identity::{Micros, RunFacts};
 use uuid::Uuid;
@@ -124,4 +124,35 @@ pub(crate) fn series(n: i64) -> Vec<SeriesPoint> {
         value: noise(i.cast_unsigned()),
     };
     (0..n).map(point).collect()
+}
+
+/// Accounts under this many signals; every second one is a price.
+pub(crate) fn accounts(n: u64) -> Vec<Account> {
+    let account = |i: u64| {
+        let (carbon, price) = (i.is_multiple_of(2).then(|| noise(i)), (!i.is_multiple_of(2)).then(|| noise(i)));
+        Account {
+            signal: "grid".to_owned(),
+            signal_index: i,
+            quantity: if carbon.is_some() { "carbon" } else { "price" },
+            signal_file: "grid.csv".to_owned(),
+            zone: carbon.map(|_| "DE".to_owned()),
+            signal_column: None,
+            anchor: Some("2023-01-01T00:00:00Z".to_owned()),
+            facility_energy_j: 1.2e9,
+            pue_mean: Some(1.2),
+            supply_efficiency: 0.9,
+            emissions_g: carbon,
+            embodied_emissions_g: carbon,
+            cost: price,
+            currency: price.map(|_| "EUR".to_owned()),
+            signal_energy_mean: Some(noise(i)),
+            signal_time_mean: Some(noise(i + 1)),
+            jobs_emissions_g: carbon,
+            at_once_emissions_g: carbon,
+            jobs_cost: price,
+            at_once_cost: price,
+            estimated_share: None,
+        }
+    };
+    (0..n).map(account).collect()
 }
