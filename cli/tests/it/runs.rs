@@ -58,6 +58,59 @@ fn an_edited_manifest_runs_only_new_tasks() {
 }
 
 #[test]
+fn a_formula_is_an_axis_and_the_order_of_a_task() {
+    const F1: &str = "log10(max(estimate_s, 1)) * procs + 870 * log10(max(submit_s - first_submit_s, 1))";
+    let sandbox = Sandbox::new();
+    let manifest = |formulas: &str| {
+        synthetic("sweep", 2).replace("[\"fcfs\", \"sjf\"]", &format!("[\"f1\", \"formula\"]\nformula = [{formulas}]"))
+    };
+    let run = |formulas: &str| {
+        sandbox.write("sweep.toml", manifest(formulas));
+        sandbox.run(&["run", "sweep.toml", "--show", "0"])
+    };
+    let formulas = |one: &str| format!("\"{one}\", \"-wait_s * queue_length\"");
+    run(&formulas(F1)).exits(0).says(&["sweep: 6 tasks, 0 done already, 6 to run"]);
+    // Another spelling is the same formula.
+    let bare = F1.replace(' ', "").replace("870", "(8.7e2)");
+    run(&formulas(&bare)).exits(0).says(&["sweep: 6 tasks, 6 done already, 0 to run"]);
+    let rows = rows::read(&sandbox.path("results/data"), "sweep", "tasks");
+    let of = |order: &str, formula: Option<&str>| {
+        let is = |row: &&rows::Row| row["queue_order"] == order && row["formula"].as_str() == formula;
+        let mut waits: Vec<(i64, String)> = rows
+            .iter()
+            .filter(is)
+            .map(|row| (row["seed"].as_i64().expect("a seed"), format!("{} {}", row["wait_s_mean"], row["bsld_mean"])))
+            .collect();
+        waits.sort_unstable();
+        waits
+    };
+    assert_eq!(of("f1", None).len(), 2);
+    assert_eq!(of("formula", Some(F1)), of("f1", None));
+    assert_ne!(of("formula", Some("-wait_s * queue_length")), of("f1", None));
+    let kept =
+        sandbox.run(&["results", "sweep", "--where", &format!("formula={F1}"), "--columns", "seed", "--format", "csv"]);
+    assert_eq!(kept.exits(0).stdout.lines().count(), 1 + 2);
+
+    run("\"max(procs\"")
+        .exits(2)
+        .says(&["`formula` cannot be \"max(procs\"", "at column 10, expected an operator or `,`"]);
+    let simulate = |formula: &str| {
+        sandbox.run(&[
+            "simulate",
+            "-s",
+            "queue_order=formula",
+            "-s",
+            &format!("formula={formula}"),
+            "-s",
+            "synthetic_jobs_count=50",
+        ])
+    };
+    simulate("if(procs == 1, 0, procs)").exits(0).prints(&["if(procs == 1, 0, procs)"]);
+    simulate("procs = 1").exits(2).says(&["at column 7", "equality is `==`"]);
+    simulate("sqrt(-procs)").exits(1).says(&["`formula` has no value (NaN) for job 1 at", "with procs = "]);
+}
+
+#[test]
 fn an_interrupted_run_continues() {
     let sandbox = Sandbox::new();
     sandbox.write("sweep.toml", synthetic("sweep", 200).replace("= 60", "= 2000"));

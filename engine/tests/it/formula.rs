@@ -203,3 +203,31 @@ fn a_spec_keeps_the_text_of_the_formula_itself() {
         assert_eq!(param.doc.contains(&format!("`{}`", variable.name)), variable.changes, "{}", variable.name);
     }
 }
+
+/// The formulas of the guide are read; those of built-in orders give their schedules.
+#[test]
+fn formulas_of_the_guide_are_right() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/tutorials/policy.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    let formula_of = |policy: &str| {
+        let block = text.split_once(&format!("[policies.{policy}]")).unwrap().1;
+        let formula = block.split_once("formula = \"").unwrap().1.split_once('"').unwrap().0;
+        assert_eq!(
+            Formula::parse(formula, VARIABLES).unwrap().to_string(),
+            formula,
+            "it is written as columns have it"
+        );
+        formula
+    };
+    assert_eq!(text.matches("\nformula = \"").count(), 7);
+    let mut spec = Build(SimSpec::new()).int("synthetic_jobs_count", 2000).0;
+    spec.seed = 7;
+    let jobs = powersweep_engine::workload::build(&spec, None).unwrap();
+    let jobs_by = |policy: &str| run(&by_formula(&spec, formula_of(policy)), &jobs);
+    for (policy, order) in [("F1", "f1"), ("WFP3", "wfp3")] {
+        assert_eq!(jobs_by(policy), run(&ordered(&spec, order), &jobs), "{policy}");
+    }
+    for policy in ["SAF", "F2", "F3", "F4", "UNICEF"] {
+        assert_ne!(jobs_by(policy), run(&ordered(&spec, "fcfs"), &jobs), "{policy}");
+    }
+}
