@@ -168,6 +168,7 @@ fn times(entry: &mut Entry, settings: &Settings) -> Result<Times, Rule> {
         (_, _, Some(elapsed)) => {
             match (start, end) {
                 (Some(_), _) => entry.changes.push(Rule::EndFromElapsed),
+                (None, Some(end)) if end - elapsed < arrival_us => return Err(Rule::Contradiction),
                 (None, Some(_)) => entry.changes.push(Rule::StartFromElapsed),
                 (None, None) => {}
             }

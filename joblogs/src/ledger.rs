@@ -83,7 +83,7 @@ const RULES: [Described; Rule::COUNT] = [
     dropped(
         Rule::Contradiction,
         "contradictory_times",
-        "the end is before the start, or the run time longer than from start to end",
+        "the end is before the start, or the run time longer than from start (or arrival) to end",
     ),
     dropped(Rule::NoProcs, "no_procs", "no processors, nodes or GPUs, whichever are counted"),
     dropped(Rule::Duplicate, "duplicate", "the same job, submit and start again; the row with the latest end counts"),

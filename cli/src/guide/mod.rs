@@ -50,6 +50,7 @@ pub const TOPICS: &[Topic] = topics![
     "kubernetes" "kubernetes.md"
     "leases" "concepts/leases.md"
     "limits" "limits.md"
+    "logs" "logs.md"
     "machines" "machines.md"
     "manifest" "reference/manifest.md"
     "metrics" "metrics.md"

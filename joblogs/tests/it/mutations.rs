@@ -231,7 +231,10 @@ fn mutated(dice: &mut Dice, mut rows: Vec<Vec<String>>, separator: &str) -> Vec<
     let mut text = rows.iter().map(|row| row.join(separator)).collect::<Vec<_>>().join(end).into_bytes();
     if dice.one_in(3) {
         for _ in 0..=dice.below(3) {
-            let at = dice.below(text.len());
+            let at = dice.below(text.len().max(1));
+            if at == text.len() {
+                break;
+            }
             match dice.below(4) {
                 0 => text.truncate(at + 1),
                 1 => text[at] = dice.next() as u8,

@@ -61,6 +61,15 @@ fn waits_give_starts() {
     );
 }
 
+/// A start before second 0 would be no time.
+#[test]
+fn a_start_that_only_the_run_time_tells_is_not_before_the_arrival() {
+    let columns = "submit=s,start=b,end=e,run=r,cpus=c";
+    let log = try_read("s,b,e,r,c\n3308,,11486,1483228800,1\n3308,,11486,8178,1\n", columns, |_| {}).expect("reads");
+    assert_eq!(rules(&log), [("contradictory_times", 1), ("start_from_elapsed", 1)]);
+    assert_eq!((log.records[0].submit_s, log.records[0].wait_s), (3308.0, 0.0));
+}
+
 #[test]
 fn what_is_wrong_is_said_with_its_place() {
     let read = |text: &str, columns: &str| try_read(text, columns, |_| {}).expect_err(columns);
