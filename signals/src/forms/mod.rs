@@ -4,6 +4,7 @@ mod csv;
 mod electricity_maps;
 mod open_meteo;
 mod opendc;
+mod pages;
 mod sheet;
 
 use powersweep_experiments::signals::{Form, Quantity, Reading, Word};

@@ -10,8 +10,10 @@ use arrow::datatypes::{
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::metadata::ParquetMetaData;
 use powersweep_experiments::signals::{Form, Quantity, Reading};
 
+use super::pages;
 use crate::clock::{self, Clock};
 use crate::error::{BYTES_MAX, Problem, ROWS_MAX, shortened};
 use crate::stamp;
@@ -47,15 +49,18 @@ fn read_columns(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
     }
     let usual = (reading.quantity == Quantity::Carbon).then_some("g/kWh");
     let column = ValueColumn::new(value_column, reading, usual)?;
+    let type_of = |at: usize| schema.field(at).data_type();
+    if !matches!(type_of(time), DataType::Timestamp(..)) {
+        return Err(problem(&schema, "time_column", format!("{time_column:?} is not a column of timestamps")));
+    }
+    if !matches!(type_of(value), DataType::Float64 | DataType::Float32 | DataType::Int32 | DataType::Int64) {
+        return Err(problem(&schema, "column", format!("{value_column:?} is not a column of numbers")));
+    }
     let groups = builder.metadata().row_groups();
     let rows = groups.iter().try_fold(0_usize, |sum, group| sum.checked_add(usize::try_from(group.num_rows()).ok()?));
     let rows = rows.filter(|rows| *rows <= ROWS_MAX).ok_or(Problem::TooManyRows { filled: false })?;
-    let sizes = groups.iter().flat_map(|group| group.columns()).map(|column| column.uncompressed_size());
-    let size = sizes.into_iter().try_fold(0_usize, |sum, size| sum.checked_add(usize::try_from(size).ok()?));
-    if size.is_none_or(|size| size > BYTES_MAX) {
-        return Err(Problem::TooLarge);
-    }
-    let has_zone = matches!(schema.field(time).data_type(), DataType::Timestamp(_, Some(_)));
+    check_sizes(bytes, builder.metadata(), [time, value])?;
+    let has_zone = matches!(type_of(time), DataType::Timestamp(_, Some(_)));
     let mask = ProjectionMask::roots(builder.parquet_schema(), [time, value]);
     let batches = builder.with_projection(mask).build().map_err(damaged)?;
     // The projection keeps the order of the file.
@@ -63,10 +68,10 @@ fn read_columns(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
     let mut read = Vec::with_capacity(rows);
     for batch in batches {
         let batch = batch.map_err(damaged)?;
-        let times = micros(batch.column(time_at))
-            .ok_or_else(|| problem(&schema, "time_column", format!("{time_column:?} is not a column of timestamps")))?;
-        let values = numbers(batch.column(value_at))
-            .ok_or_else(|| problem(&schema, "column", format!("{value_column:?} is not a column of numbers")))?;
+        let (times, values) = (micros(batch.column(time_at)), numbers(batch.column(value_at)));
+        let (Some(times), Some(values)) = (times, values) else {
+            return Err(damaged("its types contradict each other"));
+        };
         for (time_us, value) in times.into_iter().zip(values) {
             let line = u32::try_from(read.len() + 1).unwrap_or(u32::MAX);
             let cell = |column: &str, text: String, reason: String| Problem::Cell {
@@ -105,6 +110,24 @@ fn read_columns(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
         estimates: None,
         zone: None,
     })
+}
+
+/// Checks that the pages of columns do not state more bytes than the limit. The columns are not nested.
+fn check_sizes(bytes: &[u8], metadata: &ParquetMetaData, roots: [usize; 2]) -> Result<(), Problem> {
+    let descriptor = metadata.file_metadata().schema_descr();
+    let mut sum = 0_u64;
+    for group in metadata.row_groups() {
+        let leaves = (0..group.num_columns()).filter(|leaf| roots.contains(&descriptor.get_column_root_idx(*leaf)));
+        for column in leaves.map(|leaf| group.column(leaf)) {
+            let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+            let (begin, length) = (usize::try_from(begin), usize::try_from(column.compressed_size()));
+            let pages = begin.ok().zip(length.ok()).and_then(|(begin, length)| bytes.get(begin..)?.get(..length));
+            let stated = pages.and_then(pages::stated_bytes);
+            let stated = stated.ok_or_else(|| damaged("its pages are not where it says, or not as large"))?;
+            sum = sum.saturating_add(stated);
+        }
+    }
+    if sum > BYTES_MAX as u64 { Err(Problem::TooLarge) } else { Ok(()) }
 }
 
 fn problem(schema: &Schema, setting: &'static str, reason: String) -> Problem {
