@@ -107,7 +107,7 @@ fn a_formula_is_an_axis_and_the_order_of_a_task() {
     };
     simulate("if(procs == 1, 0, procs)").exits(0).prints(&["if(procs == 1, 0, procs)"]);
     simulate("procs = 1").exits(2).says(&["at column 7", "equality is `==`"]);
-    simulate("sqrt(-procs)").exits(1).says(&["`formula` has no value (NaN) for job 1 at", "with procs = "]);
+    simulate("sqrt(-procs)").exits(2).says(&["`formula` has no value (NaN) for job 1 at", "with procs = "]);
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn sixteen_shards_of_which_five_are_killed_leave_the_rows_of_a_run() {
     const TASKS: usize = 1600;
     const SHARDS: u32 = 16;
     let sandbox = Sandbox::new();
-    sandbox.write("e.toml", four_policies(NAME, TASKS as u64, 3000, ""));
+    sandbox.write("e.toml", four_policies(NAME, TASKS as u64, 6000, ""));
     sandbox.run(&["run", "e.toml", "--quiet", "--show", "0", "--data", "undisturbed"]).exits(0);
     let mut random = Random::new();
     let mut victims = BTreeSet::new();
@@ -104,7 +104,7 @@ fn sixteen_shards_of_which_five_are_killed_leave_the_rows_of_a_run() {
     }
     for &index in &victims {
         let mut running = start(&sandbox, index, SHARDS, &[]);
-        suspend_with_rows(&sandbox, index, SHARDS, 1 + random.below(60), &mut running);
+        suspend_with_rows(&sandbox, index, SHARDS, 1 + random.below(20), &mut running);
         running.signal("CONT");
         // The sum is read while the shard runs: rows in its state, and parts of the others.
         let reading = std::thread::spawn({
