@@ -283,7 +283,7 @@ fn nothing_is_submitted_when_no_task_fits() {
     let Some(cluster) = Cluster::find("a launcher without work that fits") else { return };
     let mut farm = Farm::new();
     farm.start();
-    farm.submit("long", 40, 2_000_000);
+    farm.submit("long", 40, 6_000_000);
     farm.add_worker(1);
     farm.wait_done(4, PATIENCE);
     let worker = farm.workers.remove(0);
