@@ -216,7 +216,7 @@ impl Accounts {
         self.entries.iter().map(|entry| entry.account(cells, &self.factors(entry, cells)?, proc_hours)).collect()
     }
 
-    /// Power of the facility over that of the machine, in each cell.
+    /// The facility's power divided by the machine's power, in each cell.
     fn factors(&self, entry: &Entry, cells: &[Cell]) -> Result<Vec<f64>, PlaceError> {
         let Facility { pue, supply_efficiency, .. } = &entry.loaded.signal.facility;
         match (pue, entry.temperatures.map(|at| &self.entries[at])) {

@@ -207,7 +207,7 @@ fn a_facility_adds_its_losses_and_its_making() {
         assert!(near(number(row, "facility_energy_j"), energy_j * pue / 0.9, 1e-12), "{row:?}");
         assert!(near(number(row, "pue_mean"), pue, 1e-12), "{row:?}");
     }
-    // 16 procs: the span is that of the run.
+    // The machine has 16 procs, and the hours are the makespan.
     let hours = number(met[0], "embodied_emissions_g") / 2.0 / 16.0;
     assert!(near(hours, number(&tasks[0], "makespan_s") / 3600.0, 1e-12), "{hours}");
     // Energy e at 100 and f at 300: 100 e + 300 f and 1.1 * 100 e + 1.3 * 300 f.

@@ -13,8 +13,8 @@
 //! stands for the formula in a task's identity: white space, parentheses without effect and other spellings of a number
 //! do not count. So the form of the text never changes, as if it were a stored format.
 //!
-//! Arithmetic is that of IEEE 754 and of `libm`, so that a value has the same bits on every machine. Every operation on
-//! NaN gives NaN, but the value that [`Function::If`] does not choose has no effect.
+//! Arithmetic follows IEEE 754 and functions come from `libm`, so that a value has the same bits on every machine. Every
+//! operation on NaN gives NaN, but the value that [`Function::If`] does not choose has no effect.
 
 mod parse;
 #[cfg(test)]

@@ -204,7 +204,7 @@ fn a_spec_keeps_the_text_of_the_formula_itself() {
     }
 }
 
-/// The formulas of the guide are read; those of built-in orders give their schedules.
+/// The guide's formulas parse; its F1 and WFP3 give the schedules of the built-in orders.
 #[test]
 fn formulas_of_the_guide_are_right() {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/tutorials/policy.md");
