@@ -8,11 +8,14 @@
 //! `--test` runs one short round.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod timing;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::time::Instant;
 
 use powersweep_engine::{Choice, Details, Limits, Role, SimSpec, Value, components, simulate, workload};
+
+use timing::best_s;
 
 fn main() {
     let short = std::env::args().any(|arg| arg == "--test");
@@ -34,25 +37,6 @@ fn main() {
             ratios[ratios.len() / 2],
         );
     }
-}
-
-fn best_s(repeats: u32, run: impl Fn() -> f64) -> f64 {
-    (0..repeats)
-        .map(|_| {
-            let (begin, cpu_begin_s) = (Instant::now(), cpu_s());
-            std::hint::black_box(run());
-            match (cpu_begin_s, cpu_s()) {
-                (Some(begin_s), Some(end_s)) => end_s - begin_s,
-                _ => begin.elapsed().as_secs_f64(),
-            }
-        })
-        .fold(f64::MAX, f64::min)
-}
-
-/// Processor time of this program so far (s).
-fn cpu_s() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
-    Some(text.split_whitespace().next()?.parse::<f64>().ok()? * 1e-9)
 }
 
 /// Mean wait by the engine (s).

@@ -8,12 +8,15 @@
 //! restricts the orders.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod timing;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use powersweep_engine::workload::{self, Workload, swf};
-use powersweep_engine::{Choice, Details, Limits, Role, SimSpec, Value, components, simulate};
+use powersweep_engine::{Choice, Details, Limits, Measured, Role, SimSpec, Value, components, simulate};
+
+use timing::best_s;
 
 const LOGS: [(&str, i64); 3] =
     [("CTC-SP2-1996-3.1-cln", 430), ("SDSC-BLUE-2000-4.2-cln", 1152), ("CEA-Curie-2011-2.1-cln", 93_312)];
@@ -42,8 +45,8 @@ fn main() {
                 let own = spec(procs, backfill, "formula", Some(formula));
                 let (mut ratios, mut best) = (Vec::new(), (f64::MAX, f64::MAX));
                 for _ in 0..rounds {
-                    let theirs = best_s(&built_in, &workload, repeats);
-                    let ours = best_s(&own, &workload, repeats);
+                    let theirs = best_s(repeats, || simulated(&built_in, &workload));
+                    let ours = best_s(repeats, || simulated(&own, &workload));
                     ratios.push(theirs / ours);
                     best = (best.0.min(theirs), best.1.min(ours));
                 }
@@ -93,24 +96,8 @@ fn spec(procs: i64, backfill: &str, order: &str, formula: Option<&str>) -> SimSp
     spec
 }
 
-/// Best time of a whole `simulate` call (s).
-fn best_s(spec: &SimSpec, workload: &Workload, repeats: u32) -> f64 {
-    (0..repeats)
-        .map(|_| {
-            let (begin, cpu_begin_s) = (Instant::now(), cpu_s());
-            std::hint::black_box(simulate(spec, workload, &Limits::NONE, &mut Details::default()).unwrap());
-            match (cpu_begin_s, cpu_s()) {
-                (Some(begin_s), Some(end_s)) => end_s - begin_s,
-                _ => begin.elapsed().as_secs_f64(),
-            }
-        })
-        .fold(f64::MAX, f64::min)
-}
-
-/// Processor time of this program so far (s).
-fn cpu_s() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
-    Some(text.split_whitespace().next()?.parse::<f64>().ok()? * 1e-9)
+fn simulated(spec: &SimSpec, workload: &Workload) -> Measured {
+    simulate(spec, workload, &Limits::NONE, &mut Details::default()).unwrap()
 }
 
 fn text(path: &Path) -> Vec<u8> {
