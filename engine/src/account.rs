@@ -1,10 +1,10 @@
 //! What the energy of a run weighs under signals: emissions, cost and means.
 
 use crate::energy::{Cell, Energy};
-use crate::signal::{Signal, SignalError};
+use crate::signal::{Piece, Signal, SignalError};
 
 /// Joules in a kilowatt-hour.
-const J_PER_KWH: f64 = 3.6e6;
+pub(crate) const J_PER_KWH: f64 = 3.6e6;
 
 /// What the energy of a run weighs under a signal.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,17 +52,24 @@ pub struct Account {
     pub pue_mean: Option<f64>,
     /// Share of the supplied power that reaches the machine.
     pub supply_efficiency: f64,
-    /// Emissions of the facility's energy (g of CO2 equivalent): the exact integral of power times intensity. Null for
-    /// other quantities.
+    /// Emissions of the energy that the facility and its battery draw from the grid (g of CO2 equivalent): the exact
+    /// integral of power times intensity. Null for other quantities.
     pub emissions_g: Option<f64>,
-    /// Emissions of making the machine (g of CO2 equivalent): procs times hours of the run times
-    /// `embodied_g_per_proc_hour`. Null for other quantities.
+    /// Emissions of making the machine and its battery (g of CO2 equivalent): hours of the run times the sum of procs
+    /// times `embodied_g_per_proc_hour` and `battery_embodied_g_per_hour`. Null for other quantities.
     pub embodied_emissions_g: Option<f64>,
-    /// Cost of the facility's energy, in `currency`: the exact integral of power times price. Null for other quantities.
+    /// Cost of the energy that the facility and its battery draw from the grid, in `currency`: the exact integral of power
+    /// times price. Null for other quantities.
     pub cost: Option<f64>,
     /// Currency of `cost`, as the file or the manifest names it.
     pub currency: Option<String>,
-    /// Mean of the signal weighted by the facility's energy (g/kWh, currency/kWh, W, degrees Celsius).
+    /// Energy that the battery drew from the grid (J); null without a battery.
+    pub battery_charged_j: Option<f64>,
+    /// Energy that the facility drew from the battery in place of the grid (J); null without a battery.
+    pub battery_discharged_j: Option<f64>,
+    /// Energy in the battery at the end of the run (J); null without a battery.
+    pub battery_end_j: Option<f64>,
+    /// Mean of the signal weighted by the facility's energy, wherever it comes from (g/kWh, currency/kWh, W, degrees Celsius).
     pub signal_energy_mean: Option<f64>,
     /// Mean of the signal over the run's time (the same unit).
     pub signal_time_mean: Option<f64>,
@@ -93,8 +100,7 @@ impl Signal {
         let (mut time_s, mut value_s, mut estimated_s) = (0.0, 0.0, 0.0);
         for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.to_s > cell.from_s) {
             let factor = factors.get(at).copied().unwrap_or(1.0);
-            let middle_s = 0.5 * (cell.from_s + cell.to_s);
-            let piece = self.piece(middle_s).ok_or(SignalError::NotCovered(self.uncovered(cell)))?;
+            let piece = self.piece_of(cell)?;
             let value = piece.value_at(cell.from_s);
             let weigh = |energy: Energy| factor * (value * energy.energy_j + piece.slope * energy.moment_js);
             machine += weigh(cell.machine);
@@ -104,7 +110,7 @@ impl Signal {
             energy_j += cell.machine.energy_j;
             facility_j += factor * cell.machine.energy_j;
             time_s += dt_s;
-            value_s += piece.value_at(middle_s) * dt_s;
+            value_s += piece.value_at(0.5 * (cell.from_s + cell.to_s)) * dt_s;
             if self.estimated().get(piece.index).is_some_and(|estimated| *estimated) {
                 estimated_s += dt_s;
             }
@@ -119,6 +125,15 @@ impl Signal {
             time_mean: value_s / time_s,
             estimated_share: (!self.estimated().is_empty()).then(|| estimated_s / time_s),
         })
+    }
+
+    /// The piece that holds a cell.
+    ///
+    /// # Errors
+    /// [`SignalError::NotCovered`] with the first instant that the signal does not cover.
+    pub(crate) fn piece_of(&self, cell: &Cell) -> Result<Piece, SignalError> {
+        let piece = self.piece(0.5 * (cell.from_s + cell.to_s));
+        piece.ok_or(SignalError::NotCovered(self.uncovered(cell)))
     }
 
     /// The first instant of a cell that the signal does not cover.

@@ -8,6 +8,7 @@
 
 pub mod account;
 pub mod batch;
+pub mod battery;
 pub mod components;
 mod details;
 pub mod energy;

@@ -1,0 +1,160 @@
+use super::*;
+use crate::energy::Energy;
+use crate::rng::{Philox, Purpose};
+use crate::signal::{Beyond, Sample};
+
+/// A signal with a value for each time step of this length (s).
+fn signal(step_s: f64, values: &[f64]) -> Signal {
+    let times_s = (0..values.len()).map(|at| at as f64 * step_s).collect();
+    let end_s = step_s * values.len() as f64;
+    Signal::new(times_s, values.to_vec(), vec![], end_s, Sample::Mean, Beyond::Error).expect("well formed")
+}
+
+/// Cells of one length with a constant power (W) each.
+fn cells(step_s: f64, powers_w: &[f64]) -> Vec<Cell> {
+    let cell = |(at, power_w): (usize, &f64)| Cell {
+        from_s: at as f64 * step_s,
+        to_s: (at + 1) as f64 * step_s,
+        machine: Energy { energy_j: power_w * step_s, moment_js: 0.5 * power_w * step_s * step_s },
+        ..Cell::default()
+    };
+    powers_w.iter().enumerate().map(cell).collect()
+}
+
+fn running(statistic: Statistic, window: usize) -> BatteryPolicy {
+    BatteryPolicy::Running { statistic, window, first: None }
+}
+
+fn actions(policy: BatteryPolicy, values: &[f64]) -> String {
+    let mut rule = Rule::new(policy);
+    let letter = |action| match action {
+        Action::Charge => 'c',
+        Action::Discharge => 'd',
+        Action::Idle => '-',
+    };
+    values.iter().map(|value| letter(rule.next(*value))).collect()
+}
+
+#[test]
+fn policies_follow_their_thresholds() {
+    let values = [5.0, 1.0, 3.0, 2.0, 9.0, 9.0, 2.0, 1.0, 4.0];
+    let single = BatteryPolicy::Thresholds { lower: 3.0, upper: 3.0 };
+    assert_eq!(actions(single, &values), "dcdcddccd");
+    let double = BatteryPolicy::Thresholds { lower: 2.0, upper: 5.0 };
+    assert_eq!(actions(double, &values), "dc--dd-c-");
+    // Means of three values: 5, 3, 3, 2, 4.67, 6.67, 6.67, 4, 2.33.
+    assert_eq!(actions(running(Statistic::Mean, 3), &values), "dcddddccd");
+    assert_eq!(actions(running(Statistic::MeanPlus, 3), &values), "d-dddd--d");
+    // Medians: 5, 3, 3, 2, 3, 9, 9, 2, 2.
+    assert_eq!(actions(running(Statistic::Median, 3), &values), "dcddddccd");
+    // Before four values the median, then the quartiles: 1.75 3.5, 1.75 4.5, 2.75 9, 2 9, 1.75 9, 1.75 5.25.
+    assert_eq!(actions(running(Statistic::Quartiles, 4), &values), "dcd-ddcc-");
+    let first = BatteryPolicy::Running { statistic: Statistic::Mean, window: 2, first: Some(7.0) };
+    assert_eq!(actions(first, &[5.0, 6.0, 6.0]), "cdd");
+}
+
+#[test]
+fn a_rising_signal_below_the_mean_charges() {
+    assert_eq!(actions(running(Statistic::MeanPlus, 10), &[9.0, 1.0, 2.0, 1.5]), "d-c-");
+}
+
+#[test]
+fn energy_moves_from_low_to_high_values() {
+    let battery = Battery {
+        capacity_j: 1000.0,
+        charge_w: 50.0,
+        initial_j: 0.0,
+        efficiency: 0.8,
+        policy: BatteryPolicy::Thresholds { lower: 10.0, upper: 10.0 },
+    };
+    // 20 s of charging at 40 W, then 20 s of 10 W, the rest of the charge, and nothing.
+    let (signal, cells) = (signal(20.0, &[2.0, 20.0, 30.0, 5.0]), cells(20.0, &[10.0, 10.0, 70.0, 10.0]));
+    let stored = battery.run(&signal, &cells, &[]).expect("covered");
+    assert_eq!((stored.charged_j, stored.discharged_j, stored.end_j), (2000.0, 800.0, 800.0));
+    let change = 2.0 * 1000.0 - 20.0 * 200.0 - 30.0 * 600.0 + 5.0 * 1000.0;
+    assert!((stored.change - change / 3.6e6).abs() < 1e-18);
+    // The battery supplies the facility, not the machine.
+    let stored = battery.run(&signal, &cells, &[1.0, 2.0, 1.0, 1.0]).expect("covered");
+    assert!((stored.change - (change + 10.0 * 200.0) / 3.6e6).abs() < 1e-18, "{stored:?}");
+    // It ends full: what does not fit is not drawn.
+    let small = Battery { capacity_j: 300.0, ..battery };
+    let stored = small.run(&signal, &cells, &[]).expect("covered");
+    assert_eq!((stored.charged_j, stored.discharged_j, stored.end_j), (750.0, 300.0, 300.0));
+    let none = Battery { capacity_j: 0.0, ..battery };
+    assert_eq!(none.run(&signal, &cells, &[]), Ok(Stored::default()));
+    let late = vec![Cell { from_s: 70.0, to_s: 90.0, ..cells[0] }];
+    assert_eq!(battery.run(&signal, &late, &[]), Err(SignalError::NotCovered(80.0)));
+}
+
+/// The state of charge, second by second.
+fn by_seconds(battery: &Battery, step_s: usize, values: &[f64], powers_w: &[f64]) -> (f64, f64) {
+    let mut rule = Rule::new(battery.policy);
+    let (mut charge_j, mut cost) = (battery.initial_j.min(battery.capacity_j), 0.0);
+    for (value, powers_w) in values.iter().zip(powers_w.chunks(step_s)) {
+        let action = rule.next(*value);
+        for power_w in powers_w {
+            match action {
+                Action::Discharge => {
+                    let supplied_j = charge_j.min(*power_w);
+                    charge_j -= supplied_j;
+                    cost += value * (power_w - supplied_j);
+                }
+                Action::Charge => {
+                    let kept_j = (battery.charge_w * battery.efficiency).min(battery.capacity_j - charge_j);
+                    charge_j += kept_j;
+                    cost += value * (power_w + kept_j / battery.efficiency);
+                }
+                Action::Idle => cost += value * power_w,
+            }
+        }
+    }
+    (charge_j, cost / 3.6e6)
+}
+
+#[test]
+fn a_second_by_second_sum_gives_the_same() {
+    let mut rng = Philox::stream(7, Purpose::Arrival);
+    let mut below = |count: u64| rng.below(count);
+    for case in 0..500 {
+        let (step_s, steps) = (1 + below(40) as usize, 1 + below(30) as usize);
+        let values: Vec<f64> = (0..steps).map(|_| below(20) as f64).collect();
+        let powers_w: Vec<f64> = (0..steps * step_s).map(|_| below(1000) as f64).collect();
+        let window = 1 + below(8) as usize;
+        let policy = match below(6) {
+            0 => BatteryPolicy::Thresholds { lower: 9.0, upper: 9.0 },
+            1 => BatteryPolicy::Thresholds { lower: 5.0, upper: 12.0 },
+            2 => running(Statistic::Mean, window),
+            3 => running(Statistic::MeanPlus, window),
+            4 => running(Statistic::Median, window),
+            _ => running(Statistic::Quartiles, window),
+        };
+        let battery = Battery {
+            capacity_j: below(50_000) as f64,
+            charge_w: below(500) as f64,
+            initial_j: below(50_000) as f64,
+            efficiency: 0.5 + below(6) as f64 / 10.0,
+            policy,
+        };
+        let signal = signal(step_s as f64, &values);
+        let (end_j, expected) = by_seconds(&battery, step_s, &values, &powers_w);
+        // Cells of a second, and cells as long as the signal keeps a value.
+        let fine = cells(1.0, &powers_w);
+        let coarse: Vec<Cell> = fine
+            .chunks(step_s)
+            .map(|chunk| {
+                let energy_j = chunk.iter().map(|cell| cell.machine.energy_j).sum();
+                let machine = Energy { energy_j, moment_js: 0.0 };
+                Cell { from_s: chunk[0].from_s, to_s: chunk[step_s - 1].to_s, machine, ..Cell::default() }
+            })
+            .collect();
+        for cells in [fine, coarse] {
+            let stored = battery.run(&signal, &cells, &[]).expect("covered");
+            let sum = signal.weigh(&cells, &[]).expect("covered").machine + stored.change;
+            assert!((sum - expected).abs() <= 1e-9 * expected.abs().max(1e-3), "{case}: {sum} {expected}");
+            assert!((stored.end_j - end_j).abs() <= 1e-9 * battery.capacity_j, "{case}: {stored:?} {end_j}");
+            let kept_j = battery.initial_j.min(battery.capacity_j) + stored.charged_j * battery.efficiency;
+            let balance_j = kept_j - stored.discharged_j - stored.end_j;
+            assert!(balance_j.abs() <= 1e-9 * (kept_j + 1.0), "{case}: {stored:?}");
+        }
+    }
+}
