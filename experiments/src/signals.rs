@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+pub use powersweep_engine::battery::Battery;
 pub use powersweep_engine::signal::{Beyond, Sample};
 
 use crate::Digest;
@@ -69,6 +70,23 @@ pub enum ClockChange {
     Repair,
 }
 
+/// When a battery charges and discharges, by the names of OpenDC. See [`BatteryPolicy`](powersweep_engine::battery::BatteryPolicy).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BatteryRule {
+    /// One threshold.
+    Single,
+    /// Two thresholds.
+    Double,
+    /// The mean of the last values.
+    RunningMean,
+    /// The mean of the last values; the battery charges only while the signal does not fall.
+    RunningMeanPlus,
+    /// The median of the last values.
+    RunningMedian,
+    /// The quartiles of the last values.
+    RunningQuartiles,
+}
+
 /// A word of a setting in a manifest.
 pub trait Word: Copy + PartialEq + Sized + 'static {
     /// All values with their words.
@@ -95,6 +113,8 @@ macro_rules! words {
 
 words!(Quantity: Carbon = "carbon", Price = "price", Cap = "cap", CapShare = "cap-share", Temperature = "temperature");
 words!(Form: ElectricityMaps = "electricity-maps", OpenDc = "opendc", Csv = "csv", OpenMeteo = "open-meteo");
+words!(BatteryRule: Single = "single", Double = "double", RunningMean = "running-mean",
+    RunningMeanPlus = "running-mean-plus", RunningMedian = "running-median", RunningQuartiles = "running-quartiles");
 words!(Sample: Mean = "mean", Point = "point");
 words!(Beyond: Error = "error", Hold = "hold", Wrap = "wrap");
 words!(Gaps: Error = "error", Hold = "hold", Interpolate = "interpolate");
@@ -166,6 +186,10 @@ pub struct Facility {
     pub supply_efficiency: f64,
     /// Emissions of making the machine (g of CO2 equivalent for each proc and hour of a run).
     pub embodied_g_per_proc_hour: f64,
+    /// The battery at the meter.
+    pub battery: Option<Battery>,
+    /// Emissions of making the battery (g of CO2 equivalent for each hour of a run).
+    pub battery_embodied_g_per_hour: f64,
 }
 
 impl Pue {

@@ -209,11 +209,7 @@ impl Accounts {
     /// # Errors
     /// [`PlaceError::NotCovered`].
     pub fn of(&self, cells: &[Cell], procs: u32) -> Result<Vec<Account>, PlaceError> {
-        let proc_hours = match (cells.first(), cells.last()) {
-            (Some(first), Some(last)) => f64::from(procs) * (last.to_s - first.from_s) / 3600.0,
-            _ => 0.0,
-        };
-        self.entries.iter().map(|entry| entry.account(cells, &self.factors(entry, cells)?, proc_hours)).collect()
+        self.entries.iter().map(|entry| entry.account(cells, &self.factors(entry, cells)?, procs)).collect()
     }
 
     /// The facility's power divided by the machine's power, in each cell.
@@ -237,11 +233,20 @@ impl Accounts {
 }
 
 impl Entry {
-    fn account(&self, cells: &[Cell], factors: &[f64], proc_hours: f64) -> Result<Account, PlaceError> {
+    fn account(&self, cells: &[Cell], factors: &[f64], procs: u32) -> Result<Account, PlaceError> {
+        let hours = match (cells.first(), cells.last()) {
+            (Some(first), Some(last)) => (last.to_s - first.from_s) / 3600.0,
+            _ => 0.0,
+        };
         let Loaded { signal, series } = &self.loaded;
         let weight = self.placed.weigh(cells, factors).map_err(|error| self.not_covered(&error))?;
         let Weight { machine, jobs, at_once, energy_j, facility_j, mean, time_mean, estimated_share } = weight;
-        let Facility { supply_efficiency, embodied_g_per_proc_hour, .. } = signal.facility;
+        let Facility { supply_efficiency, embodied_g_per_proc_hour, battery, battery_embodied_g_per_hour, .. } =
+            signal.facility;
+        let stored = battery.map(|battery| battery.run(&self.placed, cells, factors)).transpose();
+        let stored = stored.map_err(|error| self.not_covered(&error))?;
+        let total = machine + stored.map_or(0.0, |stored| stored.change);
+        let embodied_g = embodied_g_per_proc_hour * f64::from(procs) + battery_embodied_g_per_hour;
         let quantity = signal.reading.quantity;
         let carbon = |value: f64| (quantity == Quantity::Carbon).then_some(value);
         let price = |value: f64| (quantity == Quantity::Price).then_some(value);
@@ -257,10 +262,13 @@ impl Entry {
             facility_energy_j: facility_j,
             pue_mean: number(facility_j * supply_efficiency / energy_j),
             supply_efficiency,
-            emissions_g: carbon(machine),
-            embodied_emissions_g: carbon(embodied_g_per_proc_hour * proc_hours),
-            cost: price(machine),
+            emissions_g: carbon(total),
+            embodied_emissions_g: carbon(embodied_g * hours),
+            cost: price(total),
             currency: series.currency.clone(),
+            battery_charged_j: stored.map(|stored| stored.charged_j),
+            battery_discharged_j: stored.map(|stored| stored.discharged_j),
+            battery_end_j: stored.map(|stored| stored.end_j),
             signal_energy_mean: number(mean),
             signal_time_mean: number(time_mean),
             jobs_emissions_g: carbon(jobs),

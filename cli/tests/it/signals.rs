@@ -216,6 +216,50 @@ fn a_facility_adds_its_losses_and_its_making() {
     assert!(near(emissions(cooled), 110.0 * (kwh - f) + 390.0 * f, 1e-9), "{cooled:?} {plain:?}");
 }
 
+/// A battery moves energy from 300 to 100 g/kWh, and changes neither tasks nor the facility.
+#[test]
+fn a_battery_moves_energy_to_low_values() {
+    let sandbox = sandbox("");
+    let manifest = "version = 1\nname = \"grid\"\n[workloads.w]\nsource = \"lublin\"\nsynthetic_jobs_count = 100\n\
+        wide_jobs = \"clamp\"\n[platforms.m]\nprocs = 16\npower_top_w = 100\n[policies.p]\n\
+        [signals.plain]\nquantity = \"carbon\"\nfile = \"carbon.csv\"\nbeyond = \"wrap\"\n\
+        [signals.stored]\nquantity = \"carbon\"\nfile = \"carbon.csv\"\nbeyond = \"wrap\"\n\
+        battery_policy = \"single\"\nbattery_threshold = 200\nbattery_kwh = [0, 2, 1000000]\nbattery_charge_w = 300\n\
+        battery_efficiency = 0.8\nbattery_initial_share = 0.5\nbattery_embodied_g_per_hour = 3\n\
+        [signals.mean]\nquantity = \"carbon\"\nfile = \"carbon.csv\"\nbeyond = \"wrap\"\n\
+        battery_policy = [\"running-mean\", \"running-median\"]\nbattery_window = 2\nbattery_kwh = 2\nbattery_charge_w = 300\n";
+    sandbox.write("grid.toml", manifest);
+    sandbox.run(&["run", "grid.toml"]).exits(0);
+    let accounts = rows(&sandbox, "accounts");
+    let of = |signal: &str| accounts.iter().filter(|row| row["signal"] == signal).collect::<Vec<&Row>>();
+    let (plain, stored, mean) = (of("plain")[0], of("stored"), of("mean"));
+    assert!(plain["battery_charged_j"].is_null() && plain["battery_end_j"].is_null(), "{plain:?}");
+    let none = stored[0];
+    for column in ["emissions_g", "facility_energy_j", "jobs_emissions_g", "at_once_emissions_g", "signal_energy_mean"]
+    {
+        assert_eq!(none[column], plain[column], "{column}");
+    }
+    assert_eq!(number(none, "battery_charged_j"), 0.0);
+    for (row, kwh) in stored[1..].iter().zip([2.0, 1e6]) {
+        let (charged_j, discharged_j) = (number(row, "battery_charged_j"), number(row, "battery_discharged_j"));
+        assert!(charged_j > 0.0 && discharged_j > 0.0, "{row:?}");
+        let emissions_g = number(plain, "emissions_g") + (100.0 * charged_j - 300.0 * discharged_j) / 3.6e6;
+        assert!(near(number(row, "emissions_g"), emissions_g, 1e-9), "{row:?} {plain:?}");
+        let end_j = 0.5 * kwh * 3.6e6 + 0.8 * charged_j - discharged_j;
+        assert!((number(row, "battery_end_j") - end_j).abs() < 1e-9 * kwh * 3.6e6, "{row:?}");
+        assert_eq!(row["facility_energy_j"], plain["facility_energy_j"]);
+    }
+    // The largest battery supplies everything at 300 g/kWh.
+    let energy_kwh = number(plain, "facility_energy_j") / 3.6e6;
+    let high_kwh = (number(plain, "emissions_g") - 100.0 * energy_kwh) / 200.0;
+    assert!(near(number(stored[2], "battery_discharged_j") / 3.6e6, high_kwh, 1e-9), "{stored:?}");
+    let hours = number(&rows(&sandbox, "tasks")[0], "makespan_s") / 3600.0;
+    assert!(near(number(stored[1], "embodied_emissions_g"), 3.0 * hours, 1e-12), "{stored:?}");
+    // Two values in turn: mean and median are 200, from the second value on.
+    assert_eq!(mean[0]["emissions_g"], mean[1]["emissions_g"]);
+    assert!(number(mean[0], "emissions_g") < number(plain, "emissions_g"), "{mean:?}");
+}
+
 #[test]
 fn facilities_that_make_no_sense_are_refused() {
     let sandbox = sandbox("");
@@ -225,6 +269,16 @@ fn facilities_that_make_no_sense_are_refused() {
         ("pue = 1.1\npue_signal = \"air\"\npue_curve = [1, 1.1]", "both state the PUE"),
         ("pue_signal = \"air\"\npue_curve = [1, 1.1, 1, 1.2]", "`pue_curve` is no curve"),
         ("pue_signal = \"air\"\npue_curve = [1, 1.1]", "there is no block [signals.air]"),
+        ("battery_kwh = 10", "`battery_kwh` needs `battery_policy`"),
+        ("battery_policy = \"single\"\nbattery_kwh = 10\nbattery_charge_w = 1", "\"single\" needs `battery_threshold`"),
+        ("battery_policy = \"running-mean\"\nbattery_window = 2\nbattery_kwh = 1", "needs `battery_charge_w`"),
+        ("battery_policy = \"single\"\nbattery_threshold = 2\nbattery_window = 2", "does not read `battery_window`"),
+        (
+            "battery_policy = \"double\"\nbattery_threshold = 2\nbattery_upper_threshold = 1",
+            "`battery_upper_threshold` is less than `battery_threshold`",
+        ),
+        ("battery_policy = \"best\"", "`battery_policy` cannot be \"best\""),
+        ("sample = \"point\"\nbattery_policy = \"single\"\nbattery_threshold = 2", "changes at all times"),
         ("pue_signal = \"grid\"\npue_curve = [1, 1.1]", "the quantity of [signals.grid] is carbon"),
     ] {
         sandbox.write("grid.toml", MANIFEST.replace("unit = \"g/kWh\"", &format!("unit = \"g/kWh\"\n{settings}")));

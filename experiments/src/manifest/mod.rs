@@ -38,6 +38,7 @@
 pub(crate) mod block;
 pub(crate) mod combos;
 pub(crate) mod exclude;
+mod facility;
 pub(crate) mod signals;
 pub(crate) mod top;
 pub(crate) mod unique;

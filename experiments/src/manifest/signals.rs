@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime};
 use powersweep_engine::Value;
@@ -12,31 +12,35 @@ use toml::de::{DeTable, DeValue};
 
 use crate::errors::Problem;
 use crate::names::{LABEL_RULE, is_label, suggestion};
-use crate::signals::{
-    Beyond, ClockChange, Duplicates, Facility, Form, Gaps, Pue, Quantity, Reading, Sample, Signal, Word,
-};
+use crate::signals::{Beyond, ClockChange, Duplicates, Form, Gaps, Pue, Quantity, Reading, Sample, Signal, Word};
 use crate::space::{Column, Digit, Level, Variant};
 
 use super::block::{Axis, What, digits, repeated};
+use super::facility::{self, Refused};
 use super::values::{Read, kind, read};
 use super::zip;
 
 /// Greatest number of signals of a manifest: each gives a row for each task.
 const SIGNALS_MAX: u64 = 10_000;
 
-const fn text(name: &'static str, default: Default, doc: &'static str) -> Param {
+pub(super) const fn text(name: &'static str, default: Default, doc: &'static str) -> Param {
     Param { name, ty: Type::Locator, unit: "", default, doc }
 }
 
-const fn one_of(name: &'static str, words: &'static [&'static str], default: Default, doc: &'static str) -> Param {
+pub(super) const fn one_of(
+    name: &'static str,
+    words: &'static [&'static str],
+    default: Default,
+    doc: &'static str,
+) -> Param {
     Param { name, ty: Type::OneOf(words), unit: "", default, doc }
 }
 
-/// Keys of the facility.
-const FACILITY_KEYS: [&str; 5] = ["pue", "pue_signal", "pue_curve", "supply_efficiency", "embodied_g_per_proc_hour"];
-
 /// The keys of a block.
-pub(crate) static KEYS: [Param; 19] = [
+pub(crate) static KEYS: LazyLock<Vec<Param>> = LazyLock::new(|| [&FILE_KEYS[..], &facility::KEYS[..]].concat());
+
+/// The keys of the file, and of its place in time.
+static FILE_KEYS: [Param; 14] = [
     one_of(
         "quantity",
         &["carbon", "price", "cap", "cap-share", "temperature"],
@@ -97,39 +101,6 @@ pub(crate) static KEYS: [Param; 19] = [
         "Calendar time of the workload's second 0 (UTC), such as `2023-01-01` or `2023-01-01T06:00:00Z`; without this \
          key it is that of the log.",
     ),
-    Param {
-        name: "pue",
-        ty: Type::Real { min: 1.0, max: 10.0, min_allowed: true, unlimited: false },
-        unit: "",
-        default: Default::Real(1.0),
-        doc: "Power usage effectiveness: energy of the facility over that of the machine's supply.",
-    },
-    text(
-        "pue_signal",
-        Default::Unset,
-        "Label of a block of temperatures, in place of `pue`: the PUE follows the mean temperature of each of its intervals.",
-    ),
-    Param {
-        name: "pue_curve",
-        ty: Type::Reals { min: -100.0, max: 100.0 },
-        unit: "",
-        default: Default::Unset,
-        doc: "Temperatures (degrees Celsius) and the PUE at each, for `pue_signal`: [10, 1.1, 30, 1.4]. Linear between them.",
-    },
-    Param {
-        name: "supply_efficiency",
-        ty: Type::Real { min: 0.0, max: 1.0, min_allowed: false, unlimited: false },
-        unit: "",
-        default: Default::Real(1.0),
-        doc: "Share of the supplied power that reaches the machine: efficiency of power supplies and their batteries.",
-    },
-    Param {
-        name: "embodied_g_per_proc_hour",
-        ty: Type::Real { min: 0.0, max: 1e9, min_allowed: true, unlimited: false },
-        unit: "g/h",
-        default: Default::Real(0.0),
-        doc: "Emissions of making the machine, for each proc and hour: those of a node over the hours of its life and its procs.",
-    },
 ];
 
 /// The signals of a manifest: blocks in the order of their labels, combinations with the last key fastest.
@@ -276,75 +247,25 @@ impl Block<'_, '_> {
             duplicates: word(given("duplicates")).unwrap_or(Duplicates::Error),
             clock_change: word(given("clock_change")).unwrap_or(ClockChange::Error),
         };
-        let facility = self.facility(&values, reading.quantity, problems)?;
+        let sample = word(given("sample")).unwrap_or(Sample::Mean);
+        let facility = match facility::read(&values, reading.quantity, sample) {
+            Ok(facility) => facility,
+            Err(Refused { key, message, expected }) => {
+                let span = self.table.get(key).map_or(self.span.clone(), Spanned::span);
+                problems.push(Problem::new(span, message, expected));
+                return None;
+            }
+        };
         (problems.len() == before).then(|| Signal {
             label: self.label.into(),
             index: at,
             file: Arc::from(file),
             sha256,
             reading,
-            sample: word(given("sample")).unwrap_or(Sample::Mean),
+            sample,
             beyond: word(given("beyond")).unwrap_or(Beyond::Error),
             anchor_s,
             facility,
-        })
-    }
-
-    /// The facility of a combination.
-    fn facility(
-        &self,
-        values: &BTreeMap<&str, Value>,
-        quantity: Quantity,
-        problems: &mut Vec<Problem>,
-    ) -> Option<Facility> {
-        let refused = |key: &str, message: String, expected: &str| {
-            let span = self.table.get(key).map_or(self.span.clone(), Spanned::span);
-            Some(Problem::new(span, message, expected))
-        };
-        let given = FACILITY_KEYS.into_iter().find(|key| values.contains_key(key));
-        let real = |key: &str, default: f64| match values.get(key) {
-            Some(Value::Real(value)) => *value,
-            _ => default,
-        };
-        let mut problem = None;
-        if let Some(key) = given.filter(|_| !matches!(quantity, Quantity::Carbon | Quantity::Price)) {
-            problem =
-                refused(key, format!("`{key}` weighs no {}", quantity.word()), "expected it with a carbon or a price");
-        }
-        if quantity == Quantity::Price && values.contains_key("embodied_g_per_proc_hour") {
-            let message = "`embodied_g_per_proc_hour` is no cost".to_owned();
-            problem = refused("embodied_g_per_proc_hour", message, "expected it in a block of carbon");
-        }
-        let pue = match (values.get("pue_signal"), values.get("pue_curve")) {
-            (None, None) => Pue::Constant(real("pue", 1.0)),
-            (Some(Value::Text(label)), Some(Value::Reals(curve))) if !values.contains_key("pue") => {
-                let points: Vec<(f64, f64)> = curve.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
-                let increase = points.windows(2).all(|pair| pair[0].0 < pair[1].0);
-                if curve.len() % 2 != 0 || points.is_empty() || !increase || points.iter().any(|(_, pue)| *pue < 1.0) {
-                    let message = "`pue_curve` is no curve".to_owned();
-                    let expected = "expected pairs of an increasing temperature and a PUE of at least 1";
-                    problem = refused("pue_curve", message, expected);
-                }
-                Pue::Curve { signal: label.as_str().into(), points }
-            }
-            (Some(_), Some(_)) => {
-                let message = "`pue` and `pue_signal` both state the PUE".to_owned();
-                problem = refused("pue", message, "expected one of them");
-                Pue::Constant(1.0)
-            }
-            (signal, _) => {
-                let (key, other) =
-                    if signal.is_some() { ("pue_signal", "pue_curve") } else { ("pue_curve", "pue_signal") };
-                problem = refused(key, format!("`{key}` needs `{other}`"), "expected both");
-                Pue::Constant(1.0)
-            }
-        };
-        let is_valid = problem.is_none();
-        problems.extend(problem);
-        is_valid.then(|| Facility {
-            pue,
-            supply_efficiency: real("supply_efficiency", 1.0),
-            embodied_g_per_proc_hour: real("embodied_g_per_proc_hour", 0.0),
         })
     }
 
