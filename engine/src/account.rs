@@ -4,7 +4,7 @@ use crate::energy::{Cell, Energy};
 use crate::signal::{Piece, Signal, SignalError};
 
 /// Joules in a kilowatt-hour.
-pub(crate) const J_PER_KWH: f64 = 3.6e6;
+pub const J_PER_KWH: f64 = 3.6e6;
 
 /// What the energy of a run weighs under a signal.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,6 +63,22 @@ pub struct Account {
     pub cost: Option<f64>,
     /// Currency of `cost`, as the file or the manifest names it.
     pub currency: Option<String>,
+    /// The battery's policy, as in the manifest; null without a battery, as are all columns of batteries.
+    pub battery_policy: Option<String>,
+    /// Energy that the battery stores at most (kWh).
+    pub battery_kwh: Option<f64>,
+    /// Power that the battery draws from the grid while it charges (W).
+    pub battery_charge_w: Option<f64>,
+    /// The battery's threshold, or a value before the first one of a running policy; null if the policy has none.
+    pub battery_threshold: Option<f64>,
+    /// The threshold of discharging; null for policies other than `double`.
+    pub battery_upper_threshold: Option<f64>,
+    /// Number of values that a running policy looks at; null for other policies.
+    pub battery_window: Option<u64>,
+    /// Charge of the battery at the begin of the run, as a share of `battery_kwh`.
+    pub battery_initial_share: Option<f64>,
+    /// Energy that the battery gives over the energy that it draws for that.
+    pub battery_efficiency: Option<f64>,
     /// Energy that the battery drew from the grid (J); null without a battery.
     pub battery_charged_j: Option<f64>,
     /// Energy that the facility drew from the battery in place of the grid (J); null without a battery.

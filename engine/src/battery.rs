@@ -29,6 +29,16 @@ pub enum BatteryPolicy {
     },
 }
 
+impl BatteryPolicy {
+    /// The threshold of charging, or the value before the first one of a running statistic.
+    pub fn threshold(self) -> Option<f64> {
+        match self {
+            BatteryPolicy::Thresholds { lower, .. } => Some(lower),
+            BatteryPolicy::Running { first, .. } => first,
+        }
+    }
+}
+
 /// A statistic of the last values of a signal, and how the battery follows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Statistic {

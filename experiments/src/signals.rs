@@ -187,7 +187,7 @@ pub struct Facility {
     /// Emissions of making the machine (g of CO2 equivalent for each proc and hour of a run).
     pub embodied_g_per_proc_hour: f64,
     /// The battery at the meter.
-    pub battery: Option<Battery>,
+    pub battery: Option<(BatteryRule, Battery)>,
     /// Emissions of making the battery (g of CO2 equivalent for each hour of a run).
     pub battery_embodied_g_per_hour: f64,
 }

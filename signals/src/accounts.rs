@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
 use std::sync::Arc;
 
-use powersweep_engine::account::Weight;
+use powersweep_engine::account::{J_PER_KWH, Weight};
+use powersweep_engine::battery::BatteryPolicy;
 use powersweep_engine::energy::Cell;
 use powersweep_engine::signal::{Edges, Signal as Placed, SignalError as Uncovered};
 use powersweep_engine::{Account, SimSpec};
 
-use powersweep_experiments::signals::{Beyond, Facility, Pue, Quantity, Reading, Signal, Word};
+use powersweep_experiments::signals::{BatteryRule, Beyond, Facility, Pue, Quantity, Reading, Signal, Word};
 
 use crate::{Base, Series, SignalError};
 
@@ -243,6 +244,7 @@ impl Entry {
         let Weight { machine, jobs, at_once, energy_j, facility_j, mean, time_mean, estimated_share } = weight;
         let Facility { supply_efficiency, embodied_g_per_proc_hour, battery, battery_embodied_g_per_hour, .. } =
             signal.facility;
+        let (rule, battery) = battery.unzip();
         let stored = battery.map(|battery| battery.run(&self.placed, cells, factors)).transpose();
         let stored = stored.map_err(|error| self.not_covered(&error))?;
         let total = machine + stored.map_or(0.0, |stored| stored.change);
@@ -266,6 +268,20 @@ impl Entry {
             embodied_emissions_g: carbon(embodied_g * hours),
             cost: price(total),
             currency: series.currency.clone(),
+            battery_policy: rule.map(|rule| rule.word().to_owned()),
+            battery_kwh: battery.map(|battery| battery.capacity_j / J_PER_KWH),
+            battery_charge_w: battery.map(|battery| battery.charge_w),
+            battery_threshold: battery.and_then(|battery| battery.policy.threshold()),
+            battery_upper_threshold: match battery.map(|battery| battery.policy) {
+                Some(BatteryPolicy::Thresholds { upper, .. }) if rule == Some(BatteryRule::Double) => Some(upper),
+                _ => None,
+            },
+            battery_window: match battery.map(|battery| battery.policy) {
+                Some(BatteryPolicy::Running { window, .. }) => Some(window as u64),
+                _ => None,
+            },
+            battery_initial_share: battery.and_then(|battery| number(battery.initial_j / battery.capacity_j)),
+            battery_efficiency: battery.map(|battery| battery.efficiency),
             battery_charged_j: stored.map(|stored| stored.charged_j),
             battery_discharged_j: stored.map(|stored| stored.discharged_j),
             battery_end_j: stored.map(|stored| stored.end_j),

@@ -235,6 +235,12 @@ fn a_battery_moves_energy_to_low_values() {
     let (plain, stored, mean) = (of("plain")[0], of("stored"), of("mean"));
     assert!(plain["battery_charged_j"].is_null() && plain["battery_end_j"].is_null(), "{plain:?}");
     let none = stored[0];
+    for (row, kwh) in stored.iter().zip([0.0, 2.0, 1e6]) {
+        assert_eq!((&row["battery_policy"], number(row, "battery_kwh")), (&"single".into(), kwh));
+        assert_eq!((number(row, "battery_threshold"), number(row, "battery_efficiency")), (200.0, 0.8));
+        assert!(row["battery_window"].is_null() && row["battery_upper_threshold"].is_null(), "{row:?}");
+    }
+    assert_eq!(mean.iter().map(|row| number(row, "battery_window")).collect::<Vec<_>>(), [3.0, 3.0]);
     for column in ["emissions_g", "facility_energy_j", "jobs_emissions_g", "at_once_emissions_g", "signal_energy_mean"]
     {
         assert_eq!(none[column], plain[column], "{column}");

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use powersweep_engine::Value;
+use powersweep_engine::account::J_PER_KWH;
 use powersweep_engine::battery::{Battery, BatteryPolicy, Statistic};
 use powersweep_engine::spec::{Default, Param, Type};
 
 use crate::signals::{BatteryRule, Facility, Pue, Quantity, Sample, Word};
 
 use super::signals::{one_of, text};
-
-const J_PER_KWH: f64 = 3.6e6;
 
 const fn real(
     name: &'static str,
@@ -188,7 +187,7 @@ fn pue(values: &Given<'_>) -> Result<Pue, Refused> {
     }
 }
 
-fn battery(values: &Given<'_>, sample: Sample) -> Result<Option<Battery>, Refused> {
+fn battery(values: &Given<'_>, sample: Sample) -> Result<Option<(BatteryRule, Battery)>, Refused> {
     let Some(Value::Text(word)) = values.get("battery_policy") else {
         let key = KEYS.iter().find(|key| key.name.starts_with("battery_") && values.contains_key(key.name));
         return match key {
@@ -238,11 +237,12 @@ fn battery(values: &Given<'_>, sample: Sample) -> Result<Option<Battery>, Refuse
         BatteryRule::RunningQuartiles => running(Statistic::Quartiles)?,
     };
     let capacity_j = needed("battery_kwh")? * J_PER_KWH;
-    Ok(Some(Battery {
+    let battery = Battery {
         capacity_j,
         charge_w: needed("battery_charge_w")?,
         initial_j: capacity_j * given_real(values, "battery_initial_share").unwrap_or(0.0),
         efficiency: given_real(values, "battery_efficiency").unwrap_or(1.0),
         policy,
-    }))
+    };
+    Ok(Some((rule, battery)))
 }
