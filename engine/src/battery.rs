@@ -1,7 +1,7 @@
 //! A battery between the grid and the meter of a facility, run by a rule on the signal that it is accounted under.
 //!
-//! The battery changes no schedule: it moves energy between the instants at which the facility draws it from the grid. The
-//! rules are those of OpenDC (`BatteryPolicy` and its subclasses, version 3).
+//! The battery changes no schedule: it moves energy between the instants at which the facility draws it from the grid. It
+//! follows the battery policies of OpenDC 3 (`BatteryPolicy` and its subclasses).
 
 use std::collections::VecDeque;
 
@@ -27,16 +27,6 @@ pub enum BatteryPolicy {
         /// A value before the first one; `None`: the window begins with the first value.
         first: Option<f64>,
     },
-}
-
-impl BatteryPolicy {
-    /// The threshold of charging, or the value before the first one of a running statistic.
-    pub fn threshold(self) -> Option<f64> {
-        match self {
-            BatteryPolicy::Thresholds { lower, .. } => Some(lower),
-            BatteryPolicy::Running { first, .. } => first,
-        }
-    }
 }
 
 /// A statistic of the last values of a signal, and how the battery follows it.

@@ -249,6 +249,13 @@ impl Entry {
         let stored = stored.map_err(|error| self.not_covered(&error))?;
         let total = machine + stored.map_or(0.0, |stored| stored.change);
         let embodied_g = embodied_g_per_proc_hour * f64::from(procs) + battery_embodied_g_per_hour;
+        let (threshold, upper_threshold, window) = match battery.map(|battery| battery.policy) {
+            Some(BatteryPolicy::Thresholds { lower, upper }) => {
+                (Some(lower), (rule == Some(BatteryRule::Double)).then_some(upper), None)
+            }
+            Some(BatteryPolicy::Running { first, window, .. }) => (first, None, Some(window as u64)),
+            None => (None, None, None),
+        };
         let quantity = signal.reading.quantity;
         let carbon = |value: f64| (quantity == Quantity::Carbon).then_some(value);
         let price = |value: f64| (quantity == Quantity::Price).then_some(value);
@@ -271,15 +278,9 @@ impl Entry {
             battery_policy: rule.map(|rule| rule.word().to_owned()),
             battery_kwh: battery.map(|battery| battery.capacity_j / J_PER_KWH),
             battery_charge_w: battery.map(|battery| battery.charge_w),
-            battery_threshold: battery.and_then(|battery| battery.policy.threshold()),
-            battery_upper_threshold: match battery.map(|battery| battery.policy) {
-                Some(BatteryPolicy::Thresholds { upper, .. }) if rule == Some(BatteryRule::Double) => Some(upper),
-                _ => None,
-            },
-            battery_window: match battery.map(|battery| battery.policy) {
-                Some(BatteryPolicy::Running { window, .. }) => Some(window as u64),
-                _ => None,
-            },
+            battery_threshold: threshold,
+            battery_upper_threshold: upper_threshold,
+            battery_window: window,
             battery_initial_share: battery.and_then(|battery| number(battery.initial_j / battery.capacity_j)),
             battery_efficiency: battery.map(|battery| battery.efficiency),
             battery_charged_j: stored.map(|stored| stored.charged_j),

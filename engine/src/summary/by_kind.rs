@@ -2,11 +2,9 @@
 use super::measure::ratio;
 use super::sum::Sum;
 use super::{Integrals, Outcome, PowerIntegrals, Summary, window};
+use crate::account::J_PER_KWH;
 use crate::spec::Choice;
 use crate::workload::Job;
-
-/// Joules in a kilowatt-hour.
-const J_PER_KWH: f64 = 3.6e6;
 
 /// Count and mean turnaround of some measured jobs.
 #[derive(Default)]

@@ -23,13 +23,13 @@ const fn real(
 
 /// The keys.
 pub(super) static KEYS: [Param; 14] = [
-    Param {
-        name: "pue",
-        ty: Type::Real { min: 1.0, max: 10.0, min_allowed: true, unlimited: false },
-        unit: "",
-        default: Default::Real(1.0),
-        doc: "Power usage effectiveness: energy of the facility over that of the machine's supply.",
-    },
+    real(
+        "pue",
+        "",
+        (1.0, 10.0),
+        Default::Real(1.0),
+        "Power usage effectiveness: the facility's energy divided by the energy of the machine's supply.",
+    ),
     text(
         "pue_signal",
         Default::Unset,
@@ -42,20 +42,20 @@ pub(super) static KEYS: [Param; 14] = [
         default: Default::Unset,
         doc: "Temperatures (degrees Celsius) and the PUE at each, for `pue_signal`: [10, 1.1, 30, 1.4]. Linear between them.",
     },
-    Param {
-        name: "supply_efficiency",
-        ty: Type::Real { min: 0.0, max: 1.0, min_allowed: false, unlimited: false },
-        unit: "",
-        default: Default::Real(1.0),
-        doc: "Share of the supplied power that reaches the machine: efficiency of power supplies and their batteries.",
-    },
-    Param {
-        name: "embodied_g_per_proc_hour",
-        ty: Type::Real { min: 0.0, max: 1e9, min_allowed: true, unlimited: false },
-        unit: "g/h",
-        default: Default::Real(0.0),
-        doc: "Emissions of making the machine, for each proc and hour: those of a node over the hours of its life and its procs.",
-    },
+    Param::positive(
+        "supply_efficiency",
+        1.0,
+        "",
+        Default::Real(1.0),
+        "Share of the supplied power that reaches the machine: efficiency of power supplies and their batteries.",
+    ),
+    real(
+        "embodied_g_per_proc_hour",
+        "g/h",
+        (0.0, 1e9),
+        Default::Real(0.0),
+        "Emissions of making the machine, for each proc and hour: a node's emissions divided by its procs and the hours of its life.",
+    ),
     one_of(
         "battery_policy",
         &["single", "double", "running-mean", "running-mean-plus", "running-median", "running-quartiles"],
@@ -85,13 +85,13 @@ pub(super) static KEYS: [Param; 14] = [
         Default::Real(0.0),
         "Charge of the battery at the begin of the run, as a share of `battery_kwh`.",
     ),
-    Param {
-        name: "battery_efficiency",
-        ty: Type::Real { min: 0.0, max: 1.0, min_allowed: false, unlimited: false },
-        unit: "",
-        default: Default::Real(1.0),
-        doc: "Energy that a battery gives over the energy that it draws for that.",
-    },
+    Param::positive(
+        "battery_efficiency",
+        1.0,
+        "",
+        Default::Real(1.0),
+        "Energy that a battery gives over the energy that it draws for that.",
+    ),
     real(
         "battery_threshold",
         "",
