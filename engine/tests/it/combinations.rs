@@ -36,6 +36,8 @@ fn sample(param: &Param, component: &Component) -> Option<Value> {
         ("ols_period_s", ..) => Some(Value::Real(900.0)),
         ("ols_sla_slowdown", ..) => Some(Value::Real(3.0)),
         ("two_level_procs", ..) => Some(Value::Int(9)),
+        ("suspend_time_s", ..) => Some(Value::Real(200.0)),
+        ("resume_rate_procs_per_min", ..) => Some(Value::Int(5)),
         (_, Default::Required, Type::Real { min, max, .. }) => Some(Value::Real((min + 0.5).clamp(min, max))),
         (_, Default::Required, Type::Int { min, max }) => Some(Value::Int((min + 1).clamp(min, max))),
         (_, Default::Required, Type::Bool) => Some(Value::Bool(true)),

@@ -3,6 +3,9 @@
 //! A proc is active unless it sleeps, or switches off and is not recalled. Woken procs count as active at once and are
 //! idle at the end of waking; procs that are woken while they switch off (recalled procs) finish switching off, then
 //! wake. So only decisions change the number of active procs, never the end of a transition.
+//!
+//! A capacity rule may have sleeping procs count as coming ([`Cluster::count_sleeping`]): then the scheduler reserves
+//! them like procs that wake, and the rule wakes them once a job can start on them.
 use super::cluster::{ASLEEP, Cluster, IDLE, SWITCHING_OFF, WAKING};
 use super::events::Alarm;
 use super::recorder::Recorder;
@@ -28,12 +31,17 @@ pub(super) struct Sleep {
     falling: Vec<Coming>,
     /// Instants (s) and the number of active procs from each on; consecutive numbers differ.
     steps: Vec<(f64, u32)>,
+    /// Whether procs that sleep or switch off count as coming.
+    sleeping_counts: bool,
+    /// Whether procs will be woken at a later instant although no job ends or arrives.
+    wakes_later: bool,
 }
 
 impl Sleep {
     /// All procs are active from `now_s` on.
     pub(super) fn new(now_s: f64, procs: u32) -> Sleep {
-        Sleep { waking: Vec::new(), falling: Vec::new(), steps: vec![(now_s, procs)] }
+        let steps = vec![(now_s, procs)];
+        Sleep { waking: Vec::new(), falling: Vec::new(), steps, sleeping_counts: false, wakes_later: false }
     }
 
     /// From now on, `procs` are active.
@@ -49,7 +57,10 @@ impl Sleep {
     /// The procs in transition, for a copy that begins at `now_s`.
     pub(super) fn fork(&self, now_s: f64) -> Sleep {
         let procs = self.steps.last().map_or(0, |step| step.1);
-        Sleep { waking: self.waking.clone(), falling: self.falling.clone(), steps: vec![(now_s, procs)] }
+        let Sleep { waking, falling, steps: _, sleeping_counts, wakes_later } = self;
+        let (waking, falling) = (waking.clone(), falling.clone());
+        let steps = vec![(now_s, procs)];
+        Sleep { waking, falling, steps, sleeping_counts: *sleeping_counts, wakes_later: *wakes_later }
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -87,15 +98,76 @@ impl<R: Recorder> Cluster<'_, R> {
         self.machine.classes[class].procs - state.asleep - state.switching_off + state.recalled
     }
 
-    /// Waking procs of a class: the instants at which they will be idle (s), in order, and their numbers.
-    pub fn coming(&self, class: usize) -> impl Iterator<Item = (f64, u32)> {
-        self.sleep.waking.iter().filter(move |c| c.class == class).map(|c| (c.at_s, c.procs))
+    /// Waking procs of a class, among them recalled ones.
+    pub fn waking(&self, class: usize) -> u32 {
+        self.sleep.waking.iter().filter(|coming| coming.class == class).map(|coming| coming.procs).sum()
     }
 
-    /// Whether procs of any class are waking.
+    /// Procs of a class that sleep or switch off, and count as coming. 0 unless [`Cluster::count_sleeping`] was called.
+    pub fn sleeping_that_count(&self, class: usize) -> u32 {
+        let state = &self.classes[class];
+        if self.sleep.sleeping_counts { state.asleep + state.switching_off - state.recalled } else { 0 }
+    }
+
+    /// Procs of a class that will be idle without the end of a job: the instants (s), in any order, and their numbers.
+    /// Waking procs and, after [`Cluster::count_sleeping`], sleeping ones as if they were woken now.
+    pub fn coming(&self, class: usize) -> impl Iterator<Item = (f64, u32)> {
+        let waking = self.sleep.waking.iter().filter(move |c| c.class == class).map(|c| (c.at_s, c.procs));
+        let wake_s = self.machine.classes[class].sleep.wake_s;
+        let counts = self.sleep.sleeping_counts;
+        let asleep = Some((self.now_s + wake_s, self.classes[class].asleep)).filter(|(_, procs)| counts && *procs > 0);
+        let mut recalled = self.classes[class].recalled;
+        let falling = self.sleep.falling.iter().filter(move |c| counts && c.class == class).filter_map(move |c| {
+            let already = recalled.min(c.procs);
+            recalled -= already;
+            (c.procs > already).then_some((c.at_s + wake_s, c.procs - already))
+        });
+        waking.chain(asleep).chain(falling)
+    }
+
+    /// Whether [`Cluster::coming`] has procs of any class.
     #[inline]
     pub fn any_coming(&self) -> bool {
-        !self.sleep.waking.is_empty()
+        !self.sleep.waking.is_empty() || (self.sleep.sleeping_counts && self.any_sleeping())
+    }
+
+    #[cold]
+    fn any_sleeping(&self) -> bool {
+        (0..self.classes.len()).any(|class| self.sleeping_that_count(class) > 0)
+    }
+
+    /// From now on, procs that sleep or switch off count as coming.
+    pub fn count_sleeping(&mut self) {
+        self.sleep.sleeping_counts = true;
+    }
+
+    /// Says whether procs will be woken at a later instant although no job ends or arrives.
+    pub fn set_wakes_later(&mut self, wakes_later: bool) {
+        self.sleep.wakes_later = wakes_later;
+    }
+
+    /// Whether procs switch off or wake, or will be woken later: the free procs may change although no job ends.
+    pub fn in_transition(&self) -> bool {
+        self.sleep.wakes_later || (0..self.classes.len()).any(|class| self.switching(class) > 0)
+    }
+
+    /// Makes all procs idle that sleep, switch off or wake. For copies of the cluster: it skips the transitions.
+    pub(crate) fn wake_all_at_once(&mut self) {
+        for class in 0..self.classes.len() {
+            let base = self.after_gears(class);
+            let state = &mut self.classes[class];
+            let levels = [(ASLEEP, state.asleep), (SWITCHING_OFF, state.switching_off), (WAKING, state.waking)];
+            (state.asleep, state.switching_off, state.recalled, state.waking) = (0, 0, 0, 0);
+            for (level, procs) in levels.into_iter().filter(|(_, procs)| *procs > 0) {
+                state.free += procs;
+                self.meter.idle_procs += procs;
+                self.meter.shift(base + level, base + IDLE, procs);
+            }
+        }
+        self.sleep.waking.clear();
+        self.sleep.falling.clear();
+        self.timers = self.timers.only(|alarm| matches!(alarm, Alarm::Policy(_)));
+        self.note_active();
     }
 
     /// The instants (s) at which the number of active procs of all classes has changed, with the number; the first

@@ -29,7 +29,7 @@ use crate::summary::PowerIntegrals;
 #[derive(Debug, Clone)]
 pub struct Composed {
     pub(super) batch: CappedBatch,
-    capacity: Capacity,
+    pub(super) capacity: Capacity,
     deferral: Option<Deferral>,
     /// Buffer of the jobs that enter the queue in a pass.
     released: Vec<JobId>,

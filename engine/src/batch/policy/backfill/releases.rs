@@ -145,8 +145,8 @@ impl Releases {
         self.walk(now_s, free, need, runs)
     }
 
-    /// [`Releases::shadow`] while procs wake. `coming`: the instants at which they will be free (s), ascending, and
-    /// their numbers.
+    /// [`Releases::shadow`] while procs wake. `coming`: the instants at which they will be free (s), and their
+    /// numbers.
     #[cold]
     pub(crate) fn shadow_with(
         &self,

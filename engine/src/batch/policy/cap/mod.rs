@@ -216,9 +216,9 @@ impl Cap {
             *stalled = 0;
             return Ok(());
         };
-        let in_transition = cluster.any_coming() || cluster.switching(0) > 0;
-        let could_start = cluster.procs(job) <= cluster.free(0) && !backfill.has_future_reservation();
-        if in_transition || (first_held.is_none() && !could_start) {
+        let startable = cluster.free(0) + cluster.sleeping_that_count(0);
+        let could_start = cluster.procs(job) <= startable && !backfill.has_future_reservation();
+        if cluster.in_transition() || (first_held.is_none() && !could_start) {
             // The job waits for procs that wake, for the watts of procs that switch off, or for its reservation.
             *stalled = 0;
             return Ok(());

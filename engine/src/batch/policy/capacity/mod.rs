@@ -2,11 +2,12 @@
 //!
 //! Procs that are not active sleep. A rule raises the number of active procs when a wider job arrives, decides before
 //! the scheduling pass (online simulation) and may lower the number after it (two-level policy); see
-//! [`super::composed`] for the order. Two bounds hold: at every pass at least as many procs are active as the widest
-//! waiting job needs, and only idle procs are put to sleep.
+//! [`super::composed`] for the order. Only idle procs are put to sleep. At every pass at least as many procs are active
+//! as the widest waiting job needs, unless the scheduler may reserve sleeping procs (power saving).
 //!
 //! A rule is a file with its description and a [`CapacityRule`]; the list below registers it.
 pub mod ols;
+pub mod power_save;
 mod rule;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ rules! { $
     enum Rule {
         two_level: TwoLevel,
         ols: Ols,
+        power_save: PowerSave,
     }
 }
 
@@ -66,6 +68,11 @@ impl Capacity {
         Ok(Capacity { rule, arrived_procs: 0, reported: (machine.procs(), 0) })
     }
 
+    /// Whether the scheduler may reserve sleeping procs.
+    fn counts_sleeping(&self) -> bool {
+        self.rule.as_ref().is_some_and(|rule| each!(rule, rule => rule.counts_sleeping()))
+    }
+
     /// A job has arrived.
     pub(crate) fn submitted<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
         self.arrived_procs = self.arrived_procs.max(cluster.procs(job));
@@ -85,8 +92,11 @@ impl Capacity {
         cluster: &mut Cluster<'_, R>,
     ) -> Result<()> {
         let wanted = std::mem::take(&mut self.arrived_procs);
+        let counts_sleeping = self.counts_sleeping();
         let Some(rule) = &mut self.rule else { return Ok(()) };
-        if wanted > cluster.active(0) {
+        if counts_sleeping {
+            cluster.count_sleeping();
+        } else if wanted > cluster.active(0) {
             set_active(cluster, each!(rule, rule => rule.raised(wanted, cluster.machine().procs())))?;
         }
         if let Some(active) = each!(rule, rule => rule.before_pass(batch, cluster))? {
@@ -94,11 +104,12 @@ impl Capacity {
         }
         let active = cluster.active(0);
         debug_assert!(
-            batch.waiting().all_need_at_most(active, cluster),
+            counts_sleeping || batch.waiting().all_need_at_most(active, cluster),
             "a waiting job needs more than the active procs"
         );
         let present = (active, cluster.switching(0));
-        if present != self.reported {
+        // The reservation of sleeping procs moves with the clock.
+        if present != self.reported || cluster.sleeping_that_count(0) > 0 {
             self.reported = present;
             batch.procs_changed();
         }

@@ -9,7 +9,7 @@ use crate::spec::{Choice, Role, SimSpec};
 pub(in crate::batch::policy) const TOKEN: u64 = 1 << 62;
 
 /// A rule for the number of active procs. It may set timers with [`TOKEN`]. The numbers that it returns are at least
-/// the procs in use, and at least the procs of the widest waiting job.
+/// the procs in use and, unless it counts sleeping procs, at least the procs of the widest waiting job.
 pub(super) trait CapacityRule: Clone {
     /// The rule of a spec on a machine.
     fn of(spec: &SimSpec, machine: &Machine) -> Option<Self>;
@@ -21,6 +21,11 @@ pub(super) trait CapacityRule: Clone {
 
     /// A timer of the rule is due.
     fn timer(&mut self) {}
+
+    /// Whether the scheduler may reserve sleeping procs ([`Cluster::count_sleeping`]): the rule wakes them for the jobs.
+    fn counts_sleeping(&self) -> bool {
+        false
+    }
 
     /// Active procs once a job has arrived that needs `wanted` procs, more than are active. `procs`: of the machine.
     fn raised(&self, wanted: u32, _procs: u32) -> u32 {
