@@ -56,6 +56,7 @@ pub const TOPICS: &[Topic] = topics![
     "metrics" "metrics.md"
     "other-tools" "other-tools.md"
     "papers" "papers.md"
+    "power-saving" "power-saving.md"
     "provenance" "concepts/provenance.md"
     "python" "python.md"
     "queries" "queries.md"
