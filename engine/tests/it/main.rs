@@ -26,3 +26,4 @@ mod specs;
 mod stated;
 mod swf_fuzz;
 mod tracsim;
+mod wasm;
