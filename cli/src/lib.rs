@@ -27,6 +27,7 @@ mod inputs;
 mod interrupt;
 mod launcher;
 mod log;
+mod modules;
 mod ordered;
 #[cfg(feature = "figures")]
 mod origin;

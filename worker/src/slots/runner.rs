@@ -16,6 +16,7 @@ use super::batch::Row;
 use super::clock::{Clock, Phase};
 use super::{lock, panics};
 use crate::logs::{LogError, Logs};
+use crate::modules::{ModuleError, Modules};
 use crate::options::{TaskHook, TaskLimits, processor_time};
 use crate::session::{ExperimentKey, TaskRef};
 use crate::signals::Signals;
@@ -30,6 +31,8 @@ pub(crate) struct Experiment {
     pub(crate) limits: TaskLimits,
     /// The signals, once a task needs them.
     pub(crate) signals: Signals,
+    /// The policy modules, once a task needs them.
+    pub(crate) modules: Modules,
 }
 
 /// The end of a task.
@@ -108,6 +111,12 @@ impl Runner<'_> {
         };
         if let Some(accounts) = &accounts {
             accounts.place(&mut spec.sim);
+        }
+        match experiment.modules.place(&experiment.sweep, &mut spec.sim, self.logs, &self.stop) {
+            Ok(()) => {}
+            Err(ModuleError::Bytes(LogError::Stopped)) => return Outcome::Stopped,
+            Err(e @ ModuleError::Bytes(_)) => return Outcome::failed(FailureKind::Workload, e),
+            Err(e @ ModuleError::Module(_)) => return Outcome::failed(FailureKind::Spec, e),
         }
         let parse = self.clock.enter(Phase::Engine);
 
