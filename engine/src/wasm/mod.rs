@@ -43,6 +43,7 @@
 //! **The same bits everywhere.** The interpreter has one form of NaN, no vector instructions, no threads, and no import that
 //! could bring in a clock. It counts fuel: about a unit for each instruction.
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::SimError;
 
@@ -76,6 +77,8 @@ const ANSWER_BYTES: usize = 4;
 pub struct Module {
     name: String,
     program: host::Program,
+    /// Most fuel that one pass has used. Nothing that is simulated depends on it.
+    fuel_most: AtomicU64,
 }
 
 impl fmt::Debug for Module {
@@ -95,12 +98,17 @@ impl Module {
             return Err(invalid(format!("has {} bytes, more than {MODULE_BYTES_MAX}", bytes.len())));
         }
         let program = host::Program::new(bytes).map_err(invalid)?;
-        Ok(Module { name: name.to_owned(), program })
+        Ok(Module { name: name.to_owned(), program, fuel_most: AtomicU64::new(0) })
     }
 
     /// What messages call it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Most fuel that one pass has used so far, over all runs.
+    pub fn fuel_most(&self) -> u64 {
+        self.fuel_most.load(Ordering::Relaxed)
     }
 
     /// Runs one pass with at most this fuel: the positions of the jobs that start, and the fuel used.
@@ -109,6 +117,7 @@ impl Module {
     /// A sentence without its subject, the module. The positions are in range, and each is there once.
     pub fn schedule(&self, pass: &Pass, fuel: u64) -> Result<(Vec<u32>, u64), Fault> {
         let (starts, fuel_used) = self.program.schedule(pass, fuel)?;
+        self.fuel_most.fetch_max(fuel_used, Ordering::Relaxed);
         let mut known = vec![false; pass.waiting.len()];
         for &at in &starts {
             match known.get_mut(at as usize) {
