@@ -81,7 +81,8 @@ impl Suite {
         };
         set(&mut policy, role, component, &[(param, Value::Text(value.clone()))])?;
         if let Some(file) = &args.module {
-            let bytes = std::fs::read(file).map_err(|error| failure!(Usage, "cannot read the module {file}: {error}"))?;
+            let bytes =
+                std::fs::read(file).map_err(|error| failure!(Usage, "cannot read the module {file}: {error}"))?;
             let compiled = Arc::new(Module::new(file, &bytes).or_exit(Exit::Usage)?);
             policy.name_module(*Digest::of(&bytes).as_bytes());
             policy.place_module(Arc::clone(&compiled));
