@@ -63,9 +63,10 @@ pub fn run(args: &ConformanceArgs) -> Outcome {
         let workload = workload::build(&spec, Some(&log)).or_exit(Exit::Workload)?;
         suite.test(name, &spec, &workload);
     }
-    match args.output.is_json() {
-        true => screen::print_json(suite.json())?,
-        false => screen::print(&suite.text())?,
+    if args.output.is_json() {
+        screen::print_json(suite.json())?;
+    } else {
+        screen::print(&suite.text())?;
     }
     Ok(if suite.holds() { Exit::Done } else { Exit::Failure })
 }

@@ -65,11 +65,15 @@ fn conformance_tests_modules_and_formulas() {
     let sandbox = Sandbox::new();
     sandbox.write("easy.wasm", easy());
     sandbox.write("endless.wasm", endless());
-    sandbox
-        .run(&["conformance", "--module", "easy.wasm", "--workloads", "6"])
-        .exits(0)
-        .prints(&["ends", "once", "procs", "same bits", "most fuel of one pass"]);
-    let json = sandbox.run(&["conformance", "--formula", "estimate_s * procs", "--workloads", "4", "--json"]).exits(0).json();
+    sandbox.run(&["conformance", "--module", "easy.wasm", "--workloads", "6"]).exits(0).prints(&[
+        "ends",
+        "once",
+        "procs",
+        "same bits",
+        "most fuel of one pass",
+    ]);
+    let json =
+        sandbox.run(&["conformance", "--formula", "estimate_s * procs", "--workloads", "4", "--json"]).exits(0).json();
     assert_eq!((json["conforms"].as_bool(), json["jobs"].as_i64()), (Some(true), Some(480)));
     sandbox
         .run(&["conformance", "--module", "endless.wasm", "--workloads", "1"])
