@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use powersweep_engine::energy::EnergySplit;
 use powersweep_engine::workload::{Workload, WorkloadError};
-use powersweep_engine::{Account, Details, Limits, Measured, SimError, simulate};
+use powersweep_engine::{Account, Details, Limits, Measured, SimError, SimSpec, simulate};
 use powersweep_experiments::{Decoder, Sweep, Tables};
 use powersweep_proto::v1::FailureKind;
 use powersweep_results::identity::{Micros, RunFacts};
@@ -112,11 +112,8 @@ impl Runner<'_> {
         if let Some(accounts) = &accounts {
             accounts.place(&mut spec.sim);
         }
-        match experiment.modules.place(&experiment.sweep, &mut spec.sim, self.logs, &self.stop) {
-            Ok(()) => {}
-            Err(ModuleError::Bytes(LogError::Stopped)) => return Outcome::Stopped,
-            Err(e @ ModuleError::Bytes(_)) => return Outcome::failed(FailureKind::Workload, e),
-            Err(e @ ModuleError::Module(_)) => return Outcome::failed(FailureKind::Spec, e),
+        if let Err(outcome) = self.place_module(experiment, &mut spec.sim) {
+            return outcome;
         }
         let parse = self.clock.enter(Phase::Engine);
 
@@ -166,6 +163,15 @@ impl Runner<'_> {
             parse_ms: ms(parse),
         };
         Outcome::Row(Box::new(Row { spec, counts: workload.counts, measured, facts, accounts }))
+    }
+
+    /// Gives a spec the module that its policy names.
+    fn place_module(&self, experiment: &Experiment, sim: &mut SimSpec) -> Result<(), Outcome> {
+        experiment.modules.place(&experiment.sweep, sim, self.logs, &self.stop).map_err(|e| match e {
+            ModuleError::Bytes(LogError::Stopped) => Outcome::Stopped,
+            ModuleError::Bytes(_) => Outcome::failed(FailureKind::Workload, e),
+            ModuleError::Module(_) => Outcome::failed(FailureKind::Spec, e),
+        })
     }
 
     /// The signals of a task; `None` for an experiment without signals.
