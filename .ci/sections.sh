@@ -109,7 +109,7 @@ python_package() {
 
 # in_slurm [--accounting]: the tests that need Slurm, in a private one.
 in_slurm() {
-    local tests=(cargo test --locked --package powersweep --features cloud,figures --test it)
+    local tests=(cargo test --locked --package powersweep --features cloud,figures,wasm --test it)
     install_for slurmctld munge slurmctld slurmd slurm-client
     unshare --mount --uts --pid --net --fork true || skip "a private Slurm needs root, and a machine that allows name spaces"
     "${tests[@]}" --no-run

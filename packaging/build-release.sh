@@ -36,7 +36,7 @@ archive() {
 
 # compile TARGET
 compile() {
-    local arguments=(--release --locked --package powersweep --features cloud,figures --target "$1")
+    local arguments=(--release --locked --package powersweep --features cloud,figures,wasm --target "$1")
     local installed
     installed=$(rustc --print sysroot)/lib/rustlib/$1
     [ -d "$installed" ] || rustup target add "$1" || cannot "Rust has no target $1, and rustup cannot add it"

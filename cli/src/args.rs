@@ -9,6 +9,7 @@ use crate::examples;
 
 mod access;
 mod answers;
+mod conformance;
 mod control;
 mod dashboard;
 mod events;
@@ -29,6 +30,7 @@ mod worker;
 
 pub use access::{AccessCommand, AccessExportArgs, AccessRotateArgs, AccessShowArgs};
 pub use answers::{BestArgs, CompareArgs, OutArgs, SqlArgs, VerifyArgs};
+pub use conformance::ConformanceArgs;
 pub use control::{ControlArgs, DeleteArgs, PriorityArgs, RetryArgs, UpgradeArgs};
 pub use dashboard::DashboardArgs;
 pub use events::EventsArgs;
@@ -114,6 +116,9 @@ pub enum Command {
     /// Show the tasks that a sweep would run: values of each axis, done tasks; with --index, why one task would run.
     #[command(after_help = examples::PLAN)]
     Plan(PlanArgs),
+    /// Test a policy from outside, a WebAssembly module or a formula, on random workloads and on logs.
+    #[command(after_help = examples::CONFORMANCE)]
+    Conformance(ConformanceArgs),
     /// Simulate one task and print its row, without storing it.
     #[command(after_help = examples::SIMULATE)]
     Simulate(SimulateArgs),

@@ -13,7 +13,7 @@ use powersweep_workloads::{Library, LoadError, LogBytes, ParsedLogs};
 
 use crate::args::LogArgs;
 use crate::exit::{Exit, Failure, OrExit, failure};
-use crate::{screen, signals};
+use crate::{modules, screen, signals};
 
 /// Maximum size of a manifest or a file of claims (bytes). The parser refuses larger texts, too.
 const TEXT_BYTES_MAX: u64 = 4 << 20;
@@ -148,7 +148,10 @@ pub fn digests(
                             memory.insert(bytes.digest, format, log);
                         }
                     }
-                    None => signals::check(manifest, &needed.name, &bytes)?,
+                    None => {
+                        signals::check(manifest, &needed.name, &bytes)?;
+                        modules::check(manifest, &needed.name, &bytes)?;
+                    }
                 }
                 Ok(bytes.digest)
             });

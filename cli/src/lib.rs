@@ -27,6 +27,7 @@ mod inputs;
 mod interrupt;
 mod launcher;
 mod log;
+mod modules;
 mod ordered;
 #[cfg(feature = "figures")]
 mod origin;
@@ -155,6 +156,7 @@ fn dispatch(command: &Command, config: &Config) -> Outcome {
         Command::Completions { shell } => commands::completions::run(*shell),
         Command::Man(args) => commands::man::run(args),
         Command::Health(args) => commands::health::run(args),
+        Command::Conformance(args) => commands::conformance::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Launch(LaunchCommand::Slurm(args)) => commands::launch::slurm(args),
         Command::Launch(LaunchCommand::Status(args)) => commands::launch::status(args),

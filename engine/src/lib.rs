@@ -25,6 +25,7 @@ mod simulate;
 pub mod spec;
 pub mod summary;
 mod timers;
+pub mod wasm;
 pub mod workload;
 
 pub use account::Account;

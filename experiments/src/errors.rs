@@ -173,6 +173,14 @@ pub enum SweepError {
         /// The log as the manifest names it.
         log: String,
     },
+    /// Two modules of different names are the same file, so that their tasks are the same.
+    #[error("the policy modules `{first}` and `{second}` are the same file: keep one of them")]
+    SameModule {
+        /// Name of one module.
+        first: String,
+        /// Name of the other module.
+        second: String,
+    },
     /// Two logs of different names are the same file, and workloads differ in nothing else.
     #[error(
         "logs `{first}` and `{second}` are the same file, so workloads `{first_label}` and `{second_label}` give the same values"

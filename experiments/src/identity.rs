@@ -9,6 +9,7 @@
 //! - A role that does not apply to the simulation is left out.
 //! - The version of the kernel and of every listed component is included, so that changed results get new ids.
 //! - Reals are encoded as their bits, with one zero ([`crate::canonical`]).
+//! - A policy module is encoded as the digest of its bytes, after all else.
 //! - A log is encoded as the digest of its decompressed bytes. Its name and place are left out, and so are labels.
 //! - The seed is included.
 //!
@@ -50,6 +51,9 @@ pub fn canonical(sim: &SimSpec, digest: Option<Digest>) -> Vec<u8> {
     for (param, label) in sim.signal_labels() {
         push_text(&mut out, param);
         out.extend_from_slice(&sim.signal_id(label).unwrap_or_default());
+    }
+    if sim.module_name().is_some() {
+        out.extend_from_slice(&sim.module_id().unwrap_or_default());
     }
     out
 }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use powersweep_engine::{Choice, Value};
 
 use crate::Sweep;
-use crate::space::{Digit, LOG, SEED_LEVEL, SameLog, Variant};
+use crate::space::{Digit, LOG, MODULE, SEED_LEVEL, SameLog, Variant};
 use crate::values::Values;
 
 /// Greatest number of comparisons for one table of zipped values. Beyond it, positions are compared one by one.
@@ -178,7 +178,7 @@ fn tables(
 }
 
 fn table(old: &Digit, new: &Digit, stride: u64, same_log: SameLog<'_>) -> Option<Vec<Option<u64>>> {
-    let scanned = new.columns.len() > 1 || new.columns.iter().any(|column| column.name == LOG);
+    let scanned = new.columns.len() > 1 || new.columns.iter().any(|column| column.name == LOG || column.name == MODULE);
     if scanned && old.len().saturating_mul(new.len()) > ZIP_COMPARISONS_MAX {
         return None;
     }

@@ -51,10 +51,12 @@ fn param(name: &str) -> Result<&'static Param, String> {
     let mut params = components::COMPONENTS.iter().flat_map(|component| component.params);
     if let Some(param) = params.find(|param| param.name == name) {
         return match param.ty {
-            Type::Locator | Type::Signal { .. } | Type::Formula { .. } | Type::Reals { .. } => Err(format!(
-                "`{name}` is {}: list its values in the manifest; each has an answer of its own",
-                if matches!(param.ty, Type::Reals { .. }) { "a list" } else { "no number and no choice" }
-            )),
+            Type::Locator | Type::Signal { .. } | Type::Module | Type::Formula { .. } | Type::Reals { .. } => {
+                Err(format!(
+                    "`{name}` is {}: list its values in the manifest; each has an answer of its own",
+                    if matches!(param.ty, Type::Reals { .. }) { "a list" } else { "no number and no choice" }
+                ))
+            }
             _ => Ok(param),
         };
     }
@@ -152,9 +154,12 @@ fn list(param: &Param, values: &str) -> Result<Vec<Value>, String> {
             }
             Type::Real { unlimited: true, .. } if text == "unlimited" => Value::Real(f64::INFINITY),
             Type::Real { .. } => Value::Real(number(param, text, false)?.to_f64()),
-            Type::OneOf(_) | Type::Locator | Type::Signal { .. } | Type::Formula { .. } | Type::Reals { .. } => {
-                Value::Text(text.to_owned())
-            }
+            Type::OneOf(_)
+            | Type::Locator
+            | Type::Signal { .. }
+            | Type::Module
+            | Type::Formula { .. }
+            | Type::Reals { .. } => Value::Text(text.to_owned()),
         };
         let value = param.check(raw).map_err(|error| error.to_string())?;
         if read.contains(&value) {

@@ -208,6 +208,7 @@ fn value(ty: &Type) -> Json {
         }
         Type::OneOf(names) => json!({ "enum": names }),
         Type::Locator | Type::Signal { .. } => json!({ "type": "string" }),
+        Type::Module => json!({ "type": "string", "minLength": 1 }),
         Type::Formula { .. } => json!({ "type": "string", "minLength": 1, "maxLength": formula::TEXT_MAX }),
         Type::Reals { min, max } => {
             let mut item = json!({ "type": "number" });

@@ -35,7 +35,7 @@ pub(crate) struct Column {
 impl Column {
     /// The position of a value.
     pub(crate) fn position(&self, value: &Value, same_log: SameLog<'_>) -> Option<u64> {
-        if self.name == LOG {
+        if self.name == LOG || self.name == MODULE {
             return (0..self.values.len()).find(|at| same_log(&self.values.get(*at), value));
         }
         self.values.position(value)
@@ -246,15 +246,18 @@ pub(crate) type SameLog<'a> = &'a dyn Fn(&Value, &Value) -> bool;
 
 /// Whether two values of a parameter are the same.
 pub(crate) fn same_value(name: &str, a: &Value, b: &Value, same_log: SameLog<'_>) -> bool {
-    if name == LOG { same_log(a, b) } else { compare(a, b).is_eq() }
+    if name == LOG || name == MODULE { same_log(a, b) } else { compare(a, b).is_eq() }
 }
 
 /// The parameter that names a log. It is not part of the identity; it stands for the digest until that is known.
 pub(crate) const LOG: &str = "log";
 
+/// The parameter that names a policy module. It stands for the digest, too.
+pub(crate) const MODULE: &str = "wasm_module";
+
 /// Whether the value of a parameter distinguishes tasks.
 pub(crate) fn tells_apart(param: &powersweep_engine::spec::Param) -> bool {
-    param.is_identity() || param.name == LOG || matches!(param.ty, Type::Signal { .. })
+    param.is_identity() || param.name == LOG || matches!(param.ty, Type::Signal { .. } | Type::Module)
 }
 
 impl Digit {

@@ -60,8 +60,8 @@ struct Inner {
     manifest: Manifest,
     /// Digest and name of every log.
     logs: BTreeMap<String, (Digest, Arc<str>)>,
-    /// Digest of the file of every signal.
-    signals: BTreeMap<Arc<str>, Digest>,
+    /// Digest of the file of every signal and of every policy module.
+    others: BTreeMap<Arc<str>, Digest>,
     /// By label, the digest of content and settings of the signals that policies can read.
     signal_ids: BTreeMap<Arc<str>, Digest>,
     /// Number of indices below one position of each level.
@@ -75,25 +75,26 @@ impl Sweep {
     /// The sweep of a manifest. `digests` must hold every log of [`Manifest::logs`].
     pub fn new(manifest: Manifest, mut digests: BTreeMap<String, Digest>) -> Result<Sweep, SweepError> {
         let mut logs = BTreeMap::new();
-        let mut signals = BTreeMap::new();
+        let mut others = BTreeMap::new();
         for file in manifest.files() {
             let digest =
                 digests.remove(&file.name).ok_or_else(|| SweepError::MissingDigest { log: file.name.clone() })?;
             let shared: Arc<str> = file.name.as_str().into();
             match file.format {
                 Some(_) => _ = logs.insert(file.name, (digest, shared)),
-                None => _ = signals.insert(shared, digest),
+                None => _ = others.insert(shared, digest),
             }
         }
         same_file(&manifest, &logs)?;
-        let id = |signal: &Signal| Digest::of(format!("{} {}", signals[&signal.file], signal.canonical()).as_bytes());
+        same_module(&manifest, &others)?;
+        let id = |signal: &Signal| Digest::of(format!("{} {}", others[&signal.file], signal.canonical()).as_bytes());
         let signal_ids = manifest.signals().iter().map(|signal| (signal.label.clone(), id(signal))).collect();
         let mut strides = [1; LEVELS];
         for at in (0..SEED_LEVEL).rev() {
             strides[at] = strides[at + 1] * manifest.inner().levels[at + 1].count;
         }
         let index_count = strides[0] * manifest.inner().levels[0].count;
-        Ok(Sweep(Arc::new(Inner { manifest, logs, signals, signal_ids, strides, index_count, share: None })))
+        Ok(Sweep(Arc::new(Inner { manifest, logs, others, signal_ids, strides, index_count, share: None })))
     }
 
     /// The same sweep with the tasks of one shard: other indices count as excluded.
@@ -121,17 +122,22 @@ impl Sweep {
         self.0.strides[level]
     }
 
-    /// The digest of a log that a value names.
+    /// The digest of a log or a module that a value names.
     pub(crate) fn digest_of(&self, log: &Value) -> Option<Digest> {
         match log {
-            Value::Text(log) => self.0.logs.get(log).map(|(digest, _)| *digest),
+            Value::Text(log) => self.0.logs.get(log).map(|(digest, _)| *digest).or_else(|| self.module_digest(log)),
             _ => None,
         }
     }
 
+    /// The digest of a policy module.
+    pub fn module_digest(&self, name: &str) -> Option<Digest> {
+        self.0.others.get(name).copied()
+    }
+
     /// The digest of a signal's file.
     pub fn signal_digest(&self, signal: &Signal) -> Option<Digest> {
-        self.0.signals.get(&signal.file).copied()
+        self.0.others.get(&signal.file).copied()
     }
 
     /// Number of indices: the full product, with the excluded indices.
@@ -203,6 +209,9 @@ impl Sweep {
                 sim.name_signal(&label, *id.as_bytes());
             }
         }
+        if let Some(digest) = sim.module_name().and_then(|name| self.module_digest(name)) {
+            sim.name_module(*digest.as_bytes());
+        }
         let log = sim.choice(Role::Source).opt_text(LOG).map(|log| self.0.logs[log].clone());
         let digest = log.as_ref().map(|(digest, _)| *digest);
         let [workload, platform, policy, _] = labels.map(|label| label.unwrap_or_default());
@@ -232,7 +241,12 @@ impl Sweep {
     /// The index of the same simulation in this sweep, whatever its labels and the name of its log; `None` if the sweep
     /// lacks it or excludes it.
     pub fn index_of(&self, task: &TaskSpec) -> Option<u64> {
-        let same_log = |mine: &Value, _: &Value| matches!(mine, Value::Text(_)) && self.digest_of(mine) == task.digest;
+        let digest = |theirs: &Value| match theirs {
+            Value::Text(name) if task.sim.module_name() == Some(name) => task.sim.module_id().map(Digest::from),
+            _ => task.digest,
+        };
+        let same_log =
+            |mine: &Value, theirs: &Value| matches!(mine, Value::Text(_)) && self.digest_of(mine) == digest(theirs);
         let choices: Vec<Choice> = task.sim.choices().cloned().collect();
         let mut index = 0;
         for (at, level) in self.levels().iter().enumerate() {
@@ -289,6 +303,16 @@ impl Decoder {
         task.sim.seed = self.sweep.seed(index % seeds);
         task.task_id = identity::task_id_with_seed(canonical, task.sim.seed);
         Some(task.clone())
+    }
+}
+
+/// Refuses modules that differ only in their names.
+fn same_module(manifest: &Manifest, others: &BTreeMap<Arc<str>, Digest>) -> Result<(), SweepError> {
+    let mut named: BTreeMap<Digest, &str> = BTreeMap::new();
+    let mut modules = manifest.modules().iter().filter_map(|name| Some((others.get(name.as_str())?, name)));
+    match modules.find_map(|(digest, name)| Some((named.insert(*digest, name)?, name))) {
+        Some((first, second)) => Err(SweepError::SameModule { first: first.to_owned(), second: second.clone() }),
+        None => Ok(()),
     }
 }
 

@@ -22,7 +22,7 @@ class Powersweep(Package):
 
     def install(self, spec, prefix):
         cargo = which("cargo", required=True)
-        cargo("install", "--locked", "--root", prefix, "--path", "cli", "--features", "cloud,figures", "--no-track")
+        cargo("install", "--locked", "--root", prefix, "--path", "cli", "--features", "cloud,figures,wasm", "--no-track")
 
     @run_after("install")
     def write_pages(self):

@@ -8,6 +8,7 @@
 
 mod agent;
 mod logs;
+mod modules;
 pub mod options;
 pub mod session;
 mod signals;

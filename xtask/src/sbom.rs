@@ -16,7 +16,7 @@ struct Linked {
 /// The document for the binary of a target.
 pub(crate) fn run(root: &Path, target: &str) -> Result<String, String> {
     let tree = crate::cargo()
-        .args(["tree", "--locked", "--package", "powersweep", "--features", "cloud,figures", "--target", target])
+        .args(["tree", "--locked", "--package", "powersweep", "--features", "cloud,figures,wasm", "--target", target])
         .args(["--edges", "normal", "--prefix", "none", "--format", "{p};{l}"])
         .current_dir(root)
         .output()

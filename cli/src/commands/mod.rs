@@ -8,6 +8,7 @@ pub mod columns;
 pub mod compare;
 pub mod completions;
 pub mod config;
+pub mod conformance;
 pub mod control;
 pub mod dashboard;
 pub mod doctor;

@@ -25,7 +25,7 @@ use crate::args::SimulateArgs;
 use crate::commands::worker;
 use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
 use crate::writing::{Encoding, Writing, refuse_existing};
-use crate::{batsim, inputs, rows, screen, signals};
+use crate::{batsim, inputs, modules, rows, screen, signals};
 
 /// Maximum memory of one workload's jobs (bytes). A parameter that needs more is a typing error.
 const WORKLOAD_BYTES_MAX: u64 = 8 << 30;
@@ -190,6 +190,8 @@ fn prepare(
     if !problems.is_empty() {
         return Err(failure!(Usage, "{}", problems.join("\n")));
     }
+    let folder = args.manifest.as_deref().map(inputs::folder_of).unwrap_or_default();
+    modules::place(&mut task.sim, &library.clone().with_base(folder))?;
     let started = Instant::now();
     let source = task.sim.choice(Role::Source);
     let log = match LogFormat::of(source).zip(source.opt_text("log")) {
@@ -303,7 +305,7 @@ fn value_of(param: &Param, text: &str) -> Value {
             let items = inner.split_terminator(',').map(|item| item.trim().parse());
             items.collect::<Result<Vec<f64>, _>>().map_or_else(|_| as_text(), Value::Reals)
         }
-        Type::OneOf(_) | Type::Locator | Type::Signal { .. } | Type::Formula { .. } => as_text(),
+        Type::OneOf(_) | Type::Locator | Type::Signal { .. } | Type::Module | Type::Formula { .. } => as_text(),
     }
 }
 

@@ -15,12 +15,12 @@ use powersweep_experiments::{Manifest, Sweep, TaskSpec};
 use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::tasks;
 use powersweep_signals::Loaded;
-use powersweep_workloads::ParsedLogs;
+use powersweep_workloads::{Library, ParsedLogs};
 
 use crate::args::VerifyArgs;
 use crate::exit::{Failure, Outcome, failure};
 use crate::reading::{Part, Reading, relaxed};
-use crate::{client, inputs, rows, screen, signals, stored, warnings};
+use crate::{client, inputs, modules, rows, screen, signals, stored, warnings};
 
 /// Differences that are shown.
 const SHOWN: usize = 20;
@@ -147,6 +147,7 @@ fn chosen(seed: u64, all: usize, tasks: usize) -> BTreeSet<usize> {
 struct Replay {
     sweep: Sweep,
     signals: Vec<Loaded>,
+    library: Library,
 }
 
 impl Replay {
@@ -156,7 +157,8 @@ impl Replay {
         let manifest = Manifest::parse(name, text).map_err(|errors| inputs::problems(name, &errors))?;
         let library = inputs::library_of(args.manifest.as_deref().unwrap_or_default(), &args.logs);
         let digests = inputs::digests(&manifest, &library, Some(logs))?;
-        Ok(Replay { sweep: inputs::sweep(&manifest, &digests)?, signals: signals::load(&manifest, &library)? })
+        let (sweep, signals) = (inputs::sweep(&manifest, &digests)?, signals::load(&manifest, &library)?);
+        Ok(Replay { sweep, signals, library })
     }
 }
 
@@ -168,7 +170,7 @@ impl Stored {
         let Some(task) = task.filter(|task| cell("task_id") == task.task_id.to_string()) else {
             return Compared::Foreign;
         };
-        match simulated(&task, &replay.signals, logs) {
+        match simulated(&task, replay, logs) {
             Ok(now) => self.beside(index, &now),
             Err(reason) => {
                 Compared::Differs { index, columns: vec![("(the task)".to_owned(), "a row".to_owned(), reason)] }
@@ -193,12 +195,13 @@ impl Stored {
 }
 
 /// The row of a task.
-fn simulated(task: &TaskSpec, signals: &[Loaded], logs: &ParsedLogs) -> Result<RecordBatch, String> {
+fn simulated(task: &TaskSpec, replay: &Replay, logs: &ParsedLogs) -> Result<RecordBatch, String> {
     let workload = warnings::workload(task, logs).ok_or("its workload cannot be built")?;
     let mut sim = task.sim.clone();
     if sim.signal_labels().next().is_some() {
-        signals::place(signals, &mut sim, &workload).map_err(|error| error.to_string())?;
+        signals::place(&replay.signals, &mut sim, &workload).map_err(|error| error.to_string())?;
     }
+    modules::place(&mut sim, &replay.library).map_err(|failure| failure.message)?;
     let measured =
         simulate(&sim, &workload, &Limits::NONE, &mut Details::default()).map_err(|error| error.to_string())?;
     let run = RunFacts {

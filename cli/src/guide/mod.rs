@@ -54,6 +54,7 @@ pub const TOPICS: &[Topic] = topics![
     "machines" "machines.md"
     "manifest" "reference/manifest.md"
     "metrics" "metrics.md"
+    "modules" "modules.md"
     "other-tools" "other-tools.md"
     "papers" "papers.md"
     "power-saving" "power-saving.md"

@@ -26,6 +26,7 @@ mod launch;
 mod life;
 mod limits;
 mod lp;
+mod modules;
 mod one_task;
 mod operator;
 mod paths;

@@ -294,8 +294,14 @@ fn changed_pins(experiment: &Experiment, submission: &Submission) -> Vec<String>
     let mut changed = pins::changed(&record.pins, &pins::component_versions(&submission.sweep));
     for (file, new) in &submission.digests {
         if record.digests.get(file).is_some_and(|old| **old != *new) {
-            let is_signal = submission.sweep.manifest().signals().iter().any(|signal| *signal.file == **file);
-            let kind = if is_signal { "signal file" } else { "log" };
+            let manifest = submission.sweep.manifest();
+            let is_signal = manifest.signals().iter().any(|signal| *signal.file == **file);
+            let is_module = manifest.modules().iter().any(|module| **module == **file);
+            let kind = match (is_signal, is_module) {
+                (true, _) => "signal file",
+                (_, true) => "policy module",
+                _ => "log",
+            };
             changed.push(format!("{kind} {file} has other content than before"));
         }
     }

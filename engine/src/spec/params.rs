@@ -79,6 +79,9 @@ pub enum Type {
         /// The quantities that the signal may have.
         quantities: &'static [&'static str],
     },
+    /// The name, path or URL of a policy module. It is no part of a task's identity, which has the digest of the module
+    /// instead.
+    Module,
     /// An expression. Its value is the formula's own text ([`Formula`]), so that two spellings of one formula are equal.
     Formula {
         /// The variables that it can read.
@@ -100,7 +103,7 @@ impl Type {
             Type::Bool => Kind::Bool,
             Type::Int { .. } => Kind::Int,
             Type::Real { .. } => Kind::Real,
-            Type::OneOf(_) | Type::Locator | Type::Signal { .. } | Type::Formula { .. } => Kind::Text,
+            Type::OneOf(_) | Type::Locator | Type::Signal { .. } | Type::Module | Type::Formula { .. } => Kind::Text,
             Type::Reals { .. } => Kind::Reals,
         }
     }
@@ -191,7 +194,7 @@ impl Param {
 
     /// Whether the value is part of a task's identity.
     pub fn is_identity(&self) -> bool {
-        !matches!(self.ty, Type::Locator | Type::Signal { .. })
+        !matches!(self.ty, Type::Locator | Type::Signal { .. } | Type::Module)
     }
 
     /// The allowed values in words, for error messages and help.
@@ -210,6 +213,7 @@ impl Param {
                 format!("one of {}", names.iter().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", "))
             }
             Type::Locator => "a text".to_owned(),
+            Type::Module => "the path or URL of a WebAssembly module".to_owned(),
             Type::Signal { quantities } => {
                 format!("the label of a block of [signals] with the quantity {}", quantities.join(" or "))
             }
@@ -253,6 +257,7 @@ impl Param {
             }
             (Type::OneOf(names), Value::Text(t)) if names.contains(&t.as_str()) => Ok(Value::Text(t)),
             (Type::Locator | Type::Signal { .. }, v @ Value::Text(_)) => Ok(v),
+            (Type::Module, Value::Text(t)) if !t.is_empty() => Ok(Value::Text(t)),
             (Type::Formula { variables }, Value::Text(t)) => match Formula::parse(&t, variables) {
                 Ok(formula) => Ok(Value::Text(formula.to_string())),
                 Err(error) => {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Choice, Role, Type};
 use crate::error::SimError;
 use crate::signal::Signal;
+use crate::wasm::Module;
 
 /// The choices of one simulation with all their parameter values. A spec and the digest of its log identify a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +17,23 @@ pub struct SimSpec {
     pub seed: u64,
     /// The signals that its policy reads, by label.
     signals: BTreeMap<Arc<str>, SignalRef>,
+    /// The module of its policy.
+    module: Option<ModuleRef>,
+}
+
+/// A module that a policy calls.
+#[derive(Debug, Clone)]
+struct ModuleRef {
+    /// Digest of its bytes.
+    id: [u8; 32],
+    /// The module itself, before a simulation.
+    placed: Option<Arc<Module>>,
+}
+
+impl PartialEq for ModuleRef {
+    fn eq(&self, other: &ModuleRef) -> bool {
+        self.id == other.id
+    }
 }
 
 /// A signal that a policy reads.
@@ -36,7 +54,7 @@ impl PartialEq for SignalRef {
 impl SimSpec {
     /// A spec of these choices, one for each role.
     pub(crate) fn of(choices: Arc<BTreeMap<Role, Choice>>, seed: u64) -> SimSpec {
-        SimSpec { choices, seed, signals: BTreeMap::new() }
+        SimSpec { choices, seed, signals: BTreeMap::new(), module: None }
     }
 
     /// Whether two specs share the memory of their choices, so that they differ in their seeds at most. Specs with equal
@@ -94,6 +112,36 @@ impl SimSpec {
         let placed = self.signals.get(label).and_then(|signal| signal.placed.clone());
         let missing = || SimError::Invalid(format!("`{param}` names the signal `{label}`, whose values are missing"));
         placed.map(Some).ok_or_else(missing)
+    }
+
+    // ---- module
+
+    /// The name of the module that the policy calls: the value of a parameter of the type [`Type::Module`].
+    pub fn module_name(&self) -> Option<&str> {
+        self.choices().find_map(|choice| {
+            let param = choice.component().params.iter().find(|param| param.ty == Type::Module)?;
+            choice.opt_text(param.name)
+        })
+    }
+
+    /// Says which module the name stands for. `id`: digest of its bytes.
+    pub fn name_module(&mut self, id: [u8; 32]) {
+        self.module = Some(ModuleRef { id, placed: None });
+    }
+
+    /// The digest of the module.
+    pub fn module_id(&self) -> Option<[u8; 32]> {
+        self.module.as_ref().map(|module| module.id)
+    }
+
+    /// Gives the module itself, before a simulation.
+    pub fn place_module(&mut self, module: Arc<Module>) {
+        self.module.get_or_insert(ModuleRef { id: [0; 32], placed: None }).placed = Some(module);
+    }
+
+    /// The module; `None` before it is placed.
+    pub(crate) fn module(&self) -> Option<&Arc<Module>> {
+        self.module.as_ref()?.placed.as_ref()
     }
 
     /// All choices in role order.

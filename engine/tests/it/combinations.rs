@@ -14,8 +14,8 @@ use powersweep_engine::workload::{Job, Workload};
 use powersweep_engine::{Choice, Details, JobRecord, Limits, Role, SeriesPoint, SimSpec, Summary, Value};
 use proptest::prelude::*;
 
-use crate::conformance;
 use crate::golden::workload;
+use crate::{conformance, wasm};
 
 /// Procs of the machine.
 const PROCS: u32 = 16;
@@ -43,6 +43,7 @@ fn sample(param: &Param, component: &Component) -> Option<Value> {
         (_, Default::Required, Type::Bool) => Some(Value::Bool(true)),
         (_, Default::Required, Type::OneOf(names)) => Some(Value::Text(names[0].to_owned())),
         (_, Default::Required, Type::Formula { .. }) => Some(Value::Text(conformance::FORMULA.to_owned())),
+        (_, Default::Required, Type::Module) => Some(Value::Text("easy.wasm".to_owned())),
         (_, Default::Required, Type::Locator | Type::Signal { .. }) => {
             panic!("these tests need a value for {} of {}", param.name, component.role.key())
         }
@@ -81,7 +82,10 @@ static SPECS: LazyLock<Vec<SimSpec>> = LazyLock::new(|| {
             })
             .collect();
     }
-    specs.retain(|spec| spec.problems().is_empty());
+    specs.retain(|spec| spec.problems().is_empty() && (spec.module_name().is_none() || cfg!(feature = "wasm")));
+    for spec in specs.iter_mut().filter(|spec| spec.module_name().is_some()) {
+        wasm::place_easy(spec);
+    }
     if let Some(wanted) = wanted {
         specs.retain(|spec| spec.choices().any(|choice| choice.component().name == wanted));
         assert!(!specs.is_empty(), "no component is called {wanted}");
@@ -311,7 +315,8 @@ fn every_component_is_in_some_combination() {
     for role in ROLES {
         for component in components::of(role) {
             let count = SPECS.iter().filter(|spec| spec.choice(role).component() == component).count();
-            assert!(count > 0, "{} `{}` is refused in every combination", role.key(), component.name);
+            let is_built = component.name != "wasm" || cfg!(feature = "wasm");
+            assert!(count > 0 || !is_built, "{} `{}` is refused in every combination", role.key(), component.name);
         }
     }
 }

@@ -27,3 +27,4 @@ mod specs;
 mod stated;
 mod swf_fuzz;
 mod tracsim;
+mod wasm;

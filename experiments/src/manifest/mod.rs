@@ -45,7 +45,7 @@ pub(crate) mod unique;
 pub(crate) mod values;
 mod zip;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use powersweep_engine::Value;
@@ -56,7 +56,7 @@ use crate::errors::{ManifestErrors, Problem};
 use crate::exclusion::{Exclusion, Rule};
 use crate::limits::TaskLimits;
 use crate::signals::Signal;
-use crate::space::{LEVELS, LOG, Level};
+use crate::space::{LEVELS, LOG, Level, MODULE};
 
 /// Greatest size of a manifest (bytes).
 pub const TEXT_MAX: usize = 1 << 20;
@@ -78,6 +78,8 @@ pub(crate) struct Inner {
     pub(crate) levels: [Level; LEVELS],
     pub(crate) logs: Vec<LogRef>,
     pub(crate) signals: Vec<Signal>,
+    /// Names of the policy modules.
+    pub(crate) modules: BTreeSet<String>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) exclusion: Exclusion,
 }
@@ -115,12 +117,12 @@ impl Tables {
     }
 }
 
-/// A file that a manifest needs: a log or a signal.
+/// A file that a manifest needs: a log, a signal or a policy module.
 #[derive(Debug, Clone)]
 pub struct FileRef {
     /// Name, path or URL, as in the manifest.
     pub name: String,
-    /// The format of a log; `None` for the file of a signal.
+    /// The format of a log; `None` for another file.
     pub format: Option<&'static LogFormat>,
     /// SHA-256 of the file as downloaded, where the manifest gives it.
     pub sha256: Option<Digest>,
@@ -174,14 +176,20 @@ impl Manifest {
         &self.0.signals
     }
 
-    /// The files that it needs, each once: logs, then files of signals, each ordered by name.
+    /// The names of the policy modules that it needs.
+    pub fn modules(&self) -> &BTreeSet<String> {
+        &self.0.modules
+    }
+
+    /// The files that it needs, each once: logs, then files of signals, then policy modules, each ordered by name.
     pub fn files(&self) -> Vec<FileRef> {
         let logs = self.0.logs.iter();
         let logs = logs.map(|log| FileRef { name: log.log.clone(), format: Some(log.format), sha256: log.sha256 });
         let signals: BTreeMap<&str, Option<Digest>> =
             self.0.signals.iter().map(|signal| (&*signal.file, signal.sha256)).collect();
         let signals = signals.into_iter().map(|(name, sha256)| FileRef { name: name.to_owned(), format: None, sha256 });
-        logs.chain(signals).collect()
+        let modules = self.0.modules.iter().map(|name| FileRef { name: name.clone(), format: None, sha256: None });
+        logs.chain(signals).chain(modules).collect()
     }
 
     /// The optional tables it asks for.
@@ -214,6 +222,21 @@ impl Manifest {
 struct Given {
     formats: Vec<&'static LogFormat>,
     sums: Vec<String>,
+}
+
+/// The names of the policy modules of a level of policies.
+fn modules(level: &Level) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for variant in &level.variants {
+        let values = match variant.column(MODULE) {
+            Some((_, column)) => column.values.iter().collect(),
+            None => variant.fixed(MODULE).cloned().into_iter().collect::<Vec<Value>>(),
+        };
+        names.extend(
+            values.into_iter().filter_map(|value| if let Value::Text(name) = value { Some(name) } else { None }),
+        );
+    }
+    names
 }
 
 /// The logs of a level of workloads.

@@ -18,7 +18,7 @@ use crate::values::Values;
 
 use super::block::{Block, section_key};
 use super::values::{integer, kind, read as read_values};
-use super::{Given, Inner, LogRef, TEXT_MAX, Tables, combos, exclude, logs, signals, unique};
+use super::{Given, Inner, LogRef, TEXT_MAX, Tables, combos, exclude, logs, modules, signals, unique};
 
 /// The keys at the top of a manifest.
 pub(crate) const KEYS: [&str; 14] = [
@@ -93,6 +93,7 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
         return None;
     }
     size(&levels, problems)?;
+    let modules = modules(&levels[2]);
     let logs = checked_logs(table, &levels[0], problems);
     signals::check(table, &signals, &logs, problems);
     signals::check_read(table, &levels, &signals, problems);
@@ -115,6 +116,7 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
         levels,
         logs,
         signals,
+        modules,
         rules,
         exclusion: exclusion?,
     })

@@ -7,6 +7,7 @@ mod errors;
 mod fuzz;
 mod golden;
 mod huge;
+mod modules;
 mod random;
 mod schema;
 mod signals;

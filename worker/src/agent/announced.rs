@@ -6,6 +6,7 @@ use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::v1;
 
 use super::Agent;
+use crate::modules::Modules;
 use crate::options::{TaskLimits, WorkerError};
 use crate::session::ExperimentKey;
 use crate::signals::Signals;
@@ -49,6 +50,7 @@ impl Agent {
                 max_bytes: least(own.max_bytes, max_bytes.and_then(Result::ok)),
             },
             signals: Signals::default(),
+            modules: Modules::default(),
         })
     }
 }

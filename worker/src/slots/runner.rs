@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use powersweep_engine::energy::EnergySplit;
 use powersweep_engine::workload::{Workload, WorkloadError};
-use powersweep_engine::{Account, Details, Limits, Measured, SimError, simulate};
+use powersweep_engine::{Account, Details, Limits, Measured, SimError, SimSpec, simulate};
 use powersweep_experiments::{Decoder, Sweep, Tables};
 use powersweep_proto::v1::FailureKind;
 use powersweep_results::identity::{Micros, RunFacts};
@@ -16,6 +16,7 @@ use super::batch::Row;
 use super::clock::{Clock, Phase};
 use super::{lock, panics};
 use crate::logs::{LogError, Logs};
+use crate::modules::{ModuleError, Modules};
 use crate::options::{TaskHook, TaskLimits, processor_time};
 use crate::session::{ExperimentKey, TaskRef};
 use crate::signals::Signals;
@@ -30,6 +31,8 @@ pub(crate) struct Experiment {
     pub(crate) limits: TaskLimits,
     /// The signals, once a task needs them.
     pub(crate) signals: Signals,
+    /// The policy modules, once a task needs them.
+    pub(crate) modules: Modules,
 }
 
 /// The end of a task.
@@ -109,6 +112,9 @@ impl Runner<'_> {
         if let Some(accounts) = &accounts {
             accounts.place(&mut spec.sim);
         }
+        if let Err(outcome) = self.place_module(experiment, &mut spec.sim) {
+            return outcome;
+        }
         let parse = self.clock.enter(Phase::Engine);
 
         let limits = &experiment.limits;
@@ -157,6 +163,15 @@ impl Runner<'_> {
             parse_ms: ms(parse),
         };
         Outcome::Row(Box::new(Row { spec, counts: workload.counts, measured, facts, accounts }))
+    }
+
+    /// Gives a spec the module that its policy names.
+    fn place_module(&self, experiment: &Experiment, sim: &mut SimSpec) -> Result<(), Outcome> {
+        experiment.modules.place(&experiment.sweep, sim, self.logs, &self.stop).map_err(|e| match e {
+            ModuleError::Bytes(LogError::Stopped) => Outcome::Stopped,
+            ModuleError::Bytes(_) => Outcome::failed(FailureKind::Workload, e),
+            ModuleError::Module(_) => Outcome::failed(FailureKind::Spec, e),
+        })
     }
 
     /// The signals of a task; `None` for an experiment without signals.

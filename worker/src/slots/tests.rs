@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::logs::{Fetch, LogError};
+use crate::modules::Modules;
 use crate::options::{TaskLimits, WorkerOptions, nowhere};
 use crate::session::Identity;
 use crate::signals::Signals;
@@ -104,7 +105,14 @@ impl Farm {
         let wake = Box::new(move || wake.send(()).unwrap_or_default());
         let pool = Arc::new(Pool::new(&options, session, logs, wake));
         let key = ExperimentKey { name: "test".into(), generation: 1 };
-        pool.add_experiment(Experiment { key, sweep: sweep.clone(), tables, limits, signals: Signals::default() });
+        pool.add_experiment(Experiment {
+            key,
+            sweep: sweep.clone(),
+            tables,
+            limits,
+            signals: Signals::default(),
+            modules: Modules::default(),
+        });
         let threads = pool.start().expect("threads start");
         Farm { pool, threads, woken, fetches, sweep }
     }

@@ -42,6 +42,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("python", &["cli"]),
     ("farmtest", &[]),
     ("xtask", &[]),
+    // Modules: a workspace of its own.
+    ("sdk", &[]),
+    ("sdk/policy", &[]),
+    ("sdk/examples/easy", &["policy"]),
 ];
 
 /// External crates that would break "logic never waits", by the crate that must not depend on them.

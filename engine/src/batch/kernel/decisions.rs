@@ -163,6 +163,15 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         if self.steps >= STEPS_PER_CHECK { self.check_limits() } else { Ok(()) }
     }
 
+    /// Counts several steps, as [`Cluster::step`] counts one.
+    ///
+    /// # Errors
+    /// Those of [`Cluster::step`].
+    pub fn count_steps(&mut self, steps: u64) -> Result<(), Stop> {
+        self.steps = u32::try_from(steps).unwrap_or(u32::MAX).saturating_add(self.steps);
+        if self.steps >= STEPS_PER_CHECK { self.check_limits() } else { Ok(()) }
+    }
+
     #[cold]
     pub(super) fn check_limits(&mut self) -> Result<(), Stop> {
         self.steps = 0;
@@ -209,7 +218,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     #[cold]
-    pub(super) fn refuse(&self, what: String) -> Stop {
+    pub(crate) fn refuse(&self, what: String) -> Stop {
         Stop::new(SimError::Policy { now_s: self.now_s, what })
     }
 

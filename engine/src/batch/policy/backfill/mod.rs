@@ -13,6 +13,7 @@ mod queue;
 mod releases;
 mod resources;
 mod rule;
+pub mod wasm;
 pub mod within_priority;
 
 use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
@@ -33,6 +34,7 @@ rules! { $
         within_priority: WithinPriority,
         knapsack: Knapsack,
         conservative: Conservative | ConservativeUnderCap,
+        wasm: ByModule,
     }
 }
 

@@ -1,0 +1,34 @@
+//! The policy modules of a manifest on the command line.
+
+use std::sync::Arc;
+
+use powersweep_engine::wasm::Module;
+use powersweep_engine::{SimError, SimSpec};
+use powersweep_experiments::{Digest, FileRef, Manifest};
+use powersweep_workloads::{Library, LogBytes};
+
+use crate::exit::{Exit, Failure, OrExit};
+use crate::inputs;
+
+/// Compiles a file that a manifest names as a policy module, so that a file that is none is refused before an experiment
+/// begins. `name`: the file as the manifest names it.
+pub fn check(manifest: &Manifest, name: &str, bytes: &LogBytes) -> Result<(), Failure> {
+    if manifest.modules().contains(name) {
+        Module::new(name, &bytes.bytes).or_exit(Exit::Usage)?;
+    }
+    Ok(())
+}
+
+/// Gives a spec the module that its policy names, if it names one.
+pub fn place(sim: &mut SimSpec, library: &Library) -> Result<(), Failure> {
+    let Some(name) = sim.module_name().map(str::to_owned) else { return Ok(()) };
+    let file = inputs::file(library, &FileRef { name: name.clone(), format: None, sha256: None })?;
+    let module = compiled(&name, &file.bytes).or_exit(Exit::Usage)?;
+    sim.name_module(*Digest::of(&file.bytes).as_bytes());
+    sim.place_module(module);
+    Ok(())
+}
+
+fn compiled(name: &str, bytes: &[u8]) -> Result<Arc<Module>, SimError> {
+    Module::new(name, bytes).map(Arc::new)
+}

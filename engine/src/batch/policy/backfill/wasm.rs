@@ -1,0 +1,174 @@
+//! A WebAssembly module decides which waiting jobs start ([`crate::wasm`]).
+use std::sync::Arc;
+
+use super::list::{List, ListRule, Listed, Waiting};
+use crate::batch::kernel::{Cluster, Recorder};
+use crate::batch::policy::gear::{Candidate, Gears};
+use crate::error::{Result, Stop};
+use crate::spec::{Component, Default as ParamDefault, Param, Role, SimSpec, Type};
+use crate::wasm::{self, Fault, Module, NO_ARRIVAL, Pass, Release};
+
+const MODULE: &str = "wasm_module";
+const FUEL: &str = "wasm_fuel_per_pass";
+const FUEL_IN_ALL: &str = "wasm_fuel";
+
+/// Units of fuel for which a pass counts one step: some hundred nanoseconds, as of other rules.
+const FUEL_PER_STEP: u64 = 100;
+
+/// Description of the rule.
+pub const COMPONENT: Component = Component {
+    role: Role::Backfill,
+    name: "wasm",
+    version: 1,
+    doc: "A WebAssembly module gets the waiting jobs in queue order and the estimated ends of running jobs, and answers which \
+          jobs start. For builds with the feature `wasm`.",
+    params: &[
+        Param {
+            name: MODULE,
+            ty: Type::Module,
+            unit: "",
+            default: ParamDefault::Required,
+            doc: "Path from the manifest's folder, or http(s) URL, of the module. Its bytes belong to the identity of a task, \
+                  its name does not.",
+        },
+        Param {
+            name: FUEL,
+            ty: Type::Int { min: 1000, max: 1_000_000_000_000 },
+            unit: "",
+            default: ParamDefault::Int(100_000_000),
+            doc: "Units of fuel that the module may use in one scheduling pass: about one for each instruction.",
+        },
+        Param {
+            name: FUEL_IN_ALL,
+            ty: Type::Int { min: 1000, max: 1_000_000_000_000_000 },
+            unit: "",
+            default: ParamDefault::Int(1_000_000_000_000),
+            doc: "Units of fuel that the module may use in one task.",
+        },
+    ],
+    ..Component::BATCH
+};
+
+/// A list under the rule.
+pub(in crate::batch::policy) type ByModule = Listed<Rule>;
+
+/// The module with its limits, and what it has used.
+#[derive(Debug, Clone, Default)]
+pub(in crate::batch::policy) struct Rule {
+    module: Option<Arc<Module>>,
+    fuel_per_pass: u64,
+    fuel: u64,
+    fuel_used: u64,
+    /// Number of passes in which the module was called.
+    passes: u64,
+    pass: Pass,
+}
+
+impl ListRule for Rule {
+    fn of(spec: &SimSpec) -> Option<Rule> {
+        let choice = spec.choice(Role::Backfill);
+        let limit = |name| choice.int(name).unsigned_abs();
+        let module = spec.module().cloned();
+        Some(Rule { module, fuel_per_pass: limit(FUEL), fuel: limit(FUEL_IN_ALL), ..Rule::default() })
+    }
+
+    fn pass<G: Gears, R: Recorder>(&mut self, list: &mut List, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
+        let widest = list.headroom(cluster).widest;
+        if !list.waiting().iter().any(|waiting| waiting.procs <= widest) {
+            return Ok(());
+        }
+        let Some(module) = self.module.clone() else {
+            return Err(cluster.refuse(format!("the bytes of the module that `{MODULE}` names are missing")));
+        };
+        self.passes += 1;
+        self.look(list, gears, cluster);
+        let fuel = self.fuel_per_pass.min(self.fuel - self.fuel_used);
+        let (starts, used) =
+            module.schedule(&self.pass, fuel).map_err(|fault| self.refuse(&module, &fault, cluster))?;
+        self.fuel_used += used;
+        self.start(&module, &starts, list, gears, cluster)?;
+        cluster.count_steps(used / FUEL_PER_STEP)
+    }
+}
+
+impl Rule {
+    /// Writes down what the module sees.
+    fn look<G: Gears, R: Recorder>(&mut self, list: &List, gears: &G, cluster: &Cluster<'_, R>) {
+        let now_s = cluster.now_s();
+        let pass = &mut self.pass;
+        (pass.now_s, pass.machine_procs, pass.free_procs) = (now_s, cluster.machine().procs(), cluster.free(0));
+        pass.waiting.clear();
+        pass.waiting.extend(list.waiting().iter().map(|&Waiting { job, procs, .. }| {
+            let gear = gears.at(Candidate::new(cluster, job), now_s, list.others());
+            let factor = cluster.gears_for(0, job)[usize::from(gear)].time_factor;
+            wasm::Waiting {
+                submit_s: cluster.submit_s(job),
+                estimate_s: cluster.estimate_s(job) * factor,
+                procs,
+                priority: u32::from(cluster.priority(job)),
+                job_class: u32::from(cluster.job_class(job)) + 1,
+                arrival: job,
+            }
+        }));
+        pass.releases.clear();
+        let running = cluster.each_running().map(|(job, procs, _, end_s)| Release {
+            at_s: end_s.max(now_s),
+            procs,
+            arrival: job,
+        });
+        pass.releases.extend(running);
+        let coming =
+            cluster.coming(0).map(|(at_s, procs)| Release { at_s: at_s.max(now_s), procs, arrival: NO_ARRIVAL });
+        pass.releases.extend(coming);
+        pass.releases.sort_unstable_by(|a, b| a.at_s.total_cmp(&b.at_s).then(a.arrival.cmp(&b.arrival)));
+    }
+
+    /// Starts the jobs of an answer. Under a power cap, a job for which no power is left keeps waiting.
+    fn start<G: Gears, R: Recorder>(
+        &self,
+        module: &Module,
+        starts: &[u32],
+        list: &mut List,
+        gears: &G,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<()> {
+        let mut started = vec![false; list.waiting().len()];
+        let mut first_waiting = 0;
+        let mut asked = 0;
+        for at in starts.iter().map(|&at| at as usize) {
+            let Waiting { job, procs, .. } = list.waiting()[at];
+            asked += u64::from(procs);
+            if asked > u64::from(self.pass.free_procs) {
+                let fault = Fault::Wrong(format!(
+                    "starts jobs that need more procs than are free: {} are free, and with job {} they need {asked}",
+                    self.pass.free_procs,
+                    cluster.job_id(job),
+                ));
+                return Err(self.refuse(module, &fault, cluster));
+            }
+            let Some(start) = list.fitting(job, &list.headroom(cluster), gears, cluster) else { continue };
+            list.start(at, start, at > first_waiting, cluster)?;
+            started[at] = true;
+            while started.get(first_waiting) == Some(&true) {
+                first_waiting += 1;
+            }
+        }
+        list.remove_started();
+        Ok(())
+    }
+
+    /// The error of a module's fault.
+    #[cold]
+    fn refuse<R: Recorder>(&self, module: &Module, fault: &Fault, cluster: &Cluster<'_, R>) -> Stop {
+        let what = match fault {
+            Fault::Wrong(what) => what.clone(),
+            Fault::OutOfFuel if self.fuel - self.fuel_used < self.fuel_per_pass => {
+                format!("used more than {} units of fuel in one task (`{FUEL_IN_ALL}`)", self.fuel)
+            }
+            Fault::OutOfFuel => {
+                format!("used more than {} units of fuel in one pass (`{FUEL}`)", self.fuel_per_pass)
+            }
+        };
+        cluster.refuse(format!("the module `{}` {what}, in pass {}", module.name(), self.passes))
+    }
+}

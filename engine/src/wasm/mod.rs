@@ -1,0 +1,222 @@
+//! Policies as WebAssembly modules: the interface between the engine and a module, and the limits of a module.
+//!
+//! **Interface, version 1.** All numbers are little-endian. A module imports nothing and exports
+//!
+//! - `memory`: its memory
+//! - `powersweep_v1_input(bytes: i32) -> i32`: an address with room for an input of this size
+//! - `powersweep_v1_schedule(input: i32) -> i32`: one scheduling pass. The function writes the waiting jobs that start,
+//!   by position, in the order of their starts, to the answer, and returns their number.
+//!
+//! The input is a [`Pass`], as [`Pass::encode`] writes it: a header of 40 bytes, the waiting jobs in queue order, the
+//! releases in the order of their instants, and room for the answer.
+//!
+//! | bytes | type | header |
+//! |---|---|---|
+//! | 0 | f64 | the present instant (s) |
+//! | 8 | u32 | procs of the machine |
+//! | 12 | u32 | procs that a job can take now |
+//! | 16 | u32 | number of waiting jobs |
+//! | 20 | u32 | number of releases |
+//! | 24 | u32 | offset of the waiting jobs from the input's address |
+//! | 28 | u32 | offset of the releases |
+//! | 32 | u32 | offset of the answer, which has room for a u32 for each waiting job |
+//! | 36 | u32 | size of the input (bytes) |
+//!
+//! | bytes | type | waiting job (32 bytes) |
+//! |---|---|---|
+//! | 0 | f64 | submit instant (s) |
+//! | 8 | f64 | estimated run time at the gear that the gear rule gives it now (s) |
+//! | 16 | u32 | procs |
+//! | 20 | u32 | priority; 1 is the highest |
+//! | 24 | u32 | class of the job, from 1 |
+//! | 28 | u32 | position in the order of arrival, from 0 |
+//!
+//! | bytes | type | release (16 bytes) |
+//! |---|---|---|
+//! | 0 | f64 | estimated end of a running job, now if it has outlived its estimate; or the instant at which procs wake (s) |
+//! | 8 | u32 | procs that become free |
+//! | 12 | u32 | position of the running job in the order of arrival; 4294967295 for procs that wake |
+//!
+//! **A pass is a function of its input.** Every pass has a new instance of the module: a module keeps nothing from one pass
+//! to the next. So a run can be copied at every instant, and a pass can be repeated alone.
+//!
+//! **The same bits everywhere.** The interpreter has one form of NaN, no vector instructions, no threads, and no import that
+//! could bring in a clock. It counts fuel: about a unit for each instruction.
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::SimError;
+
+#[cfg(feature = "wasm")]
+mod host;
+#[cfg(not(feature = "wasm"))]
+#[path = "absent.rs"]
+mod host;
+
+/// Greatest size of a module (bytes).
+pub const MODULE_BYTES_MAX: usize = 1 << 20;
+
+/// Greatest memory of a module (bytes).
+pub const MEMORY_BYTES_MAX: usize = 64 << 20;
+
+/// The exported function that returns an address for the input.
+pub const INPUT: &str = "powersweep_v1_input";
+
+/// The exported function that schedules.
+pub const SCHEDULE: &str = "powersweep_v1_schedule";
+
+/// The arrival of a release of procs that wake.
+pub const NO_ARRIVAL: u32 = u32::MAX;
+
+const HEADER_BYTES: usize = 40;
+const WAITING_BYTES: usize = 32;
+const RELEASE_BYTES: usize = 16;
+const ANSWER_BYTES: usize = 4;
+
+/// A policy module: checked, compiled, and shared by the runs that use it.
+pub struct Module {
+    name: String,
+    program: host::Program,
+    /// Most fuel that one pass has used. Nothing that is simulated depends on it.
+    fuel_most: AtomicU64,
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Module").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Module {
+    /// Checks and compiles a module. `name`: what messages call it. No code of the module runs.
+    ///
+    /// # Errors
+    /// [`SimError::Invalid`] for bytes that are no module of this interface, and in a build without the feature `wasm`.
+    pub fn new(name: &str, bytes: &[u8]) -> Result<Module, SimError> {
+        let invalid = |reason: String| SimError::Invalid(format!("the module `{name}` {reason}"));
+        if bytes.len() > MODULE_BYTES_MAX {
+            return Err(invalid(format!("has {} bytes, more than {MODULE_BYTES_MAX}", bytes.len())));
+        }
+        let program = host::Program::new(bytes).map_err(invalid)?;
+        Ok(Module { name: name.to_owned(), program, fuel_most: AtomicU64::new(0) })
+    }
+
+    /// What messages call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Most fuel that one pass has used so far, over all runs.
+    pub fn fuel_most(&self) -> u64 {
+        self.fuel_most.load(Ordering::Relaxed)
+    }
+
+    /// Runs one pass with at most this fuel: the positions of the jobs that start, and the fuel used.
+    ///
+    /// # Errors
+    /// A sentence without its subject, the module. The positions are in range, and each is there once.
+    pub fn schedule(&self, pass: &Pass, fuel: u64) -> Result<(Vec<u32>, u64), Fault> {
+        let (starts, fuel_used) = self.program.schedule(pass, fuel)?;
+        self.fuel_most.fetch_max(fuel_used, Ordering::Relaxed);
+        let mut known = vec![false; pass.waiting.len()];
+        for &at in &starts {
+            match known.get_mut(at as usize) {
+                None => {
+                    let waiting = pass.waiting.len();
+                    return Err(Fault::Wrong(format!(
+                        "starts the waiting job at position {at}, and {waiting} jobs wait (positions count from 0)"
+                    )));
+                }
+                Some(started) if *started => {
+                    return Err(Fault::Wrong(format!("starts the waiting job at position {at} twice")));
+                }
+                Some(started) => *started = true,
+            }
+        }
+        Ok((starts, fuel_used))
+    }
+}
+
+/// Why a module gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// It used all its fuel.
+    OutOfFuel,
+    /// What it did, as a sentence without its subject.
+    Wrong(String),
+}
+
+/// What a module sees of one scheduling pass.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Pass {
+    /// The present instant (s).
+    pub now_s: f64,
+    /// Procs of the machine.
+    pub machine_procs: u32,
+    /// Procs that a job can take now.
+    pub free_procs: u32,
+    /// The waiting jobs, in queue order.
+    pub waiting: Vec<Waiting>,
+    /// Running jobs by estimated end, and procs that wake; in order of their instants, ties by arrival.
+    pub releases: Vec<Release>,
+}
+
+/// A waiting job, as a module sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Waiting {
+    /// Submit instant (s).
+    pub submit_s: f64,
+    /// Estimated run time at the gear of the gear rule (s).
+    pub estimate_s: f64,
+    /// Procs.
+    pub procs: u32,
+    /// Priority; 1 is the highest.
+    pub priority: u32,
+    /// Class, from 1.
+    pub job_class: u32,
+    /// Position in the order of arrival, from 0.
+    pub arrival: u32,
+}
+
+/// Procs that become free.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Release {
+    /// The estimated instant, not before now (s).
+    pub at_s: f64,
+    /// Procs.
+    pub procs: u32,
+    /// Position of the running job in the order of arrival; [`NO_ARRIVAL`] for procs that wake.
+    pub arrival: u32,
+}
+
+impl Pass {
+    /// Offset of the answer (bytes).
+    fn answer_offset(&self) -> usize {
+        HEADER_BYTES + WAITING_BYTES * self.waiting.len() + RELEASE_BYTES * self.releases.len()
+    }
+
+    /// The bytes of the input, with an empty answer.
+    pub fn encode(&self) -> Vec<u8> {
+        let answer = self.answer_offset();
+        let size = answer + ANSWER_BYTES * self.waiting.len();
+        let releases = HEADER_BYTES + WAITING_BYTES * self.waiting.len();
+        let mut out = Vec::with_capacity(size);
+        out.extend_from_slice(&self.now_s.to_le_bytes());
+        let counts = [self.waiting.len(), self.releases.len(), HEADER_BYTES, releases, answer, size];
+        let header = [self.machine_procs, self.free_procs].into_iter().chain(counts.map(|count| count as u32));
+        header.for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+        for waiting in &self.waiting {
+            let &Waiting { submit_s, estimate_s, procs, priority, job_class, arrival } = waiting;
+            [submit_s, estimate_s].iter().for_each(|seconds| out.extend_from_slice(&seconds.to_le_bytes()));
+            let numbers = [procs, priority, job_class, arrival];
+            numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+        }
+        for release in &self.releases {
+            out.extend_from_slice(&release.at_s.to_le_bytes());
+            out.extend_from_slice(&release.procs.to_le_bytes());
+            out.extend_from_slice(&release.arrival.to_le_bytes());
+        }
+        out.resize(size, 0);
+        out
+    }
+}
