@@ -16,6 +16,7 @@ mod kernel;
 mod lawson;
 mod logs;
 mod lublin;
+mod measured;
 mod published;
 mod queues;
 mod real_logs;
