@@ -57,6 +57,8 @@ pub struct Detail {
     pub energy_j: Option<f64>,
     /// Measured mean power of the whole job (W).
     pub power_w: Option<f64>,
+    /// Frequency of its processors (GHz).
+    pub ghz: Option<f64>,
 }
 
 /// The instants of a job (µs since 1970 UTC).
@@ -115,7 +117,7 @@ pub(crate) fn build(entries: Entries, file: &str, settings: &Settings, mut ledge
             line: u32::try_from(entry.line).unwrap_or(u32::MAX),
         });
         let Size { cpus, nodes, gpus } = entry.allocated;
-        details.push(Detail { id: entry.id, cpus, nodes, gpus, energy_j: entry.measured.energy_j, power_w });
+        details.push(Detail { id: entry.id, cpus, nodes, gpus, energy_j: entry.measured.energy_j, power_w, ghz: entry.measured.ghz });
     }
     JobLog {
         file: file.to_owned(),

@@ -84,6 +84,8 @@ pub(crate) struct Measured {
     pub node_power_w: Option<f64>,
     /// Energy (J).
     pub energy_j: Option<f64>,
+    /// Frequency of the processors (GHz).
+    pub ghz: Option<f64>,
 }
 
 /// The rows of a file that describe jobs.

@@ -35,7 +35,8 @@ impl JobLog {
                 record.partition,
             );
             if let Some(power_w) = detail.power_w {
-                let _ = writeln!(text, "; {POWER_KEY}: {} {power_w}", record.id);
+                let ghz = detail.ghz.map_or_else(String::new, |ghz| format!(" {ghz}"));
+                let _ = writeln!(text, "; {POWER_KEY}: {} {power_w}{ghz}", record.id);
             }
         }
         text

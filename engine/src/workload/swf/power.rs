@@ -2,11 +2,15 @@
 
 use super::SwfLog;
 
-/// Key of a comment with the measured mean power of the record above: `; JobPowerW: JOB WATTS`.
+/// Key of a comment with the measured mean power of the record above: `; JobPowerW: JOB WATTS`, or
+/// `; JobPowerW: JOB WATTS GHZ` with the frequency of its processors.
 pub const POWER_KEY: &str = "JobPowerW";
 
 /// Greatest power that a log may state (W).
 const POWER_MAX_W: f64 = 1e15;
+
+/// Greatest frequency that a log may state.
+const GHZ_MAX: f64 = 1e3;
 
 /// The measured power of a record.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,6 +19,8 @@ pub struct RecordPower {
     pub record: usize,
     /// Mean power of the whole job while it ran (W), above 0.
     pub mean_w: f64,
+    /// Frequency of its processors (GHz), if it is known.
+    pub ghz: Option<f64>,
 }
 
 /// The value of a comment line with [`POWER_KEY`]; `None` for another comment.
@@ -28,8 +34,12 @@ pub(super) fn text(comment: &[u8]) -> Option<&[u8]> {
 pub(super) fn read(text: &[u8], log: &SwfLog) -> Result<RecordPower, String> {
     let shown = || super::printable(text.trim_ascii());
     let mut words = std::str::from_utf8(text).unwrap_or_default().split_ascii_whitespace();
-    let (Some(job), Some(watts), None) = (words.next(), words.next(), words.next()) else {
-        return Err(format!("expected `; {POWER_KEY}: JOB WATTS`, found `{}`", shown()));
+    let (Some(job), Some(watts), ghz, None) = (words.next(), words.next(), words.next(), words.next()) else {
+        return Err(format!("expected `; {POWER_KEY}: JOB WATTS` or `; {POWER_KEY}: JOB WATTS GHZ`, found `{}`", shown()));
+    };
+    let frequency = |word: &str| {
+        let ghz = word.parse().ok().filter(|ghz: &f64| *ghz > 0.0 && *ghz <= GHZ_MAX);
+        ghz.ok_or_else(|| format!("expected a frequency above 0 up to {GHZ_MAX} GHz, found `{}`", shown()))
     };
     let mean_w = watts.parse().ok().filter(|watts: &f64| *watts > 0.0 && *watts <= POWER_MAX_W);
     let mean_w = mean_w.ok_or_else(|| format!("expected watts above 0, found `{}`", shown()))?;
@@ -42,7 +52,7 @@ pub(super) fn read(text: &[u8], log: &SwfLog) -> Result<RecordPower, String> {
     if log.powers.last().is_some_and(|power| power.record == record) {
         return Err(format!("job {last} has a second `{POWER_KEY}`: keep one"));
     }
-    Ok(RecordPower { record, mean_w })
+    Ok(RecordPower { record, mean_w, ghz: ghz.map(frequency).transpose()? })
 }
 
 #[cfg(test)]
@@ -53,9 +63,10 @@ mod tests {
 
     #[test]
     fn a_power_belongs_to_the_record_above() {
-        let text = format!("; MaxProcs: 8\n{RECORD}{RECORD}; JobPowerW: 7 412.5\n ;JobPowerWs: 3\n");
+        let text = format!("; MaxProcs: 8\n{RECORD}{RECORD}; JobPowerW: 7 412.5\n ;JobPowerWs: 3\n{RECORD};JobPowerW:7 1 2.2\n");
         let log = swf::parse(text.as_bytes(), "x.swf").expect("reads");
-        assert_eq!(log.powers, [RecordPower { record: 1, mean_w: 412.5 }]);
+        let power = |record, mean_w, ghz| RecordPower { record, mean_w, ghz };
+        assert_eq!(log.powers, [power(1, 412.5, None), power(2, 1.0, Some(2.2))]);
         // Other keys stay in the header.
         assert_eq!(log.header.fields.len(), 2);
     }
@@ -64,7 +75,7 @@ mod tests {
     fn a_wrong_power_is_an_error_with_its_line() {
         let error = |text: &str| swf::parse(text.as_bytes(), "x.swf").expect_err("is wrong").to_string();
         assert!(error("; JobPowerW: 7 1\n").contains("x.swf, line 1: `JobPowerW` stands behind the record"));
-        for (power, what) in [("8 1", "job `8`"), ("7", "JOB WATTS"), ("7 0", "above 0"), ("7 nan", "above 0"), ("7 1e16", "above 0")] {
+        for (power, what) in [("8 1", "job `8`"), ("7", "JOB WATTS"), ("7 0", "above 0"), ("7 nan", "above 0"), ("7 1e16", "above 0"), ("7 1 0", "a frequency"), ("7 1 2 3", "GHZ`")] {
             let found = error(&format!("{RECORD}; JobPowerW: {power}\n"));
             assert!(found.starts_with("x.swf, line 2: ") && found.contains(what), "{found}");
         }

@@ -130,6 +130,10 @@ fn powers_and_energies() {
         [("no_power", 2), ("power_from_energy", 1), ("power_and_energy_differ", 1), ("implausible_power", 1)];
     assert_eq!(rules(&log), expected);
     assert!(log.swf("").contains("; JobPowerW: 1 400\n2 1 -1 100 2"), "{}", log.swf(""));
+    let ghz = try_read("s,r,n,p,f\n0,1,1,5,2.2\n0,1,1,6,\n", "submit=s,run=r,nodes=n,power_w=p,ghz=f", nodes).expect("reads");
+    assert!(ghz.swf("").contains("; JobPowerW: 1 5 2.2\n2 ") && ghz.swf("").ends_with("; JobPowerW: 2 6\n"));
+    let error = try_read("s,r,n,f\n0,1,1,2200\n", "submit=s,run=r,nodes=n,ghz=f", nodes).expect_err("MHz");
+    assert!(error.contains("is no frequency in GHz"), "{error}");
     for (cell, reason) in [("-1", "is no number of at least 0"), ("\"[1,x]\"", "has a sample that is no number")] {
         let error = try_read(&format!("s,r,n,p\n0,1,1,{cell}\n"), "submit=s,run=r,nodes=n,power_w=p", nodes);
         assert!(error.as_ref().is_err_and(|error| error.contains("line 2") && error.contains(reason)), "{error:?}");

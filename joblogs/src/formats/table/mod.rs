@@ -36,11 +36,12 @@ pub(super) enum Field {
     PowerW,
     NodePowerW,
     EnergyJ,
+    Ghz,
 }
 
 impl Field {
     /// All fields in their order.
-    pub(super) const ALL: [(Field, &'static str); 18] = [
+    pub(super) const ALL: [(Field, &'static str); 19] = [
         (Field::Id, "id"),
         (Field::Submit, "submit"),
         (Field::Eligible, "eligible"),
@@ -59,6 +60,7 @@ impl Field {
         (Field::PowerW, "power_w"),
         (Field::NodePowerW, "node_power_w"),
         (Field::EnergyJ, "energy_j"),
+        (Field::Ghz, "ghz"),
     ];
 
     /// The field that counts as processors.
@@ -73,6 +75,9 @@ impl Field {
 
 /// Greatest power (W) or energy (J) of a job.
 const MEASURED_MAX: f64 = 1e15;
+
+/// Greatest plausible frequency (GHz).
+const GHZ_MAX: f64 = 20.0;
 
 /// How a table is read.
 #[derive(Debug)]
@@ -240,7 +245,17 @@ impl Cells<'_> {
             power_w: self.mean(Field::PowerW)?,
             node_power_w: self.mean(Field::NodePowerW)?,
             energy_j: self.mean(Field::EnergyJ)?.filter(|energy_j| *energy_j > 0.0),
+            ghz: self.ghz()?,
         })
+    }
+
+    fn ghz(&self) -> Result<Option<f64>, Problem> {
+        let Some(ghz) = self.mean(Field::Ghz)?.filter(|ghz| *ghz > 0.0) else { return Ok(None) };
+        // Numbers in MHz or kHz are a wrong unit.
+        if ghz > GHZ_MAX {
+            return Err(self.problem(Field::Ghz, "is no frequency in GHz"));
+        }
+        Ok(Some(ghz))
     }
 
     /// A number of 0 or more, or the mean of a list of samples with equal steps such as `[300, 310]`.
