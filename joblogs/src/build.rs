@@ -117,7 +117,15 @@ pub(crate) fn build(entries: Entries, file: &str, settings: &Settings, mut ledge
             line: u32::try_from(entry.line).unwrap_or(u32::MAX),
         });
         let Size { cpus, nodes, gpus } = entry.allocated;
-        details.push(Detail { id: entry.id, cpus, nodes, gpus, energy_j: entry.measured.energy_j, power_w, ghz: entry.measured.ghz });
+        details.push(Detail {
+            id: entry.id,
+            cpus,
+            nodes,
+            gpus,
+            energy_j: entry.measured.energy_j,
+            power_w,
+            ghz: entry.measured.ghz,
+        });
     }
     JobLog {
         file: file.to_owned(),
@@ -252,7 +260,8 @@ fn power_w(entry: &mut Entry, run_s: f64, procs: u32) -> Option<f64> {
     }
     let of_nodes = measured.node_power_w.zip(entry.allocated.nodes).map(|(watts, nodes)| watts * f64::from(nodes));
     let stated = measured.power_w.or(of_nodes).filter(|watts| *watts > 0.0);
-    let by_energy = measured.energy_j.filter(|energy_j| *energy_j > 0.0 && run_s > 0.0).map(|energy_j| energy_j / run_s);
+    let by_energy =
+        measured.energy_j.filter(|energy_j| *energy_j > 0.0 && run_s > 0.0).map(|energy_j| energy_j / run_s);
     let power_w = match (stated, by_energy) {
         (Some(stated), Some(by_energy)) if (stated - by_energy).abs() > POWER_TOLERANCE * stated.max(by_energy) => {
             entry.changes.push(Rule::PowerAndEnergyDiffer);

@@ -123,10 +123,13 @@ fn what_cannot_be_told_is_said() {
     assert!(text.contains("do not tell --idle-w and --busy-w apart"), "{text}");
     let found = calibrate(&constant, &flat, 4, Stated { idle_w: Some(10.0), ..Stated::default() }).expect("fits");
     assert!(near(found.busy_w.value, 30.0, 1e-12));
-    assert!(refused(&constant, &flat, 2, Stated::default()).contains("jobs hold 3 procs at 0 s, and the machine has 2"));
+    assert!(
+        refused(&constant, &flat, 2, Stated::default()).contains("jobs hold 3 procs at 0 s, and the machine has 2")
+    );
     assert!(refused(&constant, &[], 4, Stated::default()).contains("no step of the meter"));
     // The meter falls with the load: busy procs cannot draw less than nothing.
-    let jobs: Vec<RanJob> = (0..10).map(|at| job(f64::from(at) * 60.0, f64::from(at) * 60.0 + 60.0, 1 + at, None)).collect();
+    let jobs: Vec<RanJob> =
+        (0..10).map(|at| job(f64::from(at) * 60.0, f64::from(at) * 60.0 + 60.0, 1 + at, None)).collect();
     let falls = steps(10, |at| 100.0 - 20.0 * at as f64);
     let found = calibrate(&jobs, &falls, 10, Stated::default()).expect("fits");
     assert_eq!((found.busy_w.value, found.busy_w.from), (0.0, Origin::Bound));

@@ -175,7 +175,7 @@ fn to_json(found: &Calibration, replay: &Replay) -> Json {
     let errors = found.errors;
     json!({
         "jobs_count": replay.jobs.len(),
-        "measured_jobs_count": replay.measured,
+        "power_measured_jobs_count": replay.measured,
         "left_out_count": replay.left_out,
         "machine_procs": replay.procs,
         "steps_count": found.steps.len(),

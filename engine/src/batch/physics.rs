@@ -198,7 +198,8 @@ fn over_cap_job(spec: &SimSpec, machine: &Machine, demand: &Demand) -> Option<Fi
     };
     let known = |job: &(u8, u32, i64)| machine.job_class_problem(job.2, job.0).is_none();
     let over = demand.jobs().filter(known).filter_map(fits).filter(|job| !reach.admits(job.1, job.0, 1.0));
-    let (class, procs, id) = over.max_by(|a, b| reach.least_w(a.1, a.0, 1.0).total_cmp(&reach.least_w(b.1, b.0, 1.0)))?;
+    let (class, procs, id) =
+        over.max_by(|a, b| reach.least_w(a.1, a.0, 1.0).total_cmp(&reach.least_w(b.1, b.0, 1.0)))?;
     Some(Finding {
         kind: FindingKind::OverCapJob,
         about: schedule::written(spec.choice(Role::Cap))?.0,

@@ -134,7 +134,8 @@ impl<'w> Prepared<'w> {
         let scale = |at: usize| scales.as_ref().map_or(1.0, |scales| scales.known(at));
         let admits = |(at, job): (usize, &Job)| reach.admits(job.procs, job.class, scale(at));
         if !self.jobs.iter().enumerate().all(admits) {
-            let admitted: Vec<Job> = self.jobs.iter().enumerate().filter(|job| admits(*job)).map(|(_, job)| job.clone()).collect();
+            let admitted: Vec<Job> =
+                self.jobs.iter().enumerate().filter(|job| admits(*job)).map(|(_, job)| job.clone()).collect();
             self.dropped_over_cap_count = (self.jobs.len() - admitted.len()) as u64;
             self.jobs = Cow::Owned(admitted);
         }

@@ -85,7 +85,8 @@ pub(super) fn problems(spec: &SimSpec, rules: &Choice) -> Vec<String> {
     if !are_used(spec) {
         if !rules.is_default(POWER_KNOWLEDGE.name) {
             problems.push(
-                "`power_knowledge` is about measured powers: set `job_power` = \"measured-mean\", or leave it out".to_owned(),
+                "`power_knowledge` is about measured powers: set `job_power` = \"measured-mean\", or leave it out"
+                    .to_owned(),
             );
         }
     } else {

@@ -1,8 +1,8 @@
 //! Measured powers of jobs: schedules by hand, and the energy against a sum over every second.
 use std::fmt::Write as _;
 
-use powersweep_engine::workload::swf::{self, SwfLog};
 use powersweep_engine::workload;
+use powersweep_engine::workload::swf::{self, SwfLog};
 use powersweep_engine::{JobRecord, Limits, Role, Summary};
 use proptest::prelude::*;
 
@@ -107,7 +107,9 @@ fn what_cannot_be_is_refused() {
     let problems = |build: Build| build.0.problems().join("; ");
     assert!(problems(measured(Build::log())).contains("`power_top_w` is left at 1 W a proc"));
     assert!(problems(platform(4).text("power_knowledge", "model")).contains("set `job_power`"));
-    assert!(problems(measured(platform(4)).real("power_noise_sd", 0.5)).contains("needs `power_knowledge` = \"noise\""));
+    assert!(
+        problems(measured(platform(4)).real("power_noise_sd", 0.5)).contains("needs `power_knowledge` = \"noise\"")
+    );
     assert!(problems(measured(platform(4).choose(Role::Source, "poisson"))).contains("`poisson` is no log"));
     let build = measured(platform(4));
     let error = workload::build(&build.0, Some(&log(&[(0, 1, 1, 1, 0.0)]))).unwrap_err().to_string();

@@ -254,8 +254,11 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
                 match power::text(comment) {
                     None => log.header.read(comment),
                     Some(text) => {
-                        let power = power::read(text, &log)
-                            .map_err(|what| SwfError::Line { file: file.to_owned(), line, what })?;
+                        let power = power::read(text, &log).map_err(|what| SwfError::Line {
+                            file: file.to_owned(),
+                            line,
+                            what,
+                        })?;
                         log.powers.push(power);
                     }
                 }

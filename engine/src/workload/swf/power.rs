@@ -35,7 +35,10 @@ pub(super) fn read(text: &[u8], log: &SwfLog) -> Result<RecordPower, String> {
     let shown = || super::printable(text.trim_ascii());
     let mut words = std::str::from_utf8(text).unwrap_or_default().split_ascii_whitespace();
     let (Some(job), Some(watts), ghz, None) = (words.next(), words.next(), words.next(), words.next()) else {
-        return Err(format!("expected `; {POWER_KEY}: JOB WATTS` or `; {POWER_KEY}: JOB WATTS GHZ`, found `{}`", shown()));
+        return Err(format!(
+            "expected `; {POWER_KEY}: JOB WATTS` or `; {POWER_KEY}: JOB WATTS GHZ`, found `{}`",
+            shown()
+        ));
     };
     let frequency = |word: &str| {
         let ghz = word.parse().ok().filter(|ghz: &f64| *ghz > 0.0 && *ghz <= GHZ_MAX);
@@ -47,7 +50,9 @@ pub(super) fn read(text: &[u8], log: &SwfLog) -> Result<RecordPower, String> {
         return Err(format!("`{POWER_KEY}` stands behind the record of its job, and no record is above"));
     };
     if job.parse() != Ok(last) {
-        return Err(format!("`{POWER_KEY}` of job `{job}` stands behind the record of job {last}: put it behind its own"));
+        return Err(format!(
+            "`{POWER_KEY}` of job `{job}` stands behind the record of job {last}: put it behind its own"
+        ));
     }
     if log.powers.last().is_some_and(|power| power.record == record) {
         return Err(format!("job {last} has a second `{POWER_KEY}`: keep one"));
@@ -63,7 +68,9 @@ mod tests {
 
     #[test]
     fn a_power_belongs_to_the_record_above() {
-        let text = format!("; MaxProcs: 8\n{RECORD}{RECORD}; JobPowerW: 7 412.5\n ;JobPowerWs: 3\n{RECORD};JobPowerW:7 1 2.2\n");
+        let text = format!(
+            "; MaxProcs: 8\n{RECORD}{RECORD}; JobPowerW: 7 412.5\n ;JobPowerWs: 3\n{RECORD};JobPowerW:7 1 2.2\n"
+        );
         let log = swf::parse(text.as_bytes(), "x.swf").expect("reads");
         let power = |record, mean_w, ghz| RecordPower { record, mean_w, ghz };
         assert_eq!(log.powers, [power(1, 412.5, None), power(2, 1.0, Some(2.2))]);
@@ -75,7 +82,15 @@ mod tests {
     fn a_wrong_power_is_an_error_with_its_line() {
         let error = |text: &str| swf::parse(text.as_bytes(), "x.swf").expect_err("is wrong").to_string();
         assert!(error("; JobPowerW: 7 1\n").contains("x.swf, line 1: `JobPowerW` stands behind the record"));
-        for (power, what) in [("8 1", "job `8`"), ("7", "JOB WATTS"), ("7 0", "above 0"), ("7 nan", "above 0"), ("7 1e16", "above 0"), ("7 1 0", "a frequency"), ("7 1 2 3", "GHZ`")] {
+        for (power, what) in [
+            ("8 1", "job `8`"),
+            ("7", "JOB WATTS"),
+            ("7 0", "above 0"),
+            ("7 nan", "above 0"),
+            ("7 1e16", "above 0"),
+            ("7 1 0", "a frequency"),
+            ("7 1 2 3", "GHZ`"),
+        ] {
             let found = error(&format!("{RECORD}; JobPowerW: {power}\n"));
             assert!(found.starts_with("x.swf, line 2: ") && found.contains(what), "{found}");
         }

@@ -130,7 +130,8 @@ fn powers_and_energies() {
         [("no_power", 2), ("power_from_energy", 1), ("power_and_energy_differ", 1), ("implausible_power", 1)];
     assert_eq!(rules(&log), expected);
     assert!(log.swf("").contains("; JobPowerW: 1 400\n2 1 -1 100 2"), "{}", log.swf(""));
-    let ghz = try_read("s,r,n,p,f\n0,1,1,5,2.2\n0,1,1,6,\n", "submit=s,run=r,nodes=n,power_w=p,ghz=f", nodes).expect("reads");
+    let ghz =
+        try_read("s,r,n,p,f\n0,1,1,5,2.2\n0,1,1,6,\n", "submit=s,run=r,nodes=n,power_w=p,ghz=f", nodes).expect("reads");
     assert!(ghz.swf("").contains("; JobPowerW: 1 5 2.2\n2 ") && ghz.swf("").ends_with("; JobPowerW: 2 6\n"));
     let error = try_read("s,r,n,f\n0,1,1,2200\n", "submit=s,run=r,nodes=n,ghz=f", nodes).expect_err("MHz");
     assert!(error.contains("is no frequency in GHz"), "{error}");

@@ -77,5 +77,6 @@ pub(crate) fn lowest_w<R: Recorder>(cluster: &Cluster<'_, R>) -> f64 {
 /// as it is known.
 pub(crate) fn above_idle_w<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId, gear: u8) -> f64 {
     let idle_w = cluster.machine().classes[0].idle_w;
-    f64::from(cluster.procs(job)) * (cluster.gears_for(0, job)[usize::from(gear)].busy_w * cluster.known_scale(job) - idle_w)
+    f64::from(cluster.procs(job))
+        * (cluster.gears_for(0, job)[usize::from(gear)].busy_w * cluster.known_scale(job) - idle_w)
 }
