@@ -1,7 +1,5 @@
 //! Powers of the jobs of a run: measured ones over those of the model, and what the scheduler knows of them.
 
-use std::borrow::Cow;
-
 use super::kernel::{Known, Scales};
 use super::platform::Machine;
 use crate::error::SimError;
@@ -78,7 +76,7 @@ impl<'w> JobPowers<'w> {
     }
 
     /// Number of jobs with a measured power, and their share of the work (procs times run time at the top gear).
-    pub(super) fn measured(&self, jobs: &Cow<'_, [Job]>) -> (u64, Option<f64>) {
+    pub(super) fn measured(&self, jobs: &[Job]) -> (u64, Option<f64>) {
         let work = |job: &Job| f64::from(job.procs) * job.run_s;
         let measured = || jobs.iter().filter(|job| self.is_measured(job));
         let all: f64 = jobs.iter().map(work).sum();

@@ -254,7 +254,8 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
                 match power::text(comment) {
                     None => log.header.read(comment),
                     Some(text) => {
-                        let power = power::read(text, &log).map_err(|what| SwfError::Line {
+                        let above = log.records.last().map(|record| (log.records.len() - 1, record.id));
+                        let power = power::read(text, above, &log.powers).map_err(|what| SwfError::Line {
                             file: file.to_owned(),
                             line,
                             what,

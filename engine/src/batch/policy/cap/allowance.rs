@@ -55,7 +55,7 @@ impl Allowance {
     }
 }
 
-/// Power of the machine with all executing jobs at their lowest gears (W), as far as it is known.
+/// Power of the machine with all executing jobs at their lowest gears (W), by their known powers.
 pub(crate) fn lowest_w<R: Recorder>(cluster: &Cluster<'_, R>) -> f64 {
     let class = &cluster.machine().classes[0];
     if cluster.has_scales() {
@@ -73,8 +73,8 @@ pub(crate) fn lowest_w<R: Recorder>(cluster: &Cluster<'_, R>) -> f64 {
     cluster.power_w() - cluster.executing(0).map(saved_w).sum::<f64>()
 }
 
-/// Power of a job's procs at a gear above the power of the same procs when idle (W), as far
-/// as it is known.
+/// Power of a job's procs at a gear above the power of the same procs when idle (W), by its
+/// known power.
 pub(crate) fn above_idle_w<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId, gear: u8) -> f64 {
     let idle_w = cluster.machine().classes[0].idle_w;
     f64::from(cluster.procs(job))
