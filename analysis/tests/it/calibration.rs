@@ -12,7 +12,7 @@ fn job(start_s: f64, end_s: f64, procs: u32, mean_w: Option<f64>) -> RanJob {
 fn jobs(measured: bool) -> Vec<RanJob> {
     let one = |at: u32| {
         let (start_s, procs) = (f64::from(at * 37 % 5000), 1 + at * 7 % 9);
-        let mean_w = (measured && at % 3 == 0).then(|| f64::from(procs) * f64::from(80 + at * 13 % 90));
+        let mean_w = (measured && at.is_multiple_of(3)).then(|| f64::from(procs) * f64::from(80 + at * 13 % 90));
         job(start_s, start_s + f64::from(40 + at * 29 % 160), procs, mean_w)
     };
     (0..180).map(one).collect()
