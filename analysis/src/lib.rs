@@ -7,6 +7,7 @@
 
 pub mod baseline;
 pub mod best;
+pub mod calibration;
 pub mod cell;
 pub mod compare;
 pub mod condition;

@@ -9,6 +9,7 @@ use crate::examples;
 
 mod access;
 mod answers;
+mod calibrate;
 mod conformance;
 mod control;
 mod dashboard;
@@ -30,6 +31,7 @@ mod worker;
 
 pub use access::{AccessCommand, AccessExportArgs, AccessRotateArgs, AccessShowArgs};
 pub use answers::{BestArgs, CompareArgs, OutArgs, SqlArgs, VerifyArgs};
+pub use calibrate::CalibrateArgs;
 pub use conformance::ConformanceArgs;
 pub use control::{ControlArgs, DeleteArgs, PriorityArgs, RetryArgs, UpgradeArgs};
 pub use dashboard::DashboardArgs;
@@ -258,6 +260,12 @@ pub enum Command {
     /// Each row is kept, or dropped by a rule. A ledger counts rows and changes by rule, and is in the header of the log, too.
     #[command(after_help = examples::IMPORT)]
     Import(ImportArgs),
+    /// Compare a log with a meter, and fit the watts of the machine.
+    ///
+    /// Jobs run as they were recorded: nothing is scheduled. In each step of the meter, jobs, idle processors and losses are
+    /// compared with it. Values that are not stated are fitted by least squares.
+    #[command(after_help = examples::CALIBRATE)]
+    Calibrate(CalibrateArgs),
     /// Show the defaults of options. They can be set in ./powersweep.toml, in ~/.config/powersweep/config.toml and in
     /// /etc/powersweep/config.toml.
     #[command(subcommand, after_help = examples::CONFIG)]

@@ -104,7 +104,8 @@ fn shortened(task: &TaskSpec, logs: &ParsedLogs) -> Option<(SimSpec, Workload, O
     }
     let whole = warnings::workload(task, logs)?;
     let kept = whole.jobs.len().min(usize::try_from(JOBS).ok()?);
-    let short = Workload { jobs: whole.jobs[..kept].to_vec(), log_waits_s: Vec::new(), ..*whole };
+    let short =
+        Workload { jobs: whole.jobs[..kept].to_vec(), log_waits_s: Vec::new(), powers: whole.powers.clone(), ..*whole };
     Some((sim, short, Some(whole.jobs.len() as u64)))
 }
 

@@ -137,6 +137,9 @@ pub const IMPORT: &str = "Examples:
   powersweep import slurm dump.txt                                 only show the ledger; times with an offset, or Unix times
   powersweep import slurm dump.txt --timezone Europe/Berlin -o jobs.swf.gz  local times
   powersweep import slurm dump.txt --timezone UTC --procs nodes --json      a job's nodes are its processors";
+pub const CALIBRATE: &str = "Examples:
+  powersweep calibrate ./jobs.swf --meter meter.csv --meter-timezone UTC    fit idle and busy watts, and the losses
+  powersweep calibrate ./jobs.swf --meter meter.csv --idle-w 80 --steps compared.csv    keep a value; write each step";
 pub const CONFIG: &str = "Example:
   powersweep config show --origin  the default of each option, and the file that it comes from";
 pub const COMPLETIONS: &str = "Examples:

@@ -150,6 +150,7 @@ fn dispatch(command: &Command, config: &Config) -> Outcome {
         Command::Trace(TraceCommand::Info { log, sha256, logs, output }) => {
             commands::trace::info(log, *sha256, logs, *output)
         }
+        Command::Calibrate(args) => commands::calibrate::run(args),
         Command::Import(args) => commands::import::run(args),
         Command::Config(ConfigCommand::Show(args)) => commands::config::show(args, config),
         Command::Help(args) => commands::help::run(args, config),

@@ -55,6 +55,10 @@ pub struct Detail {
     pub gpus: Option<u32>,
     /// Measured energy (J).
     pub energy_j: Option<f64>,
+    /// Measured mean power of the whole job (W).
+    pub power_w: Option<f64>,
+    /// Frequency of its processors (GHz).
+    pub ghz: Option<f64>,
 }
 
 /// The instants of a job (µs since 1970 UTC).
@@ -89,8 +93,9 @@ pub(crate) fn build(entries: Entries, file: &str, settings: &Settings, mut ledge
     let facts = Facts { unix_start_s: first.map(|_| base_us / SECOND_US), peak_procs: peak_procs(&kept) };
     let (mut users, mut groups, mut queues) = (Names::default(), Names::default(), Names::default());
     let (mut records, mut details) = (Vec::with_capacity(kept.len()), Vec::with_capacity(kept.len()));
-    for Kept { entry, times, procs } in kept {
+    for Kept { mut entry, times, procs } in kept {
         ledger.kept += 1;
+        let power_w = power_w(&mut entry, seconds(times.run), procs.0);
         entry.changes.iter().for_each(|rule| ledger.add(*rule, entry.line));
         let queue = queues.number(entry.queue);
         records.push(Record {
@@ -112,7 +117,15 @@ pub(crate) fn build(entries: Entries, file: &str, settings: &Settings, mut ledge
             line: u32::try_from(entry.line).unwrap_or(u32::MAX),
         });
         let Size { cpus, nodes, gpus } = entry.allocated;
-        details.push(Detail { id: entry.id, cpus, nodes, gpus, energy_j: entry.energy_j });
+        details.push(Detail {
+            id: entry.id,
+            cpus,
+            nodes,
+            gpus,
+            energy_j: entry.measured.energy_j,
+            power_w,
+            ghz: entry.measured.ghz,
+        });
     }
     JobLog {
         file: file.to_owned(),
@@ -230,6 +243,45 @@ fn procs(entry: &mut Entry, procs: Procs) -> Result<(u32, Option<u32>), Rule> {
         requested
     });
     Ok((allocated.filter(|count| *count > 0).ok_or(Rule::NoProcs)?, requested))
+}
+
+/// Greatest plausible power of a processor (W), be it a core, a GPU or a node.
+const PROC_POWER_MAX_W: f64 = 20_000.0;
+
+/// Relative difference of power and energy above which they contradict each other.
+const POWER_TOLERANCE: f64 = 0.05;
+
+/// The mean power of a job (W), if it was measured: the stated power of the job, else that of a node times its nodes, else
+/// its energy over its run time.
+fn power_w(entry: &mut Entry, run_s: f64, procs: u32) -> Option<f64> {
+    let measured = entry.measured;
+    if !measured.has_column {
+        return None;
+    }
+    let of_nodes = measured.node_power_w.zip(entry.allocated.nodes).map(|(watts, nodes)| watts * f64::from(nodes));
+    let stated = measured.power_w.or(of_nodes).filter(|watts| *watts > 0.0);
+    let by_energy =
+        measured.energy_j.filter(|energy_j| *energy_j > 0.0 && run_s > 0.0).map(|energy_j| energy_j / run_s);
+    let power_w = match (stated, by_energy) {
+        (Some(stated), Some(by_energy)) if (stated - by_energy).abs() > POWER_TOLERANCE * stated.max(by_energy) => {
+            entry.changes.push(Rule::PowerAndEnergyDiffer);
+            stated
+        }
+        (Some(stated), _) => stated,
+        (None, Some(by_energy)) => {
+            entry.changes.push(Rule::PowerFromEnergy);
+            by_energy
+        }
+        (None, None) => {
+            entry.changes.push(Rule::NoPower);
+            return None;
+        }
+    };
+    if power_w > PROC_POWER_MAX_W * f64::from(procs) {
+        entry.changes.push(Rule::ImplausiblePower);
+        return None;
+    }
+    Some(power_w)
 }
 
 /// Drops rows that repeat a job's arrival and start: the row with the latest end counts, the first of equal ones.

@@ -73,6 +73,21 @@ pub(crate) struct Size {
     pub gpus: Option<u32>,
 }
 
+/// What a row states about the power of its job.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Measured {
+    /// Whether the file has a column of powers or energies.
+    pub has_column: bool,
+    /// Mean power of the whole job (W).
+    pub power_w: Option<f64>,
+    /// Mean power of a node of the job (W).
+    pub node_power_w: Option<f64>,
+    /// Energy (J).
+    pub energy_j: Option<f64>,
+    /// Frequency of the processors (GHz).
+    pub ghz: Option<f64>,
+}
+
 /// The rows of a file that describe jobs.
 #[derive(Debug)]
 pub(crate) struct Entries {
@@ -104,8 +119,8 @@ pub(crate) struct Entry {
     pub group: String,
     /// Queue or partition.
     pub queue: String,
-    /// Measured energy (J).
-    pub energy_j: Option<f64>,
+    /// Measured power and energy.
+    pub measured: Measured,
     /// The rules that changed it. They count if it is kept.
     pub changes: Vec<Rule>,
 }

@@ -31,6 +31,10 @@ pub enum Rule {
     ArrayRange,
     PartOfJob,
     DependenciesIgnored,
+    NoPower,
+    PowerFromEnergy,
+    PowerAndEnergyDiffer,
+    ImplausiblePower,
     Renumbered,
 }
 
@@ -118,6 +122,18 @@ const RULES: [Described; Rule::COUNT] = [
         "dependencies_ignored",
         "the job waits for other jobs; it arrives at its submit time",
     ),
+    changed(
+        Rule::NoPower,
+        "no_power",
+        "the file has powers or energies, but none of this job: empty, 0 or a placeholder; it has no measured power",
+    ),
+    changed(Rule::PowerFromEnergy, "power_from_energy", "the mean power is the energy over the run time"),
+    changed(
+        Rule::PowerAndEnergyDiffer,
+        "power_and_energy_differ",
+        "the stated power and the energy over the run time differ by more than 5%; the power counts",
+    ),
+    changed(Rule::ImplausiblePower, "implausible_power", "more than 20 kW a processor; the job has no measured power"),
     changed(
         Rule::Renumbered,
         "renumbered",

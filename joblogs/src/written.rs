@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use powersweep_engine::workload::swf::POWER_KEY;
+
 use crate::build::JobLog;
 use crate::ledger::Effect;
 
@@ -15,7 +17,7 @@ impl JobLog {
             let value: String = value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
             let _ = writeln!(text, "; {key}: {value}");
         }
-        for record in &self.records {
+        for (record, detail) in self.records.iter().zip(&self.details) {
             let _ = writeln!(
                 text,
                 "{} {} {} {} {} -1 -1 {} {} -1 {} {} {} -1 {} {} -1 -1",
@@ -32,6 +34,10 @@ impl JobLog {
                 record.queue,
                 record.partition,
             );
+            if let Some(power_w) = detail.power_w {
+                let ghz = detail.ghz.map_or_else(String::new, |ghz| format!(" {ghz}"));
+                let _ = writeln!(text, "; {POWER_KEY}: {} {power_w}{ghz}", record.id);
+            }
         }
         text
     }

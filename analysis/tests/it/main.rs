@@ -1,4 +1,5 @@
 //! From rows to tables: groups, ratios, pivots, texts.
 
+mod calibration;
 mod fronts;
 mod tables;

@@ -129,7 +129,7 @@ fn to_text(log: &JobLog, output: Option<&Path>) -> String {
 /// The values of jobs that the log has no fields for.
 fn details_csv(log: &JobLog) -> Result<String, Failure> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let names = ["job_id", "id", "line", "user", "group", "queue", "nodes", "cpus", "gpus", "energy_j"];
+    let names = ["job_id", "id", "line", "user", "group", "queue", "nodes", "cpus", "gpus", "energy_j", "power_w"];
     let name = |names: &[String], number: i32| {
         usize::try_from(number - 1).ok().and_then(|at| names.get(at).cloned()).unwrap_or_default()
     };
@@ -146,6 +146,7 @@ fn details_csv(log: &JobLog) -> Result<String, Failure> {
             count(detail.cpus),
             count(detail.gpus),
             detail.energy_j.map_or_else(String::new, |energy_j| energy_j.to_string()),
+            detail.power_w.map_or_else(String::new, |power_w| power_w.to_string()),
         ]
     };
     let rows = log.records.iter().zip(&log.details).map(|(record, detail)| row(record, detail));

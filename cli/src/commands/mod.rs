@@ -3,6 +3,7 @@
 pub mod access;
 pub mod adopt;
 pub mod best;
+pub mod calibrate;
 pub mod check;
 pub mod columns;
 pub mod compare;

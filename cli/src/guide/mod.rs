@@ -53,6 +53,7 @@ pub const TOPICS: &[Topic] = topics![
     "logs" "logs.md"
     "machines" "machines.md"
     "manifest" "reference/manifest.md"
+    "measured-power" "measured-power.md"
     "metrics" "metrics.md"
     "modules" "modules.md"
     "other-tools" "other-tools.md"

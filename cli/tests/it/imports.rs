@@ -26,9 +26,9 @@ fn a_dump_becomes_a_log_that_is_simulated() {
     );
     let rules: Vec<_> =
         ledger["rules"].as_array().expect("a list").iter().map(|rule| rule["rule"].as_str().expect("a name")).collect();
-    assert_eq!(rules, ["step", "not_ended", "never_started", "limit_unknown"]);
+    assert_eq!(rules, ["step", "not_ended", "never_started", "limit_unknown", "no_power", "power_from_energy"]);
     let details = std::fs::read_to_string(sandbox.path("details.csv")).expect("written");
-    let expected = "job_id,id,line,user,group,queue,nodes,cpus,gpus,energy_j\n17,17,2,ann,,long,,4,,54156\n19,19,5,bob,,short,,2,,\n";
+    let expected = "job_id,id,line,user,group,queue,nodes,cpus,gpus,energy_j,power_w\n17,17,2,ann,,long,,4,,54156,902.6\n19,19,5,bob,,short,,2,,,\n";
     assert_eq!(details, expected);
     let facts = ["ImportLedger", "5 rows read = 2 kept + 3 dropped", "1 never_started (line 4 first)", "unix_start_s"];
     sandbox.run(&["trace", "info", "./jobs.swf"]).exits(0).prints(&facts);

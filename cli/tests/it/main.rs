@@ -3,6 +3,7 @@
 mod access;
 mod answers;
 mod batsim;
+mod calibrate;
 mod check;
 mod config;
 mod dashboard;

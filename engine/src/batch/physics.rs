@@ -7,7 +7,7 @@ use super::policy::cap::{CapReach, schedule};
 use super::policy::capacity;
 use super::power::etinski;
 use crate::spec::{Model, Role, SimSpec};
-use crate::workload::{self, Workload};
+use crate::workload::{self, Workload, powers};
 
 /// The jobs of a workload by their demands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -185,6 +185,10 @@ fn wide_job(spec: &SimSpec, machine: &Machine, demand: &Demand) -> Option<Findin
 
 /// The job of greatest power that no cap of the schedule admits, unless `over_cap_jobs` handles such jobs.
 fn over_cap_job(spec: &SimSpec, machine: &Machine, demand: &Demand) -> Option<Finding> {
+    // Measured powers are not among the demands.
+    if powers::are_used(spec) {
+        return None;
+    }
     let reach = CapReach::new(spec, machine).filter(|reach| !reach.drops)?;
     let wide_jobs = spec.choice(Role::Rules).text("wide_jobs");
     // With `clamp`, a wide job has the width of the machine; otherwise it does not run at all.
@@ -193,8 +197,9 @@ fn over_cap_job(spec: &SimSpec, machine: &Machine, demand: &Demand) -> Option<Fi
         false => (wide_jobs == "clamp").then_some((class, machine.procs(), id)),
     };
     let known = |job: &(u8, u32, i64)| machine.job_class_problem(job.2, job.0).is_none();
-    let over = demand.jobs().filter(known).filter_map(fits).filter(|job| !reach.admits(job.1, job.0));
-    let (class, procs, id) = over.max_by(|a, b| reach.least_w(a.1, a.0).total_cmp(&reach.least_w(b.1, b.0)))?;
+    let over = demand.jobs().filter(known).filter_map(fits).filter(|job| !reach.admits(job.1, job.0, 1.0));
+    let (class, procs, id) =
+        over.max_by(|a, b| reach.least_w(a.1, a.0, 1.0).total_cmp(&reach.least_w(b.1, b.0, 1.0)))?;
     Some(Finding {
         kind: FindingKind::OverCapJob,
         about: schedule::written(spec.choice(Role::Cap))?.0,
@@ -202,7 +207,7 @@ fn over_cap_job(spec: &SimSpec, machine: &Machine, demand: &Demand) -> Option<Fi
         message: format!(
             "job {id} of {procs} procs needs a cap of at least {}, even alone on the machine; the greatest cap is {}: it \
              never starts, and the task fails",
-            watts(reach.least_w(procs, class)),
+            watts(reach.least_w(procs, class, 1.0)),
             watts(reach.greatest_w)
         ),
         help: "raise the cap, choose `over_cap_jobs` = \"drop\", which counts such jobs, or leave them out by the rules of \

@@ -1,6 +1,7 @@
 //! Simulates batch jobs: from a spec and a workload to a summary.
 use std::borrow::Cow;
 
+use super::job_power::JobPowers;
 use super::kernel::{EventOrder, JobRows, Outcomes, Policy, Recorder, Simulation};
 use super::platform::Machine;
 use super::policy::batch::{self, Batch};
@@ -53,6 +54,10 @@ pub(crate) fn simulate(
         let starts = fcfs_starts.as_deref();
         let mut summary = summary::summarize(statistics, &prepared.jobs, outcomes, &integrals, gears, starts, sla);
         summary::fill_kinds(&mut summary, statistics, &prepared.jobs, outcomes, priorities);
+        if let Some(powers) = &prepared.powers {
+            let (count, share) = powers.measured(&prepared.jobs);
+            (summary.power_measured_jobs_count, summary.power_measured_share) = (Some(count), share);
+        }
         if let Some(power) = power {
             summary::fill_power(&mut summary, &power, &integrals);
         }
@@ -93,18 +98,21 @@ struct Prepared<'w> {
     machine: Machine,
     /// The workload's own jobs unless `wide_jobs` or `over_cap_jobs` changed some.
     jobs: Cow<'w, [Job]>,
+    /// Measured powers, if jobs draw them.
+    powers: Option<JobPowers<'w>>,
     clamped_count: u64,
     dropped_wide_count: u64,
     dropped_over_cap_count: u64,
 }
 
 impl<'w> Prepared<'w> {
-    fn new(spec: &SimSpec, workload: &'w Workload) -> Result<Prepared<'w>, SimError> {
+    fn new(spec: &'w SimSpec, workload: &'w Workload) -> Result<Prepared<'w>, SimError> {
         let machine = Machine::new(spec, workload.native_procs)?;
         let widest = check_jobs(&workload.jobs, &machine)?;
         let mut prepared = Prepared {
             machine,
             jobs: Cow::Borrowed(&workload.jobs),
+            powers: JobPowers::new(spec, workload),
             clamped_count: 0,
             dropped_wide_count: 0,
             dropped_over_cap_count: 0,
@@ -112,7 +120,7 @@ impl<'w> Prepared<'w> {
         if widest > prepared.machine.procs() {
             prepared.fit_wide_jobs(spec.choice(Role::Rules).text("wide_jobs"))?;
         }
-        prepared.drop_over_cap_jobs(spec);
+        prepared.drop_over_cap_jobs(spec)?;
         if prepared.jobs.is_empty() {
             return Err(SimError::Empty(prepared.why_empty(workload.jobs.len())));
         }
@@ -120,13 +128,18 @@ impl<'w> Prepared<'w> {
     }
 
     /// Applies `over_cap_jobs`.
-    fn drop_over_cap_jobs(&mut self, spec: &SimSpec) {
-        let Some(reach) = CapReach::new(spec, &self.machine) else { return };
-        if reach.drops && !self.jobs.iter().all(|job| reach.admits(job.procs, job.class)) {
-            let before = self.jobs.len();
-            self.jobs.to_mut().retain(|job| reach.admits(job.procs, job.class));
-            self.dropped_over_cap_count = (before - self.jobs.len()) as u64;
+    fn drop_over_cap_jobs(&mut self, spec: &SimSpec) -> Result<(), SimError> {
+        let Some(reach) = CapReach::new(spec, &self.machine).filter(|reach| reach.drops) else { return Ok(()) };
+        let scales = self.powers.as_ref().map(|powers| powers.scales(&self.jobs, &self.machine)).transpose()?;
+        let scale = |at: usize| scales.as_ref().map_or(1.0, |scales| scales.known(at));
+        let admits = |(at, job): (usize, &Job)| reach.admits(job.procs, job.class, scale(at));
+        if !self.jobs.iter().enumerate().all(admits) {
+            let admitted: Vec<Job> =
+                self.jobs.iter().enumerate().filter(|job| admits(*job)).map(|(_, job)| job.clone()).collect();
+            self.dropped_over_cap_count = (self.jobs.len() - admitted.len()) as u64;
+            self.jobs = Cow::Owned(admitted);
         }
+        Ok(())
     }
 
     fn why_empty(&self, before: usize) -> String {
@@ -193,6 +206,9 @@ impl<'w> Prepared<'w> {
         split: Option<&EnergySplit>,
     ) -> Result<(R, Measures, P), SimError> {
         let mut simulation = Simulation::new(&self.jobs, self.machine.clone(), limits, order, policy, recorder);
+        if let Some(powers) = &self.powers {
+            simulation.set_scales(powers.scales(&self.jobs, &self.machine)?);
+        }
         if let Some(energy) = split {
             simulation.split(energy);
         }

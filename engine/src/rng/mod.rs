@@ -41,6 +41,8 @@ pub enum Purpose {
     Block = 35,
     /// By how much submits are moved.
     Jitter = 36,
+    /// Errors of what a scheduler knows of the powers of jobs.
+    JobPower = 37,
     /// Resampled blocks of a bootstrap, outside simulations.
     Resample = 40,
 }

@@ -269,6 +269,11 @@ pub struct Summary {
     pub fairness_delay_s_max: Option<f64>,
     /// Measured jobs started later than under strict first come, first served; null unless `fairness`.
     pub fairness_delayed_count: Option<u64>,
+    /// Jobs that drew their measured power, of all simulated jobs; null unless `job_power` uses measured powers.
+    pub power_measured_jobs_count: Option<u64>,
+    /// Their share of the work: sum of procs * run_top over these jobs / the sum over all jobs; null where
+    /// power_measured_jobs_count is, or if the sum is 0.
+    pub power_measured_share: Option<f64>,
     /// Self-check by Little's law, 0 up to rounding: |integral of the queue length - sum of all waits|/max(1 s, sum of all
     /// waits).
     pub little_residual: f64,

@@ -8,6 +8,7 @@ mod estimates;
 pub mod log_facts;
 pub mod lublin;
 pub mod poisson;
+pub mod powers;
 pub mod rules;
 pub mod swf;
 pub mod tracsim;
@@ -153,6 +154,8 @@ pub struct Workload {
     pub counts: RuleCounts,
     /// Wait of each job under the log's own scheduler (s), -1 where the log has none; empty if no record has one.
     pub log_waits_s: Vec<f64>,
+    /// What is known of the powers of the jobs' records, in order of the records; empty unless `job_power` uses it.
+    pub powers: Vec<powers::PowerOfRecord>,
 }
 
 crate::record! {
@@ -239,6 +242,9 @@ pub enum WorkloadError {
     /// The rules cannot read priorities or classes from the log.
     #[error("{0}")]
     Label(String),
+    /// The log has no measured powers.
+    #[error("{0}")]
+    Power(String),
     /// The generator made a job that cannot be simulated: its parameters are too extreme.
     #[error("generator {generator}: job {position} has {what}: its parameters are out of the range that it can serve")]
     Generated {
@@ -298,7 +304,11 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
     let stated = spec.choice(Role::Rules).opt_int("native_procs").and_then(|n| u32::try_from(n).ok());
     let log_waits_s = if generator.is_some() { Vec::new() } else { log.map_or_else(Vec::new, |log| waits(log, &jobs)) };
     let unix_start_s = log.filter(|_| generator.is_none()).and_then(|log| log.header.unix_start_s());
-    Ok(Workload { jobs, native_procs: stated.or(native_procs), unix_start_s, counts, log_waits_s })
+    let powers = match log.filter(|_| generator.is_none()) {
+        Some(log) => powers::of(spec, log, &jobs)?,
+        None => Vec::new(),
+    };
+    Ok(Workload { jobs, native_procs: stated.or(native_procs), unix_start_s, counts, log_waits_s, powers })
 }
 
 /// The parameter with the number of jobs of a generator; `None` for another choice.
@@ -348,13 +358,17 @@ fn problems(spec: &SimSpec) -> Vec<String> {
             }),
         );
     }
+    problems.extend(powers::problems(spec, rules));
     problems
 }
 
 impl Workload {
     /// Bytes of memory that the workload holds, for caches with a budget.
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Workload>() + self.jobs.capacity() * size_of::<Job>() + self.log_waits_s.capacity() * 8
+        size_of::<Workload>()
+            + self.jobs.capacity() * size_of::<Job>()
+            + self.log_waits_s.capacity() * 8
+            + self.powers.capacity() * size_of::<powers::PowerOfRecord>()
     }
 }
 

@@ -16,6 +16,7 @@ mod kernel;
 mod lawson;
 mod logs;
 mod lublin;
+mod measured;
 mod power_save;
 mod published;
 mod queues;

@@ -11,7 +11,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::clock::{SECOND_US, Time, civil};
-use crate::entry::{Entries, Entry, Outcome, Size, TimeLimit};
+use crate::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit};
 use crate::error::{Problem, shortened};
 use crate::ledger::{Ledger, Rule};
 use crate::settings::{Procs, Settings, TimeUnit};
@@ -195,7 +195,7 @@ fn rows_of(columns: &Columns<'_>, settings: &Settings, read: &mut Vec<Entry>) ->
             user: String::new(),
             group: String::new(),
             queue: String::new(),
-            energy_j: None,
+            measured: Measured::default(),
             changes,
         });
     }

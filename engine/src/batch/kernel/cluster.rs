@@ -6,6 +6,7 @@
 
 use super::events::{Alarm, End, Ends, FreeEntries};
 use super::meter::Meter;
+use super::powers::Scales;
 use super::recorder::{Finished, Recorder};
 use super::sleep::Sleep;
 use crate::batch::platform::{Gear, Machine};
@@ -120,6 +121,8 @@ pub struct Cluster<'w, R> {
     pub(super) meter: Meter,
     pub(super) sleep: Sleep,
     pub(super) recorder: R,
+    /// Powers of jobs over those of the model; `None` if all jobs draw the power of the model.
+    pub(super) scales: Option<Box<Scales>>,
     pub(super) starts_count: u32,
     pub(super) done_count: usize,
     pub(super) gear_changes_count: u64,
@@ -190,6 +193,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             timers: Timers::default(),
             sleep,
             recorder,
+            scales: None,
             starts_count: 0,
             done_count: 0,
             gear_changes_count: 0,
@@ -243,6 +247,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     #[inline(always)]
     pub(super) fn complete(&mut self, end: End) -> Ended {
         let entry = end.entry();
+        let (scale, excess) = (self.scale(self.running[entry].job), self.excess(&self.running[entry]));
         let run = &mut self.running[entry];
         debug_assert_eq!(key_time(end.key), run.end_s);
         let class = run.class as usize;
@@ -250,7 +255,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let busy = run.level();
         let gear = self.gears[busy];
         let estimated_end_s = run.since_s + run.estimate_left_s * gear.time_factor;
-        let energy_j = run.energy_j + gear.busy_w * f64::from(run.procs) * (self.now_s - run.since_s);
+        let energy_j = run.energy_j + gear.busy_w * scale * f64::from(run.procs) * (self.now_s - run.since_s);
         self.recorder.finished(&Finished {
             index: run.job as usize,
             start_s: run.start_s,
@@ -264,6 +269,10 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         // A completion of this job that is still queued must not look current.
         run.end_s = f64::NEG_INFINITY;
         self.meter.shift(busy, state.after_gears + IDLE, procs);
+        self.meter.exceed(-excess);
+        if let Some(scales) = &mut self.scales {
+            scales.ended(job as usize);
+        }
         state.free += procs;
         self.meter.idle_procs += procs;
         self.free_entries.free(entry);
@@ -275,13 +284,14 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// Settles a running job's work, estimate, suspension and energy up to now.
     pub(super) fn settle(&mut self, entry: usize) {
         self.rescheduled_count += 1;
+        let scale = self.scale(self.running[entry].job);
         let run = &mut self.running[entry];
         let dt = self.now_s - run.since_s;
         if run.executing {
             let gear = self.gears[run.level()];
             run.run_left_s = (run.run_left_s - dt / gear.time_factor).max(0.0);
             run.estimate_left_s -= dt / gear.time_factor;
-            run.energy_j += gear.busy_w * f64::from(run.procs) * dt;
+            run.energy_j += gear.busy_w * scale * f64::from(run.procs) * dt;
         } else {
             run.suspended_s += dt;
             run.energy_j += self.machine.classes[run.class as usize].idle_w * f64::from(run.procs) * dt;
@@ -333,6 +343,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             out.energy_asleep_j += energy_j(ASLEEP);
             out.energy_transition_j += energy_j(SWITCHING_OFF) + energy_j(WAKING);
         }
+        out.energy_busy_j += self.meter.excess_j;
         out.energy_static_j = self.machine.static_w * (out.last_finish_s - out.first_submit_s);
         out.active_steps = self.active_steps().iter().copied().filter(|step| step.0 < self.now_s).collect();
         for (at, &(from_s, procs)) in out.active_steps.iter().enumerate() {

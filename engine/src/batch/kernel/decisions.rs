@@ -1,6 +1,7 @@
 //! Decisions of a policy: each is checked, then carried out or refused.
 use super::cluster::{Cluster, DONE, FUTURE, IDLE, JobId, Running, STEPS_PER_CHECK, SUSPENDED, WAITING};
 use super::events::{Alarm, End};
+use super::powers::excess_of;
 use super::recorder::Recorder;
 use crate::error::{SimError, Stop};
 use crate::limits::list_bytes;
@@ -58,6 +59,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             suspended_s: 0.0,
             energy_j: 0.0,
         };
+        let excess = excess_of(&self.scales, &run, self.gears[busy].busy_w);
         let entry = self.free_entries.take_lowest().unwrap_or(self.running.len() as u32);
         match self.running.get_mut(entry as usize) {
             Some(place) => *place = run,
@@ -69,6 +71,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.ends.set(End::new(time_key(end_s), seq, entry));
         self.meter.idle_procs -= procs;
         self.meter.shift(idle, busy, procs);
+        self.meter.exceed(excess);
         self.meter.wait_ends(f64::from(procs) * run_s);
         self.recorder.started(waiting, now_s);
         Ok(now_s + estimate_s * factor)
@@ -92,10 +95,13 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         if old != gear {
             self.settle(entry);
             self.gear_changes_count += 1;
+            let before = self.excess(&self.running[entry]);
             let run = &mut self.running[entry];
             let from = run.level();
             run.gear = gear;
             self.meter.shift(from, run.level(), run.procs);
+            let after = self.excess(&self.running[entry]);
+            self.meter.exceed(after - before);
             self.schedule(entry);
         }
         Ok(self.estimated_end(&self.running[entry]))
@@ -108,6 +114,8 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     pub fn suspend(&mut self, job: JobId) -> Result<(), Stop> {
         let entry = self.executing_entry(job, true, "suspend")?;
         self.settle(entry);
+        let excess = self.excess(&self.running[entry]);
+        self.meter.exceed(-excess);
         let run = &mut self.running[entry];
         run.executing = false;
         run.end_s = f64::INFINITY;
@@ -124,6 +132,8 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     pub fn resume(&mut self, job: JobId) -> Result<f64, Stop> {
         let entry = self.executing_entry(job, false, "resume")?;
         self.settle(entry);
+        let excess = self.excess(&self.running[entry]);
+        self.meter.exceed(excess);
         let run = &mut self.running[entry];
         run.executing = true;
         let state = &self.classes[run.class as usize];
@@ -198,6 +208,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             self.meter.bytes(),
             self.sleep.bytes(),
             self.recorder.bytes(),
+            self.scales.as_ref().map_or(0, |scales| scales.bytes()),
         ];
         parts.into_iter().sum()
     }

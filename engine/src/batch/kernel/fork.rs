@@ -123,6 +123,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             meter,
             sleep: self.sleep.fork(self.now_s),
             recorder,
+            scales: self.copied_scales(&copied.numbers),
             done_count: 0,
             gear_changes_count: 0,
             events_count: 0,

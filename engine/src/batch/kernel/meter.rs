@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::powers::Excess;
 use crate::energy::{EnergySplit, Splitter};
 use crate::limits::list_bytes;
 
@@ -44,6 +45,10 @@ pub(crate) struct Meter {
     pub(crate) lost_proc_s: f64,
     /// Constant power besides that of the levels (W).
     static_w: f64,
+    /// Power of jobs beyond that of their levels.
+    excess: Excess,
+    /// Its integral (J).
+    pub(crate) excess_j: f64,
     bins: Bins,
     splitter: Option<Box<Splitter>>,
 }
@@ -101,6 +106,8 @@ impl Meter {
             idle_procs,
             lost_proc_s: 0.0,
             static_w,
+            excess: Excess::default(),
+            excess_j: 0.0,
             bins: Bins { low_w, per_w, bins: vec![Bin::default(); count as usize + 2] },
             splitter: None,
         }
@@ -120,6 +127,8 @@ impl Meter {
             backlog_s: 0.0,
             idle_procs: self.idle_procs,
             static_w: self.static_w,
+            excess: self.excess,
+            excess_j: 0.0,
             lost_proc_s: 0.0,
             bins: Bins { low_w: self.bins.low_w, per_w: 0.0, bins: vec![Bin::default()] },
             splitter: None,
@@ -145,7 +154,9 @@ impl Meter {
         }
         let before_s = std::mem::replace(&mut self.now_s, now_s);
         // A sum over the counts has no drift; a sum of differences would.
-        let mut power_w = self.static_w;
+        let excess_w = self.excess.watts;
+        self.excess_j += excess_w * dt;
+        let mut power_w = self.static_w + excess_w;
         for level in &mut self.levels[self.used.clone()] {
             level.proc_s += level.procs * dt;
             power_w += level.procs * level.watts;
@@ -172,6 +183,22 @@ impl Meter {
         self.used = self.used.start.min(to)..self.used.end.max(to + 1);
     }
 
+    /// Changes the power of jobs beyond that of their levels, in parts of a watt.
+    #[inline(always)]
+    pub(crate) fn exceed(&mut self, parts: i128) {
+        self.excess.add(parts);
+    }
+
+    /// Widens the range of the power distribution to procs of other powers (W); called before the first instant.
+    pub(crate) fn widen(&mut self, low_proc_w: f64, high_proc_w: f64) {
+        let all: f64 = self.levels.iter().map(|l| l.procs).sum();
+        let low_w = self.levels.iter().map(|l| l.watts).fold(low_proc_w, f64::min) * all + self.static_w;
+        let high_w = self.levels.iter().map(|l| l.watts).fold(high_proc_w, f64::max) * all + self.static_w;
+        let bins = POWER_BINS_MAX as usize + 2;
+        let per_w = if high_w > low_w { POWER_BINS_MAX / (high_w - low_w) } else { 0.0 };
+        self.bins = Bins { low_w, per_w, bins: vec![Bin::default(); bins] };
+    }
+
     /// A job arrives and waits with its work (proc-seconds).
     #[inline]
     pub(crate) fn wait_begins(&mut self, work_proc_s: f64) {
@@ -193,7 +220,7 @@ impl Meter {
 
     /// Power at this instant (W).
     pub(crate) fn power_now_w(&self) -> f64 {
-        self.static_w + self.levels.iter().map(|level| level.procs * level.watts).sum::<f64>()
+        self.static_w + self.excess.watts + self.levels.iter().map(|level| level.procs * level.watts).sum::<f64>()
     }
 
     /// The least power that was not exceeded for `share` of the time (W): exact if one gear was in use and the machine

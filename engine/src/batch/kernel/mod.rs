@@ -26,6 +26,7 @@ mod events;
 mod fork;
 mod meter;
 mod policy;
+mod powers;
 mod recorder;
 mod sleep;
 mod view;
@@ -33,6 +34,7 @@ mod view;
 pub use cluster::{Cluster, Ended, JobId};
 pub(crate) use fork::{Copied, Durations};
 pub use policy::Policy;
+pub(crate) use powers::{Known, Scales};
 pub use recorder::{Finished, JobRows, Outcomes, Recorder};
 
 use std::collections::VecDeque;
@@ -167,6 +169,11 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     /// Also splits the energy; called before the first instant.
     pub(crate) fn split(&mut self, energy: &EnergySplit) {
         self.cluster.meter.split(energy);
+    }
+
+    /// Sets the powers of jobs; called before the first instant.
+    pub(crate) fn set_scales(&mut self, scales: Scales) {
+        self.cluster.set_scales(scales);
     }
 
     /// The split energy, at the end.

@@ -113,6 +113,9 @@ pub const COMPONENT: Component = Component {
         labels::PRIORITY_MAP,
         labels::CLASS_FROM,
         labels::CLASS_MAP,
+        super::powers::JOB_POWER,
+        super::powers::POWER_KNOWLEDGE,
+        super::powers::POWER_NOISE_SD,
     ],
     problems: super::problems,
     ..Component::BATCH

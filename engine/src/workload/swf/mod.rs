@@ -12,8 +12,10 @@
 
 mod header;
 mod number;
+mod power;
 
 pub use header::Header;
+pub use power::{POWER_KEY, RecordPower};
 
 use number::NumberProblem;
 
@@ -126,6 +128,8 @@ pub struct SwfLog {
     pub records: Vec<Record>,
     /// Work of some records in the order of the records, for formats whose run times depend on the speed of a processor.
     pub work: Vec<Work>,
+    /// Measured powers of some records in the order of the records.
+    pub powers: Vec<RecordPower>,
 }
 
 /// The run time of a record as a function of speed. The record's own is that at 1 Gflop/s.
@@ -157,6 +161,7 @@ impl SwfLog {
             + self.header.memory_bytes()
             + self.records.capacity() * size_of::<Record>()
             + self.work.capacity() * size_of::<Work>()
+            + self.powers.capacity() * size_of::<RecordPower>()
     }
 }
 
@@ -244,7 +249,21 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
         let start = cursor.position();
         match cursor.skip_blanks() {
             None => {}
-            Some(b';') => log.header.read(cursor.rest_of_line()),
+            Some(b';') => {
+                let comment = cursor.rest_of_line();
+                match power::text(comment) {
+                    None => log.header.read(comment),
+                    Some(text) => {
+                        let above = log.records.last().map(|record| (log.records.len() - 1, record.id));
+                        let power = power::read(text, above, &log.powers).map_err(|what| SwfError::Line {
+                            file: file.to_owned(),
+                            line,
+                            what,
+                        })?;
+                        log.powers.push(power);
+                    }
+                }
+            }
             Some(_) => {
                 let record =
                     read_record(&mut cursor, line).map_err(|problem| explain(problem, bytes, start, file, line))?;

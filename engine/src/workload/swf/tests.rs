@@ -138,3 +138,36 @@ fn reads_headers_of_published_logs() {
     assert_eq!(header("; MaxProcs: 99999999999999999999999\n").procs(), None);
     assert_eq!(header(&format!("{LINE}\n; MaxProcs: 5\n")).procs(), Some(5), "header keys may follow records");
 }
+
+/// A record that powers stand behind.
+const RECORD: &str = "7 0 -1 60 4 -1 -1 4 90 -1 1 1 1 -1 1 -1 -1 -1\n";
+
+#[test]
+fn a_power_belongs_to_the_record_above() {
+    let text =
+        format!("; MaxProcs: 8\n{RECORD}{RECORD}; JobPowerW: 7 412.5\n ;JobPowerWs: 3\n{RECORD};JobPowerW:7 1 2.2\n");
+    let log = parse(text.as_bytes(), "x.swf").expect("reads");
+    let power = |record, mean_w, ghz| RecordPower { record, mean_w, ghz };
+    assert_eq!(log.powers, [power(1, 412.5, None), power(2, 1.0, Some(2.2))]);
+    // Other keys stay in the header.
+    assert_eq!(log.header.fields.len(), 2);
+}
+
+#[test]
+fn a_wrong_power_is_an_error_with_its_line() {
+    let error = |text: &str| parse(text.as_bytes(), "x.swf").expect_err("is wrong").to_string();
+    assert!(error("; JobPowerW: 7 1\n").contains("x.swf, line 1: `JobPowerW` stands behind the record"));
+    for (power, what) in [
+        ("8 1", "job `8`"),
+        ("7", "JOB WATTS"),
+        ("7 0", "above 0"),
+        ("7 nan", "above 0"),
+        ("7 1e16", "above 0"),
+        ("7 1 0", "a frequency"),
+        ("7 1 2 3", "GHZ`"),
+    ] {
+        let found = error(&format!("{RECORD}; JobPowerW: {power}\n"));
+        assert!(found.starts_with("x.swf, line 2: ") && found.contains(what), "{found}");
+    }
+    assert!(error(&format!("{RECORD}; JobPowerW: 7 1\n; JobPowerW: 7 1\n")).contains("line 3: job 7 has a second"));
+}

@@ -109,3 +109,34 @@ fn what_is_wrong_is_said_with_its_place() {
         crate::read(b"s,r\n\xff,1\n", "jobs.csv", &Settings { columns: Some("submit=s".into()), ..without }).is_err()
     );
 }
+
+#[test]
+fn powers_and_energies() {
+    // PM100 has samples of all nodes together, F-DATA means of a node, and both have energies.
+    let text = "s,r,n,node_power_consumption,avgpcon,econ\n\
+                0,100,2,\"[300, 500]\",,\n\
+                1,100,2,,150,30000\n\
+                2,100,2,[],,25000\n\
+                3,100,2,,200,100\n\
+                4,100,2,0,,0\n\
+                5,100,2,50000,,\n\
+                6,0,2,,,70\n";
+    let columns = "submit=s,run=r,nodes=n,power_w=node_power_consumption,node_power_w=avgpcon,energy_j=econ";
+    let nodes = |settings: &mut Settings| settings.procs = Procs::Nodes;
+    let log = try_read(text, columns, nodes).expect("reads");
+    let powers: Vec<_> = log.details.iter().map(|detail| detail.power_w).collect();
+    assert_eq!(powers, [Some(400.0), Some(300.0), Some(250.0), Some(400.0), None, None, None]);
+    let expected =
+        [("no_power", 2), ("power_from_energy", 1), ("power_and_energy_differ", 1), ("implausible_power", 1)];
+    assert_eq!(rules(&log), expected);
+    assert!(log.swf("").contains("; JobPowerW: 1 400\n2 1 -1 100 2"), "{}", log.swf(""));
+    let ghz =
+        try_read("s,r,n,p,f\n0,1,1,5,2.2\n0,1,1,6,\n", "submit=s,run=r,nodes=n,power_w=p,ghz=f", nodes).expect("reads");
+    assert!(ghz.swf("").contains("; JobPowerW: 1 5 2.2\n2 ") && ghz.swf("").ends_with("; JobPowerW: 2 6\n"));
+    let error = try_read("s,r,n,f\n0,1,1,2200\n", "submit=s,run=r,nodes=n,ghz=f", nodes).expect_err("MHz");
+    assert!(error.contains("is no frequency in GHz"), "{error}");
+    for (cell, reason) in [("-1", "is no number of at least 0"), ("\"[1,x]\"", "has a sample that is no number")] {
+        let error = try_read(&format!("s,r,n,p\n0,1,1,{cell}\n"), "submit=s,run=r,nodes=n,power_w=p", nodes);
+        assert!(error.as_ref().is_err_and(|error| error.contains("line 2") && error.contains(reason)), "{error:?}");
+    }
+}

@@ -6,7 +6,7 @@
 mod places;
 
 use crate::clock::{Clock, Time};
-use crate::entry::{Entries, Entry, Outcome, Size, TimeLimit};
+use crate::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit};
 use crate::error::{Problem, shortened};
 use crate::formats::lines::Lines;
 use crate::formats::slurm::duration;
@@ -104,7 +104,7 @@ impl<'a> Record<'a> {
             user: self.text("user"),
             group: self.text("group"),
             queue: self.text("queue"),
-            energy_j: None,
+            measured: Measured::default(),
             changes,
         })
     }

@@ -10,7 +10,7 @@ mod rows;
 use std::collections::HashSet;
 
 use crate::clock::{Clock, Time};
-use crate::entry::{Entries, Entry, Outcome, Size, TimeLimit};
+use crate::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit};
 use crate::error::Problem;
 use crate::ledger::{Ledger, Rule};
 use crate::settings::{Arrival, Procs, Settings};
@@ -181,7 +181,11 @@ impl Reader {
             user: row.get(columns.user).to_owned(),
             group: row.get(columns.group).to_owned(),
             queue: row.get(columns.partition).to_owned(),
-            energy_j: self.energy_j(row)?,
+            measured: Measured {
+                has_column: columns.energy_j.is_some(),
+                energy_j: self.energy_j(row)?,
+                ..Measured::default()
+            },
             changes,
         })
     }

@@ -288,6 +288,9 @@ fn energies_and_gpus_are_kept_as_details() {
     let log = try_read(text, &utc()).expect("reads");
     let details: Vec<_> = log.details.iter().map(|detail| (detail.gpus, detail.nodes, detail.energy_j)).collect();
     assert_eq!(details, [(Some(2), Some(1), Some(54_156.0)), (None, None, None), (None, None, None)]);
+    let powers: Vec<_> = log.details.iter().map(|detail| detail.power_w).collect();
+    assert_eq!(powers, [Some(54_156.0 / 60.0), None, None]);
+    assert_eq!((log.ledger.count(Rule::PowerFromEnergy).rows, log.ledger.count(Rule::NoPower).rows), (1, 2));
     assert_eq!(log.records.iter().map(|job| (job.user, job.queue)).collect::<Vec<_>>(), [(1, 1), (2, 2), (1, 2)]);
     assert_eq!(
         (log.users, log.queues),

@@ -7,7 +7,7 @@ mod cells;
 mod sheet;
 
 use crate::clock::{Clock, SECOND_US, Time};
-use crate::entry::{Entries, Entry, Outcome, Size, TimeLimit};
+use crate::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit};
 use crate::error::Problem;
 use crate::formats::slurm::duration;
 use crate::ledger::{Ledger, Rule};
@@ -33,11 +33,15 @@ pub(super) enum Field {
     Group,
     Queue,
     State,
+    PowerW,
+    NodePowerW,
+    EnergyJ,
+    Ghz,
 }
 
 impl Field {
     /// All fields in their order.
-    pub(super) const ALL: [(Field, &'static str); 15] = [
+    pub(super) const ALL: [(Field, &'static str); 19] = [
         (Field::Id, "id"),
         (Field::Submit, "submit"),
         (Field::Eligible, "eligible"),
@@ -53,6 +57,10 @@ impl Field {
         (Field::Group, "group"),
         (Field::Queue, "queue"),
         (Field::State, "state"),
+        (Field::PowerW, "power_w"),
+        (Field::NodePowerW, "node_power_w"),
+        (Field::EnergyJ, "energy_j"),
+        (Field::Ghz, "ghz"),
     ];
 
     /// The field that counts as processors.
@@ -64,6 +72,12 @@ impl Field {
         }
     }
 }
+
+/// Greatest power (W) or energy (J) of a job.
+const MEASURED_MAX: f64 = 1e15;
+
+/// Greatest plausible frequency (GHz).
+const GHZ_MAX: f64 = 20.0;
 
 /// How a table is read.
 #[derive(Debug)]
@@ -204,7 +218,7 @@ impl Cells<'_> {
             user: self.text(Field::User),
             group: self.text(Field::Group),
             queue: self.text(Field::Queue),
-            energy_j: None,
+            measured: self.measured()?,
             changes,
         })
     }
@@ -222,6 +236,42 @@ impl Cells<'_> {
         let span_us = if text.contains(':') { duration(text) } else { number() };
         let span_us = span_us.filter(|span_us| (0..=cells::SPAN_MAX_S * SECOND_US).contains(span_us));
         span_us.map(Some).ok_or_else(|| self.problem(field, "is no time of at least 0, such as 90.5 or 1-02:03:04"))
+    }
+
+    fn measured(&self) -> Result<Measured, Problem> {
+        let fields = [Field::PowerW, Field::NodePowerW, Field::EnergyJ];
+        Ok(Measured {
+            has_column: fields.iter().any(|field| self.plan.column(*field).is_some()),
+            power_w: self.mean(Field::PowerW)?,
+            node_power_w: self.mean(Field::NodePowerW)?,
+            energy_j: self.mean(Field::EnergyJ)?.filter(|energy_j| *energy_j > 0.0),
+            ghz: self.ghz()?,
+        })
+    }
+
+    fn ghz(&self) -> Result<Option<f64>, Problem> {
+        let Some(ghz) = self.mean(Field::Ghz)?.filter(|ghz| *ghz > 0.0) else { return Ok(None) };
+        // Numbers in MHz or kHz are a wrong unit.
+        if ghz > GHZ_MAX {
+            return Err(self.problem(Field::Ghz, "is no frequency in GHz"));
+        }
+        Ok(Some(ghz))
+    }
+
+    /// A number of 0 or more, or the mean of a list of samples with equal steps such as `[300, 310]`.
+    fn mean(&self, field: Field) -> Result<Option<f64>, Problem> {
+        let Some(text) = self.get(field) else { return Ok(None) };
+        let Some(list) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) else {
+            let number = cells::number(text).filter(|number| (0.0..=MEASURED_MAX).contains(number));
+            return number.map(Some).ok_or_else(|| self.problem(field, "is no number of at least 0"));
+        };
+        let (mut sum, mut count) = (0.0, 0.0);
+        for sample in list.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|sample| !sample.is_empty()) {
+            let sample = cells::number(sample).filter(|sample| (0.0..=MEASURED_MAX).contains(sample));
+            sum += sample.ok_or_else(|| self.problem(field, "has a sample that is no number of at least 0"))?;
+            count += 1.0;
+        }
+        Ok((count > 0.0).then(|| sum / count))
     }
 
     fn size(&self, changes: &mut Vec<Rule>) -> Result<Size, Problem> {

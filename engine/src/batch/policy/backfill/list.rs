@@ -163,6 +163,10 @@ impl List {
 
     pub(super) fn headroom<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> Headroom {
         let left_w = self.allowance.left_w(cluster);
+        if cluster.has_scales() {
+            // A wide job may draw less than a narrow one.
+            return Headroom { left_w, widest: cluster.free(0) };
+        }
         let class = &cluster.machine().classes[0];
         let gears = std::iter::once(&class.gears).chain(&class.more_job_classes).flatten();
         let least_w = gears.map(|gear| gear.busy_w - class.idle_w).fold(f64::INFINITY, f64::min);

@@ -55,9 +55,17 @@ impl Allowance {
     }
 }
 
-/// Power of the machine with all executing jobs at their lowest gears (W).
+/// Power of the machine with all executing jobs at their lowest gears (W), by their known powers.
 pub(crate) fn lowest_w<R: Recorder>(cluster: &Cluster<'_, R>) -> f64 {
     let class = &cluster.machine().classes[0];
+    if cluster.has_scales() {
+        let saved_w = |(job, procs, gear, _): (JobId, u32, u8, f64)| {
+            let gears = class.gears_of(cluster.job_class(job));
+            f64::from(procs) * cluster.known_scale(job) * (gears[usize::from(gear)].busy_w - gears[0].busy_w)
+        };
+        let executing = cluster.each_running().filter(|(job, ..)| cluster.is_executing(*job));
+        return cluster.power_w() - executing.map(saved_w).sum::<f64>();
+    }
     let saved_w = |(job_class, gear, procs): (usize, usize, u32)| {
         let gears = class.gears_of(job_class as u8);
         f64::from(procs) * (gears[gear].busy_w - gears[0].busy_w)
@@ -65,8 +73,10 @@ pub(crate) fn lowest_w<R: Recorder>(cluster: &Cluster<'_, R>) -> f64 {
     cluster.power_w() - cluster.executing(0).map(saved_w).sum::<f64>()
 }
 
-/// Power of a job's procs at a gear above the power of the same procs when idle (W).
+/// Power of a job's procs at a gear above the power of the same procs when idle (W), by its
+/// known power.
 pub(crate) fn above_idle_w<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId, gear: u8) -> f64 {
     let idle_w = cluster.machine().classes[0].idle_w;
-    f64::from(cluster.procs(job)) * (cluster.gears_for(0, job)[usize::from(gear)].busy_w - idle_w)
+    f64::from(cluster.procs(job))
+        * (cluster.gears_for(0, job)[usize::from(gear)].busy_w * cluster.known_scale(job) - idle_w)
 }

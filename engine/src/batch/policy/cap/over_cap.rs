@@ -54,15 +54,15 @@ impl<'m> CapReach<'m> {
     }
 
     /// Power of the machine with one job, alone, at the gear of least power at which the job may run (W).
-    pub(crate) fn least_w(&self, procs: u32, job_class: u8) -> f64 {
+    pub(crate) fn least_w(&self, procs: u32, job_class: u8, scale: f64) -> f64 {
         let gears = self.class.gears_of(job_class);
         let gear = if self.least_gear == LeastGear::OfGearRule { gears.len() - 1 } else { 0 };
         let others = f64::from(self.class.procs - procs.min(self.class.procs));
-        f64::from(procs) * gears[gear].busy_w + others * self.resting_w + self.static_w
+        f64::from(procs) * gears[gear].busy_w * scale + others * self.resting_w + self.static_w
     }
 
-    /// Whether some cap of the schedule admits a job.
-    pub(crate) fn admits(&self, procs: u32, job_class: u8) -> bool {
-        self.least_w(procs, job_class) <= limit_w(self.greatest_w)
+    /// Whether some cap of the schedule admits a job. `scale`: its power over that of the model.
+    pub(crate) fn admits(&self, procs: u32, job_class: u8, scale: f64) -> bool {
+        self.least_w(procs, job_class, scale) <= limit_w(self.greatest_w)
     }
 }

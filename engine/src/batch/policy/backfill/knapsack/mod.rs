@@ -153,7 +153,7 @@ impl Search {
         width: Width,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<Best> {
-        let one_table = cluster.machine().classes[0].more_job_classes.is_empty();
+        let one_table = !cluster.has_scales() && cluster.machine().classes[0].more_job_classes.is_empty();
         if left_w >= 0.0 && one_table {
             let each_w = above_idle_w(cluster, jobs[0].job, gear) / f64::from(jobs[0].procs);
             let procs = jobs.iter().map(|job| job.procs);

@@ -1,0 +1,295 @@
+//! `powersweep calibrate`: jobs as they ran against a meter, and the watts of the machine that fit.
+
+use chrono::DateTime;
+use powersweep_analysis::calibration::{Calibration, MeterStep, RanJob, Stated, Value, calibrate};
+use powersweep_engine::workload::swf::{Record, SwfLog};
+use powersweep_experiments::FileRef;
+use powersweep_signals::{Base, Series};
+use serde_json::{Value as Json, json};
+
+use crate::args::CalibrateArgs;
+use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
+use crate::writing::write_whole;
+use crate::{inputs, screen};
+
+/// Joules in a kilowatt-hour.
+const J_PER_KWH: f64 = 3.6e6;
+
+/// Jobs with a measured power at one frequency.
+struct ByFrequency {
+    ghz: f64,
+    jobs: u64,
+    proc_s: f64,
+    energy_j: f64,
+}
+
+/// What was replayed.
+struct Replay {
+    jobs: Vec<RanJob>,
+    /// Records without a start, a run time or a processor count.
+    left_out: u64,
+    /// Jobs with a measured power.
+    measured: u64,
+    /// Steps of the meter outside of the span of the jobs.
+    outside: u64,
+    procs: u32,
+    unix_start_s: Option<i64>,
+    frequencies: Vec<ByFrequency>,
+}
+
+/// Replays a log against a meter, and shows what fits.
+pub fn run(args: &CalibrateArgs) -> Outcome {
+    let library = inputs::library(&args.logs);
+    let format = inputs::format(&library, &args.log)?;
+    let log = inputs::parsed(format, &inputs::log(&library, format, &args.log, args.sha256)?)?;
+    let (jobs, left_out) = jobs(&log)?;
+    let file = FileRef { name: args.meter.clone(), format: None, sha256: args.meter_sha256 };
+    let bytes = inputs::file(&library, &file)?;
+    let series = powersweep_signals::read(&bytes.bytes, &args.meter, &args.reading()).or_exit(Exit::Workload)?;
+    let all = steps(&series, &log, &args.meter)?;
+    let first_s = jobs.iter().map(|job| job.start_s).fold(f64::INFINITY, f64::min);
+    let last_s = jobs.iter().map(|job| job.end_s).fold(f64::NEG_INFINITY, f64::max);
+    let within = |step: &&MeterStep| first_s <= step.from_s && step.to_s <= last_s;
+    let steps: Vec<MeterStep> = all.iter().filter(within).copied().collect();
+    let procs = args.procs.or(log.header.procs()).ok_or_else(|| {
+        failure!(Usage, "{}: its header has no MaxProcs: state the processors of the machine by --procs", args.log)
+    })?;
+    let replay = Replay {
+        left_out,
+        measured: jobs.iter().filter(|job| job.mean_w.is_some()).count() as u64,
+        outside: (all.len() - steps.len()) as u64,
+        procs,
+        unix_start_s: log.header.unix_start_s(),
+        frequencies: frequencies(&log),
+        jobs,
+    };
+    let stated = Stated { idle_w: args.idle_w, busy_w: args.busy_w, loss_factor: args.loss_factor };
+    let found = calibrate(&replay.jobs, &steps, procs, stated)
+        .map_err(|error| failure!(Workload, "{} and {}: {error}", args.log, args.meter))?;
+    if let Some(path) = &args.steps {
+        write_whole(Some(path), steps_csv(&found).as_bytes())?;
+    }
+    match args.shown.is_json() {
+        true => screen::print_json(to_json(&found, &replay)),
+        false => screen::print(&to_text(&found, &replay)),
+    }
+}
+
+/// The jobs as they ran, and the number of records that state too little.
+fn jobs(log: &SwfLog) -> Result<(Vec<RanJob>, u64), Failure> {
+    let mut powers = log.powers.iter().peekable();
+    let mut ran = |(at, record): (usize, &Record)| {
+        let mean_w = powers.next_if(|power| power.record == at).map(|power| power.mean_w);
+        let procs = procs(record)?;
+        let is_known = record.submit_s >= 0.0 && record.wait_s >= 0.0 && record.run_s >= 0.0;
+        let start_s = record.submit_s + record.wait_s;
+        let job = RanJob { start_s, end_s: start_s + record.run_s, procs, mean_w };
+        is_known.then_some(job)
+    };
+    let jobs: Vec<RanJob> = log.records.iter().enumerate().filter_map(&mut ran).collect();
+    if jobs.is_empty() {
+        return Err(failure!(
+            Workload,
+            "{}: no job has a wait, a run time and processors: when jobs started is not known",
+            log.file
+        ));
+    }
+    let left_out = log.records.len() - jobs.len();
+    Ok((jobs, left_out as u64))
+}
+
+/// The measured powers by frequency, ascending, over the jobs whose frequency is known.
+fn frequencies(log: &SwfLog) -> Vec<ByFrequency> {
+    let mut found: Vec<ByFrequency> = Vec::new();
+    for power in &log.powers {
+        let (record, Some(ghz)) = (log.records[power.record], power.ghz) else { continue };
+        let Some(procs) = procs(&record).filter(|_| record.run_s > 0.0) else { continue };
+        let at = found.partition_point(|known| known.ghz < ghz);
+        if found.get(at).is_none_or(|known| known.ghz != ghz) {
+            found.insert(at, ByFrequency { ghz, jobs: 0, proc_s: 0.0, energy_j: 0.0 });
+        }
+        found[at].jobs += 1;
+        found[at].proc_s += f64::from(procs) * record.run_s;
+        found[at].energy_j += power.mean_w * record.run_s;
+    }
+    found
+}
+
+/// Processors of a record: the allocated ones, else the requested ones.
+fn procs(record: &Record) -> Option<u32> {
+    let stated = [record.procs_allocated, record.procs_requested].into_iter().find(|procs| *procs > 0);
+    stated.map(i32::unsigned_abs)
+}
+
+/// The steps of a meter on the log's time.
+fn steps(series: &Series, log: &SwfLog, meter: &str) -> Result<Vec<MeterStep>, Failure> {
+    let zero_s = match (series.base, log.header.unix_start_s()) {
+        (Base::Offset, _) => 0.0,
+        (Base::Calendar, Some(start_s)) => start_s as f64,
+        (Base::Calendar, None) => {
+            return Err(failure!(
+                Workload,
+                "{meter} has times of a calendar, and the header of {} has no UnixStartTime: add it, or give the meter seconds of \
+                 the log",
+                log.file
+            ));
+        }
+    };
+    let ends = series.times_s.iter().skip(1).copied().chain([series.end_s]);
+    let step = |((&from_s, to_s), &mean_w): ((&f64, f64), &f64)| MeterStep {
+        from_s: from_s - zero_s,
+        to_s: to_s - zero_s,
+        mean_w,
+    };
+    // The last value of an uneven series has no length.
+    Ok(series.times_s.iter().zip(ends).zip(&series.values).map(step).filter(|step| step.from_s < step.to_s).collect())
+}
+
+/// The values with names and units.
+fn values(found: &Calibration) -> [(&'static str, Value); 3] {
+    [("idle_w", found.idle_w), ("busy_w", found.busy_w), ("loss_factor", found.loss_factor)]
+}
+
+/// The energies with names.
+fn energies(found: &Calibration) -> [(&'static str, f64); 6] {
+    let energies = found.energies;
+    [
+        ("measured_jobs", energies.measured_jobs_j),
+        ("model_jobs", energies.model_jobs_j),
+        ("idle", energies.idle_j),
+        ("losses", energies.losses_j),
+        ("simulated", energies.simulated_j),
+        ("meter", energies.meter_j),
+    ]
+}
+
+fn to_json(found: &Calibration, replay: &Replay) -> Json {
+    let values: serde_json::Map<String, Json> = values(found)
+        .into_iter()
+        .map(|(name, v)| {
+            (name.to_owned(), json!({ "value": v.value, "standard_error": v.error, "from": v.from.word() }))
+        })
+        .collect();
+    let energies: serde_json::Map<String, Json> =
+        energies(found).into_iter().map(|(name, energy_j)| (format!("{name}_j"), json!(energy_j))).collect();
+    let errors = found.errors;
+    json!({
+        "jobs_count": replay.jobs.len(),
+        "power_measured_jobs_count": replay.measured,
+        "left_out_count": replay.left_out,
+        "machine_procs": replay.procs,
+        "steps_count": found.steps.len(),
+        "steps_outside_count": replay.outside,
+        "from_s": found.steps.first().map(|step| step.step.from_s),
+        "to_s": found.steps.last().map(|step| step.step.to_s),
+        "values": values,
+        "measured_proc_w": found.measured_proc_w,
+        "by_frequency": replay
+            .frequencies
+            .iter()
+            .map(|one| json!({ "ghz": one.ghz, "jobs_count": one.jobs, "proc_w": one.energy_j / one.proc_s }))
+            .collect::<Vec<_>>(),
+        "bias_w": errors.bias_w,
+        "bias_share": errors.bias_share,
+        "rmse_w": errors.rmse_w,
+        "mape": errors.mape,
+        "nad": errors.nad,
+        "energies": energies,
+        "platform": platform(found, replay.procs),
+    })
+}
+
+/// A number with six significant digits.
+fn shown(value: f64) -> String {
+    let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
+    rounded.to_string()
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".to_owned(), |share| format!("{:.3} %", 100.0 * share))
+}
+
+fn to_text(found: &Calibration, replay: &Replay) -> String {
+    let mut fit = screen::table();
+    fit.set_header(["value", "", "standard error", "from"]);
+    for (name, value) in values(found) {
+        let error = value.error.map_or_else(String::new, shown);
+        fit.add_row([name.to_owned(), shown(value.value), error, value.from.word().to_owned()]);
+    }
+    if let Some(proc_w) = found.measured_proc_w {
+        let name = "measured power of a processor (W)".to_owned();
+        fit.add_row([name, shown(proc_w), String::new(), "mean of jobs".to_owned()]);
+    }
+    for one in &replay.frequencies {
+        let name = format!("the same at {} GHz, {}", one.ghz, screen::count(one.jobs, "job"));
+        fit.add_row([name, shown(one.energy_j / one.proc_s), String::new(), "mean of jobs".to_owned()]);
+    }
+    let errors = found.errors;
+    let mut quality = screen::table();
+    quality.set_header(["simulated against meter", ""]);
+    quality.add_row(["bias".to_owned(), format!("{} W, {}", shown(errors.bias_w), percent(Some(errors.bias_share)))]);
+    quality.add_row(["RMSE".to_owned(), format!("{} W", shown(errors.rmse_w))]);
+    quality.add_row(["MAPE".to_owned(), percent(errors.mape)]);
+    quality.add_row(["NAD".to_owned(), percent(errors.nad)]);
+    let mut balance = screen::table();
+    balance.set_header(["energy", "kWh", "share of the meter"]);
+    for (name, energy_j) in energies(found) {
+        let share = (found.energies.meter_j > 0.0).then(|| energy_j / found.energies.meter_j);
+        balance.add_row([name.to_owned(), shown(energy_j / J_PER_KWH), percent(share)]);
+    }
+    let time = |at_s: f64| {
+        let calendar = replay.unix_start_s.and_then(|start_s| DateTime::from_timestamp(start_s + at_s as i64, 0));
+        calendar.map_or_else(|| format!("second {at_s}"), |time| time.format("%Y-%m-%d %H:%M UTC").to_string())
+    };
+    let span = found.steps.first().zip(found.steps.last());
+    let span = span.map_or_else(String::new, |(first, last)| {
+        format!(" from {} to {}", time(first.step.from_s), time(last.step.to_s))
+    });
+    format!(
+        "{}, {} with a measured power; {} left out without start, run time or processors\n{}{span}; {} outside of the jobs\n\
+         {fit}\n{quality}\n{balance}\n{}",
+        screen::count(replay.jobs.len() as u64, "job"),
+        replay.measured,
+        screen::count(replay.left_out, "record"),
+        screen::count(found.steps.len() as u64, "step"),
+        replay.outside,
+        platform(found, replay.procs)
+    )
+}
+
+/// The platform for a manifest.
+fn platform(found: &Calibration, procs: u32) -> String {
+    // Without jobs of the model, a busy processor draws what the measured ones drew.
+    let has_model_jobs = found.energies.model_jobs_j > 0.0;
+    let busy_w = found.measured_proc_w.filter(|_| !has_model_jobs).unwrap_or(found.busy_w.value);
+    let mut text = format!(
+        "[platforms.fitted]\npower = \"stated\"\nprocs = {procs}\ngears_ghz = [1]\nbusy_w = [{busy_w}]\nidle_w = {}\n",
+        found.idle_w.value
+    );
+    if found.loss_factor.value != 1.0 {
+        text.push_str(&format!("# `pue` of [signals.NAME]: {}\n", found.loss_factor.value));
+    }
+    if found.idle_w.value > busy_w {
+        text.push_str("# `idle_w` is above `busy_w`, which a platform refuses: state one of them\n");
+    }
+    text
+}
+
+fn steps_csv(found: &Calibration) -> String {
+    let mut text = "from_s,to_s,meter_w,simulated_w,measured_jobs_w,measured_procs,model_procs,idle_procs\n".to_owned();
+    for compared in &found.steps {
+        let (step, load) = (compared.step, compared.load);
+        text.push_str(&format!(
+            "{},{},{},{},{},{},{},{}\n",
+            step.from_s,
+            step.to_s,
+            step.mean_w,
+            compared.simulated_w,
+            load.measured_w,
+            load.measured_procs,
+            load.model_procs,
+            load.idle_procs
+        ));
+    }
+    text
+}
