@@ -19,7 +19,7 @@ pub(crate) struct Modules(Mutex<BTreeMap<String, Result<Arc<Module>, SimError>>>
 pub(crate) enum ModuleError {
     /// The bytes could not be fetched.
     #[error(transparent)]
-    Bytes(#[from] LogError),
+    Bytes(Box<LogError>),
     /// The bytes are no policy module, or this worker cannot run one.
     #[error(transparent)]
     Module(#[from] SimError),
@@ -39,7 +39,7 @@ impl Modules {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.contains_key(name) {
             let digest = sweep.module_digest(name).expect("a sweep has the digests of its files");
-            let bytes = logs.bytes(None, &digest, name, stop)?;
+            let bytes = logs.bytes(None, &digest, name, stop).map_err(|error| ModuleError::Bytes(Box::new(error)))?;
             known.insert(name.to_owned(), Module::new(name, &bytes).map(Arc::new));
         }
         let module = known[name].clone()?;

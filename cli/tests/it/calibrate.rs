@@ -34,7 +34,7 @@ fn sandbox() -> Sandbox {
         table.push_str(&format!("{submit},{},{run},{nodes},{power_w},{ghz}\n", start - submit));
     }
     sandbox.write("jobs.csv", &table);
-    sandbox.write("meter.csv", &meter());
+    sandbox.write("meter.csv", meter());
     let columns = "submit=s,wait=b,run=r,nodes=n,power_w=p,ghz=f";
     let import = ["import", "csv", "./jobs.csv", "--columns", columns, "--procs", "nodes", "-o", "jobs.swf"];
     sandbox.run(&[&import[..], &["--machine-procs", "10"]].concat()).exits(0);

@@ -167,8 +167,8 @@ impl Runner<'_> {
 
     /// Gives a spec the module that its policy names.
     fn place_module(&self, experiment: &Experiment, sim: &mut SimSpec) -> Result<(), Outcome> {
-        experiment.modules.place(&experiment.sweep, sim, self.logs, &self.stop).map_err(|e| match e {
-            ModuleError::Bytes(LogError::Stopped) => Outcome::Stopped,
+        experiment.modules.place(&experiment.sweep, sim, self.logs, &self.stop).map_err(|e| match &e {
+            ModuleError::Bytes(error) if matches!(**error, LogError::Stopped) => Outcome::Stopped,
             ModuleError::Bytes(_) => Outcome::failed(FailureKind::Workload, e),
             ModuleError::Module(_) => Outcome::failed(FailureKind::Spec, e),
         })
