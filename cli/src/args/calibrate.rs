@@ -21,7 +21,7 @@ pub struct CalibrateArgs {
     /// Column of the times; needed where several can be meant.
     #[arg(long, value_name = "NAME")]
     pub meter_time_column: Option<String>,
-    /// Unit of the powers: W, kW or MW; else the one in the column's name, else W.
+    /// Unit of the powers: W, kW or MW; by default the one in the column's name.
     #[arg(long, value_name = "UNIT")]
     pub meter_unit: Option<String>,
     /// Time zone of times without an offset: an IANA name such as Europe/Berlin, or UTC.

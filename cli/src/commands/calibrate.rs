@@ -37,6 +37,18 @@ struct Replay {
     frequencies: Vec<ByFrequency>,
 }
 
+/// A message about a meter's file, with options in place of the keys that a signal has in a manifest.
+fn named_by_options(message: String) -> String {
+    let options = [
+        ("`time_column`", "--meter-time-column"),
+        ("`column`", "--meter-column"),
+        ("`unit`", "--meter-unit"),
+        ("`timezone`", "--meter-timezone"),
+        ("`gaps = \"hold\"`", "--hold-gaps"),
+    ];
+    options.into_iter().fold(message, |message, (key, option)| message.replace(key, option))
+}
+
 /// Replays a log against a meter, and shows what fits.
 pub fn run(args: &CalibrateArgs) -> Outcome {
     let library = inputs::library(&args.logs);
@@ -45,7 +57,8 @@ pub fn run(args: &CalibrateArgs) -> Outcome {
     let (jobs, left_out) = jobs(&log)?;
     let file = FileRef { name: args.meter.clone(), format: None, sha256: args.meter_sha256 };
     let bytes = inputs::file(&library, &file)?;
-    let series = powersweep_signals::read(&bytes.bytes, &args.meter, &args.reading()).or_exit(Exit::Workload)?;
+    let series = powersweep_signals::read(&bytes.bytes, &args.meter, &args.reading())
+        .map_err(|error| failure!(Workload, "{}", named_by_options(error.to_string())))?;
     let all = steps(&series, &log, &args.meter)?;
     let first_s = jobs.iter().map(|job| job.start_s).fold(f64::INFINITY, f64::min);
     let last_s = jobs.iter().map(|job| job.end_s).fold(f64::NEG_INFINITY, f64::max);

@@ -13,7 +13,7 @@ const JOBS: [(u32, u32, u32, u32, &str, &str); 5] = [
 
 /// 10 nodes: 100 W idle, 250 W busy, losses of 10%.
 fn meter() -> String {
-    let mut text = "second,facility_w\n".to_owned();
+    let mut text = "seconds,facility_w\n".to_owned();
     for step in 0..20 {
         let at_s = step * 60;
         let running = JOBS.iter().filter(|(_, start, run, ..)| (*start..start + run).contains(&at_s));
@@ -67,10 +67,12 @@ fn a_meter_gives_the_watts_of_the_machine() {
 fn what_is_missing_is_said() {
     let sandbox = sandbox();
     let meter = ["--meter", "./meter.csv"];
-    sandbox.write("dates.csv", "time,w\n2024-01-08T09:00:00Z,5\n2024-01-08T09:10:00Z,5\n");
+    sandbox.write("dates.csv", "time,facility_w\n2024-01-08T09:00:00Z,5\n2024-01-08T09:10:00Z,5\n");
     let run = |log: &str, meter: &[&str]| sandbox.run(&[&["calibrate", log], meter].concat());
     run("./jobs.swf", &["--meter", "./dates.csv"]).exits(4).says(&["no UnixStartTime"]);
-    sandbox.write("late.csv", "second,w\n50000,5\n50060,5\n50120,5\n");
+    sandbox.write("bare.csv", "seconds,w\n0,5\n60,5\n");
+    run("./jobs.swf", &["--meter", "./bare.csv"]).exits(4).says(&["set --meter-unit"]);
+    sandbox.write("late.csv", "seconds,facility_w\n50000,5\n50060,5\n50120,5\n");
     run("./jobs.swf", &["--meter", "./late.csv"]).exits(4).says(&["no step of the meter is within the span"]);
     sandbox.write("unknown.swf", "; MaxProcs: 8\n1 0 -1 60 4 -1 -1 4 90 -1 1 1 1 -1 1 -1 -1 -1\n");
     run("./unknown.swf", &meter).exits(4).says(&["when jobs started is not known"]);
