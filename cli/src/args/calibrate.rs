@@ -34,13 +34,13 @@ pub struct CalibrateArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
     pub procs: Option<u32>,
     /// Watts of an idle processor, in place of a fitted value.
-    #[arg(long, value_name = "W", value_parser = not_negative)]
+    #[arg(long, value_name = "W", value_parser = not_negative, allow_negative_numbers = true)]
     pub idle_w: Option<f64>,
     /// Watts of a busy processor of a job without a measured power, in place of a fitted value.
-    #[arg(long, value_name = "W", value_parser = not_negative)]
+    #[arg(long, value_name = "W", value_parser = not_negative, allow_negative_numbers = true)]
     pub busy_w: Option<f64>,
     /// Power at the meter over the power of the processors, in place of a fitted value.
-    #[arg(long, value_name = "FACTOR", value_parser = not_negative)]
+    #[arg(long, value_name = "FACTOR", value_parser = not_negative, allow_negative_numbers = true)]
     pub loss_factor: Option<f64>,
     /// Write the compared steps to this CSV file.
     #[arg(long, value_name = "FILE")]

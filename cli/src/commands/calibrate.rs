@@ -8,7 +8,7 @@ use powersweep_signals::{Base, Series};
 use serde_json::{Value as Json, json};
 
 use crate::args::CalibrateArgs;
-use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
+use crate::exit::{Failure, Outcome, failure};
 use crate::writing::write_whole;
 use crate::{inputs, screen};
 
@@ -44,7 +44,10 @@ fn named_by_options(message: String) -> String {
         ("`column`", "--meter-column"),
         ("`unit`", "--meter-unit"),
         ("`timezone`", "--meter-timezone"),
-        ("`gaps = \"hold\"`", "--hold-gaps"),
+        (
+            "`gaps` to \"hold\" (the value before; for files that list only changes) or \"interpolate\" to fill them",
+            "--hold-gaps",
+        ),
     ];
     options.into_iter().fold(message, |message, (key, option)| message.replace(key, option))
 }
