@@ -141,6 +141,17 @@ fn procs_that_switch_off_can_wake_only_after_they_are_off() {
 }
 
 #[test]
+fn procs_that_wake_in_no_time_are_free_at_once() {
+    let mut machine = machine();
+    machine.classes[0].sleep = SleepStates { wake_s: 0.0, off_s: 0.0, ..machine.classes[0].sleep };
+    let acts = [(0., Act::Sleep(0, 4)), (10., Act::Wake(0, 3)), (10., Act::Start(1, 1)), (10., Act::Wake(0, 1))];
+    let acts = [&acts[..], &[(20., Act::Start(0, 1))]].concat();
+    let (outcomes, integrals) = run(machine, &[(0., 10., 10., 4), (10., 10., 10., 3)], &acts).unwrap();
+    assert_eq!(outcomes.iter().map(|o| (o.0, o.1)).collect::<Vec<_>>(), [(20., 30.), (10., 20.)]);
+    assert_eq!((integrals.asleep_proc_s, integrals.transition_proc_s), (40., 0.));
+}
+
+#[test]
 fn classes_of_procs_are_counted_separately() {
     let mut machine = machine();
     let slow = MachineClass { gears: vec![Gear { time_factor: 4.0, busy_w: 2.0 }], ..machine.classes[0].clone() };
@@ -156,7 +167,7 @@ fn classes_of_procs_are_counted_separately() {
 fn impossible_decisions_are_refused() {
     let jobs = [(0., 100., 100., 3), (0., 10., 10., 2), (50., 10., 10., 1)];
     let started = (0., Act::Start(0, 1));
-    let cases: [(&[(f64, Act)], &str); 12] = [
+    let cases: [(&[(f64, Act)], &str); 13] = [
         (&[started, (10., Act::Start(0, 1))], "job 1 cannot start: it runs already"),
         (&[started, (10., Act::Start(1, 1))], "job 2 cannot start: it needs 2 procs, 1 are free"),
         (&[(0., Act::Start(2, 1))], "job 3 cannot start: it has not been submitted"),
@@ -164,6 +175,7 @@ fn impossible_decisions_are_refused() {
         (&[(0., Act::Start(0, 2))], "gear 2 does not exist"),
         (&[(0., Act::StartOn(1, 0, 1))], "class 1, which does not exist"),
         (&[(0., Act::Gear(0, 0))], "cannot set the gear of job 1, which does not execute"),
+        (&[started, (10., Act::Gear(9, 0))], "cannot set the gear of job -1, which does not execute"),
         (&[started, (10., Act::Gear(0, 7))], "gear 7"),
         (&[started, (10., Act::Resume(0))], "cannot resume job 1, which is not suspended"),
         (&[started, (10., Act::Sleep(0, 2))], "cannot put 2 procs of class 0 to sleep"),

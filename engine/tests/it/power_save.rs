@@ -17,9 +17,14 @@ fn saving(procs: i64) -> Build {
 
 /// The active procs over time.
 fn active(build: &Build, jobs: &[(f64, f64, f64, u32)]) -> Vec<(f64, f64)> {
+    recorded("active_procs", build, jobs)
+}
+
+/// A series over time.
+fn recorded(series: &str, build: &Build, jobs: &[(f64, f64, f64, u32)]) -> Vec<(f64, f64)> {
     let mut details = series_alone();
     powersweep_engine::simulate(&build.0, &workload(jobs), &Limits::NONE, &mut details).unwrap();
-    let steps = details.series.unwrap().into_iter().filter(|point| point.series == "active_procs");
+    let steps = details.series.unwrap().into_iter().filter(|point| point.series == series);
     steps.map(|point| (point.x, point.value)).collect()
 }
 
@@ -31,6 +36,9 @@ fn idle_procs_are_switched_off_and_woken_for_jobs() {
     times(saving(4), &list, &[(0., 10.), (560., 610.), (570., 620.)]);
     let jobs = list.map(|(at, run, procs, _)| (at, run, run, procs));
     assert_eq!(active(&saving(4), &jobs), [(0., 4.), (100., 2.), (110., 0.), (500., 3.), (510., 4.)]);
+    let idle = [(0., 2.), (10., 4.), (100., 2.), (110., 0.), (610., 3.), (620., 4.)];
+    let watched = saving(4).set("watch_machine", Value::Bool(true));
+    assert_eq!(recorded("idle_procs", &watched, &jobs), idle);
 }
 
 #[test]

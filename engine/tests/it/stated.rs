@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use powersweep_engine::batch::platform::Machine;
 use powersweep_engine::signal::{Beyond, Sample, Signal};
-use powersweep_engine::{JobRecord, Limits, Role, Summary, Value};
+use powersweep_engine::{JobRecord, Limits, Role, SimError, Summary, Value};
 use proptest::prelude::*;
 
 use crate::capped::{combinations, combined, list, platform};
@@ -128,4 +128,14 @@ proptest! {
             prop_assert_eq!(never, constant, "{}", &name);
         }
     }
+}
+
+#[test]
+fn a_signal_that_repeats_one_cap_is_a_constant_cap() {
+    let cap = Signal::new(vec![0., 700.], vec![1., 1.], vec![], 1400., Sample::Mean, Beyond::Wrap).unwrap();
+    let mut build = Build(combined("fcfs", "none", "admission", &[1.], "top")).choose(Role::Cap, "admission");
+    build = build.text("cap_signal", "limit");
+    build.0.place_signal("limit", Arc::new(cap));
+    let error = simulate(&build.0, &workload(&[(0., 10., 10., 1)]), &Limits::NONE, None).unwrap_err();
+    assert!(matches!(error, SimError::Starved { job_id: 1, .. }), "{error:?}");
 }

@@ -55,6 +55,12 @@ fn jobs() -> impl Strategy<Value = Vec<(u32, f64)>> {
     })
 }
 
+#[test]
+fn jobs_are_alike_if_a_proc_of_each_adds_the_same_power() {
+    assert!(alike(&[2, 3], &[4.0, 6.0]));
+    assert!(!alike(&[2, 3], &[4.0, 9.0]));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
