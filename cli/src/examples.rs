@@ -155,7 +155,7 @@ pub const HELP: &str = "Examples:
   powersweep help access export   the options of a command";
 pub const CONFORMANCE: &str = "Examples:
   powersweep conformance --module easy.wasm                      a module
-  powersweep conformance --formula 'estimate_s * procs'          a formula
+  powersweep conformance --formula \"estimate_s * procs\"          a formula
   powersweep conformance --module easy.wasm --log KTH-SP2-1996   on a log, too";
 pub const DOCTOR: &str = "Examples:
   powersweep doctor --data /shared/data         before a coordinator starts there
