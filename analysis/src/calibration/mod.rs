@@ -45,7 +45,7 @@ pub struct Stated {
     pub idle_w: Option<f64>,
     /// Power of a busy proc of a job without a measured power (W).
     pub busy_w: Option<f64>,
-    /// Power at the meter over that of the procs.
+    /// Power at the meter divided by the power of the procs.
     pub loss_factor: Option<f64>,
 }
 
@@ -135,7 +135,7 @@ pub struct Calibration {
     pub idle_w: Value,
     /// Power of a busy proc of a job without a measured power (W).
     pub busy_w: Value,
-    /// Power at the meter over that of the procs.
+    /// Power at the meter divided by the power of the procs.
     pub loss_factor: Value,
     /// Mean power of a proc of jobs with a measured power (W), over proc-seconds.
     pub measured_proc_w: Option<f64>,

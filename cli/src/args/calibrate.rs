@@ -30,7 +30,7 @@ pub struct CalibrateArgs {
     /// Take the value before for missing times of the meter, which are refused otherwise.
     #[arg(long)]
     pub hold_gaps: bool,
-    /// Processors of the machine; by default those of the log's header.
+    /// Processors of the machine; by default MaxProcs in the log's header.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
     pub procs: Option<u32>,
     /// Watts of an idle processor, in place of a fitted value.

@@ -1,4 +1,4 @@
-//! Powers of the jobs of a run: measured ones over those of the model, and what the scheduler knows of them.
+//! Measured powers of the jobs of a run, divided by the model's, and what the scheduler knows of them.
 
 use super::kernel::{Known, Scales};
 use super::platform::Machine;

@@ -121,7 +121,7 @@ pub struct Cluster<'w, R> {
     pub(super) meter: Meter,
     pub(super) sleep: Sleep,
     pub(super) recorder: R,
-    /// Powers of jobs over those of the model; `None` if all jobs draw the power of the model.
+    /// Powers of jobs divided by the model's; `None` if all jobs draw the power of the model.
     pub(super) scales: Option<Box<Scales>>,
     pub(super) starts_count: u32,
     pub(super) done_count: usize,

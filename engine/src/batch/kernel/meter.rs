@@ -45,7 +45,7 @@ pub(crate) struct Meter {
     pub(crate) lost_proc_s: f64,
     /// Constant power besides that of the levels (W).
     static_w: f64,
-    /// Power of jobs beyond that of their levels.
+    /// Measured power of jobs minus the model's power of their procs.
     excess: Excess,
     /// Its integral (J).
     pub(crate) excess_j: f64,
@@ -183,7 +183,7 @@ impl Meter {
         self.used = self.used.start.min(to)..self.used.end.max(to + 1);
     }
 
-    /// Changes the power of jobs beyond that of their levels, in parts of a watt.
+    /// Changes the excess, in parts of a watt.
     #[inline(always)]
     pub(crate) fn exceed(&mut self, parts: i128) {
         self.excess.add(parts);

@@ -1,6 +1,6 @@
 //! Powers of jobs that differ from those of the model.
 //!
-//! A scale is the power of a job over that of the model, at every gear. The meter counts procs at the model's power; what
+//! A scale is the power of a job divided by the model's power, at every gear. The meter counts procs at the model's power; what
 //! the scaled jobs draw beyond it is one more addend, a whole number of 2^-30 W: sums of whole numbers have no drift.
 
 use std::collections::BTreeMap;
@@ -115,7 +115,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.scales = Some(Box::new(scales));
     }
 
-    /// Power of a job over that of the model.
+    /// Power of a job divided by the model's power.
     #[inline(always)]
     pub(super) fn scale(&self, job: JobId) -> f64 {
         match &self.scales {
@@ -124,7 +124,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         }
     }
 
-    /// Power of a job over that of the model, as far as the policy knows it.
+    /// Power of a job divided by the model's power, as far as the policy knows it.
     #[inline]
     pub fn known_scale(&self, job: JobId) -> f64 {
         self.scales.as_ref().map_or(1.0, |scales| scales.known(job as usize))

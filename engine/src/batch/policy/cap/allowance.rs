@@ -73,8 +73,8 @@ pub(crate) fn lowest_w<R: Recorder>(cluster: &Cluster<'_, R>) -> f64 {
     cluster.power_w() - cluster.executing(0).map(saved_w).sum::<f64>()
 }
 
-/// Power of a job's procs at a gear above the power of the same procs when idle (W), by its
-/// known power.
+/// Power of a job's procs at a gear above the power of the same procs when idle (W). It goes by
+/// the known power of the job.
 pub(crate) fn above_idle_w<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId, gear: u8) -> f64 {
     let idle_w = cluster.machine().classes[0].idle_w;
     f64::from(cluster.procs(job))

@@ -61,7 +61,7 @@ impl<'m> CapReach<'m> {
         f64::from(procs) * gears[gear].busy_w * scale + others * self.resting_w + self.static_w
     }
 
-    /// Whether some cap of the schedule admits a job. `scale`: its power over that of the model.
+    /// Whether some cap of the schedule admits a job. `scale`: the job's power divided by the model's.
     pub(crate) fn admits(&self, procs: u32, job_class: u8, scale: f64) -> bool {
         self.least_w(procs, job_class, scale) <= limit_w(self.greatest_w)
     }
