@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use powersweep_engine::SimSpec;
 use powersweep_engine::wasm::Module;
-use powersweep_engine::{SimError, SimSpec};
 use powersweep_experiments::{Digest, FileRef, Manifest};
 use powersweep_workloads::{Library, LogBytes};
 
@@ -23,12 +23,8 @@ pub fn check(manifest: &Manifest, name: &str, bytes: &LogBytes) -> Result<(), Fa
 pub fn place(sim: &mut SimSpec, library: &Library) -> Result<(), Failure> {
     let Some(name) = sim.module_name().map(str::to_owned) else { return Ok(()) };
     let file = inputs::file(library, &FileRef { name: name.clone(), format: None, sha256: None })?;
-    let module = compiled(&name, &file.bytes).or_exit(Exit::Usage)?;
+    let module = Module::new(&name, &file.bytes).or_exit(Exit::Usage)?;
     sim.name_module(*Digest::of(&file.bytes).as_bytes());
-    sim.place_module(module);
+    sim.place_module(Arc::new(module));
     Ok(())
-}
-
-fn compiled(name: &str, bytes: &[u8]) -> Result<Arc<Module>, SimError> {
-    Module::new(name, bytes).map(Arc::new)
 }

@@ -52,8 +52,8 @@ pub fn canonical(sim: &SimSpec, digest: Option<Digest>) -> Vec<u8> {
         push_text(&mut out, param);
         out.extend_from_slice(&sim.signal_id(label).unwrap_or_default());
     }
-    if sim.module_name().is_some() {
-        out.extend_from_slice(&sim.module_id().unwrap_or_default());
+    if let Some(id) = sim.module_id() {
+        out.extend_from_slice(&id);
     }
     out
 }

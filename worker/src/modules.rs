@@ -34,7 +34,8 @@ impl Modules {
         logs: &Logs,
         stop: &AtomicBool,
     ) -> Result<(), ModuleError> {
-        let Some(name) = sim.module_name() else { return Ok(()) };
+        // The search for the name costs time in every task.
+        let Some(name) = sim.module_id().and_then(|_| sim.module_name()) else { return Ok(()) };
         // The lock is held while a module is fetched, so that one slot fetches it for all.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.contains_key(name) {

@@ -2,6 +2,7 @@
 
 use chrono::DateTime;
 use powersweep_analysis::calibration::{Calibration, MeterStep, RanJob, Stated, Value, calibrate};
+use powersweep_engine::account::J_PER_KWH;
 use powersweep_engine::workload::swf::{Record, SwfLog};
 use powersweep_experiments::FileRef;
 use powersweep_signals::{Base, Series};
@@ -11,9 +12,6 @@ use crate::args::CalibrateArgs;
 use crate::exit::{Failure, Outcome, failure};
 use crate::writing::write_whole;
 use crate::{inputs, screen};
-
-/// Joules in a kilowatt-hour.
-const J_PER_KWH: f64 = 3.6e6;
 
 /// Jobs with a measured power at one frequency.
 struct ByFrequency {

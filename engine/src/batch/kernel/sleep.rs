@@ -100,7 +100,7 @@ impl<R: Recorder> Cluster<'_, R> {
 
     /// Waking procs of a class, among them recalled ones.
     pub fn waking(&self, class: usize) -> u32 {
-        self.sleep.waking.iter().filter(|coming| coming.class == class).map(|coming| coming.procs).sum()
+        self.classes[class].waking + self.classes[class].recalled
     }
 
     /// Procs of a class that sleep or switch off, and count as coming. 0 unless [`Cluster::count_sleeping`] was called.
