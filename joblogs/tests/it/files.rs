@@ -69,8 +69,8 @@ fn dumps_of_slurm() {
     let Some(folder) = folder("dumps_of_slurm") else { return };
     let xdmod = Settings { columns: Some(XDMOD.to_owned()), ..utc(Format::Slurm) };
     let expected: BTreeMap<&str, Expected> = [
-        ("slurm2sql_test-data1.csv", Expected::Ledger("5 = 2 + 3, step 3, end_from_elapsed 1")),
-        ("slurm2sql_test-data2.csv", Expected::Ledger("5 = 2 + 3, step 3, end_from_elapsed 1")),
+        ("slurm2sql_test-data1.csv", Expected::Ledger("5 = 2 + 3, step 3, end_from_elapsed 1, power_from_energy 2")),
+        ("slurm2sql_test-data2.csv", Expected::Ledger("5 = 2 + 3, step 3, end_from_elapsed 1, power_from_energy 2")),
         (
             "slurm2sql_test-data3.csv",
             Expected::Refused("line 1 has no `|` between columns: call sacct with --parsable2"),
