@@ -69,9 +69,11 @@ pub fn fill_power(summary: &mut Summary, power: &PowerIntegrals, integrals: &Int
         summary.power_cap_violation_j = Some(power.violation_j);
         summary.trapped_unused_share = ratio(power.cap_j - power.power_j, power.cap_j);
         summary.trapped_unused_kwh = Some((power.cap_j - power.power_j) / J_PER_KWH);
-        summary.energy_suspended_j = Some(integrals.energy_suspended_j);
-        summary.suspended_proc_h = Some(integrals.suspended_proc_s / 3600.0);
         let total_j = integrals.energy_total_j();
         summary.watch_residual = Some((power.power_j - total_j).abs() / total_j.max(1.0));
+    }
+    if power.capped || power.suspends {
+        summary.energy_suspended_j = Some(integrals.energy_suspended_j);
+        summary.suspended_proc_h = Some(integrals.suspended_proc_s / 3600.0);
     }
 }

@@ -196,6 +196,8 @@ pub struct Integrals {
 pub struct PowerIntegrals {
     /// Whether there was a power cap.
     pub capped: bool,
+    /// Whether a deferral rule could suspend jobs.
+    pub suspends: bool,
     /// Time watched (s).
     pub span_s: f64,
     /// Energy of the machine (J).

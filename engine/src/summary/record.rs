@@ -196,7 +196,8 @@ pub struct Summary {
     pub energy_asleep_j: f64,
     /// Energy of procs that switch off or wake over the span (J).
     pub energy_transition_j: f64,
-    /// Energy of the procs of suspended jobs (J), which is part of the jobs' `energy_j`; null without a power cap.
+    /// Energy of the procs of suspended jobs (J), which is part of the jobs' `energy_j`; null without a power cap or
+    /// a deferral rule that suspends jobs.
     pub energy_suspended_j: Option<f64>,
     /// Energy of equipment that draws constant power besides the procs, `cooling_w` times the span (J); null if `cooling_w`
     /// is 0.
@@ -219,7 +220,7 @@ pub struct Summary {
     pub asleep_proc_h: f64,
     /// Processor-hours in transition over the span: switching off or waking.
     pub transition_proc_h: f64,
-    /// Processor-hours of suspended jobs over the span; null without a power cap.
+    /// Processor-hours of suspended jobs over the span; null where energy_suspended_j is.
     pub suspended_proc_h: Option<f64>,
     /// Time mean of the power cap over the span (W); null without one.
     pub power_cap_mean_w: Option<f64>,

@@ -247,7 +247,8 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     #[inline(always)]
     pub(super) fn complete(&mut self, end: End) -> Ended {
         let entry = end.entry();
-        let (scale, excess) = (self.scale(self.running[entry].job), self.excess(&self.running[entry]));
+        // Jobs with powers of their own are rare: other runs branch once.
+        let scale = if self.scales.is_some() { self.exceed_by_end(entry) } else { 1.0 };
         let run = &mut self.running[entry];
         debug_assert_eq!(key_time(end.key), run.end_s);
         let class = run.class as usize;
@@ -269,10 +270,6 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         // A completion of this job that is still queued must not look current.
         run.end_s = f64::NEG_INFINITY;
         self.meter.shift(busy, state.after_gears + IDLE, procs);
-        self.meter.exceed(-excess);
-        if let Some(scales) = &mut self.scales {
-            scales.ended(job as usize);
-        }
         state.free += procs;
         self.meter.idle_procs += procs;
         self.free_entries.free(entry);

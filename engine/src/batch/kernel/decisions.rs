@@ -1,7 +1,6 @@
 //! Decisions of a policy: each is checked, then carried out or refused.
 use super::cluster::{Cluster, DONE, FUTURE, IDLE, JobId, Running, STEPS_PER_CHECK, SUSPENDED, WAITING};
 use super::events::{Alarm, End};
-use super::powers::excess_of;
 use super::recorder::Recorder;
 use crate::error::{SimError, Stop};
 use crate::limits::list_bytes;
@@ -59,7 +58,6 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             suspended_s: 0.0,
             energy_j: 0.0,
         };
-        let excess = excess_of(&self.scales, &run, self.gears[busy].busy_w);
         let entry = self.free_entries.take_lowest().unwrap_or(self.running.len() as u32);
         match self.running.get_mut(entry as usize) {
             Some(place) => *place = run,
@@ -71,7 +69,9 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.ends.set(End::new(time_key(end_s), seq, entry));
         self.meter.idle_procs -= procs;
         self.meter.shift(idle, busy, procs);
-        self.meter.exceed(excess);
+        if self.scales.is_some() {
+            self.exceed_by_start(entry as usize);
+        }
         self.meter.wait_ends(f64::from(procs) * run_s);
         self.recorder.started(waiting, now_s);
         Ok(now_s + estimate_s * factor)

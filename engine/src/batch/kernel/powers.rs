@@ -89,18 +89,6 @@ impl Excess {
     }
 }
 
-/// What an executing job draws beyond the power of the model, in parts of a watt. `busy_w`: power of a proc by the model (W).
-#[inline(always)]
-pub(super) fn excess_of(scales: &Option<Box<Scales>>, run: &Running, busy_w: f64) -> i128 {
-    match scales {
-        None => 0,
-        Some(scales) => {
-            let scale = scales.by_job[run.job as usize];
-            (f64::from(run.procs) * busy_w * (scale - 1.0) * PARTS).round() as i128
-        }
-    }
-}
-
 impl<'w, R: Recorder> Cluster<'w, R> {
     /// Sets the scales; called before the first instant.
     pub(super) fn set_scales(&mut self, scales: Scales) {
@@ -139,7 +127,32 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// What an executing job draws beyond the power of the model, in parts of a watt.
     #[inline(always)]
     pub(super) fn excess(&self, run: &Running) -> i128 {
-        excess_of(&self.scales, run, self.gears[run.level()].busy_w)
+        match &self.scales {
+            None => 0,
+            Some(scales) => {
+                let busy_w = self.gears[run.level()].busy_w;
+                let scale = scales.by_job[run.job as usize];
+                (f64::from(run.procs) * busy_w * (scale - 1.0) * PARTS).round() as i128
+            }
+        }
+    }
+
+    /// Adds the excess of a job that has started.
+    #[cold]
+    pub(super) fn exceed_by_start(&mut self, entry: usize) {
+        let excess = self.excess(&self.running[entry]);
+        self.meter.exceed(excess);
+    }
+
+    /// Removes the excess of a job that ends, and learns its power. Returns its scale.
+    #[cold]
+    pub(super) fn exceed_by_end(&mut self, entry: usize) -> f64 {
+        let (job, excess) = (self.running[entry].job, self.excess(&self.running[entry]));
+        self.meter.exceed(-excess);
+        if let Some(scales) = &mut self.scales {
+            scales.ended(job as usize);
+        }
+        self.scale(job)
     }
 
     /// The scales of a copy, in which jobs that wait draw what the policy knows.

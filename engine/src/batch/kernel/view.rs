@@ -126,6 +126,15 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.entry(job).map(|entry| self.estimated_end(&self.running[entry]))
     }
 
+    /// What is left of a job that holds procs, at its gear: of its estimate, negative once it has outlived it, and of its
+    /// true run time (s).
+    pub(crate) fn left_s(&self, job: JobId) -> Option<[f64; 2]> {
+        let run = &self.running[self.entry(job)?];
+        let factor = self.gear_of(run).time_factor;
+        let since_s = if run.executing { self.now_s - run.since_s } else { 0.0 };
+        Some([run.estimate_left_s, run.run_left_s].map(|left_s| left_s * factor - since_s))
+    }
+
     /// Number of changes of running jobs' estimated ends: by another gear, a suspension or a resumption. A policy that
     /// keeps estimated ends compares this number to see whether they still hold.
     pub fn rescheduled_count(&self) -> u64 {

@@ -3,12 +3,12 @@
 //! One instant, in this order:
 //!
 //! 1. completions and arrivals
-//! 2. release of deferred jobs to the queue
+//! 2. suspension and resumption by the deferral rule, and release of deferred jobs to the queue
 //! 3. change of the cap
 //! 4. raise of active procs for jobs that have arrived, then decision of the capacity rule
 //! 5. enforcement of the cap on running jobs
 //! 6. one scheduling pass
-//! 7. raise of gears under the cap
+//! 7. raise of gears under the cap, or suspension of started jobs by the deferral rule
 //! 8. second decision of the capacity rule, most often fewer active procs
 //!
 //! [`Batch`](super::batch::Batch) alone is the hot path and does not know these rules.
@@ -44,12 +44,13 @@ impl Composed {
             || Composed::is_watched(spec)
     }
 
-    /// Whether power and occupancy are watched over time: under a cap, with `within-priority`, and with
-    /// `watch_machine`.
+    /// Whether power and occupancy are watched over time: under a cap, with `within-priority`, with a deferral rule that
+    /// suspends jobs, and with `watch_machine`.
     fn is_watched(spec: &SimSpec) -> bool {
         let name = |role: Role| spec.choice(role).component().name;
         name(Role::Cap) != "none"
             || name(Role::Backfill) == within_priority::COMPONENT.name
+            || deferral::suspends(spec)
             || spec.choice(Role::Statistics).get("watch_machine") == Some(&Value::Bool(true))
     }
 
@@ -120,6 +121,9 @@ impl Policy for Composed {
         self.batch.change(cluster)?;
         self.capacity.before_pass(&mut self.batch, cluster)?;
         self.batch.schedule(cluster)?;
+        if let Some(deferral) = &mut self.deferral {
+            deferral.after_pass(self.batch.waiting().started(), cluster)?;
+        }
         self.capacity.after_pass(&self.batch, cluster)?;
         if let Some(watch) = &mut self.watch {
             watch.observe(cluster, self.batch.cap.as_ref().map(Cap::cap_w));

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::cap::allowance::limit_w;
+use super::deferral;
 use crate::batch::kernel::{Cluster, Recorder};
 use crate::series::{Series, SeriesPoint, series};
 use crate::spec::{Role, SimSpec};
@@ -13,7 +14,7 @@ use crate::summary::PowerIntegrals;
 series! {
     CPU_UTILIZATION: "cpu_utilization", "",
         "Executing over installed procs from `x` (s) on. Like all series of the machine over time: under a power cap, with \
-         `backfill` = \"within-priority\" and with `watch_machine`.";
+         `backfill` = \"within-priority\", with a `deferral` that suspends jobs and with `watch_machine`.";
     CPU_UTILIZATION_SHARE: "cpu_utilization_time_share", "",
         "Share of the span in which executing over installed procs was in [x, x + 0.05), at `x` = 1 in which all executed \
          (Zhang et al. 2014, Figure 3).";
@@ -67,7 +68,7 @@ impl Watch {
         Watch {
             since_s: 0.0,
             present: None,
-            integrals: PowerIntegrals { capped, ..PowerIntegrals::default() },
+            integrals: PowerIntegrals { capped, suspends: deferral::suspends(spec), ..PowerIntegrals::default() },
             series: series.then(|| Steps::new(spec.choice(Role::Platform).reals("gears_ghz").to_vec())),
         }
     }

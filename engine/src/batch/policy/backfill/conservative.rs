@@ -32,7 +32,7 @@
 //! its end. So a reservation can become later under a cap.
 use super::profile::Profile;
 use super::resources::{Place, ProcsAndWatts, Resources, Wanted};
-use super::rule::{Backfill, is_capped};
+use super::rule::{Backfill, changes_running_jobs};
 use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::policy::cap::allowance::Allowance;
@@ -117,7 +117,7 @@ enum Started {
 
 impl<A: Resources> Backfill for Reservations<A> {
     fn of(spec: &SimSpec, _: &Machine) -> Option<Reservations<A>> {
-        (A::CAPPED == is_capped(spec)).then(Reservations::new)
+        (A::CAPPED == changes_running_jobs(spec)).then(Reservations::new)
     }
 
     #[inline]
@@ -202,11 +202,6 @@ impl<A: Resources> Backfill for Reservations<A> {
 
     fn fork<R: Recorder>(&self, _: &Copied, _: &Cluster<'_, R>) -> Reservations<A> {
         Reservations { allowance: self.allowance, ..Reservations::new() }
-    }
-
-    /// In queue order, in which the copy places the reservations.
-    fn arrivals(&self) -> Vec<JobId> {
-        self.jobs().collect()
     }
 }
 

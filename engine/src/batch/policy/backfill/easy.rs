@@ -13,7 +13,7 @@
 pub(in crate::batch::policy) use super::easy_under_cap::EasyUnderCap;
 use super::queue::{Queue, Reach};
 use super::releases::{Releases, Shadow};
-use super::rule::{Backfill, is_capped};
+use super::rule::{Backfill, changes_running_jobs};
 use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::policy::gear::{Candidate, Gears, HeadGear};
@@ -49,7 +49,7 @@ pub(in crate::batch::policy) struct EasyQueue {
 impl Backfill for EasyQueue {
     fn of(spec: &SimSpec, machine: &Machine) -> Option<EasyQueue> {
         let easy = Easy::new(spec.choice(Role::Backfill).bool("extra_procs"));
-        (!is_capped(spec)).then(|| EasyQueue { queue: Queue::new(machine.procs()), easy })
+        (!changes_running_jobs(spec)).then(|| EasyQueue { queue: Queue::new(machine.procs()), easy })
     }
 
     #[inline(always)]

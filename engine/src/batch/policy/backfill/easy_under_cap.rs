@@ -10,7 +10,7 @@
 //! **Long queues.** No job can start that is wider than the free procs, or than the power allows at the lowest gear. A
 //! narrow loop over procs skips these jobs, and the reservation is computed only when a narrower job is found.
 use super::list::{Headroom, List, ListRule, Listed, Start, Waiting};
-use super::rule::is_capped;
+use super::rule::changes_running_jobs;
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::batch::policy::cap::allowance::{Allowance, above_idle_w};
 use crate::batch::policy::gear::{Candidate, Gears};
@@ -40,7 +40,7 @@ struct Reservation {
 impl ListRule for UnderCap {
     fn of(spec: &SimSpec) -> Option<UnderCap> {
         let extra_procs = spec.choice(Role::Backfill).bool("extra_procs");
-        is_capped(spec).then(|| UnderCap { extra_procs, releases: Releases::default() })
+        changes_running_jobs(spec).then(|| UnderCap { extra_procs, releases: Releases::default() })
     }
 
     fn pass<G: Gears, R: Recorder>(&mut self, list: &mut List, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {

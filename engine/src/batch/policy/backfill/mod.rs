@@ -122,8 +122,8 @@ impl BackfillRule {
     /// The rule for a copy of the cluster, with the same jobs waiting.
     pub(super) fn fork<R: Recorder>(&self, order: Order, copied: &Copied, copy: &Cluster<'_, R>) -> BackfillRule {
         let mut fork = same!(self, rule => rule.fork(copied, copy));
-        let jobs = each!(self, rule => rule.arrivals());
-        for job in jobs.into_iter().filter_map(|job| copied.number(job)) {
+        // In queue order, in which the copy takes arrivals at one instant.
+        for job in self.jobs().into_iter().filter_map(|job| copied.number(job)) {
             fork.submitted(order, copy, job);
         }
         fork

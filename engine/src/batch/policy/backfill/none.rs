@@ -1,7 +1,7 @@
 //! No backfilling.
 use super::list::{List, ListRule, Listed};
 use super::queue::Queue;
-use super::rule::{Backfill, is_capped};
+use super::rule::{Backfill, changes_running_jobs};
 use crate::batch::kernel::{Cluster, Copied, JobId, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::policy::gear::{Candidate, Gears};
@@ -30,7 +30,7 @@ impl InOrder {
 
 impl Backfill for InOrder {
     fn of(spec: &SimSpec, machine: &Machine) -> Option<InOrder> {
-        (!is_capped(spec)).then(|| InOrder::new(machine))
+        (!changes_running_jobs(spec)).then(|| InOrder::new(machine))
     }
 
     #[inline]
@@ -69,7 +69,7 @@ pub(in crate::batch::policy) struct UnderCap;
 
 impl ListRule for UnderCap {
     fn of(spec: &SimSpec) -> Option<UnderCap> {
-        is_capped(spec).then_some(UnderCap)
+        changes_running_jobs(spec).then_some(UnderCap)
     }
 
     fn pass<G: Gears, R: Recorder>(&mut self, list: &mut List, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {

@@ -2,6 +2,7 @@
 use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::policy::cap::allowance::Allowance;
+use crate::batch::policy::deferral;
 use crate::batch::policy::gear::Gears;
 use crate::batch::policy::order::Order;
 use crate::error::Result;
@@ -30,7 +31,8 @@ pub(super) trait Backfill: Clone {
     /// Those of the decisions and of [`Cluster::step`].
     fn pass<G: Gears, R: Recorder>(&mut self, order: Order, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()>;
 
-    /// The waiting jobs. Under a power cap, the first one is first in the queue order.
+    /// The waiting jobs, in queue order unless the order changes with time. Under a power cap, the first one is always
+    /// first in the queue order.
     fn jobs(&self) -> impl Iterator<Item = JobId>;
 
     /// Procs have been put to sleep or woken since the last pass, or have finished waking.
@@ -42,13 +44,13 @@ pub(super) trait Backfill: Clone {
     /// Sets how jobs may start from now on. Called under a power cap only, before every pass.
     fn allow(&mut self, _: Allowance) {}
 
-    /// The jobs that the last pass started, with their ceilings (the gear rule's choices). Called under a power cap
-    /// only.
+    /// The jobs that the last pass started, with their ceilings (the gear rule's choices). Called only if
+    /// running jobs change.
     fn started(&self) -> &[(JobId, u8)] {
         &[]
     }
 
-    /// Whether a waiting job has a reservation after the instant of the last pass. Called under a power cap only.
+    /// Whether a waiting job has a reservation after the instant of the last pass. Called only if running jobs change.
     fn has_future_reservation(&self) -> bool {
         false
     }
@@ -56,17 +58,10 @@ pub(super) trait Backfill: Clone {
     /// The rule for a copy of the cluster, without waiting jobs. Results of earlier passes are not copied: the first
     /// pass of the copy looks at all jobs.
     fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> Self;
-
-    /// The waiting jobs in the order in which they arrive in a copy.
-    fn arrivals(&self) -> Vec<JobId> {
-        // A queue needs arrivals in order of arrival.
-        let mut jobs: Vec<JobId> = self.jobs().collect();
-        jobs.sort_unstable();
-        jobs
-    }
 }
 
-/// Whether a spec has a power cap.
-pub(super) fn is_capped(spec: &SimSpec) -> bool {
-    spec.choice(Role::Cap).component().name != "none"
+/// Whether running jobs get other gears or are suspended, so that their estimated ends move: under a power cap, and by
+/// some deferral rules.
+pub(super) fn changes_running_jobs(spec: &SimSpec) -> bool {
+    spec.choice(Role::Cap).component().name != "none" || deferral::suspends(spec)
 }

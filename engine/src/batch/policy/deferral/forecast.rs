@@ -115,10 +115,14 @@ impl Forecast {
         (behind > 0 && self.is_known(behind - 1, at_s)).then(|| behind - 1)
     }
 
+    /// The end of an interval (s), among those that were reached.
+    pub(super) fn end_of(&self, interval: usize) -> f64 {
+        self.issued.map_or(f64::NEG_INFINITY, |present| self.curve.begin_s(present + interval as i64 + 1))
+    }
+
     /// Whether an interval that begins before an instant has a known value up to it.
     pub(super) fn is_known(&self, interval: usize, at_s: f64) -> bool {
-        interval + 1 < self.begins_s.len()
-            || self.issued.is_some_and(|present| self.curve.begin_s(present + interval as i64 + 1) >= at_s)
+        interval + 1 < self.begins_s.len() || self.end_of(interval) >= at_s
     }
 
     /// The integral from the begin of the forecast to an instant in an interval.

@@ -6,7 +6,7 @@ use crate::spec::{Choice, Component};
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
     name: "lowest-slot",
-    version: 1,
+    version: 2,
     source: "Hanafy et al. 2024 (GAIA), Lowest Carbon Slot",
     doc: "A job is released at the begin of the interval of the signal with the least value within its longest deferral, \
           at the first of several.",

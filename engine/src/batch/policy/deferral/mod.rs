@@ -12,8 +12,10 @@ pub mod lowest_window;
 pub mod quantile;
 mod rule;
 pub mod saving_per_wait;
+mod suspension;
 #[cfg(test)]
 mod tests;
+pub mod wait_awhile;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -26,6 +28,7 @@ use crate::spec::{Component, Role, SimSpec};
 use crate::timers::{key_time, time_key};
 use forecast::Forecast;
 use rule::{Ask, DeferralRule, GROUPS, Verdict};
+use suspension::Suspension;
 
 rules! { $
     /// The chosen rule.
@@ -34,6 +37,14 @@ rules! { $
         lowest_window: LowestWindow,
         saving_per_wait: SavingPerWait,
         quantile: Quantile,
+        wait_awhile: WaitAwhile,
+    }
+}
+
+impl Rule {
+    /// [`DeferralRule::executes`] of the chosen rule.
+    fn executes(&mut self, ask: &Ask, forecast: &mut Forecast) -> bool {
+        each!(self, rule => rule.executes(ask, forecast))
     }
 }
 
@@ -48,6 +59,12 @@ pub const NONE: Component = Component {
 
 /// Token of the timer of the next release. Timers of backfilling rules have lower tokens.
 pub(super) const TOKEN: u64 = 1 << 61;
+
+/// Whether the rule of a spec suspends running jobs.
+pub(super) fn suspends(spec: &SimSpec) -> bool {
+    let choice = spec.choice(Role::Deferral);
+    *choice.component() == wait_awhile::COMPONENT || choice.get(quantile::SUSPEND.name).is_some()
+}
 
 /// The chosen rule, and the jobs that wait for their release.
 #[derive(Debug, Clone)]
@@ -66,6 +83,8 @@ pub(super) struct Deferral {
     groups: [VecDeque<JobId>; GROUPS],
     /// The instant of the timer that is set; infinite if there is none.
     timer_s: f64,
+    /// If the rule suspends running jobs.
+    suspension: Option<Suspension>,
 }
 
 impl Deferral {
@@ -93,6 +112,7 @@ impl Deferral {
             held: BinaryHeap::new(),
             groups: Default::default(),
             timer_s: f64::INFINITY,
+            suspension: suspends(spec).then(|| Suspension::new(rule::of_run(choice))),
         }))
     }
 
@@ -106,7 +126,8 @@ impl Deferral {
         self.timer_s = f64::INFINITY;
     }
 
-    /// Before the scheduling pass: adds the jobs that enter the queue now to `released`, arrived ones last.
+    /// Before the scheduling pass: suspends and resumes running jobs, and adds the jobs that enter the queue now to
+    /// `released`, arrived ones last.
     pub(super) fn release<R: Recorder>(
         &mut self,
         cluster: &mut Cluster<'_, R>,
@@ -137,11 +158,15 @@ impl Deferral {
             let job = self.arrived[at];
             // One number for each job, so that a share changes no other draw.
             let stays = self.share < 1.0 && self.draws.uniform() >= self.share;
+            if let Some(suspension) = self.suspension.as_mut().filter(|_| !stays) {
+                suspension.may_defer(job);
+            }
             if stays || self.enters(cluster, job)? {
                 released.push(job);
             }
         }
         self.arrived.clear();
+        self.review(cluster)?;
         for group in &self.groups {
             if let Some(first) = group.front() {
                 next_s = next_s.min(cluster.submit_s(*first) + self.wait_max_s);
@@ -149,6 +174,51 @@ impl Deferral {
             }
         }
         next_s = next_s.min(self.held.peek().map_or(f64::INFINITY, |Reverse((key, _))| key_time(*key)));
+        self.set_timer(next_s, cluster)
+    }
+
+    /// Suspends and resumes running jobs, if it is time to ask the rule about them.
+    fn review<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
+        if !self.suspension.as_ref().is_some_and(Suspension::has_jobs) {
+            return Ok(());
+        }
+        self.issue(cluster.now_s())?;
+        let (Some(suspension), forecast) = (&mut self.suspension, &mut self.forecast) else { return Ok(()) };
+        if suspension.is_due(cluster.now_s(), forecast) {
+            suspension.review(&mut self.rule, forecast, cluster)?;
+        }
+        self.set_review_timer(cluster)
+    }
+
+    /// After the scheduling pass: suspends jobs that have started in it.
+    pub(super) fn after_pass<R: Recorder>(
+        &mut self,
+        started: &[(JobId, u8)],
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<()> {
+        if self.suspension.is_none() || started.is_empty() {
+            return Ok(());
+        }
+        self.issue(cluster.now_s())?;
+        let (Some(suspension), forecast) = (&mut self.suspension, &mut self.forecast) else { return Ok(()) };
+        for (job, _) in started {
+            suspension.started(*job, self.wait_max_s, &mut self.rule, forecast, cluster)?;
+        }
+        self.set_review_timer(cluster)
+    }
+
+    /// Sets the timer for the next question about running jobs.
+    fn set_review_timer<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
+        let Some(suspension) = self.suspension.as_ref().filter(|suspension| suspension.has_jobs()) else {
+            return Ok(());
+        };
+        self.forecast.reach(cluster.now_s());
+        let next_s = self.forecast.begins_s().get(1).copied().unwrap_or(f64::INFINITY).min(suspension.resume_s());
+        self.set_timer(next_s, cluster)
+    }
+
+    /// Moves the timer to an instant if it is earlier.
+    fn set_timer<R: Recorder>(&mut self, next_s: f64, cluster: &mut Cluster<'_, R>) -> Result<()> {
         if next_s < self.timer_s {
             cluster.move_timer(next_s, TOKEN)?;
             self.timer_s = next_s;

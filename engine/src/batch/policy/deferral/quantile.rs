@@ -2,9 +2,9 @@
 use super::forecast::Forecast;
 use super::rule::{
     Ask, DEFER_FORECAST, DEFER_FORECAST_ERROR, DEFER_SHARE, DEFER_SIGNAL, DEFER_WAIT_MAX_S, DEFERRAL, DeferralRule,
-    GROUPS, Verdict,
+    Verdict, problems_of_suspension,
 };
-use crate::spec::{Choice, Component, Default, Param, Type};
+use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
 /// A share of the coming time.
 const fn share(name: &'static str, default: f64, doc: &'static str) -> Param {
@@ -41,10 +41,21 @@ const HORIZON_S: Param = Param::positive(
     "The coming time whose values are compared (OpenDC: 24 hours).",
 );
 
+/// Parameter: the quantile above which running jobs are suspended.
+pub(super) const SUSPEND: Param = Param {
+    name: "defer_quantile_suspend",
+    ty: Type::Real { min: 0.0, max: 1.0, min_allowed: true, unlimited: false },
+    unit: "",
+    default: Default::Unset,
+    doc: "Quantile of the coming values above which deferrable jobs that run are suspended (OpenDC's task stopper: 0.6). \
+          They keep their procs, which draw idle power, and resume at the latest when they would otherwise end later than \
+          `defer_wait_max_s` after their submission and their estimate. Without it, jobs that run are not suspended.",
+};
+
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
     name: "quantile",
-    version: 1,
+    version: 2,
     source: "OpenDC-STEAM 2026, time shifting",
     doc: "A job is released while the present value is at most a quantile of the forecast values from now to the horizon, \
           one value for each interval of the signal; else the rule looks again at the next change of the signal.",
@@ -58,30 +69,36 @@ pub const COMPONENT: Component = Component {
         LONG,
         SHORT_S,
         HORIZON_S,
+        SUSPEND,
     ],
+    problems: |spec| match spec.choice(Role::Deferral).get(SUSPEND.name) {
+        Some(_) => problems_of_suspension(spec),
+        None => Vec::new(),
+    },
     ..DEFERRAL
 };
 
-/// The groups of jobs.
+/// The groups of jobs: the first two wait, the jobs of the third run.
 const SHORT_JOBS: usize = 0;
 const LONG_JOBS: usize = 1;
+const RUNNING_JOBS: usize = 2;
 
 /// The rule `quantile`.
 #[derive(Debug, Clone)]
 pub(super) struct Quantile {
     /// By group.
-    shares: [f64; GROUPS],
+    shares: [f64; 3],
     short_s: f64,
     horizon_s: f64,
     /// The last threshold of each group: begin of the forecast, number of values, whether the group is open.
-    known: [Option<(f64, usize, bool)>; GROUPS],
+    known: [Option<(f64, usize, bool)>; 3],
 }
 
 impl DeferralRule for Quantile {
     fn of(choice: &Choice) -> Option<Quantile> {
         let real = |param: Param| choice.real(param.name);
-        let shares = [real(SHORT), real(LONG)];
-        Some(Quantile { shares, short_s: real(SHORT_S), horizon_s: real(HORIZON_S), known: [None; GROUPS] })
+        let shares = [real(SHORT), real(LONG), choice.opt_real(SUSPEND.name).unwrap_or(1.0)];
+        Some(Quantile { shares, short_s: real(SHORT_S), horizon_s: real(HORIZON_S), known: [None; 3] })
     }
 
     fn decide(&mut self, ask: &Ask, forecast: &mut Forecast) -> Verdict {
@@ -105,5 +122,9 @@ impl DeferralRule for Quantile {
         let opens = values[0] <= *threshold;
         self.known[group] = Some((begin_s, count, opens));
         opens
+    }
+
+    fn executes(&mut self, ask: &Ask, forecast: &mut Forecast) -> bool {
+        self.opens(RUNNING_JOBS, ask.now_s, forecast)
     }
 }

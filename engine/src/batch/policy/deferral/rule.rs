@@ -1,6 +1,6 @@
 //! The trait of deferral rules, and their common parameters.
 use super::forecast::Forecast;
-use crate::spec::{Choice, Component, Default, Param, Role, Type};
+use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type, Value};
 
 /// Parameter: the signal.
 pub(super) const DEFER_SIGNAL: Param = Param {
@@ -78,9 +78,30 @@ impl Ask {
     }
 }
 
-/// Whether a choice assumes true run times.
+/// Whether a choice assumes true run times; a rule without [`DEFER_LENGTH`] assumes estimates.
 pub(super) fn of_run(choice: &Choice) -> bool {
-    choice.text(DEFER_LENGTH.name) == "run"
+    choice.get(DEFER_LENGTH.name) == Some(&Value::Text("run".to_owned()))
+}
+
+/// Combinations that a rule refuses if it suspends running jobs.
+pub(super) fn problems_of_suspension(spec: &SimSpec) -> Vec<String> {
+    let name = |role: Role| spec.choice(role).component().name;
+    let rule = name(Role::Deferral);
+    let mut problems = Vec::new();
+    if name(Role::Cap) != "none" {
+        problems.push(format!(
+            "`deferral` \"{rule}\" suspends running jobs, and `power_cap` \"{}\" changes their gears or suspends them, \
+             too: only one of them can decide about running jobs",
+            name(Role::Cap)
+        ));
+    }
+    if name(Role::Capacity) == "ols" {
+        problems.push(format!(
+            "`deferral` \"{rule}\" suspends running jobs, and `capacity_rule` \"ols\" simulates the future without a signal, in \
+             which suspended jobs would never resume"
+        ));
+    }
+    problems
 }
 
 /// Number of groups of jobs that are released together.
@@ -107,6 +128,12 @@ pub(super) trait DeferralRule: Clone {
 
     /// Whether the jobs of a group are released, at a change of the signal.
     fn opens(&mut self, _group: usize, _now_s: f64, _forecast: &mut Forecast) -> bool {
+        true
+    }
+
+    /// Whether a job that has started executes in the present interval; otherwise it is suspended. `ask` has the rest of
+    /// the job's length, and the instant at which this rest must begin as the latest release.
+    fn executes(&mut self, _ask: &Ask, _forecast: &mut Forecast) -> bool {
         true
     }
 }

@@ -1,3 +1,5 @@
+mod suspension;
+
 use super::*;
 use crate::signal::{Beyond, Sample, Signal};
 use crate::spec::{Choice, Value};
@@ -164,7 +166,7 @@ fn a_constant_signal_and_a_share_of_zero_defer_no_job() {
     let constant =
         Signal::new(vec![0.0], vec![300.0], vec![], HOUR_S, Sample::Mean, Beyond::Wrap).expect("well formed");
     let varying = cases.signal(true);
-    for rule in ["lowest-slot", "lowest-window", "saving-per-wait", "quantile"] {
+    for rule in ["lowest-slot", "lowest-window", "saving-per-wait", "quantile", "wait-awhile"] {
         assert_eq!(run(spec(rule, &constant, &[]), &jobs, 4).expect("it runs"), plain, "{rule}");
         let none = [("defer_share", Value::Real(0.0))];
         assert_eq!(run(spec(rule, &varying, &none), &jobs, 4).expect("it runs"), plain, "{rule}");
@@ -178,7 +180,7 @@ fn deferral_composes_with_every_order_backfilling_rule_gear_rule_capacity_rule_a
     let mut cases = Cases(Philox::stream(29, Purpose::Shuffle));
     let (signal, jobs) = (cases.signal(true), cases.jobs(60));
     let mut ran = 0;
-    for rule in ["lowest-window", "quantile"] {
+    for rule in ["lowest-window", "quantile", "wait-awhile"] {
         for role in [Role::Order, Role::Backfill, Role::GearRule, Role::Capacity, Role::Cap] {
             for component in components::of(role) {
                 let mut spec = spec(rule, &signal, &[]);
@@ -202,7 +204,27 @@ fn deferral_composes_with_every_order_backfilling_rule_gear_rule_capacity_rule_a
             }
         }
     }
-    assert!(ran > 30, "{ran} combinations ran");
+    assert!(ran > 50, "{ran} combinations ran");
+}
+
+/// A cap that never binds changes nothing, although it chooses other types of the backfilling rules.
+#[test]
+fn deferred_jobs_enter_the_queue_alike_with_and_without_a_cap() {
+    let mut cases = Cases(Philox::stream(33, Purpose::Shuffle));
+    for _ in 0..20 {
+        let (signal, jobs) = (cases.signal(true), cases.jobs(150));
+        for backfill in ["none", "easy", "conservative"] {
+            for order in ["fcfs", "sjf", "wfp3"] {
+                let mut spec = spec("lowest-slot", &signal, &[]);
+                spec.choose(Choice::new(components::find(Role::Backfill, backfill).expect("registered")));
+                spec.choose(Choice::new(components::find(Role::Order, order).expect("registered")));
+                let plain = run(spec.clone(), &jobs, 3).expect("it runs");
+                spec.choose(Choice::new(components::find(Role::Cap, "admission").expect("registered")));
+                spec.choice_mut(Role::Cap).set("cap_schedule_w", Value::Reals(vec![1e9])).expect("in range");
+                assert_eq!(run(spec, &jobs, 3).expect("it runs"), plain, "{backfill}, {order}");
+            }
+        }
+    }
 }
 
 #[test]
