@@ -111,7 +111,8 @@ fn main() {
         spec.place_signal("grid", Arc::clone(&all[0]));
         spec
     };
-    let rules = ["lowest-slot", "lowest-window", "saving-per-wait", "quantile", "wait-awhile"].map(|rule| (rule, deferred(rule)));
+    let rules = ["lowest-slot", "lowest-window", "saving-per-wait", "quantile", "wait-awhile"]
+        .map(|rule| (rule, deferred(rule)));
     let released = rules.each_ref().map(|(_, spec)| released(spec, &workload));
     let (mut one, mut many) = (Vec::new(), Vec::new());
     let mut rule_ratios = vec![(Vec::new(), Vec::new()); rules.len()];
