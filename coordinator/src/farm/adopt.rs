@@ -213,9 +213,10 @@ mod tests {
         assert!(!adoption.task(row(&old, 7)), "both manifests have seed 8");
         assert!(adoption.task(row(&new, 70_000)), "a second row");
         assert!(!adoption.task(RowKey { task_id: Uuid::from_u128(1), index: Some(0) }));
+        assert!(!adoption.task(RowKey { task_id: Uuid::from_u128(2), index: Some(0) }));
         assert!(!adoption.task(RowKey { index: Some(u64::MAX), ..row(&new, 3) }));
         adoption.find_moved();
-        assert_eq!((adoption.done(), adoption.doubled(), adoption.foreign()), (4, 2, 1));
+        assert_eq!((adoption.done(), adoption.doubled(), adoption.foreign()), (4, 2, 2));
         let batch = adoption.batch(BTreeMap::new(), &Loaded::default(), 1_790_000_000_000_000);
         let chunks: Vec<_> = batch
             .ops()

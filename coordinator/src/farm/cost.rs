@@ -119,6 +119,14 @@ mod tests {
     }
 
     #[test]
+    fn the_first_hand_ins_count_alike() {
+        let mut cost = Cost::default();
+        cost.add(1, 1.0);
+        cost.add(1, 3.0);
+        assert_eq!(cost.mean_s(), Some(2.0));
+    }
+
+    #[test]
     fn nine_of_ten_tasks_are_not_longer_than_the_percentile() {
         let mut cost = Cost::default();
         assert_eq!(cost.p90_s(), None);

@@ -342,4 +342,42 @@ mod tests {
         learned.add(1.0, 1.0, 4.0);
         assert!(learned.deviation() > 0.2, "{learned:?}");
     }
+
+    #[test]
+    fn a_cost_for_each_job_becomes_one_for_each_task_by_its_size() {
+        let mut forecast = Forecast::default();
+        let known = Cell { workload: 0, policy: 0, by_job: true };
+        forecast.cells.entry(known).or_default().add(2.0, 20.0, 40.0);
+        let (costs, between) = forecast.neighbours(Cell { workload: 1, policy: 0, by_job: false }, 10.0);
+        assert_eq!((costs, between), (vec![2.0], BETWEEN_WORKLOADS));
+        let (costs, _) = forecast.neighbours(Cell { workload: 1, ..known }, 10.0);
+        assert_eq!(costs, [2.0]);
+    }
+
+    #[test]
+    fn a_hand_in_without_time_is_learned_and_a_negative_time_is_not() {
+        let sweep = crate::farm::tests::sweep("e", 10);
+        let mut forecast = Forecast::default();
+        for seconds in [-1.0, f64::NAN] {
+            forecast.learn(&sweep, 1, &[0], seconds);
+            assert!(forecast.cells.is_empty());
+        }
+        forecast.learn(&sweep, 1, &[0], 0.0);
+        assert_eq!(forecast.cells.len(), 1);
+    }
+
+    #[test]
+    fn the_sample_of_pending_tasks_covers_them_evenly() {
+        let sweep = crate::farm::tests::sweep("e", 10_000);
+        let none = IndexSet::new();
+        let closed = Closed { done: &none, leased: &none, failed: &none };
+        let open = Open { sweep: &sweep, closed, cursor: 2_000, pending: 8_000, slots: 1 };
+        let sample: Vec<u64> = open.pending_sample().collect();
+        let step = 8_000 / SAMPLES;
+        assert_eq!(sample.len() as u64, SAMPLES);
+        for (number, index) in (0..).zip(sample) {
+            let from = 2_000 + number * 8_000 / SAMPLES;
+            assert!((from..=from + step).contains(&index), "sample {number} is {index}");
+        }
+    }
 }

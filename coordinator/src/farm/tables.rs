@@ -198,3 +198,19 @@ pub(super) struct FlushWait {
     /// [`TableRows::published`] of `tasks` when the flush began.
     pub(super) published_before: (u64, u64),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_published_when_none_wait_for_a_part_or_are_in_one_that_is_being_made() {
+        let mut rows = TableRows::default();
+        assert!(rows.is_published());
+        rows.push(Header { seq: 1, rows: 3, bytes: 9, received_us: 0, upload: None });
+        assert!(!rows.is_published());
+        rows.unpublished.clear();
+        rows.publishing_rows = 3;
+        assert!(!rows.is_published());
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_experiments::Sweep;
+use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::v1;
 use uuid::Uuid;
 
@@ -227,4 +227,23 @@ fn an_attempt_after_a_failure_waits_for_the_rows_of_the_next_edit() {
     wire.event(crate::farm::Event::Tick);
     wire.settle();
     assert_eq!((shown(&wire.visible).len(), shown(&wire.left).len()), (1, 4));
+}
+
+#[test]
+fn a_module_with_other_content_is_named_as_a_policy_module() {
+    let text = "version = 1\nname = \"e\"\n[workloads.w]\nsource = \"lublin\"\n[platforms.p]\n[policies.q]\n\
+                backfill = \"wasm\"\nwasm_module = \"mine.wasm\"\n";
+    let submission = |content: u8| {
+        let digests = BTreeMap::from([("mine.wasm".into(), Digest::of(&[content]))]);
+        let manifest = Manifest::parse("test", text).expect("valid");
+        Submission::new(Sweep::new(manifest, digests.clone()).expect("the digest is there"), digests)
+    };
+    let mut wire = Wire::new();
+    wire.request(Request::Submit(submission(1)));
+    wire.commit_all();
+    assert!(matches!(wire.replies.pop(), Some(Reply::Submitted(_))));
+    wire.request(Request::Submit(submission(2)));
+    wire.commit_all();
+    let Some(Reply::Refused(reason)) = wire.replies.pop() else { panic!("accepted") };
+    assert!(reason.contains("policy module mine.wasm has other content than before"), "{reason}");
 }

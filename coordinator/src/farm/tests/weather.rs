@@ -228,3 +228,61 @@ fn a_worker_with_little_time_gets_no_long_tasks() {
     assert_eq!(leased(3, 1.2), 2);
     assert!(leased(4, 3600.0) > 2);
 }
+
+/// The slot time of a task is that of the engine and of the reading of its log together.
+#[test]
+fn the_reading_of_logs_counts_as_time_of_a_task() {
+    let mut wire = Wire::new();
+    wire.submit(sweep("e", 1000));
+    let conn = wire.connect(1, 1, vec![]);
+    wire.commit_all();
+    let lease = wire.leases(conn).remove(0);
+    let quarter_s = 0.25 * tasks(&lease).len() as f64;
+    let ToFarm::HandIn(mut done) = hand_in(1, &lease, &tasks(&lease)) else { panic!("it is a hand-in") };
+    done.spent = Some(v1::TimeSpent { engine_s: quarter_s, parse_s: quarter_s, ..Default::default() });
+    wire.send(conn, ToFarm::HandIn(done));
+    wire.settle();
+    let conn = wire.connect_for(2, 1, vec![], Some(1.2));
+    wire.commit_all();
+    assert_eq!(wire.leases(conn).iter().flat_map(tasks).count(), 2);
+}
+
+#[test]
+fn a_part_that_is_being_made_does_not_stall_storage() {
+    let mut wire = Wire::new();
+    wire.submit(sweep("e", 4));
+    let conn = wire.connect(1, 4, vec![]);
+    wire.commit_all();
+    for (id, lease) in (1..).zip(wire.leases(conn)) {
+        wire.send(conn, hand_in(id, &lease, &tasks(&lease)));
+    }
+    wire.commit_all();
+    assert!(!wire.to_publish.is_empty(), "a part is being made");
+    assert!(!wire.farm.is_stalled());
+    wire.settle();
+}
+
+#[test]
+fn a_worker_that_reconnects_keeps_the_tasks_that_no_other_worker_has() {
+    let mut wire = Wire::new();
+    wire.submit(sweep("e", 40));
+    let first = wire.connect(1, 8, vec![]);
+    wire.commit_all();
+    let lease = wire.leases(first).remove(0);
+    wire.disconnect(first, false);
+    wire.pass(LONG);
+    wire.event(Event::Tick);
+    wire.commit_all();
+    let second = wire.connect(2, 1, vec![]);
+    wire.commit_all();
+    let theirs: Vec<u64> = wire.leases(second).iter().flat_map(tasks).collect();
+    let (lost, kept): (Vec<u64>, Vec<u64>) = tasks(&lease).into_iter().partition(|task| theirs.contains(task));
+    assert!(!lost.is_empty() && !kept.is_empty(), "{lost:?} {kept:?}");
+    let back = wire.connect(1, 8, vec![held(&lease)]);
+    wire.commit_all();
+    let messages = wire.read(back);
+    assert_eq!(adopted(&messages), [lease.id.expect("an id")]);
+    let revoke = |message: &ToWorker| if let ToWorker::Revoke(r) = message { Some(r.ranges.clone()) } else { None };
+    let ranges = messages.iter().filter_map(revoke).flatten();
+    assert_eq!(ranges.flat_map(|range| range.start..range.end).collect::<Vec<u64>>(), lost);
+}
