@@ -239,6 +239,29 @@ mod tests {
         assert!(published >= SOURCES_MIN, "{published} components name their source, of at least {SOURCES_MIN}");
     }
 
+    /// Rows of another version are other rows: a version that decreases gives old identities to new rows.
+    #[test]
+    fn versions_above_1_are_these() {
+        let later = COMPONENTS.iter().filter(|component| component.version > 1);
+        let found: Vec<(&str, u32)> = later.map(|component| (component.name, component.version)).collect();
+        let expected = [
+            ("knapsack", 2),
+            ("conservative", 2),
+            ("two-level", 2),
+            ("admission", 2),
+            ("uniform", 2),
+            ("pdrc", 2),
+            ("power-precedence", 2),
+            ("lowest-slot", 2),
+            ("lowest-window", 2),
+            ("saving-per-wait", 2),
+            ("quantile", 2),
+            ("class-lpas", 2),
+            ("class-dvs", 2),
+        ];
+        assert_eq!(found, expected);
+    }
+
     #[test]
     fn every_series_has_a_unique_name_and_an_explanation() {
         let mut names = BTreeSet::new();

@@ -220,7 +220,15 @@ fn impossible_specs_are_refused() {
     standing.choose(structured());
     let speeds = reals(&[1.0, 3.0, 4.0, 0.0, 6.0, 5.0, 10.0]);
     standing.choice_mut(Role::Platform).set("structure_speeds", speeds).expect("is in its range");
+    // The capacity of the system is between these two factors of its arrivals.
+    let steady = |factor: f64| {
+        let mut spec = with(&good, choice(Role::Statistics, "steady-state", &[]));
+        spec.choice_mut(Role::Source).set("arrivals_factor", Value::Real(factor)).expect("is in its range");
+        spec
+    };
+    assert_eq!(steady(0.5).problems(), Vec::<String>::new());
     let cases = [
+        (steady(10.0), "a steady state needs a capacity lambda* above 1"),
         (without_arrivals, "`class_arrivals_per_s` has no arrivals"),
         (
             with(&standing, choice(Role::Policy, "class-ordered-beta", &[])),
