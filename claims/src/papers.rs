@@ -1,4 +1,4 @@
-//! The papers whose claims are part of the program: one file each in `claims/papers/`.
+//! The papers and studies of today whose claims are part of the program: one file each in `claims/papers/`.
 
 /// Name and claims of every paper.
 pub fn builtin() -> &'static [(&'static str, &'static str)] {
@@ -8,6 +8,9 @@ pub fn builtin() -> &'static [(&'static str, &'static str)] {
         ("etinski2010", include_str!("../papers/etinski2010.toml")),
         ("do2013", include_str!("../papers/do2013.toml")),
         ("aldaoud2011", include_str!("../papers/aldaoud2011.toml")),
+        ("carbon", include_str!("../papers/carbon.toml")),
+        ("planner", include_str!("../papers/planner.toml")),
+        ("demand-response", include_str!("../papers/demand-response.toml")),
     ]
 }
 
@@ -18,6 +21,9 @@ const PRESETS: &[(&str, &str)] = &[
     ("etinski2010", include_str!("../presets/etinski2010.toml")),
     ("do2013", include_str!("../presets/do2013.toml")),
     ("aldaoud2011", include_str!("../presets/aldaoud2011.toml")),
+    ("carbon", include_str!("../presets/carbon.toml")),
+    ("planner", include_str!("../presets/planner.toml")),
+    ("demand-response", include_str!("../presets/demand-response.toml")),
 ];
 
 /// The claims of a paper, as TOML.

@@ -37,6 +37,8 @@ pub struct Account {
     pub signal_index: u64,
     /// The quantity: carbon, price, cap or temperature.
     pub quantity: &'static str,
+    /// Whether the task's policy reads the signal: then the schedule depends on it.
+    pub read_by_policy: bool,
     /// The signal's file, as in the manifest.
     pub signal_file: String,
     /// The zone that the file names; null if it names none.

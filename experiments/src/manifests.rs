@@ -21,6 +21,9 @@ pub fn builtin() -> &'static [(&'static str, &'static str)] {
         ("tracsim2014", include_str!("../manifests/tracsim2014.toml")),
         ("tracsim2014_caps30", include_str!("../manifests/tracsim2014_caps30.toml")),
         ("tracsim2014_series", include_str!("../manifests/tracsim2014_series.toml")),
+        ("carbon", include_str!("../manifests/carbon.toml")),
+        ("planner", include_str!("../manifests/planner.toml")),
+        ("demand-response", include_str!("../manifests/demand-response.toml")),
     ]
 }
 

@@ -205,12 +205,16 @@ impl Accounts {
         }
     }
 
-    /// The rows of a run on a machine of this many procs.
+    /// The rows of a run of this spec on a machine of this many procs.
     ///
     /// # Errors
     /// [`PlaceError::NotCovered`].
-    pub fn of(&self, cells: &[Cell], procs: u32) -> Result<Vec<Account>, PlaceError> {
-        self.entries.iter().map(|entry| entry.account(cells, &self.factors(entry, cells)?, procs)).collect()
+    pub fn of(&self, spec: &SimSpec, cells: &[Cell], procs: u32) -> Result<Vec<Account>, PlaceError> {
+        let one = |entry: &Entry| {
+            let is_read = spec.signal_labels().any(|(_, label)| *label == *entry.loaded.signal.label);
+            entry.account(cells, &self.factors(entry, cells)?, procs, is_read)
+        };
+        self.entries.iter().map(one).collect()
     }
 
     /// The facility's power divided by the machine's power, in each cell.
@@ -234,7 +238,7 @@ impl Accounts {
 }
 
 impl Entry {
-    fn account(&self, cells: &[Cell], factors: &[f64], procs: u32) -> Result<Account, PlaceError> {
+    fn account(&self, cells: &[Cell], factors: &[f64], procs: u32, is_read: bool) -> Result<Account, PlaceError> {
         let hours = match (cells.first(), cells.last()) {
             (Some(first), Some(last)) => (last.to_s - first.from_s) / 3600.0,
             _ => 0.0,
@@ -264,6 +268,7 @@ impl Entry {
             signal: signal.label.to_string(),
             signal_index: signal.index,
             quantity: quantity.word(),
+            read_by_policy: is_read,
             signal_file: signal.file.to_string(),
             zone: series.zone.clone(),
             signal_column: signal.reading.column.clone(),

@@ -107,7 +107,7 @@ pub fn simulated(args: &SimulateArgs, jobs: bool, series: bool, stop: &dyn Fn() 
     let accounts = match (signals, details.energy, measured.jobs()) {
         (Some(signals), Some(energy), Some(summary)) => {
             let mut rows = accounts::Builder::new();
-            rows.push(&task, &signals.of(&energy.cells, summary.machine_procs).or_exit(Exit::Usage)?);
+            rows.push(&task, &signals.of(&task.sim, &energy.cells, summary.machine_procs).or_exit(Exit::Usage)?);
             Some(rows.finish())
         }
         _ => None,

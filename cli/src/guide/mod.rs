@@ -68,9 +68,12 @@ pub const TOPICS: &[Topic] = topics![
     "signals" "signals.md"
     "sweep-life" "sweep-life.md"
     "tables" "results.md"
+    "tutorial-carbon" "tutorials/carbon.md"
     "tutorial-cluster" "tutorials/cluster.md"
+    "tutorial-demand-response" "tutorials/demand-response.md"
     "tutorial-night-cap" "tutorials/night-cap.md"
     "tutorial-paper" "tutorials/paper.md"
+    "tutorial-planner" "tutorials/planner.md"
     "tutorial-policy" "tutorials/policy.md"
     "tutorial-quickstart" "tutorials/quickstart.md"
 ];

@@ -134,6 +134,7 @@ pub(crate) fn accounts(n: u64) -> Vec<Account> {
             signal: "grid".to_owned(),
             signal_index: i,
             quantity: if carbon.is_some() { "carbon" } else { "price" },
+            read_by_policy: i == 1,
             signal_file: "grid.csv".to_owned(),
             zone: carbon.map(|_| "DE".to_owned()),
             signal_column: None,

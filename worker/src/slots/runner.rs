@@ -150,7 +150,7 @@ impl Runner<'_> {
             let manifest = experiment.sweep.manifest();
             points.retain(|point| manifest.records(point.series));
         }
-        let accounts = match weighed(accounts.as_deref(), &self.details, &measured) {
+        let accounts = match weighed(accounts.as_deref(), &spec.sim, &self.details, &measured) {
             Ok(accounts) => accounts,
             Err(e) => return Outcome::failed(FailureKind::Spec, e),
         };
@@ -188,9 +188,14 @@ impl Runner<'_> {
 }
 
 /// The rows of `accounts` of a finished task.
-fn weighed(signals: Option<&Accounts>, details: &Details, measured: &Measured) -> Result<Vec<Account>, PlaceError> {
+fn weighed(
+    signals: Option<&Accounts>,
+    sim: &SimSpec,
+    details: &Details,
+    measured: &Measured,
+) -> Result<Vec<Account>, PlaceError> {
     match (signals, &details.energy, measured.jobs()) {
-        (Some(signals), Some(energy), Some(summary)) => signals.of(&energy.cells, summary.machine_procs),
+        (Some(signals), Some(energy), Some(summary)) => signals.of(sim, &energy.cells, summary.machine_procs),
         // Queues have no energy of a machine.
         _ => Ok(Vec::new()),
     }
