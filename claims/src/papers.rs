@@ -14,6 +14,14 @@ pub fn builtin() -> &'static [(&'static str, &'static str)] {
     ]
 }
 
+/// Studies of the tutorials, which need files besides logs: `reproduce` without a name leaves them out.
+const STUDIES: &[&str] = &["carbon", "planner", "demand-response"];
+
+/// Whether claims are those of a study, not of a paper.
+pub fn is_study(name: &str) -> bool {
+    STUDIES.contains(&name)
+}
+
 /// Name and presets of every paper: one file each in `claims/presets/`.
 const PRESETS: &[(&str, &str)] = &[
     ("lawson2005", include_str!("../presets/lawson2005.toml")),

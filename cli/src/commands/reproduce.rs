@@ -43,7 +43,10 @@ mod reproduced {
         if let Some(unknown) = args.papers.iter().find(|name| !known.contains(&name.as_str())) {
             return Err(failure!(Usage, "{}", screen::unknown("paper", unknown, &known)));
         }
-        let wanted = |name: &str| args.papers.is_empty() || args.papers.iter().any(|paper| paper == name);
+        let wanted = |name: &str| match args.papers.is_empty() {
+            true => !papers::is_study(name),
+            false => args.papers.iter().any(|paper| paper == name),
+        };
         let began = Instant::now();
         let mut reproduced = Vec::new();
         for (name, claims, presets) in presets::all()?.into_iter().filter(|(name, ..)| wanted(name)) {

@@ -91,6 +91,14 @@ fn each_task_has_an_account_of_each_signal() {
         let own: Vec<&Row> = accounts.iter().filter(|account| account["task_id"] == task["task_id"]).collect();
         let signals: Vec<&str> = own.iter().filter_map(|account| account["signal"].as_str()).collect();
         assert_eq!(signals, ["grid", "night", "tariff"]);
+        let read = own.iter().filter(|account| account["read_by_policy"] == true);
+        let read: Vec<&str> = read.filter_map(|account| account["signal"].as_str()).collect();
+        let expected: &[&str] = match task["policy"].as_str() {
+            Some("waits") => &["grid"],
+            Some("night") => &["night"],
+            _ => &[],
+        };
+        assert_eq!(read, expected);
         let energy_kwh = number(task, "energy_total_j") / 3.6e6;
         for (account, name) in [(own[0], "emissions_g"), (own[2], "cost")] {
             let mean = number(account, "signal_energy_mean");
