@@ -7,6 +7,7 @@ pub mod batsim;
 mod estimates;
 pub mod log_facts;
 pub mod lublin;
+pub mod needs;
 pub mod poisson;
 pub mod powers;
 pub mod rules;
@@ -156,6 +157,8 @@ pub struct Workload {
     pub log_waits_s: Vec<f64>,
     /// What is known of the powers of the jobs' records, in order of the records; empty unless `job_power` uses it.
     pub powers: Vec<powers::PowerOfRecord>,
+    /// Partition, GPUs and memory of the jobs' records, in order of the records; empty unless the rules read them.
+    pub needs: Vec<needs::NeedsOfRecord>,
 }
 
 crate::record! {
@@ -180,6 +183,11 @@ pub struct RuleCounts {
     pub filled_estimate_count: u64,
     /// Jobs that outlive their estimate (killed or run on, by the rule).
     pub overrun_count: u64,
+    /// Jobs whose memory is the used one, because none was requested (`memory_from`); jobs that are drawn several times
+    /// count once.
+    pub memory_fallback_count: u64,
+    /// Jobs without a memory, where `memory_from` asks for one; likewise.
+    pub memory_missing_count: u64,
 }
 }
 
@@ -245,6 +253,9 @@ pub enum WorkloadError {
     /// The log has no measured powers.
     #[error("{0}")]
     Power(String),
+    /// The log does not have what jobs need.
+    #[error("{0}")]
+    Needs(String),
     /// The generator made a job that cannot be simulated: its parameters are too extreme.
     #[error("generator {generator}: job {position} has {what}: its parameters are out of the range that it can serve")]
     Generated {
@@ -278,7 +289,7 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
     let rules = rules::Rules::new(spec.choice(Role::Rules))?;
     let name = source.component().name;
     let generator = Generator::of(source);
-    let (origin, native_procs, (jobs, counts)) = if let Some(generator) = generator {
+    let (origin, native_procs, (jobs, mut counts)) = if let Some(generator) = generator {
         // Checked before the first job is made, because running out of memory would end the process, not just the task.
         check_size(generator.jobs_count(source), size_of::<GeneratedJob>() + size_of::<Job>(), max_bytes)?;
         let generated = (generator.generate)(source, spec.seed);
@@ -308,7 +319,11 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
         Some(log) => powers::of(spec, log, &jobs)?,
         None => Vec::new(),
     };
-    Ok(Workload { jobs, native_procs: stated.or(native_procs), unix_start_s, counts, log_waits_s, powers })
+    let needs = match log.filter(|_| generator.is_none()) {
+        Some(log) => needs::of(spec, log, &jobs, &mut counts)?,
+        None => Vec::new(),
+    };
+    Ok(Workload { jobs, native_procs: stated.or(native_procs), unix_start_s, counts, log_waits_s, powers, needs })
 }
 
 /// The parameter with the number of jobs of a generator; `None` for another choice.
@@ -359,6 +374,7 @@ fn problems(spec: &SimSpec) -> Vec<String> {
         );
     }
     problems.extend(powers::problems(spec, rules));
+    problems.extend(needs::problems(spec, rules));
     problems
 }
 
@@ -369,6 +385,7 @@ impl Workload {
             + self.jobs.capacity() * size_of::<Job>()
             + self.log_waits_s.capacity() * 8
             + self.powers.capacity() * size_of::<powers::PowerOfRecord>()
+            + self.needs.capacity() * size_of::<needs::NeedsOfRecord>()
     }
 }
 
@@ -382,7 +399,7 @@ impl GeneratedJob {
             requested_s: self.estimate_s.unwrap_or(-1.0),
             procs_requested: i64::from(self.procs),
             procs_allocated: -1,
-            fields: [-1; 3],
+            fields: [-1; 4],
             priority: self.priority,
             class: self.class,
         }
@@ -398,7 +415,7 @@ fn raw_record(record: &swf::Record) -> rules::Raw {
         requested_s: record.requested_s,
         procs_requested: i64::from(record.procs_requested),
         procs_allocated: i64::from(record.procs_allocated),
-        fields: [record.queue, record.user, record.group],
+        fields: [record.queue, record.user, record.group, record.partition],
         priority: 1,
         class: 0,
     }

@@ -6,6 +6,7 @@
 
 use super::events::{Alarm, End, Ends, FreeEntries};
 use super::meter::Meter;
+use super::pools::Pools;
 use super::powers::Scales;
 use super::recorder::{Finished, Recorder};
 use super::sleep::Sleep;
@@ -123,6 +124,8 @@ pub struct Cluster<'w, R> {
     pub(super) recorder: R,
     /// Powers of jobs divided by the model's; `None` if all jobs draw the power of the model.
     pub(super) scales: Option<Box<Scales>>,
+    /// The pools of the machine; `None` if its procs alone count.
+    pub(super) pools: Option<Box<Pools>>,
     pub(super) starts_count: u32,
     pub(super) done_count: usize,
     pub(super) gear_changes_count: u64,
@@ -194,6 +197,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             sleep,
             recorder,
             scales: None,
+            pools: None,
             starts_count: 0,
             done_count: 0,
             gear_changes_count: 0,
@@ -272,6 +276,9 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.meter.exceed(-excess);
         if let Some(scales) = &mut self.scales {
             scales.ended(job as usize);
+        }
+        if let Some(pools) = &mut self.pools {
+            pools.free.give(pools.needs[job as usize]);
         }
         state.free += procs;
         self.meter.idle_procs += procs;
