@@ -18,6 +18,7 @@ mod logs;
 mod lublin;
 mod measured;
 mod power_save;
+mod pools;
 mod published;
 mod queues;
 mod real_logs;

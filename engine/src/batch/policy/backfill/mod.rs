@@ -34,7 +34,7 @@ rules! { $
         easy: EasyOfPools | EasyQueue | EasyUnderCap,
         within_priority: WithinPriority,
         knapsack: Knapsack,
-        conservative: Conservative | ConservativeUnderCap,
+        conservative: Conservative | ConservativeUnderCap | ConservativeOfPools,
         wasm: ByModule,
     }
 }
