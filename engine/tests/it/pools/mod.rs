@@ -138,8 +138,11 @@ impl Vectors {
 
 fn machine() -> impl Strategy<Value = Vectors> {
     let optional = || prop::option::of(2i64..6);
-    (prop::collection::vec(1i64..5, 1..4), optional(), optional())
-        .prop_map(|(partitions, gpus, memory)| Vectors { partitions, gpus, memory })
+    (prop::collection::vec(1i64..5, 1..4), optional(), optional()).prop_map(|(partitions, gpus, memory)| Vectors {
+        partitions,
+        gpus,
+        memory,
+    })
 }
 
 /// Jobs that fit a machine. Gaps, run times and estimates are often 0, and estimates too long or too short.

@@ -43,8 +43,7 @@ struct Machine<'a> {
 /// Start of each job.
 pub(crate) fn schedule(jobs: &[Rigid], capacity: &[i64], rule: Rule, shortest_first: bool) -> Vec<i64> {
     let (running, queue, starts) = (Vec::new(), Vec::new(), vec![None; jobs.len()]);
-    let mut m =
-        Machine { jobs, capacity, shortest_first, now: 0, running, queue, starts, unexpected_end: false };
+    let mut m = Machine { jobs, capacity, shortest_first, now: 0, running, queue, starts, unexpected_end: false };
     let mut next = 0;
     while next < jobs.len() || !m.running.is_empty() || !m.queue.is_empty() {
         let arrival = jobs.get(next).map(|job| job.submit);
@@ -205,7 +204,8 @@ impl Machine<'_> {
         let fits = |at: i64| self.each_needed(job, |p| self.capacity[p] - used(p, at));
         let last = others().map(|held| held.end).max().unwrap_or(self.now).max(self.now);
         let estimate = self.jobs[job].estimate;
-        let start = (self.now..=last.min(latest)).find(|&start| (start..(start + estimate).max(start + 1)).all(fits))?;
+        let start =
+            (self.now..=last.min(latest)).find(|&start| (start..(start + estimate).max(start + 1)).all(fits))?;
         Some(Held { job, start, end: start + estimate })
     }
 }
