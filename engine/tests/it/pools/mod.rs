@@ -238,3 +238,103 @@ fn one_partition_on_a_real_log_equals_the_whole_machine() {
         assert_eq!(run(&partition, &logs::workload(&partition, &log)), rows, "{rules:?}");
     }
 }
+
+/// Job number, procs, memory requested and used, partition.
+const LOG: &str = "\
+; MaxProcs: 12
+1 0 -1 10 4 -1 300 4 10 100 1 1 1 -1 1 1 -1 -1
+2 0 -1 10 4 -1 300 4 10 -1 1 1 1 -1 1 2 -1 -1
+; JobGpus: 2 2
+3 1 -1 10 2 -1 -1 2 10 -1 1 1 1 -1 1 7 -1 -1
+";
+
+fn from_log(build: Build) -> Workload {
+    let log = powersweep_engine::workload::swf::parse(LOG.as_bytes(), "t.swf").unwrap();
+    logs::workload(&build.0, &log)
+}
+
+#[test]
+fn needs_are_read_from_the_log_and_counted() {
+    let read = |memory: &str| {
+        let build = Build::log().text("partition_from", "partition").text("gpus_from", "log");
+        from_log(build.text("memory_from", memory))
+    };
+    let workload = read("requested");
+    assert_eq!(workload.needs, [needs(0, (1, 0, 100)), needs(1, (2, 2, 0)), needs(2, (7, 0, 0))]);
+    assert_eq!((workload.counts.memory_fallback_count, workload.counts.memory_missing_count), (0, 2));
+    let workload = read("requested-or-used");
+    assert_eq!(workload.needs.iter().map(|needs| needs.proc_memory_kib).collect::<Vec<_>>(), [100, 300, 0]);
+    assert_eq!((workload.counts.memory_fallback_count, workload.counts.memory_missing_count), (1, 1));
+    assert_eq!(from_log(Build::log()).needs, []);
+    // A mapped value, and values that no pair has.
+    let map = Value::Reals(vec![7., 2.]);
+    let mapped = from_log(Build::log().text("partition_from", "partition").set("partition_map", map));
+    assert_eq!(mapped.needs.iter().map(|needs| needs.partition).collect::<Vec<_>>(), [0, 0, 2]);
+}
+
+#[test]
+fn jobs_that_the_machine_never_fits_are_errors_or_counted() {
+    let build = |wide: &str| {
+        let build = partitioned(&[3., 4.]).text("gpus_from", "log").int("gpus", 1).text("memory_from", "requested");
+        build.set("memory_gib", gib(250)).text("wide_jobs", wide)
+    };
+    let map = |build: Build| build.set("partition_map", Value::Reals(vec![1., 1., 2., 2., 7., 1.]));
+    let fails = |build: Build| {
+        let workload = from_log(Build(build.0.clone()));
+        simulate(&build.0, &workload, &Limits::NONE, None).unwrap_err().to_string()
+    };
+    let error = fails(build("error"));
+    assert!(error.starts_with("job 1 (record 1) needs 4 procs of partition 1, and the machine has 3 procs"), "{error}");
+    let error = fails(build("clamp"));
+    assert!(error.starts_with("job 3 (record 3) needs partition 7, and the machine has 2 partitions"), "{error}");
+    // Job 1 keeps 3 procs and 250 KiB, job 2 keeps one GPU.
+    let clamped = map(build("clamp")).0;
+    let mut rows = Vec::new();
+    let workload = from_log(Build(clamped.clone()));
+    let summary = simulate(&clamped, &workload, &Limits::NONE, Some(&mut rows)).unwrap();
+    assert_eq!((summary.clamped_count, summary.jobs_count), (2, 3));
+    assert_eq!(rows.iter().map(|row| (row.procs, row.start_s)).collect::<Vec<_>>(), [(3, 0.), (4, 0.), (2, 10.)]);
+    assert_eq!(summary.partition_jobs_count, Some(vec![2, 1]));
+    assert_eq!(summary.partition_wait_s_mean, Some(vec![4.5, 0.]));
+    assert_eq!(summary.partition_utilization, Some(vec![50. / 60., 40. / 80.]));
+    assert_eq!(summary.gpu_utilization, Some(0.5));
+    let dropped = build("drop").0;
+    let workload = from_log(Build(dropped.clone()));
+    let error = simulate(&dropped, &workload, &Limits::NONE, None).unwrap_err().to_string();
+    assert!(error.contains("3 of 3 jobs were wider than the machine"), "{error}");
+}
+
+#[test]
+fn a_partition_does_not_wait_for_another() {
+    // Jobs 1 and 2 fill partition 1, job 3 of partition 2 starts at once and overtakes nobody.
+    let mut workload = golden::workload(&[(0., 10., 10., 2), (1., 10., 10., 2), (2., 10., 10., 2), (3., 5., 5., 1)]);
+    workload.needs = vec![needs(0, (1, 1, 0)), needs(1, (1, 0, 0)), needs(2, (2, 0, 0)), needs(3, (1, 0, 0))];
+    for backfill in ["none", "easy", "conservative"] {
+        let rows = run(&with(partitioned(&[2., 2.]), ["fcfs", backfill, "top", "batch"]), &workload);
+        let starts: Vec<_> = rows.iter().map(|row| (row.start_s, row.backfilled)).collect();
+        assert_eq!(starts[..2], [(0., false), (10., false)], "{backfill}");
+        assert_eq!(starts[2].0, 2., "{backfill}");
+        assert_eq!(starts[3].0, 20., "{backfill}");
+    }
+}
+
+#[test]
+fn what_cannot_be_combined_is_refused() {
+    let problem = |build: Build| build.0.problems().join(" ");
+    let build = || partitioned(&[8., 8.]);
+    assert_eq!(problem(build()), "");
+    for (build, says) in [
+        (build().choose(Role::Backfill, "knapsack"), "counts the procs of one machine only"),
+        (build().int("procs", 16), "leave `procs` out"),
+        (build().flag("node_lists", true), "knows no partitions"),
+        (Build::log().int("gpus", 4), "set `gpus_from` = \"log\""),
+        (partitioned(&[8.5]), "8.5 is none"),
+        (partitioned(&[1.; 15]), "at most 14 are possible"),
+        (Build::log().set("partition_map", Value::Reals(vec![1., 1.])), "`partition_from` names no field"),
+        (build().choose(Role::Source, "lublin"), "is no log"),
+    ] {
+        assert!(problem(Build(build.0.clone())).contains(says), "{says}: {}", problem(build));
+    }
+    let capped = build().choose(Role::Cap, "admission").set("cap_schedule_w", Value::Reals(vec![9.]));
+    assert!(problem(capped).contains("`power_cap` = \"admission\" cannot be combined with `partition_procs`"));
+}
