@@ -69,7 +69,7 @@ pub(super) fn of(
     if partition_from.is_none() && gpus_from == "none" && memory_from == "none" {
         return Ok(Vec::new());
     }
-    let map = map(rules)?;
+    let map = map(rules).map_err(WorkloadError::Needs)?;
     let partition = |record: &Record| match (partition_from, &map) {
         (None, _) => 0,
         (Some(field), None) => u32::try_from(field(record)).unwrap_or(0),
@@ -130,7 +130,7 @@ fn field(name: &str) -> Option<fn(&Record) -> i32> {
 }
 
 /// The map of partitions, sorted by value; `None` if the values are the partitions.
-fn map(rules: &Choice) -> Result<Option<Vec<(i32, u8)>>, WorkloadError> {
+fn map(rules: &Choice) -> Result<Option<Vec<(i32, u8)>>, String> {
     rules.opt_reals(PARTITION_MAP.name).map(|pairs| labels::read(PARTITION_MAP.name, pairs)).transpose()
 }
 
@@ -142,7 +142,7 @@ pub(super) fn problems(spec: &SimSpec, rules: &Choice) -> Vec<String> {
             "`partition_map` says what the values of a field mean, but `partition_from` names no field".to_owned(),
         );
     }
-    problems.extend(map(rules).err().map(|error| error.to_string()));
+    problems.extend(map(rules).err());
     if let Some(generator) = Generator::of(spec.choice(Role::Source)) {
         let source = generator.component.name;
         for name in [PARTITION_FROM.name, GPUS_FROM.name, MEMORY_FROM.name] {

@@ -135,7 +135,7 @@ impl Needs {
 pub struct Amounts(pub [i64; POOLS_MAX]);
 
 impl Amounts {
-    /// Nothing of any pool.
+    /// No amount in any pool.
     pub const NONE: Amounts = Amounts([0; POOLS_MAX]);
 
     /// The capacities of pools.

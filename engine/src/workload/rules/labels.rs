@@ -1,5 +1,4 @@
 //! Priorities and classes of jobs, read from a field of the log.
-use super::WorkloadError;
 use crate::spec::{Choice, Default, Param, Type};
 
 const FIELDS: &[&str] = &["none", "queue", "user", "group", "partition"];
@@ -50,12 +49,12 @@ pub(super) struct Labels {
 
 impl Labels {
     /// Labels by the parameters of these names; `None` if no field is chosen.
-    pub(super) fn new(choice: &Choice, from: &str, map: &str) -> Result<Option<Labels>, WorkloadError> {
+    pub(super) fn new(choice: &Choice, from: &str, map: &str) -> Result<Option<Labels>, String> {
         let pairs = choice.get(map).map(|_| choice.reals(map));
         let Some(field) = FIELDS[1..].iter().position(|name| *name == choice.text(from)) else {
             if pairs.is_some() {
                 let why = format!("`{map}` says what the values of a field mean, but `{from}` names no field");
-                return Err(WorkloadError::Label(why));
+                return Err(why);
             }
             return Ok(None);
         };
@@ -80,8 +79,8 @@ pub(in crate::workload) fn mapped(map: &[(i32, u8)], value: i32) -> Option<u8> {
 }
 
 /// The map of a parameter, sorted by value.
-pub(in crate::workload) fn read(name: &str, numbers: &[f64]) -> Result<Vec<(i32, u8)>, WorkloadError> {
-    let wrong = |why: String| Err(WorkloadError::Label(format!("`{name}` is a list of pairs of whole numbers: {why}")));
+pub(in crate::workload) fn read(name: &str, numbers: &[f64]) -> Result<Vec<(i32, u8)>, String> {
+    let wrong = |why: String| Err(format!("`{name}` is a list of pairs of whole numbers: {why}"));
     if !numbers.len().is_multiple_of(2) {
         return wrong(format!("it has {} numbers", numbers.len()));
     }
@@ -105,8 +104,8 @@ mod tests {
     use super::*;
     use crate::spec::Value;
 
-    fn labels(from: &str, map: Option<&[f64]>) -> Result<Option<Labels>, WorkloadError> {
-        let mut choice = Choice::new(&super::super::COMPONENT);
+    fn labels(from: &str, map: Option<&[f64]>) -> Result<Option<Labels>, String> {
+        let mut choice = Choice::new(&crate::workload::rules::COMPONENT);
         choice.set("priority_from", Value::Text(from.to_owned())).unwrap();
         if let Some(map) = map {
             choice.set("priority_map", Value::Reals(map.to_vec())).unwrap();
@@ -125,7 +124,7 @@ mod tests {
 
     #[test]
     fn maps_are_pairs_of_whole_numbers() {
-        let error = |from, map: &[f64]| labels(from, Some(map)).unwrap_err().to_string();
+        let error = |from, map: &[f64]| labels(from, Some(map)).unwrap_err();
         assert!(error("queue", &[1.0]).contains("it has 1 numbers"));
         assert!(error("queue", &[1.5, 1.0]).contains("1.5 is no whole number"));
         assert!(error("queue", &[1.0, 0.0]).contains("from 1 to 255, not 0"));

@@ -212,8 +212,8 @@ impl Rules {
             positions: Slice::new(["record_from", "record_to"], |name| choice.opt_int(name))?,
             submits: Slice::new(["submit_from_s", "submit_to_s"], |name| choice.opt_real(name))?,
             interarrival_factor: choice.real("interarrival_factor"),
-            priorities: Labels::new(choice, "priority_from", "priority_map")?,
-            classes: Labels::new(choice, "class_from", "class_map")?,
+            priorities: Labels::new(choice, "priority_from", "priority_map").map_err(WorkloadError::Label)?,
+            classes: Labels::new(choice, "class_from", "class_map").map_err(WorkloadError::Label)?,
             resample: Resample::of(choice)?,
         })
     }
