@@ -104,8 +104,13 @@ fn shortened(task: &TaskSpec, logs: &ParsedLogs) -> Option<(SimSpec, Workload, O
     }
     let whole = warnings::workload(task, logs)?;
     let kept = whole.jobs.len().min(usize::try_from(JOBS).ok()?);
-    let short =
-        Workload { jobs: whole.jobs[..kept].to_vec(), log_waits_s: Vec::new(), powers: whole.powers.clone(), ..*whole };
+    let short = Workload {
+        jobs: whole.jobs[..kept].to_vec(),
+        log_waits_s: Vec::new(),
+        powers: whole.powers.clone(),
+        needs: whole.needs.clone(),
+        ..*whole
+    };
     Some((sim, short, Some(whole.jobs.len() as u64)))
 }
 

@@ -21,6 +21,21 @@ pub enum SimError {
         /// Procs of the machine.
         machine_procs: u32,
     },
+    /// A job needs more of a pool than the machine has, or a partition that it does not have, and `wide_jobs` does not
+    /// settle it. Final.
+    #[error("job {job_id} (record {record}) needs {needs}, and the machine has {has}: {help}")]
+    NeedTooLarge {
+        /// The job's number in the log.
+        job_id: i64,
+        /// Its record (1-based) among the log's data lines.
+        record: u64,
+        /// The need, in words.
+        needs: String,
+        /// What the machine has, in words.
+        has: String,
+        /// What to do.
+        help: &'static str,
+    },
     /// No job is left after the rules. Final.
     #[error("the workload has no job left after its rules ({0})")]
     Empty(String),

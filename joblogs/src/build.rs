@@ -115,6 +115,7 @@ pub(crate) fn build(entries: Entries, file: &str, settings: &Settings, mut ledge
             partition: queue,
             status: entry.outcome.status(),
             line: u32::try_from(entry.line).unwrap_or(u32::MAX),
+            ..Record::UNKNOWN
         });
         let Size { cpus, nodes, gpus } = entry.allocated;
         details.push(Detail {

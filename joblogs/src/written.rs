@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use powersweep_engine::workload::swf::POWER_KEY;
+use powersweep_engine::workload::swf::{GPUS_KEY, POWER_KEY};
 
 use crate::build::JobLog;
 use crate::ledger::Effect;
@@ -37,6 +37,9 @@ impl JobLog {
             if let Some(power_w) = detail.power_w {
                 let ghz = detail.ghz.map_or_else(String::new, |ghz| format!(" {ghz}"));
                 let _ = writeln!(text, "; {POWER_KEY}: {} {power_w}{ghz}", record.id);
+            }
+            if let Some(gpus) = detail.gpus.filter(|gpus| *gpus > 0) {
+                let _ = writeln!(text, "; {GPUS_KEY}: {} {gpus}", record.id);
             }
         }
         text

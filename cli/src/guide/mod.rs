@@ -58,6 +58,7 @@ pub const TOPICS: &[Topic] = topics![
     "modules" "modules.md"
     "other-tools" "other-tools.md"
     "papers" "papers.md"
+    "partitions" "partitions.md"
     "power-saving" "power-saving.md"
     "provenance" "concepts/provenance.md"
     "python" "python.md"

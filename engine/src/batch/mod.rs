@@ -1,4 +1,5 @@
 //! Rigid jobs on counted procs.
+mod job_needs;
 mod job_power;
 pub mod job_record;
 pub mod kernel;

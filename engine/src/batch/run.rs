@@ -1,6 +1,7 @@
 //! Simulates batch jobs: from a spec and a workload to a summary.
 use std::borrow::Cow;
 
+use super::job_needs::JobNeeds;
 use super::job_power::JobPowers;
 use super::kernel::{EventOrder, JobRows, Outcomes, Policy, Recorder, Simulation};
 use super::platform::Machine;
@@ -58,6 +59,10 @@ pub(crate) fn simulate(
             let (count, share) = powers.measured(&prepared.jobs);
             (summary.power_measured_jobs_count, summary.power_measured_share) = (Some(count), share);
         }
+        if let Some(needs) = &prepared.needs {
+            let measured = summary::measured(statistics, &prepared.jobs, outcomes);
+            needs.fill(&mut summary, &prepared.machine, (&prepared.jobs, outcomes), measured);
+        }
         if let Some(power) = power {
             summary::fill_power(&mut summary, &power, &integrals);
         }
@@ -100,6 +105,8 @@ struct Prepared<'w> {
     jobs: Cow<'w, [Job]>,
     /// Measured powers, if jobs draw them.
     powers: Option<JobPowers<'w>>,
+    /// What jobs need of the pools of the machine, if it has some.
+    needs: Option<JobNeeds>,
     clamped_count: u64,
     dropped_wide_count: u64,
     dropped_over_cap_count: u64,
@@ -113,6 +120,7 @@ impl<'w> Prepared<'w> {
             machine,
             jobs: Cow::Borrowed(&workload.jobs),
             powers: JobPowers::new(spec, workload),
+            needs: None,
             clamped_count: 0,
             dropped_wide_count: 0,
             dropped_over_cap_count: 0,
@@ -121,6 +129,7 @@ impl<'w> Prepared<'w> {
             prepared.fit_wide_jobs(spec.choice(Role::Rules).text("wide_jobs"))?;
         }
         prepared.drop_over_cap_jobs(spec)?;
+        prepared.fit_needs(spec.choice(Role::Rules).text("wide_jobs"), workload)?;
         if prepared.jobs.is_empty() {
             return Err(SimError::Empty(prepared.why_empty(workload.jobs.len())));
         }
@@ -139,6 +148,18 @@ impl<'w> Prepared<'w> {
             self.dropped_over_cap_count = (self.jobs.len() - admitted.len()) as u64;
             self.jobs = Cow::Owned(admitted);
         }
+        Ok(())
+    }
+
+    /// Applies `wide_jobs` to the jobs that need more of a pool than the machine has.
+    fn fit_needs(&mut self, wide_jobs: &str, workload: &Workload) -> Result<(), SimError> {
+        if self.machine.pools.is_empty() {
+            return Ok(());
+        }
+        let fitted = JobNeeds::fitted(&mut self.jobs, &self.machine, &workload.needs, wide_jobs)?;
+        self.clamped_count += fitted.clamped_count;
+        self.dropped_wide_count += fitted.dropped_count;
+        self.needs = Some(fitted.needs);
         Ok(())
     }
 
@@ -208,6 +229,9 @@ impl<'w> Prepared<'w> {
         let mut simulation = Simulation::new(&self.jobs, self.machine.clone(), limits, order, policy, recorder);
         if let Some(powers) = &self.powers {
             simulation.set_scales(powers.scales(&self.jobs, &self.machine)?);
+        }
+        if let Some(needs) = &self.needs {
+            simulation.set_needs(needs.by_job.clone());
         }
         if let Some(energy) = split {
             simulation.split(energy);

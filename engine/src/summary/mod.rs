@@ -25,7 +25,7 @@ mod window;
 pub use by_kind::{fill_kinds, fill_power};
 pub use measure::summarize;
 pub use record::Summary;
-pub use window::check;
+pub use window::{check, measured};
 
 /// Description of the statistics.
 pub const COMPONENT: Component = Component {

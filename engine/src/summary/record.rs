@@ -16,9 +16,10 @@ pub struct Summary {
     pub warmup_jobs_count: u64,
     /// Last jobs left out of the statistics.
     pub cooldown_jobs_count: u64,
-    /// Jobs cut to the machine's procs (`wide_jobs = "clamp"`).
+    /// Jobs cut to the machine's procs, GPUs or memory (`wide_jobs = "clamp"`).
     pub clamped_count: u64,
-    /// Jobs dropped because they were wider than the machine (`wide_jobs = "drop"`); not in `jobs_count`.
+    /// Jobs dropped because they needed more procs, GPUs or memory than the machine has, or another partition
+    /// (`wide_jobs = "drop"`); not in `jobs_count`.
     pub dropped_wide_count: u64,
     /// Jobs dropped because no cap of the schedule admits them (`over_cap_jobs = "drop"`); not in `jobs_count`.
     pub dropped_over_cap_count: u64,
@@ -275,6 +276,20 @@ pub struct Summary {
     /// Their share of the work: sum of procs * run_top over these jobs / the sum over all jobs; null where
     /// power_measured_jobs_count is, or if the sum is 0.
     pub power_measured_share: Option<f64>,
+    /// Share of the GPUs that jobs held: sum of GPUs * (finish - start) over all jobs / (`gpus` * span); null without `gpus`,
+    /// or if that is 0.
+    pub gpu_utilization: Option<f64>,
+    /// Share of the memory that jobs held: sum of memory * (finish - start) over all jobs / (`memory_gib` * span); null without
+    /// `memory_gib`, or if the span is 0.
+    pub memory_utilization: Option<f64>,
+    /// Share of the procs of each partition that jobs held: sum of procs * (finish - start) over its jobs / (its procs *
+    /// span); null without `partition_procs`, or if the span is 0.
+    pub partition_utilization: Option<Vec<f64>>,
+    /// Measured jobs of each partition; null without `partition_procs`.
+    pub partition_jobs_count: Option<Vec<u64>>,
+    /// Mean wait of the measured jobs of each partition (s); null without `partition_procs`, or if a partition has no
+    /// measured job.
+    pub partition_wait_s_mean: Option<Vec<f64>>,
     /// Self-check by Little's law, 0 up to rounding: |integral of the queue length - sum of all waits|/max(1 s, sum of all
     /// waits).
     pub little_residual: f64,

@@ -32,7 +32,7 @@ pub fn check(statistics: &Choice, jobs: &[Job]) -> Result<(), SimError> {
 }
 
 /// The measured jobs, as positions in workload order.
-pub(super) fn measured(statistics: &Choice, jobs: &[Job], outcomes: &[Outcome]) -> Range<usize> {
+pub fn measured(statistics: &Choice, jobs: &[Job], outcomes: &[Outcome]) -> Range<usize> {
     let window = fixed(statistics, jobs);
     if statistics.text("warmup_rule") != "mser5" {
         return window;

@@ -7,6 +7,7 @@ pub mod batsim;
 mod estimates;
 pub mod log_facts;
 pub mod lublin;
+pub mod needs;
 pub mod poisson;
 pub mod powers;
 pub mod rules;
@@ -156,6 +157,8 @@ pub struct Workload {
     pub log_waits_s: Vec<f64>,
     /// What is known of the powers of the jobs' records, in order of the records; empty unless `job_power` uses it.
     pub powers: Vec<powers::PowerOfRecord>,
+    /// Partition, GPUs and memory of the jobs' records, in order of the records; empty unless the rules read them.
+    pub needs: Vec<needs::NeedsOfRecord>,
 }
 
 crate::record! {
@@ -180,6 +183,11 @@ pub struct RuleCounts {
     pub filled_estimate_count: u64,
     /// Jobs that outlive their estimate (killed or run on, by the rule).
     pub overrun_count: u64,
+    /// Jobs whose memory is the used one, because none was requested (`memory_from`); jobs that are drawn several times
+    /// count once.
+    pub memory_fallback_count: u64,
+    /// Jobs without a memory, where `memory_from` asks for one; likewise.
+    pub memory_missing_count: u64,
 }
 }
 
@@ -245,6 +253,9 @@ pub enum WorkloadError {
     /// The log has no measured powers.
     #[error("{0}")]
     Power(String),
+    /// The log does not have what jobs need.
+    #[error("{0}")]
+    Needs(String),
     /// The generator made a job that cannot be simulated: its parameters are too extreme.
     #[error("generator {generator}: job {position} has {what}: its parameters are out of the range that it can serve")]
     Generated {
@@ -278,7 +289,7 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
     let rules = rules::Rules::new(spec.choice(Role::Rules))?;
     let name = source.component().name;
     let generator = Generator::of(source);
-    let (origin, native_procs, (jobs, counts)) = if let Some(generator) = generator {
+    let (origin, native_procs, (jobs, mut counts)) = if let Some(generator) = generator {
         // Checked before the first job is made, because running out of memory would end the process, not just the task.
         check_size(generator.jobs_count(source), size_of::<GeneratedJob>() + size_of::<Job>(), max_bytes)?;
         let generated = (generator.generate)(source, spec.seed);
@@ -308,7 +319,11 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
         Some(log) => powers::of(spec, log, &jobs)?,
         None => Vec::new(),
     };
-    Ok(Workload { jobs, native_procs: stated.or(native_procs), unix_start_s, counts, log_waits_s, powers })
+    let needs = match log.filter(|_| generator.is_none()) {
+        Some(log) => needs::of(spec, log, &jobs, &mut counts)?,
+        None => Vec::new(),
+    };
+    Ok(Workload { jobs, native_procs: stated.or(native_procs), unix_start_s, counts, log_waits_s, powers, needs })
 }
 
 /// The parameter with the number of jobs of a generator; `None` for another choice.
@@ -359,6 +374,7 @@ fn problems(spec: &SimSpec) -> Vec<String> {
         );
     }
     problems.extend(powers::problems(spec, rules));
+    problems.extend(needs::problems(spec, rules));
     problems
 }
 
@@ -369,6 +385,7 @@ impl Workload {
             + self.jobs.capacity() * size_of::<Job>()
             + self.log_waits_s.capacity() * 8
             + self.powers.capacity() * size_of::<powers::PowerOfRecord>()
+            + self.needs.capacity() * size_of::<needs::NeedsOfRecord>()
     }
 }
 
@@ -382,7 +399,7 @@ impl GeneratedJob {
             requested_s: self.estimate_s.unwrap_or(-1.0),
             procs_requested: i64::from(self.procs),
             procs_allocated: -1,
-            fields: [-1; 3],
+            fields: [-1; 4],
             priority: self.priority,
             class: self.class,
         }
@@ -398,7 +415,7 @@ fn raw_record(record: &swf::Record) -> rules::Raw {
         requested_s: record.requested_s,
         procs_requested: i64::from(record.procs_requested),
         procs_allocated: i64::from(record.procs_allocated),
-        fields: [record.queue, record.user, record.group],
+        fields: [record.queue, record.user, record.group, record.partition],
         priority: 1,
         class: 0,
     }
@@ -442,51 +459,4 @@ pub const SYNTHETIC_PROCS: Param = Param {
 };
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::components;
-    use crate::spec::Value;
-
-    fn generated(source: &str, params: &[(&str, Value)]) -> SimSpec {
-        let mut spec = SimSpec::new();
-        let mut choice = Choice::new(components::find(Role::Source, source).expect("is registered"));
-        for (name, value) in params {
-            choice.set(name, value.clone()).expect("is valid");
-        }
-        spec.choose(choice);
-        spec
-    }
-
-    #[test]
-    fn the_rules_apply_to_generated_jobs() {
-        for generator in GENERATORS {
-            let Generator { component: Component { name, .. }, jobs_count, machine_procs, .. } = generator;
-            let mut spec = generated(name, &[(jobs_count, Value::Int(50)), (machine_procs, Value::Int(256))]);
-            spec.choice_mut(Role::Rules).set("record_from", Value::Int(10)).expect("is valid");
-            let workload = build(&spec, None).expect("builds");
-            assert_eq!(workload.jobs.iter().map(|j| j.id).collect::<Vec<_>>(), (11..=50).collect::<Vec<_>>(), "{name}");
-            assert_eq!(workload.native_procs, Some(256));
-            let counts = workload.counts;
-            assert_eq!((counts.records_count, counts.sliced_out_count, counts.filled_estimate_count), (50, 10, 40));
-            spec.seed += 1;
-            assert_ne!(build(&spec, None).expect("builds").jobs, workload.jobs, "{name}: the seed matters");
-        }
-    }
-
-    #[test]
-    fn extreme_parameters_are_errors() {
-        let many = generated("lublin", &[("synthetic_jobs_count", Value::Int(1 << 40))]);
-        let error = build_within(&many, None, 1 << 30).expect_err("is too large");
-        assert!(matches!(error, WorkloadError::TooLarge { jobs, .. } if jobs == 1 << 40), "{error}");
-        let slow = generated("poisson", &[("poisson_rate_per_h", Value::Real(1e-305))]);
-        let error = build(&slow, None).expect_err("submit times overflow");
-        assert!(error.to_string().contains("has the submit time inf s"), "{error}");
-    }
-
-    #[test]
-    fn a_stated_machine_size_replaces_that_of_the_source() {
-        let mut spec = generated("poisson", &[]);
-        spec.choice_mut(Role::Rules).set("native_procs", Value::Int(77)).expect("is valid");
-        assert_eq!(build(&spec, None).expect("builds").native_procs, Some(77));
-    }
-}
+mod tests;

@@ -65,7 +65,7 @@ fn machine() -> Machine {
     let gears = vec![Gear { time_factor: 2.0, busy_w: 3.0 }, Gear { time_factor: 1.0, busy_w: 10.0 }];
     let sleep = SleepStates { asleep_w: 0.1, off_w: 0.5, off_s: 10.0, wake_w: 2.0, wake_s: 20.0 };
     let class = MachineClass { procs: 4, gears, more_job_classes: Vec::new(), idle_w: 1.0, sleep };
-    Machine { classes: vec![class], static_w: 0.0 }
+    Machine { classes: vec![class], static_w: 0.0, pools: Vec::new() }
 }
 
 fn run(

@@ -17,6 +17,7 @@ mod lawson;
 mod logs;
 mod lublin;
 mod measured;
+mod pools;
 mod power_save;
 mod published;
 mod queues;

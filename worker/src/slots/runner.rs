@@ -227,9 +227,11 @@ fn ms(duration: Duration) -> f64 {
 
 fn kind(error: &SimError) -> FailureKind {
     match error {
-        SimError::Invalid(_) | SimError::TooWide { .. } | SimError::Empty(_) | SimError::Starved { .. } => {
-            FailureKind::Spec
-        }
+        SimError::Invalid(_)
+        | SimError::TooWide { .. }
+        | SimError::NeedTooLarge { .. }
+        | SimError::Empty(_)
+        | SimError::Starved { .. } => FailureKind::Spec,
         SimError::Policy { .. } => FailureKind::Policy,
         SimError::Deadline => FailureKind::Deadline,
         SimError::EventLimit(_) => FailureKind::Events,

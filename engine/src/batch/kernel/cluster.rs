@@ -6,6 +6,7 @@
 
 use super::events::{Alarm, End, Ends, FreeEntries};
 use super::meter::Meter;
+use super::pools::Pools;
 use super::powers::Scales;
 use super::recorder::{Finished, Recorder};
 use super::sleep::Sleep;
@@ -123,6 +124,8 @@ pub struct Cluster<'w, R> {
     pub(super) recorder: R,
     /// Powers of jobs divided by the model's; `None` if all jobs draw the power of the model.
     pub(super) scales: Option<Box<Scales>>,
+    /// The pools of the machine; `None` if its procs alone count.
+    pub(super) pools: Option<Box<Pools>>,
     pub(super) starts_count: u32,
     pub(super) done_count: usize,
     pub(super) gear_changes_count: u64,
@@ -194,6 +197,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             sleep,
             recorder,
             scales: None,
+            pools: None,
             starts_count: 0,
             done_count: 0,
             gear_changes_count: 0,
@@ -270,6 +274,9 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         // A completion of this job that is still queued must not look current.
         run.end_s = f64::NEG_INFINITY;
         self.meter.shift(busy, state.after_gears + IDLE, procs);
+        if let Some(pools) = &mut self.pools {
+            pools.free.give(pools.needs[job as usize]);
+        }
         state.free += procs;
         self.meter.idle_procs += procs;
         self.free_entries.free(entry);

@@ -33,6 +33,13 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         if *phase != WAITING || usize::from(gear) >= state.gears || procs > state.free {
             return Err(self.refuse_start(class, job, gear));
         }
+        if let Some(pools) = &mut self.pools {
+            let needs = pools.needs[job as usize];
+            if !pools.free.cover(needs) {
+                return Err(self.refuse_start(class, job, gear));
+            }
+            pools.free.take(needs);
+        }
         let now_s = self.now_s;
         let idle = state.after_gears + IDLE;
         let base = state.level + state.stride * usize::from(job_class);
@@ -209,6 +216,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             self.sleep.bytes(),
             self.recorder.bytes(),
             self.scales.as_ref().map_or(0, |scales| scales.bytes()),
+            self.pools.as_ref().map_or(0, |pools| pools.bytes()),
         ];
         parts.into_iter().sum()
     }
@@ -245,6 +253,9 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             FUTURE => "it has not been submitted".to_owned(),
             DONE => "it has ended".to_owned(),
             WAITING if usize::from(gear) >= machines.gears.len() => format!("gear {gear} does not exist"),
+            WAITING if self.procs(job) <= self.classes[class].free => {
+                self.missing(job).unwrap_or_else(|| "its needs are not free".to_owned())
+            }
             WAITING => format!("it needs {} procs, {} are free", self.procs(job), self.classes[class].free),
             _ => "it runs already".to_owned(),
         };

@@ -124,6 +124,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             sleep: self.sleep.fork(self.now_s),
             recorder,
             scales: self.copied_scales(&copied.numbers),
+            pools: self.copied_pools(&copied.numbers),
             done_count: 0,
             gear_changes_count: 0,
             events_count: 0,

@@ -26,6 +26,7 @@ mod events;
 mod fork;
 mod meter;
 mod policy;
+mod pools;
 mod powers;
 mod recorder;
 mod sleep;
@@ -40,6 +41,7 @@ pub use recorder::{Finished, JobRows, Outcomes, Recorder};
 use std::collections::VecDeque;
 
 use super::platform::Machine;
+use super::platform::pools::Needs;
 use crate::energy::{EnergySplit, Splitter};
 use crate::error::{SimError, Stop};
 use crate::limits::Limits;
@@ -174,6 +176,11 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     /// Sets the powers of jobs; called before the first instant.
     pub(crate) fn set_scales(&mut self, scales: Scales) {
         self.cluster.set_scales(scales);
+    }
+
+    /// Sets the needs of jobs on a machine with pools; called before the first instant.
+    pub(crate) fn set_needs(&mut self, needs: Vec<Needs>) {
+        self.cluster.set_needs(needs);
     }
 
     /// The split energy, at the end.

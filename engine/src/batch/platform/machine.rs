@@ -1,4 +1,5 @@
 //! Machines: classes of equal processors and their gears.
+use super::pools::Pool;
 
 /// The machine of a simulation: classes of equal processors.
 #[derive(Debug, Clone, PartialEq)]
@@ -7,6 +8,8 @@ pub struct Machine {
     pub classes: Vec<MachineClass>,
     /// Constant power besides that of the processors (W).
     pub static_w: f64,
+    /// Pools besides the procs of the classes; none if procs alone count.
+    pub pools: Vec<Pool>,
 }
 
 /// Equal processors with one table of gears.

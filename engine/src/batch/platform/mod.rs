@@ -1,11 +1,12 @@
 //! The platform of batch jobs: the machine that a spec describes.
 mod machine;
+pub mod pools;
 
 pub use machine::{Gear, Machine, MachineClass, SleepStates};
 
 use super::power;
 use crate::error::SimError;
-use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
+use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type};
 
 /// Greatest number of processors, so that processor counts and their sums do not overflow `u32`.
 const PROCS_MAX: u32 = 1 << 30;
@@ -78,8 +79,11 @@ pub const COMPONENT: Component = Component {
             doc: "Constant power besides that of the processors, such as that of cooling (Zhang et al. 2014, section \
                   III.B).",
         },
+        pools::PARTITION_PROCS,
+        pools::GPUS,
+        pools::MEMORY_GIB,
     ],
-    problems: gear_problems,
+    problems: |spec| [gear_problems(spec), pools::problems(spec)].concat(),
     ..Component::BATCH
 };
 
@@ -99,27 +103,16 @@ impl Machine {
         if let Some(problem) = gear_problems(spec).into_iter().next() {
             return Err(SimError::Invalid(problem));
         }
-        let native = native_procs.map(i64::from);
-        let base = choice.opt_int("procs").or(native).ok_or_else(|| {
-            SimError::Invalid(
-                "the size of the machine is not known: the workload states none (no MaxProcs or MaxNodes in the log's \
-                 header); set `procs`"
-                    .to_owned(),
-            )
-        })?;
-        let factor = choice.real("size_factor");
-        let procs = (base as f64 * factor + 0.5).floor();
-        if !(1.0..=f64::from(PROCS_MAX)).contains(&procs) {
-            return Err(SimError::Invalid(format!(
-                "{base} procs with `size_factor` {factor} make a machine of {procs} procs: it must be from 1 to \
-                 {PROCS_MAX}"
-            )));
-        }
+        let partitions = pools::partitions(spec)?;
+        let procs = match &partitions {
+            Some(partitions) => of_partitions(partitions)?,
+            None => sized(choice, native_procs)?,
+        };
         let (gears, idle_w) = tables(spec);
         let watts_of_procs = power::stated::watts_of_procs(spec);
         let mut classes = gears.into_iter();
         let class = MachineClass {
-            procs: procs as u32,
+            procs,
             gears: classes.next().expect("the first class of jobs has a table"),
             more_job_classes: classes.collect(),
             idle_w,
@@ -131,8 +124,37 @@ impl Machine {
                 wake_s: choice.real("wake_s"),
             },
         };
-        Ok(Machine { classes: vec![class], static_w: choice.real("cooling_w") })
+        let pools = pools::of(spec, procs, partitions.as_deref());
+        Ok(Machine { classes: vec![class], static_w: choice.real("cooling_w"), pools })
     }
+}
+
+/// Procs of a machine without partitions.
+fn sized(platform: &Choice, native_procs: Option<u32>) -> Result<u32, SimError> {
+    let base = platform.opt_int("procs").or(native_procs.map(i64::from)).ok_or_else(|| {
+        SimError::Invalid(
+            "the size of the machine is not known: the workload states none (no MaxProcs or MaxNodes in the log's header); \
+             set `procs`"
+                .to_owned(),
+        )
+    })?;
+    let factor = platform.real("size_factor");
+    let procs = (base as f64 * factor + 0.5).floor();
+    if !(1.0..=f64::from(PROCS_MAX)).contains(&procs) {
+        return Err(SimError::Invalid(format!(
+            "{base} procs with `size_factor` {factor} make a machine of {procs} procs: it must be from 1 to {PROCS_MAX}"
+        )));
+    }
+    Ok(procs as u32)
+}
+
+/// Procs of a machine of partitions.
+fn of_partitions(partitions: &[u32]) -> Result<u32, SimError> {
+    let procs: u64 = partitions.iter().copied().map(u64::from).sum();
+    let fits = u32::try_from(procs).ok().filter(|procs| *procs <= PROCS_MAX);
+    fits.ok_or_else(|| {
+        SimError::Invalid(format!("`partition_procs` make a machine of {procs} procs: it must be at most {PROCS_MAX}"))
+    })
 }
 
 /// The gears of a spec without [`gear_problems`] by class of jobs, and the power of an idle processor (W).

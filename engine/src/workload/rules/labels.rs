@@ -1,15 +1,15 @@
 //! Priorities and classes of jobs, read from a field of the log.
-use super::WorkloadError;
 use crate::spec::{Choice, Default, Param, Type};
 
-const FIELDS: &[&str] = &["none", "queue", "user", "group"];
-const PAIRS: Type = Type::Reals { min: 0.0, max: 2_147_483_647.0 };
+const FIELDS: &[&str] = &["none", "queue", "user", "group", "partition"];
+/// Pairs of a value and its label.
+pub(in crate::workload) const PAIRS: Type = Type::Reals { min: 0.0, max: 2_147_483_647.0 };
 
 /// The field with priorities.
 pub(super) const PRIORITY_FROM: Param = Param::one_of(
     "priority_from",
     FIELDS,
-    "Field of the log with a job's priority (fields 15, 12 and 13). With `none`, jobs of a generator keep its priority, \
+    "Field of the log with a job's priority (fields 15, 12, 13 and 16). With `none`, jobs of a generator keep its priority, \
      and jobs of a log have priority 1. Priority 1 is the highest.",
 );
 /// The mapping from values to priorities.
@@ -41,7 +41,7 @@ pub(super) const CLASS_MAP: Param = Param {
 /// Reads priorities or classes, from 1 to 255, from a field of the log.
 #[derive(Debug, Clone)]
 pub(super) struct Labels {
-    /// Index of the field among queue, user and group.
+    /// Index of the field among queue, user, group and partition.
     field: usize,
     /// Labels by value, sorted; without a map, the value is the label.
     map: Option<Vec<(i32, u8)>>,
@@ -49,32 +49,38 @@ pub(super) struct Labels {
 
 impl Labels {
     /// Labels by the parameters of these names; `None` if no field is chosen.
-    pub(super) fn new(choice: &Choice, from: &str, map: &str) -> Result<Option<Labels>, WorkloadError> {
+    pub(super) fn new(choice: &Choice, from: &str, map: &str) -> Result<Option<Labels>, String> {
         let pairs = choice.get(map).map(|_| choice.reals(map));
-        let Some(field) = ["queue", "user", "group"].iter().position(|name| *name == choice.text(from)) else {
+        let Some(field) = FIELDS[1..].iter().position(|name| *name == choice.text(from)) else {
             if pairs.is_some() {
                 let why = format!("`{map}` says what the values of a field mean, but `{from}` names no field");
-                return Err(WorkloadError::Label(why));
+                return Err(why);
             }
             return Ok(None);
         };
         Ok(Some(Labels { field, map: pairs.map(|pairs| read(map, pairs)).transpose()? }))
     }
 
-    /// The label of a job with these fields (queue, user, group).
+    /// The label of a job with these fields (queue, user, group, partition).
     #[inline]
-    pub(super) fn of(&self, fields: [i32; 3]) -> u8 {
+    pub(super) fn of(&self, fields: [i32; 4]) -> u8 {
         let value = fields[self.field];
         match &self.map {
             None => value.clamp(1, 255) as u8,
-            Some(map) => map.binary_search_by_key(&value, |pair| pair.0).map_or(1, |at| map[at].1),
+            Some(map) => mapped(map, value).unwrap_or(1),
         }
     }
 }
 
+/// The label of a value in a map.
+#[inline]
+pub(in crate::workload) fn mapped(map: &[(i32, u8)], value: i32) -> Option<u8> {
+    map.binary_search_by_key(&value, |pair| pair.0).ok().map(|at| map[at].1)
+}
+
 /// The map of a parameter, sorted by value.
-fn read(name: &str, numbers: &[f64]) -> Result<Vec<(i32, u8)>, WorkloadError> {
-    let wrong = |why: String| Err(WorkloadError::Label(format!("`{name}` is a list of pairs of whole numbers: {why}")));
+pub(in crate::workload) fn read(name: &str, numbers: &[f64]) -> Result<Vec<(i32, u8)>, String> {
+    let wrong = |why: String| Err(format!("`{name}` is a list of pairs of whole numbers: {why}"));
     if !numbers.len().is_multiple_of(2) {
         return wrong(format!("it has {} numbers", numbers.len()));
     }
@@ -98,8 +104,8 @@ mod tests {
     use super::*;
     use crate::spec::Value;
 
-    fn labels(from: &str, map: Option<&[f64]>) -> Result<Option<Labels>, WorkloadError> {
-        let mut choice = Choice::new(&super::super::COMPONENT);
+    fn labels(from: &str, map: Option<&[f64]>) -> Result<Option<Labels>, String> {
+        let mut choice = Choice::new(&crate::workload::rules::COMPONENT);
         choice.set("priority_from", Value::Text(from.to_owned())).unwrap();
         if let Some(map) = map {
             choice.set("priority_map", Value::Reals(map.to_vec())).unwrap();
@@ -110,15 +116,15 @@ mod tests {
     #[test]
     fn fields_give_labels() {
         let queues = labels("queue", Some(&[7.0, 2.0, 3.0, 9.0])).unwrap().unwrap();
-        assert_eq!([7, 3, 5, -1].map(|queue| queues.of([queue, 1, 1])), [2, 9, 1, 1]);
+        assert_eq!([7, 3, 5, -1].map(|queue| queues.of([queue, 1, 1, 1])), [2, 9, 1, 1]);
         let groups = labels("group", None).unwrap().unwrap();
-        assert_eq!([0, 4, 300, -1].map(|group| groups.of([7, 7, group])), [1, 4, 255, 1]);
+        assert_eq!([0, 4, 300, -1].map(|group| groups.of([7, 7, group, 7])), [1, 4, 255, 1]);
         assert!(labels("none", None).unwrap().is_none());
     }
 
     #[test]
     fn maps_are_pairs_of_whole_numbers() {
-        let error = |from, map: &[f64]| labels(from, Some(map)).unwrap_err().to_string();
+        let error = |from, map: &[f64]| labels(from, Some(map)).unwrap_err();
         assert!(error("queue", &[1.0]).contains("it has 1 numbers"));
         assert!(error("queue", &[1.5, 1.0]).contains("1.5 is no whole number"));
         assert!(error("queue", &[1.0, 0.0]).contains("from 1 to 255, not 0"));

@@ -13,14 +13,14 @@
 //! - estimate, `estimates = "exact"`: the log's run time. No job is killed, no estimate is filled (Lawson & Smirni 2005).
 //! - submit: `t0 + (submit - t0) * interarrival_factor`, where `t0` is the least submit time kept. A factor of 1 leaves the
 //!   times of the log unchanged, bit by bit.
-//! - priority and class: by `priority_from` and `class_from` from the queue, user or group of the log. Otherwise jobs of a
+//! - priority and class: by `priority_from` and `class_from` from the queue, user, group or partition of the log. Otherwise jobs of a
 //!   generator keep theirs, and jobs of a log have 1.
 //! - `resample_days`: blocks of the jobs are drawn with replacement; the counts are those before it. `submit_jitter_s`
 //!   moves submits. Both draw by the seed.
 //! - order: by submit time after scaling, ties in the order of the file or by job number.
 //!
 //! The kernel handles jobs wider than the machine (`wide_jobs`), because machines share workloads.
-mod labels;
+pub(super) mod labels;
 mod resample;
 
 use super::{Job, RuleCounts, WorkloadError};
@@ -116,6 +116,10 @@ pub const COMPONENT: Component = Component {
         super::powers::JOB_POWER,
         super::powers::POWER_KNOWLEDGE,
         super::powers::POWER_NOISE_SD,
+        super::needs::PARTITION_FROM,
+        super::needs::PARTITION_MAP,
+        super::needs::GPUS_FROM,
+        super::needs::MEMORY_FROM,
     ],
     problems: super::problems,
     ..Component::BATCH
@@ -130,8 +134,8 @@ pub(super) struct Raw {
     pub(super) requested_s: f64,
     pub(super) procs_requested: i64,
     pub(super) procs_allocated: i64,
-    /// Queue, user and group.
-    pub(super) fields: [i32; 3],
+    /// Queue, user, group and partition.
+    pub(super) fields: [i32; 4],
     /// Priority and class, unless the rules read them from the fields.
     pub(super) priority: u8,
     pub(super) class: u8,
@@ -208,8 +212,8 @@ impl Rules {
             positions: Slice::new(["record_from", "record_to"], |name| choice.opt_int(name))?,
             submits: Slice::new(["submit_from_s", "submit_to_s"], |name| choice.opt_real(name))?,
             interarrival_factor: choice.real("interarrival_factor"),
-            priorities: Labels::new(choice, "priority_from", "priority_map")?,
-            classes: Labels::new(choice, "class_from", "class_map")?,
+            priorities: Labels::new(choice, "priority_from", "priority_map").map_err(WorkloadError::Label)?,
+            classes: Labels::new(choice, "class_from", "class_map").map_err(WorkloadError::Label)?,
             resample: Resample::of(choice)?,
         })
     }

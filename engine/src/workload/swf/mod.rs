@@ -10,10 +10,12 @@
 //!
 //! Invariants: no input makes [`parse`] panic, and every number in a [`Record`] is finite and at most 2^53 in size.
 
+mod gpus;
 mod header;
 mod number;
 mod power;
 
+pub use gpus::{GPUS_KEY, RecordGpus};
 pub use header::Header;
 pub use power::{POWER_KEY, RecordPower};
 
@@ -92,6 +94,10 @@ pub struct Record {
     pub queue: i32,
     /// Partition (field 16), or -1.
     pub partition: i32,
+    /// Requested memory of each processor (field 10) in KiB, rounded up and at most 2^31 - 1, or -1.
+    pub memory_requested_kib: i32,
+    /// Used memory of each processor (field 7) in KiB, likewise.
+    pub memory_used_kib: i32,
     /// Status (field 11): 0..=5 by the definition, exit codes of either sign in some logs.
     pub status: i32,
     /// Line of the file (from 1; the last line that fits for files beyond 2^32 lines).
@@ -112,6 +118,8 @@ impl Record {
         group: -1,
         queue: -1,
         partition: -1,
+        memory_requested_kib: -1,
+        memory_used_kib: -1,
         status: -1,
         line: 0,
     };
@@ -130,6 +138,8 @@ pub struct SwfLog {
     pub work: Vec<Work>,
     /// Measured powers of some records in the order of the records.
     pub powers: Vec<RecordPower>,
+    /// GPUs of some records in the order of the records.
+    pub gpus: Vec<RecordGpus>,
 }
 
 /// The run time of a record as a function of speed. The record's own is that at 1 Gflop/s.
@@ -162,6 +172,7 @@ impl SwfLog {
             + self.records.capacity() * size_of::<Record>()
             + self.work.capacity() * size_of::<Work>()
             + self.powers.capacity() * size_of::<RecordPower>()
+            + self.gpus.capacity() * size_of::<RecordGpus>()
     }
 }
 
@@ -237,7 +248,7 @@ fn cut(last_line: bool) -> &'static str {
 
 /// Reads a log. `file` is its name for messages.
 ///
-/// Memory: 72 bytes for each record, besides `bytes`. Errors are final and name the first line that cannot be read.
+/// Memory: 80 bytes for each record, besides `bytes`. Errors are final and name the first line that cannot be read.
 pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
     let bytes = plain(bytes, file)?;
     let mut log = SwfLog { file: file.to_owned(), ..SwfLog::default() };
@@ -251,18 +262,16 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
             None => {}
             Some(b';') => {
                 let comment = cursor.rest_of_line();
-                match power::text(comment) {
-                    None => log.header.read(comment),
-                    Some(text) => {
-                        let above = log.records.last().map(|record| (log.records.len() - 1, record.id));
-                        let power = power::read(text, above, &log.powers).map_err(|what| SwfError::Line {
-                            file: file.to_owned(),
-                            line,
-                            what,
-                        })?;
-                        log.powers.push(power);
-                    }
-                }
+                let above = log.records.last().map(|record| (log.records.len() - 1, record.id));
+                let read = if let Some(text) = power::text(comment, POWER_KEY) {
+                    power::read(text, above, &log.powers).map(|power| log.powers.push(power))
+                } else if let Some(text) = power::text(comment, GPUS_KEY) {
+                    gpus::read(text, above, &log.gpus).map(|gpus| log.gpus.push(gpus))
+                } else {
+                    log.header.read(comment);
+                    Ok(())
+                };
+                read.map_err(|what| SwfError::Line { file: file.to_owned(), line, what })?;
             }
             Some(_) => {
                 let record =
@@ -334,6 +343,8 @@ fn read_record(cursor: &mut number::Cursor<'_>, line: u64) -> Result<Record, Pro
         group: label(&values, 12)?,
         queue: label(&values, 14)?,
         partition: label(&values, 15)?,
+        memory_requested_kib: kib(values[9]),
+        memory_used_kib: kib(values[6]),
         line: u32::try_from(line).unwrap_or(u32::MAX),
     })
 }
@@ -371,6 +382,11 @@ fn procs(values: &[f64; FIELDS], index: usize) -> Result<i32, Problem> {
 /// A number that stands for a name: user, group, queue, partition, status.
 fn label(values: &[f64; FIELDS], index: usize) -> Result<i32, Problem> {
     Ok(whole(values, index, -f64::from(i32::MAX), f64::from(i32::MAX))? as i32)
+}
+
+/// A memory (KiB), or -1 for a value that is none. The conversion saturates.
+fn kib(value: f64) -> i32 {
+    if value >= 0.0 { value.ceil() as i32 } else { -1 }
 }
 
 /// The error for a problem of the line that begins at `start`.

@@ -24,38 +24,34 @@ pub struct RecordPower {
     pub ghz: Option<f64>,
 }
 
-/// The value of a comment line with [`POWER_KEY`]; `None` for another comment.
+/// The value of a comment line with a key; `None` for another comment.
 #[inline]
-pub(super) fn text(comment: &[u8]) -> Option<&[u8]> {
+pub(super) fn text<'a>(comment: &'a [u8], key: &str) -> Option<&'a [u8]> {
     let text = comment.trim_ascii_start().strip_prefix(b";")?.trim_ascii_start();
-    text.strip_prefix(POWER_KEY.as_bytes())?.trim_ascii_start().strip_prefix(b":")
+    text.strip_prefix(key.as_bytes())?.trim_ascii_start().strip_prefix(b":")
+}
+
+/// A text for a message: its first bytes, unprintable ones escaped.
+pub(super) fn shown(text: &[u8]) -> String {
+    text.trim_ascii().iter().take(SHOWN).copied().flat_map(std::ascii::escape_default).map(char::from).collect()
 }
 
 /// The power that a comment states about the record above, or the problem of the line. `above`: position and job number of
 /// that record. `known`: the powers so far.
 pub(super) fn read(text: &[u8], above: Option<(usize, i64)>, known: &[RecordPower]) -> Result<RecordPower, String> {
-    let shown = || {
-        text.trim_ascii()
-            .iter()
-            .take(SHOWN)
-            .copied()
-            .flat_map(std::ascii::escape_default)
-            .map(char::from)
-            .collect::<String>()
-    };
     let mut words = std::str::from_utf8(text).unwrap_or_default().split_ascii_whitespace();
     let (Some(job), Some(watts), ghz, None) = (words.next(), words.next(), words.next(), words.next()) else {
         return Err(format!(
             "expected `; {POWER_KEY}: JOB WATTS` or `; {POWER_KEY}: JOB WATTS GHZ`, found `{}`",
-            shown()
+            shown(text)
         ));
     };
     let frequency = |word: &str| {
         let ghz = word.parse().ok().filter(|ghz: &f64| *ghz > 0.0 && *ghz <= GHZ_MAX);
-        ghz.ok_or_else(|| format!("expected a frequency above 0 up to {GHZ_MAX} GHz, found `{}`", shown()))
+        ghz.ok_or_else(|| format!("expected a frequency above 0 up to {GHZ_MAX} GHz, found `{}`", shown(text)))
     };
     let mean_w = watts.parse().ok().filter(|watts: &f64| *watts > 0.0 && *watts <= POWER_MAX_W);
-    let mean_w = mean_w.ok_or_else(|| format!("expected watts above 0, found `{}`", shown()))?;
+    let mean_w = mean_w.ok_or_else(|| format!("expected watts above 0, found `{}`", shown(text)))?;
     let Some((record, last)) = above else {
         return Err(format!("`{POWER_KEY}` stands behind the record of its job, and no record is above"));
     };

@@ -32,6 +32,8 @@ fn reads_the_fields_that_are_used() {
             group: 1,
             queue: 1,
             partition: -1,
+            memory_requested_kib: -1,
+            memory_used_kib: -1,
             status: 1,
             line: 1,
         }

@@ -15,6 +15,9 @@
 //! A reservation need not begin at the end of a running job. So a timer is set for the earliest reservation after now,
 //! and moved with it. A reservation whose procs are still held does not delay the timer of later ones.
 //!
+//! **On a machine with pools** (partitions, GPUs, memory) a reservation holds all that the job needs, and a hole must have
+//! all of it.
+//!
 //! **Under a power cap** a reservation holds the resources that the cap's rule counts:
 //!
 //! - If starts are limited by power (`admission`, `uniform`, `pdrc` with `fitting`), watts are a second counted
@@ -32,9 +35,10 @@
 //! its end. So a reservation can become later under a cap.
 use super::profile::Profile;
 use super::resources::{Place, ProcsAndWatts, Resources, Wanted};
-use super::rule::{Backfill, changes_running_jobs};
+use super::rule::Backfill;
 use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 use crate::batch::platform::Machine;
+use crate::batch::platform::pools::Amounts;
 use crate::batch::policy::cap::allowance::Allowance;
 use crate::batch::policy::gear::Gears;
 use crate::batch::policy::order::Order;
@@ -58,6 +62,9 @@ pub(in crate::batch::policy) type Conservative = Reservations<i64>;
 
 /// The rule under a power cap: reservations count procs and watts.
 pub(in crate::batch::policy) type ConservativeUnderCap = Reservations<ProcsAndWatts>;
+
+/// The rule on a machine with pools: reservations count the amounts of the pools.
+pub(in crate::batch::policy) type ConservativeOfPools = Reservations<Amounts>;
 
 /// A waiting job's reservation.
 #[derive(Debug, Clone, Copy)]
@@ -116,8 +123,8 @@ enum Started {
 }
 
 impl<A: Resources> Backfill for Reservations<A> {
-    fn of(spec: &SimSpec, _: &Machine) -> Option<Reservations<A>> {
-        (A::CAPPED == changes_running_jobs(spec)).then(Reservations::new)
+    fn of(spec: &SimSpec, machine: &Machine) -> Option<Reservations<A>> {
+        A::are_of(spec, machine).then(Reservations::new)
     }
 
     #[inline]
@@ -135,7 +142,7 @@ impl<A: Resources> Backfill for Reservations<A> {
         } else if now_s < ended.estimated_end_s
             && let Some(profile) = &mut self.profile
         {
-            profile.add(now_s, ended.estimated_end_s, A::procs(ended.procs));
+            profile.add(now_s, ended.estimated_end_s, A::returned(cluster, ended));
         }
         self.surprise |= now_s != ended.estimated_end_s;
     }
@@ -373,7 +380,7 @@ impl<A: Resources> Reservations<A> {
         for i in 0..self.queue.len() {
             let reserved = self.queue[i];
             let Reserved { job, place, .. } = reserved;
-            if outcome != Started::Longer && place.start_s <= now_s && cluster.procs(job) <= cluster.free(0) {
+            if outcome != Started::Longer && place.start_s <= now_s && cluster.fits(job) {
                 if let Some(gear) = A::start_gear(cluster, &self.allowance, job, place.gear) {
                     cluster.step()?;
                     cluster.start(job, gear, kept > 0)?;

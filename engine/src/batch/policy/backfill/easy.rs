@@ -39,6 +39,9 @@ pub const COMPONENT: Component = Component {
     ..Component::BATCH
 };
 
+/// EASY on a machine with pools.
+pub(in crate::batch::policy) type EasyOfPools = super::pooled::Pooled<super::pooled::Easy>;
+
 /// Waiting jobs under EASY.
 #[derive(Debug, Clone)]
 pub(in crate::batch::policy) struct EasyQueue {

@@ -8,6 +8,7 @@ mod easy_under_cap;
 pub mod knapsack;
 mod list;
 pub mod none;
+mod pooled;
 mod profile;
 mod queue;
 mod releases;
@@ -29,11 +30,11 @@ use rule::Backfill;
 rules! { $
     /// The chosen backfilling rule, with the waiting jobs.
     pub(super) enum BackfillRule {
-        none: InOrder | InOrderUnderCap,
-        easy: EasyQueue | EasyUnderCap,
+        none: InOrderOfPools | InOrder | InOrderUnderCap,
+        easy: EasyOfPools | EasyQueue | EasyUnderCap,
         within_priority: WithinPriority,
         knapsack: Knapsack,
-        conservative: Conservative | ConservativeUnderCap,
+        conservative: Conservative | ConservativeUnderCap | ConservativeOfPools,
         wasm: ByModule,
     }
 }
@@ -46,7 +47,11 @@ impl BackfillRule {
 
     /// No backfilling.
     pub(super) fn in_order(machine: &Machine) -> BackfillRule {
-        BackfillRule::InOrder(none::InOrder::new(machine))
+        if machine.pools.is_empty() {
+            BackfillRule::InOrder(none::InOrder::new(machine))
+        } else {
+            BackfillRule::InOrderOfPools(none::InOrderOfPools::new(None))
+        }
     }
 
     #[inline(always)]

@@ -1,5 +1,6 @@
 //! No backfilling.
 use super::list::{List, ListRule, Listed};
+use super::pooled::{Pooled, Strict};
 use super::queue::Queue;
 use super::rule::{Backfill, changes_running_jobs};
 use crate::batch::kernel::{Cluster, Copied, JobId, Recorder};
@@ -59,6 +60,9 @@ impl Backfill for InOrder {
         InOrder::new(copy.machine())
     }
 }
+
+/// [`InOrder`] on a machine with pools.
+pub(in crate::batch::policy) type InOrderOfPools = Pooled<Strict>;
 
 /// [`InOrder`] under a power cap.
 pub(in crate::batch::policy) type InOrderUnderCap = Listed<UnderCap>;

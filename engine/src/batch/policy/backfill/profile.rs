@@ -2,6 +2,8 @@
 use std::fmt::Debug;
 use std::ops::{AddAssign, Neg};
 
+use crate::batch::platform::pools::Amounts;
+
 /// An amount of counted resources: procs, or procs and watts.
 pub(crate) trait Amount: Copy + Debug + PartialEq + AddAssign + Neg<Output = Self> {
     /// Whether the amount is enough for a need.
@@ -13,6 +15,31 @@ impl Amount for i64 {
     #[inline]
     fn covers(self, need: i64) -> bool {
         self >= need
+    }
+}
+
+/// Amounts of pools.
+impl Amount for Amounts {
+    #[inline]
+    fn covers(self, need: Amounts) -> bool {
+        // A pool of which nothing is needed may be held by more than it has: a job has outlived its reservation.
+        self.0.iter().zip(&need.0).all(|(free, need)| *need == 0 || free >= need)
+    }
+}
+
+impl AddAssign for Amounts {
+    #[inline]
+    fn add_assign(&mut self, other: Amounts) {
+        self.0.iter_mut().zip(other.0).for_each(|(amount, more)| *amount += more);
+    }
+}
+
+impl Neg for Amounts {
+    type Output = Amounts;
+
+    #[inline]
+    fn neg(self) -> Amounts {
+        Amounts(self.0.map(|amount| -amount))
     }
 }
 

@@ -1,13 +1,18 @@
-//! Resources that reservations count: procs, or under a power cap procs and watts.
+//! Resources that reservations count: procs, under a power cap procs and watts, on a machine with pools the amounts of the
+//! pools.
 //!
 //! Watts are those of [`Allowance`]: the power of a job's procs above their idle power, at the gear with which the job
 //! counts for other jobs. If starts ignore the cap, infinitely many watts are free.
 use std::ops::{AddAssign, Neg};
 
 use super::profile::{Amount, Profile};
-use crate::batch::kernel::{Cluster, JobId, Recorder};
+use super::rule::changes_running_jobs;
+use crate::batch::kernel::{Cluster, Ended, JobId, Recorder};
+use crate::batch::platform::Machine;
+use crate::batch::platform::pools::Amounts;
 use crate::batch::policy::cap::allowance::Allowance;
 use crate::batch::policy::gear::{Candidate, Gears};
+use crate::spec::SimSpec;
 
 /// A reserved place of a job in a profile.
 #[derive(Debug, Clone, Copy)]
@@ -49,8 +54,17 @@ pub(crate) trait Resources: Amount {
     /// Whether the spec has a power cap.
     const CAPPED: bool;
 
-    /// An amount of procs without watts.
+    /// Whether these are the resources of a spec's machine.
+    fn are_of(spec: &SimSpec, machine: &Machine) -> bool;
+
+    /// An amount of procs without watts, of the first pool.
     fn procs(procs: u32) -> Self;
+
+    /// The resources that a job has returned.
+    fn returned<R: Recorder>(cluster: &Cluster<'_, R>, ended: &Ended) -> Self {
+        let _ = cluster;
+        Self::procs(ended.procs)
+    }
 
     /// The free resources now.
     fn free<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance) -> Self;
@@ -73,6 +87,10 @@ pub(crate) trait Resources: Amount {
 impl Resources for i64 {
     const CAPPED: bool = false;
 
+    fn are_of(spec: &SimSpec, machine: &Machine) -> bool {
+        !changes_running_jobs(spec) && machine.pools.is_empty()
+    }
+
     fn procs(procs: u32) -> i64 {
         i64::from(procs)
     }
@@ -90,13 +108,64 @@ impl Resources for i64 {
         wanted: &Wanted<'_, G>,
         cluster: &Cluster<'_, R>,
     ) -> Option<Place<i64>> {
-        let (now_s, taken) = (cluster.now_s(), i64::from(cluster.procs(wanted.job)));
-        let candidate = Candidate::new(cluster, wanted.job);
-        let others = cluster.waiting_count() as usize - 1;
-        let (gear, start_s, duration_s) = wanted
-            .gears
-            .reserve(candidate, others, |_, duration_s| profile.earliest(now_s, wanted.latest_s, taken, duration_s))?;
-        Some(Place { start_s, duration_s, taken, gear, ceiling: gear })
+        uncapped(i64::from(cluster.procs(wanted.job)), profile, wanted, cluster)
+    }
+
+    #[inline]
+    fn start_gear<R: Recorder>(_: &Cluster<'_, R>, _: &Allowance, _: JobId, gear: u8) -> Option<u8> {
+        Some(gear)
+    }
+}
+
+/// The earliest place of a job without a cap; `taken`: its resources.
+fn uncapped<A: Amount, G: Gears, R: Recorder>(
+    taken: A,
+    profile: &Profile<A>,
+    wanted: &Wanted<'_, G>,
+    cluster: &Cluster<'_, R>,
+) -> Option<Place<A>> {
+    let now_s = cluster.now_s();
+    let candidate = Candidate::new(cluster, wanted.job);
+    let others = cluster.waiting_count() as usize - 1;
+    let (gear, start_s, duration_s) = wanted
+        .gears
+        .reserve(candidate, others, |_, duration_s| profile.earliest(now_s, wanted.latest_s, taken, duration_s))?;
+    Some(Place { start_s, duration_s, taken, gear, ceiling: gear })
+}
+
+/// Resources of a machine with pools.
+impl Resources for Amounts {
+    const CAPPED: bool = false;
+
+    fn are_of(_: &SimSpec, machine: &Machine) -> bool {
+        !machine.pools.is_empty()
+    }
+
+    /// Only needed for procs that wake, of which a machine with pools has none.
+    fn procs(procs: u32) -> Amounts {
+        let mut amounts = Amounts::NONE;
+        amounts.0[0] = i64::from(procs);
+        amounts
+    }
+
+    fn returned<R: Recorder>(cluster: &Cluster<'_, R>, ended: &Ended) -> Amounts {
+        Amounts::taken(cluster.needs(ended.job))
+    }
+
+    fn free<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance) -> Amounts {
+        *cluster.free_amounts()
+    }
+
+    fn held<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance, job: JobId) -> Amounts {
+        Amounts::taken(cluster.needs(job))
+    }
+
+    fn place<G: Gears, R: Recorder>(
+        profile: &Profile<Amounts>,
+        wanted: &Wanted<'_, G>,
+        cluster: &Cluster<'_, R>,
+    ) -> Option<Place<Amounts>> {
+        uncapped(Amounts::taken(cluster.needs(wanted.job)), profile, wanted, cluster)
     }
 
     #[inline]
@@ -166,6 +235,10 @@ impl ProcsAndWatts {
 
 impl Resources for ProcsAndWatts {
     const CAPPED: bool = true;
+
+    fn are_of(spec: &SimSpec, _: &Machine) -> bool {
+        changes_running_jobs(spec)
+    }
 
     fn procs(procs: u32) -> ProcsAndWatts {
         ProcsAndWatts { procs: i64::from(procs), watts: 0.0 }

@@ -1,5 +1,6 @@
 //! The trait of deferral rules, and their common parameters.
 use super::forecast::Forecast;
+use crate::batch::platform::pools;
 use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type, Value};
 
 /// Parameter: the signal.
@@ -93,6 +94,11 @@ pub(super) fn problems_of_suspension(spec: &SimSpec) -> Vec<String> {
             "`deferral` \"{rule}\" suspends running jobs, and `power_cap` \"{}\" changes their gears or suspends them, \
              too: only one of them can decide about running jobs",
             name(Role::Cap)
+        ));
+    }
+    if let Some(limit) = pools::limit_of(spec) {
+        problems.push(format!(
+            "`deferral` \"{rule}\" suspends running jobs, which cannot be combined with `{limit}`: choose a deferral that does not"
         ));
     }
     if name(Role::Capacity) == "ols" {

@@ -237,3 +237,28 @@ fn idle_w(job: &Job) -> f64 {
     };
     (total_j(i64::from(job.procs) + 1) - total_j(job.procs.into())) / job.run_s
 }
+
+#[test]
+fn suspension_is_refused_beside_rules_that_decide_about_running_jobs() {
+    let signal = Cases(Philox::stream(34, Purpose::Shuffle)).signal(true);
+    for (rule, params) in [
+        ("wait-awhile", vec![]),
+        ("quantile", vec![("defer_quantile_suspend", Value::Real(0.6))]),
+        ("quantile", vec![]),
+    ] {
+        let suspends = rule == "wait-awhile" || !params.is_empty();
+        let plain = spec(rule, &signal, &params);
+        assert_eq!(plain.problems(), Vec::<String>::new());
+        let (mut capped, mut ols, mut pools) = (plain.clone(), plain.clone(), plain);
+        capped.choose(Choice::new(components::find(Role::Cap, "uniform").expect("registered")));
+        capped.choice_mut(Role::Cap).set("cap_schedule_share", Value::Reals(vec![0.5])).expect("in range");
+        ols.choose(Choice::new(components::find(Role::Capacity, "ols").expect("registered")));
+        pools.choice_mut(Role::Platform).set("gpus", Value::Int(4)).expect("in range");
+        pools.choice_mut(Role::Rules).set("gpus_from", Value::Text("log".to_owned())).expect("in range");
+        for (spec, part) in [(capped, "`power_cap`"), (ols, "`capacity_rule`"), (pools, "`gpus`")] {
+            let refused =
+                spec.problems().iter().any(|text| text.contains("suspends running jobs") && text.contains(part));
+            assert_eq!(refused, suspends, "{rule}, {part}: {:?}", spec.problems());
+        }
+    }
+}
