@@ -1,8 +1,6 @@
 //! No input makes the reader panic. `POWERSWEEP_FUZZ_CASES` sets the number of inputs.
 
-use std::collections::BTreeMap;
-
-use powersweep_experiments::{Digest, Manifest, Sweep, manifests};
+use powersweep_experiments::{Manifest, Sweep, manifests};
 
 use crate::Random;
 
@@ -117,9 +115,8 @@ fn mutated_manifests_never_panic() {
 
 /// Decodes and encodes a few tasks of an accepted manifest.
 fn probe(case: u64, manifest: Manifest, random: &mut Random) {
-    let digests: BTreeMap<String, Digest> =
-        manifest.logs().into_iter().map(|log| (log.log.clone(), Digest::of(log.log.as_bytes()))).collect();
-    let sweep = Sweep::new(manifest, digests).expect("every log has a digest of its own");
+    let digests = crate::digests(&manifest);
+    let sweep = Sweep::new(manifest, digests).expect("every file has a digest of its own");
     assert!(sweep.task_count() > 0 && sweep.task_count() <= sweep.index_count());
     for _ in 0..3 {
         let from = random.next() % sweep.index_count();

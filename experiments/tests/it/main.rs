@@ -18,11 +18,18 @@ use std::collections::BTreeMap;
 
 use powersweep_experiments::{Digest, Manifest, Sweep};
 
-/// A sweep of a correct manifest; every log gets a digest of its own.
+/// A digest for every file that a manifest names.
+fn digests(manifest: &Manifest) -> BTreeMap<String, Digest> {
+    let logs = manifest.logs().into_iter().map(|log| log.log.clone());
+    let signals = manifest.signals().iter().map(|signal| signal.file.to_string());
+    let modules = manifest.modules().into_iter().map(|module| module.to_string());
+    logs.chain(signals).chain(modules).map(|name| (name.clone(), Digest::of(name.as_bytes()))).collect()
+}
+
+/// A sweep of a correct manifest; every file gets a digest of its own.
 fn sweep(text: &str) -> Sweep {
     let manifest = Manifest::parse("test.toml", text).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
-    let digests: BTreeMap<String, Digest> =
-        manifest.logs().into_iter().map(|log| (log.log.clone(), Digest::of(log.log.as_bytes()))).collect();
+    let digests = digests(&manifest);
     Sweep::new(manifest, digests).expect("a sweep")
 }
 
