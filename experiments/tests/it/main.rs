@@ -22,7 +22,7 @@ use powersweep_experiments::{Digest, Manifest, Sweep};
 fn digests(manifest: &Manifest) -> BTreeMap<String, Digest> {
     let logs = manifest.logs().into_iter().map(|log| log.log.clone());
     let signals = manifest.signals().iter().map(|signal| signal.file.to_string());
-    let modules = manifest.modules().into_iter().map(|module| module.to_string());
+    let modules = manifest.modules().iter().map(|module| module.to_string());
     logs.chain(signals).chain(modules).map(|name| (name.clone(), Digest::of(name.as_bytes()))).collect()
 }
 
