@@ -17,7 +17,7 @@ pub fn builtin() -> &'static [(&'static str, &'static str)] {
 /// Studies of the tutorials, which need files besides logs: `reproduce` without a name leaves them out.
 const STUDIES: &[&str] = &["carbon", "planner", "demand-response"];
 
-/// Whether claims are those of a study, not of a paper.
+/// Whether the claims of this name belong to a study instead of a paper.
 pub fn is_study(name: &str) -> bool {
     STUDIES.contains(&name)
 }

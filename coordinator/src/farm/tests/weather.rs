@@ -48,11 +48,15 @@ fn a_worker_that_reconnects_keeps_its_expired_leases() {
     wire.check();
 }
 
-#[test]
-fn tasks_leased_to_another_worker_are_revoked_from_a_worker_that_reconnects() {
-    let mut wire = Wire::new();
-    wire.submit(sweep("e", 2));
-    let first = wire.connect(1, 2, vec![]);
+fn revoked(messages: &[ToWorker]) -> Vec<u64> {
+    let ranges = messages.iter().filter_map(|m| if let ToWorker::Revoke(r) = m { Some(&r.ranges) } else { None });
+    ranges.flatten().flat_map(|range| range.start..range.end).collect()
+}
+
+/// The expired lease of worker 1, which has lost its connection, and the tasks that worker 2, with one slot, has got since.
+fn expired(wire: &mut Wire, seeds: u64, slots: u32) -> (v1::Lease, Vec<u64>) {
+    wire.submit(sweep("e", seeds));
+    let first = wire.connect(1, slots, vec![]);
     wire.commit_all();
     let lease = wire.leases(first).remove(0);
     wire.disconnect(first, false);
@@ -61,17 +65,19 @@ fn tasks_leased_to_another_worker_are_revoked_from_a_worker_that_reconnects() {
     wire.commit_all();
     let second = wire.connect(2, 1, vec![]);
     wire.commit_all();
-    let theirs: Vec<u64> = wire.leases(second).iter().flat_map(tasks).collect();
+    let theirs = wire.leases(second).iter().flat_map(tasks).collect();
+    (lease, theirs)
+}
+
+#[test]
+fn tasks_leased_to_another_worker_are_revoked_from_a_worker_that_reconnects() {
+    let mut wire = Wire::new();
+    let (lease, theirs) = expired(&mut wire, 2, 2);
     assert!(!theirs.is_empty());
     let back = wire.connect(1, 2, vec![held(&lease)]);
     wire.commit_all();
     let messages = wire.read(back);
-    let revoked: Vec<u64> = messages
-        .iter()
-        .filter_map(|m| if let ToWorker::Revoke(r) = m { Some(&r.ranges) } else { None })
-        .flatten()
-        .flat_map(|range| range.start..range.end)
-        .collect();
+    let revoked = revoked(&messages);
     let kept: Vec<u64> = tasks(&lease).into_iter().filter(|task| !theirs.contains(task)).collect();
     assert_eq!(adopted(&messages).is_empty(), kept.is_empty());
     assert!(kept.is_empty() || revoked == theirs, "{revoked:?} {theirs:?}");
@@ -229,7 +235,7 @@ fn a_worker_with_little_time_gets_no_long_tasks() {
     assert!(leased(4, 3600.0) > 2);
 }
 
-/// The slot time of a task is that of the engine and of the reading of its log together.
+/// A task's slot time includes the reading of its log.
 #[test]
 fn the_reading_of_logs_counts_as_time_of_a_task() {
     let mut wire = Wire::new();
@@ -265,24 +271,12 @@ fn a_part_that_is_being_made_does_not_stall_storage() {
 #[test]
 fn a_worker_that_reconnects_keeps_the_tasks_that_no_other_worker_has() {
     let mut wire = Wire::new();
-    wire.submit(sweep("e", 40));
-    let first = wire.connect(1, 8, vec![]);
-    wire.commit_all();
-    let lease = wire.leases(first).remove(0);
-    wire.disconnect(first, false);
-    wire.pass(LONG);
-    wire.event(Event::Tick);
-    wire.commit_all();
-    let second = wire.connect(2, 1, vec![]);
-    wire.commit_all();
-    let theirs: Vec<u64> = wire.leases(second).iter().flat_map(tasks).collect();
+    let (lease, theirs) = expired(&mut wire, 40, 8);
     let (lost, kept): (Vec<u64>, Vec<u64>) = tasks(&lease).into_iter().partition(|task| theirs.contains(task));
     assert!(!lost.is_empty() && !kept.is_empty(), "{lost:?} {kept:?}");
     let back = wire.connect(1, 8, vec![held(&lease)]);
     wire.commit_all();
     let messages = wire.read(back);
     assert_eq!(adopted(&messages), [lease.id.expect("an id")]);
-    let revoke = |message: &ToWorker| if let ToWorker::Revoke(r) = message { Some(r.ranges.clone()) } else { None };
-    let ranges = messages.iter().filter_map(revoke).flatten();
-    assert_eq!(ranges.flat_map(|range| range.start..range.end).collect::<Vec<u64>>(), lost);
+    assert_eq!(revoked(&messages), lost);
 }

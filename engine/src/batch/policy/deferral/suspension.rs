@@ -22,7 +22,7 @@ struct Started {
 /// The started jobs that may be suspended.
 #[derive(Debug, Clone)]
 pub(super) struct Suspension {
-    /// Whether a rest of a length is that of the true run time, otherwise of the estimate.
+    /// Whether the rule assumes true run times instead of estimates.
     of_run: bool,
     /// Whether each submitted job may be deferred, by its number.
     deferrable: Vec<bool>,

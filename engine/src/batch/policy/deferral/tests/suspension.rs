@@ -43,7 +43,7 @@ impl Case {
             job.procs = 1 + cases.below(3) as u32;
         }
         jobs.sort_by(|a, b| a.submit_s.total_cmp(&b.submit_s));
-        Case { values, jobs, procs: 3 + cases.below(5) as u32, wait_max: cases.below(200) as usize }
+        Case { values, jobs, procs: 3 + cases.below(5) as u32, wait_max: cases.below(200).max(1) as usize }
     }
 
     fn value(&self, step: usize) -> f64 {
@@ -66,7 +66,7 @@ impl Case {
         taken
     }
 
-    /// Whether the present value is at most a quantile of those of the hours that begin within a day.
+    /// Whether the present value is at most a quantile of the values of the hours that begin within a day.
     fn is_low(&self, now: usize, share: f64) -> bool {
         let first = now / PER_HOUR;
         let hours = (first..).take_while(|hour| *hour == first || hour * PER_HOUR < now + 24 * PER_HOUR);
@@ -165,7 +165,7 @@ impl Case {
         let times_s = (0..self.values.len()).map(|hour| hour as f64 * HOUR_S).collect();
         let signal = Signal::new(times_s, self.values.clone(), vec![], WEEK_S, Sample::Mean, Beyond::Wrap);
         let mut spec = spec(rule, &signal.expect("well formed"), params);
-        let wait_max_s = Value::Real((self.wait_max as f64 * STEP_S).max(0.5));
+        let wait_max_s = Value::Real(self.wait_max as f64 * STEP_S);
         spec.choice_mut(Role::Deferral).set("defer_wait_max_s", wait_max_s).expect("in range");
         spec.choose(Choice::new(components::find(Role::Backfill, "none").expect("registered")));
         let rows = run(spec, &self.jobs, i64::from(self.procs)).expect("it runs");
@@ -179,8 +179,7 @@ fn jobs_execute_when_a_simulation_by_steps_says() {
     let mut cases = Cases(Philox::stream(32, Purpose::Shuffle));
     let (mut suspended, mut waited) = (0, 0);
     for number in 0..2_000 {
-        let mut case = Case::new(&mut cases);
-        case.wait_max = case.wait_max.max(1);
+        let case = Case::new(&mut cases);
         for (of_run, length) in [(false, "estimate"), (true, "run")] {
             let params = [("defer_length", Value::Text(length.to_owned()))];
             let rows = case.run("wait-awhile", &params);
@@ -196,7 +195,7 @@ fn jobs_execute_when_a_simulation_by_steps_says() {
     assert!(suspended > 5_000 && waited > 5_000, "{suspended} jobs were suspended, {waited} waited");
 }
 
-/// The energy of suspended procs is that of idle ones, and a job that may not be deferred is not suspended.
+/// Suspended procs draw idle power, and no other job starts on them.
 #[test]
 fn a_suspended_job_draws_idle_power_and_keeps_its_procs() {
     let values = vec![1.0, 9.0, 9.0, 1.0];
