@@ -11,7 +11,8 @@
 //! enough, a first job has no reservation until one of them has started; the first job of the queue always has one.
 //!
 //! With one pool this is EASY as in [`super::easy`], start by start (tested). Speed matters less here: a pass after an end
-//! considers all jobs, a pass after arrivals alone the new ones, because nothing gets better between two ends.
+//! considers all jobs, and so does one after a start beside several reservations. A pass after arrivals alone considers the
+//! new ones, because nothing gets better in between.
 //!
 //! **Strict order.** No reservations: a job waits for all earlier jobs that it competes with.
 use std::marker::PhantomData;
@@ -167,6 +168,9 @@ impl<T: Overtaking> Backfill for Pooled<T> {
             });
         }
         self.swept = self.waiting.len();
+        // A start adds an estimated end. The first reservation waits for needs that are not free and does not move to it; a
+        // later one may, if its job fits now and waits for the first.
+        self.stale = !started.is_empty() && self.reservations.len() > 1;
         Ok(())
     }
 
