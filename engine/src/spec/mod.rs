@@ -144,11 +144,12 @@ impl Model {
 }
 
 impl Component {
-    /// Default fields of a component of batch jobs, for struct updates: role, name and documentation have to be set.
+    /// Default fields of a component of batch jobs, for struct updates: role, name, version and documentation have to be
+    /// set.
     pub const BATCH: Component = Component {
         role: Role::Policy,
         name: "",
-        version: 1,
+        version: 0,
         source: "",
         doc: "",
         params: &[],

@@ -156,7 +156,7 @@ fn a_job_of_no_run_time_holds_its_procs_during_the_pass_that_starts_it() {
 }
 
 /// Two gears: run times are longer by half at the lower gear.
-fn two_gears(build: Build) -> Build {
+pub(crate) fn two_gears(build: Build) -> Build {
     build.set("gears_ghz", Value::Reals(vec![1.0, 2.0])).set("gear_volts", Value::Reals(vec![1.0, 1.2]))
 }
 
@@ -227,6 +227,12 @@ fn the_reserved_heads_gear_is_renewed_or_kept() {
         run(build, 4, &jobs)[1].gear_index
     };
     assert_eq!((gear("renew"), gear("until-early-end"), gear("fixed")), (0, 1, 1));
+    // Jobs 1 and 2 outlive their estimates. Job 3, alone in the queue, is reserved at 10, when job 1 should end. At 50 both
+    // should have ended, so that job 3 leaves a proc to job 4.
+    let jobs = [(0., 100., 10., 2), (0., 100., 20., 1), (1., 10., 10., 4), (50., 200., 200., 1)];
+    for head in ["renew", "until-early-end", "fixed"] {
+        starts(bsld(head).real("bsld_threshold", 1.0), 5, &jobs, &[0., 0., 100., 50.]);
+    }
 }
 
 #[test]

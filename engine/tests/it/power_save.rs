@@ -6,7 +6,7 @@ use powersweep_engine::{Limits, Role, Value};
 use proptest::prelude::*;
 
 use crate::capped::{platform, times};
-use crate::golden::workload;
+use crate::golden::{two_gears, workload};
 use crate::specs::{Build, series_alone, simulate};
 
 /// Procs of 10 W busy and 2 W idle that are switched off after 100 s, which takes 30 s; waking takes 60 s.
@@ -39,6 +39,9 @@ fn idle_procs_are_switched_off_and_woken_for_jobs() {
     let idle = [(0., 2.), (10., 4.), (100., 2.), (110., 0.), (610., 3.), (620., 4.)];
     let watched = saving(4).set("watch_machine", Value::Bool(true));
     assert_eq!(recorded("idle_procs", &watched, &jobs), idle);
+    // Of the procs that are on, the idle ones are at the lowest gear.
+    let watched = two_gears(saving(4)).set("watch_machine", Value::Bool(true));
+    assert_eq!(recorded("frequency_mean_ghz", &watched, &[(0., 200., 200., 2)]), [(0., 1.5), (100., 2.), (200., 1.)]);
 }
 
 #[test]

@@ -261,6 +261,8 @@ impl Easy {
         }
         if queue.len() <= 1 {
             self.refused = Refused::no_jobs(cluster.free(0));
+            // The instant of the reservation can pass before the next job arrives.
+            self.shadow = None;
             self.gained = 0;
         } else if again || queue.end() > self.swept || !self.refused.is_known() {
             self.sweep(queue, gears, cluster, again)?;

@@ -36,8 +36,7 @@ impl<T: ListRule> Backfill for Listed<T> {
     }
 
     fn submitted<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) {
-        // A deferred job arrives at its release, behind jobs that were submitted later.
-        let key = if order.is_fcfs() { 0.0 } else { order.key(cluster, job) };
+        let key = order.key(cluster, job);
         let at = self.list.waiting.partition_point(|other| other.key <= key);
         self.list.waiting.insert(at, Waiting { key, job, procs: cluster.procs(job) });
     }

@@ -7,7 +7,7 @@ use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
 pub const COMPONENT: Component = Component {
     role: Role::GearRule,
     name: "bsld",
-    version: 1,
+    version: 2,
     source: "Etinski et al. 2010, Figures 1 and 2, eq. 2",
     doc: "The lowest gear whose predicted bounded slowdown stays below a threshold, while few jobs wait.",
     params: &[

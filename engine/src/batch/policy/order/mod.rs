@@ -137,10 +137,11 @@ impl Order<'_> {
         }
     }
 
-    /// Sort key of a waiting job: the job with the least key is first, ties by arrival.
+    /// Sort key of a waiting job: the job with the least key is first. Jobs with equal keys are in the order in which they
+    /// entered the queue (deferred jobs: at their release), or in that of their submission if places [change](Order::changes).
     pub(crate) fn key<R: Recorder>(self, cluster: &Cluster<'_, R>, job: JobId) -> f64 {
         match self {
-            Order::Fcfs => f64::from(job),
+            Order::Fcfs => 0.0,
             Order::Keyed(keyed) => (keyed.key)(&Waiting {
                 now_s: cluster.now_s(),
                 first_submit_s: cluster.first_submit_s(),

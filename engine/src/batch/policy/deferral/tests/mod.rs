@@ -207,18 +207,30 @@ fn deferral_composes_with_every_order_backfilling_rule_gear_rule_capacity_rule_a
     assert!(ran > 50, "{ran} combinations ran");
 }
 
-/// A cap that never binds changes nothing, although it chooses other types of the backfilling rules.
+/// A cap that never binds and GPUs that no job needs change nothing, although they choose other types of the backfilling
+/// rules.
 #[test]
-fn deferred_jobs_enter_the_queue_alike_with_and_without_a_cap() {
+fn deferred_jobs_enter_the_queue_alike_with_a_cap_and_with_pools() {
     let mut cases = Cases(Philox::stream(33, Purpose::Shuffle));
     for _ in 0..20 {
         let (signal, jobs) = (cases.signal(true), cases.jobs(150));
         for backfill in ["none", "easy", "conservative"] {
             for order in ["fcfs", "sjf", "wfp3"] {
-                let mut spec = spec("lowest-slot", &signal, &[]);
+                // Half of the jobs do not wait, and enter before jobs that were submitted earlier.
+                let mut spec = spec("lowest-slot", &signal, &[("defer_share", Value::Real(0.5))]);
                 spec.choose(Choice::new(components::find(Role::Backfill, backfill).expect("registered")));
                 spec.choose(Choice::new(components::find(Role::Order, order).expect("registered")));
                 let plain = run(spec.clone(), &jobs, 3).expect("it runs");
+                let mut pools = spec.clone();
+                pools.choose(Choice::new(components::find(Role::Source, "swf").expect("registered")));
+                for (role, name, value) in [
+                    (Role::Source, "log", Value::Text("any".to_owned())),
+                    (Role::Rules, "gpus_from", Value::Text("log".to_owned())),
+                    (Role::Platform, "gpus", Value::Int(4)),
+                ] {
+                    pools.choice_mut(role).set(name, value).expect("in range");
+                }
+                assert_eq!(run(pools, &jobs, 3).expect("it runs"), plain, "{backfill}, {order}, pools");
                 spec.choose(Choice::new(components::find(Role::Cap, "admission").expect("registered")));
                 spec.choice_mut(Role::Cap).set("cap_schedule_w", Value::Reals(vec![1e9])).expect("in range");
                 assert_eq!(run(spec, &jobs, 3).expect("it runs"), plain, "{backfill}, {order}");
