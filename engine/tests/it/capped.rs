@@ -28,7 +28,7 @@ pub(crate) fn capped(order: &str, backfill: &str, cap: &str, caps_w: &[f64], per
 }
 
 /// The scheduler of Zhang et al. 2014 under a cap; PDRC starts jobs blindly, as in the paper.
-fn tracsim(cap: &str, caps_w: &[f64], period_s: f64) -> Build {
+pub(crate) fn tracsim(cap: &str, caps_w: &[f64], period_s: f64) -> Build {
     let build = capped("priority", "within-priority", cap, caps_w, period_s);
     if cap == "pdrc" { build.text("pdrc_start", "blind") } else { build }
 }

@@ -1,8 +1,8 @@
-//! Power caps together with capacity rules, under which procs sleep.
-use powersweep_engine::{Limits, Role, Value};
+//! Power caps together with capacity rules, under which procs sleep, and with suspended jobs.
+use powersweep_engine::{Role, Value};
 
-use crate::capped::{Job, jobs, platform, times};
-use crate::specs::{Build, series_alone};
+use crate::capped::{Job, jobs, platform, times, tracsim};
+use crate::specs::{Build, recorded};
 
 #[test]
 fn online_simulation_uses_the_cap_that_begins_at_its_instant() {
@@ -21,13 +21,19 @@ fn online_simulation_uses_the_cap_that_begins_at_its_instant() {
     times(build(1000.), &list, &expected);
     // If the cap falls a second later, 6 procs are active: four jobs start at the lowest gear, the fifth at 2000.
     let active = |build: Build| {
-        let mut details = series_alone();
-        powersweep_engine::simulate(&build.0, &jobs(&list), &Limits::NONE, &mut details).unwrap();
-        let steps = details.series.unwrap().into_iter().filter(|p| p.series == "active_procs" && p.x <= 1000.);
-        steps.map(|p| (p.x, p.value)).collect::<Vec<_>>()
+        let steps = recorded("active_procs", &build.0, &jobs(&list)).into_iter();
+        steps.filter(|&(at_s, _)| at_s <= 1000.).collect::<Vec<_>>()
     };
     assert_eq!(active(build(1000.)), [(0., 10.)]);
     assert_eq!(active(build(1001.)), [(0., 10.), (1000., 6.)]);
+}
+
+#[test]
+fn procs_of_suspended_jobs_are_not_idle() {
+    // Of four procs, jobs 1 to 3 hold four until 10. Jobs 2 and 3 and then job 4 hold three until 20, job 3 one until 30.
+    let list = [(0., 10., 2, 1), (0., 10., 1, 3), (0., 10., 1, 3), (1., 10., 1, 1)];
+    let idle = recorded("idle_procs", &tracsim("power-precedence", &[28.], 1e3).0, &jobs(&list));
+    assert_eq!(idle, [(0., 0.), (10., 1.), (20., 3.), (30., 4.)]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::capped::{platform, times};
 use crate::golden::{two_gears, workload};
-use crate::specs::{Build, series_alone, simulate};
+use crate::specs::{Build, recorded, simulate};
 
 /// Procs of 10 W busy and 2 W idle that are switched off after 100 s, which takes 30 s; waking takes 60 s.
 fn saving(procs: i64) -> Build {
@@ -17,15 +17,7 @@ fn saving(procs: i64) -> Build {
 
 /// The active procs over time.
 fn active(build: &Build, jobs: &[(f64, f64, f64, u32)]) -> Vec<(f64, f64)> {
-    recorded("active_procs", build, jobs)
-}
-
-/// A series over time.
-fn recorded(series: &str, build: &Build, jobs: &[(f64, f64, f64, u32)]) -> Vec<(f64, f64)> {
-    let mut details = series_alone();
-    powersweep_engine::simulate(&build.0, &workload(jobs), &Limits::NONE, &mut details).unwrap();
-    let steps = details.series.unwrap().into_iter().filter(|point| point.series == series);
-    steps.map(|point| (point.x, point.value)).collect()
+    recorded("active_procs", &build.0, &workload(jobs))
 }
 
 #[test]
@@ -38,10 +30,11 @@ fn idle_procs_are_switched_off_and_woken_for_jobs() {
     assert_eq!(active(&saving(4), &jobs), [(0., 4.), (100., 2.), (110., 0.), (500., 3.), (510., 4.)]);
     let idle = [(0., 2.), (10., 4.), (100., 2.), (110., 0.), (610., 3.), (620., 4.)];
     let watched = saving(4).set("watch_machine", Value::Bool(true));
-    assert_eq!(recorded("idle_procs", &watched, &jobs), idle);
+    assert_eq!(recorded("idle_procs", &watched.0, &workload(&jobs)), idle);
     // Of the procs that are on, the idle ones are at the lowest gear.
     let watched = two_gears(saving(4)).set("watch_machine", Value::Bool(true));
-    assert_eq!(recorded("frequency_mean_ghz", &watched, &[(0., 200., 200., 2)]), [(0., 1.5), (100., 2.), (200., 1.)]);
+    let ghz = recorded("frequency_mean_ghz", &watched.0, &workload(&[(0., 200., 200., 2)]));
+    assert_eq!(ghz, [(0., 1.5), (100., 2.), (200., 1.)]);
 }
 
 #[test]

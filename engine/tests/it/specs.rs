@@ -23,6 +23,14 @@ pub(crate) fn series_alone() -> Details {
     Details { series: Some(Vec::new()), ..Details::default() }
 }
 
+/// Simulates batch jobs: instants (s) and values of a series without levels.
+pub(crate) fn recorded(series: &str, spec: &SimSpec, workload: &Workload) -> Vec<(f64, f64)> {
+    let mut details = series_alone();
+    powersweep_engine::simulate(spec, workload, &Limits::NONE, &mut details).unwrap();
+    let points = details.series.unwrap().into_iter().filter(|point| point.series == series);
+    points.map(|point| (point.x, point.value)).collect()
+}
+
 /// A spec on a log, with components and parameters given by name.
 pub(crate) struct Build(pub(crate) SimSpec);
 

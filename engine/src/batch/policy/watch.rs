@@ -206,8 +206,9 @@ impl Steps {
                 step(series, Some(level), f64::from(count));
             }
         }
+        // At most 1, the last bin: no more procs execute than are installed.
         let bin = (cpu * (UTILIZATION_BINS - 1) as f64 + 1e-9) as usize;
-        self.utilization_s[bin.min(UTILIZATION_BINS - 1)] += dt;
+        self.utilization_s[bin] += dt;
     }
 
     fn write(&self, points: &mut Vec<SeriesPoint>) {
