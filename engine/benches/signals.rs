@@ -2,7 +2,7 @@
 //!
 //! The workload is Blue Horizon's log in the folder `POWERSWEEP_TRACES`, or a generated one without it. The series are made
 //! here: four years of hours in nine zones, at four anchors. The bench prints medians over the rounds of time ratios.
-//! `--test` runs one short round.
+//! `--test` runs one short round, `--only=RULE` one rule.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::io::Read;
@@ -111,9 +111,13 @@ fn main() {
         spec.place_signal("grid", Arc::clone(&all[0]));
         spec
     };
-    let rules = ["lowest-slot", "lowest-window", "saving-per-wait", "quantile", "wait-awhile"]
-        .map(|rule| (rule, deferred(rule)));
-    let released = rules.each_ref().map(|(_, spec)| released(spec, &workload));
+    let only = std::env::args().find_map(|arg| arg.strip_prefix("--only=").map(str::to_owned));
+    let rules: Vec<(&str, SimSpec)> = ["lowest-slot", "lowest-window", "saving-per-wait", "quantile", "wait-awhile"]
+        .into_iter()
+        .filter(|rule| only.as_ref().is_none_or(|only| only == rule))
+        .map(|rule| (rule, deferred(rule)))
+        .collect();
+    let released: Vec<Workload> = rules.iter().map(|(_, spec)| released(spec, &workload)).collect();
     let (mut one, mut many) = (Vec::new(), Vec::new());
     let mut rule_ratios = vec![(Vec::new(), Vec::new()); rules.len()];
     for _ in 0..rounds {

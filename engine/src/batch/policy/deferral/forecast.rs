@@ -25,6 +25,24 @@ enum Kind {
     Noise(Noise),
 }
 
+/// An interval of a forecast.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Interval {
+    /// Its begin (s); that of the present interval is not later than now.
+    pub(super) begin_s: f64,
+    pub(super) value: f64,
+    /// Integral of the forecast from its begin to that of the interval.
+    sum: f64,
+}
+
+impl Interval {
+    /// The integral from the begin of the forecast to an instant in the interval.
+    #[inline]
+    pub(super) fn sum_to(&self, at_s: f64) -> f64 {
+        self.sum + self.value * (at_s - self.begin_s)
+    }
+}
+
 /// Forecasts of a signal. A forecast is issued at the begin of each interval of the signal: all jobs that are decided about
 /// in this interval see the same one. Its intervals have numbers from 0, the present one.
 #[derive(Debug, Clone)]
@@ -33,10 +51,7 @@ pub(super) struct Forecast {
     kind: Kind,
     /// The interval in which the forecast was issued.
     issued: Option<i64>,
-    begins_s: Vec<f64>,
-    values: Vec<f64>,
-    /// Integral of the forecast from its begin to the begin of each interval.
-    sums: Vec<f64>,
+    intervals: Vec<Interval>,
 }
 
 impl Forecast {
@@ -47,7 +62,7 @@ impl Forecast {
             _ => Kind::Oracle,
         };
         let curve = Curve::new(signal);
-        Forecast { curve, kind, issued: None, begins_s: Vec::new(), values: Vec::new(), sums: Vec::new() }
+        Forecast { curve, kind, issued: None, intervals: Vec::new() }
     }
 
     /// Issues the forecast of the present interval; `false` if the signal does not cover it. `now_s` never decreases.
@@ -58,13 +73,10 @@ impl Forecast {
         }
         let Some(value) = self.curve.value(present) else { return false };
         self.issued = Some(present);
-        self.begins_s.clear();
-        self.values.clear();
-        self.sums.clear();
+        self.intervals.clear();
         // The interval before a series has no begin.
-        self.begins_s.push(self.curve.begin_s(present).max(f64::MIN).max(if present < 0 { now_s } else { f64::MIN }));
-        self.values.push(value);
-        self.sums.push(0.0);
+        let begin_s = self.curve.begin_s(present).max(f64::MIN).max(if present < 0 { now_s } else { f64::MIN });
+        self.intervals.push(Interval { begin_s, value, sum: 0.0 });
         if let Kind::Noise(noise) = &mut self.kind {
             noise.issue(present);
         }
@@ -74,45 +86,49 @@ impl Forecast {
     /// Extends the forecast by an interval; `false` if the signal ends.
     fn extend(&mut self) -> bool {
         let Some(present) = self.issued else { return false };
-        let (count, first_s) = (self.begins_s.len(), self.begins_s[0]);
-        let next = present + count as i64;
-        let (begin_s, last) = (self.curve.begin_s(next), count - 1);
+        let (first, last) = (self.intervals[0], self.intervals[self.intervals.len() - 1]);
+        let next = present + self.intervals.len() as i64;
+        let begin_s = self.curve.begin_s(next);
         let Some(truth) = self.curve.value(next).filter(|_| begin_s < f64::INFINITY) else { return false };
         let value = match &mut self.kind {
             Kind::Oracle => truth,
             Kind::Persistence => {
-                let days = ((begin_s - first_s) / DAY_S).ceil();
+                let days = ((begin_s - first.begin_s) / DAY_S).ceil();
                 let known = self.curve.interval(begin_s - days * DAY_S);
                 // Before the first day, the present value is all that is known.
-                self.curve.value(known).unwrap_or(self.values[0])
+                self.curve.value(known).unwrap_or(first.value)
             }
-            Kind::Noise(noise) => truth * (1.0 + noise.error((begin_s - first_s) / HOUR_S)).max(0.0),
+            Kind::Noise(noise) => truth * (1.0 + noise.error((begin_s - first.begin_s) / HOUR_S)).max(0.0),
         };
-        self.sums.push(self.sums[last] + self.values[last] * (begin_s - self.begins_s[last]));
-        self.begins_s.push(begin_s);
-        self.values.push(value);
+        self.intervals.push(Interval { begin_s, value, sum: last.sum_to(begin_s) });
         true
     }
 
     /// Extends the forecast until it has the interval that holds an instant (s).
     pub(super) fn reach(&mut self, at_s: f64) {
-        while self.begins_s.last().is_some_and(|begin_s| *begin_s <= at_s) && self.extend() {}
+        while self.intervals.last().is_some_and(|last| last.begin_s <= at_s) && self.extend() {}
     }
 
-    /// Begins of the intervals (s), as far as the forecast was extended. That of the present one is not later than now.
-    pub(super) fn begins_s(&self) -> &[f64] {
-        &self.begins_s
+    /// The intervals from the present one on, as far as the forecast was extended.
+    #[inline]
+    pub(super) fn intervals(&self) -> &[Interval] {
+        &self.intervals
     }
 
-    /// Values of the same intervals.
-    pub(super) fn values(&self) -> &[f64] {
-        &self.values
+    /// The present interval.
+    #[inline]
+    pub(super) fn present(&self) -> Interval {
+        self.intervals[0]
     }
 
-    /// The interval that holds an instant (s), among those that were reached; `None` behind the end of the signal.
-    pub(super) fn interval(&self, at_s: f64) -> Option<usize> {
-        let behind = self.begins_s.partition_point(|begin_s| *begin_s <= at_s);
-        (behind > 0 && self.is_known(behind - 1, at_s)).then(|| behind - 1)
+    /// The begin of the next interval (s), as far as the forecast was extended; infinite behind that.
+    pub(super) fn next_s(&self) -> f64 {
+        self.intervals.get(1).map_or(f64::INFINITY, |next| next.begin_s)
+    }
+
+    /// Number of the intervals that begin by an instant (s), among those that were reached.
+    pub(super) fn count_to(&self, at_s: f64) -> usize {
+        self.intervals.partition_point(|interval| interval.begin_s <= at_s)
     }
 
     /// The end of an interval (s), among those that were reached.
@@ -122,12 +138,7 @@ impl Forecast {
 
     /// Whether an interval that begins before an instant has a known value up to it.
     pub(super) fn is_known(&self, interval: usize, at_s: f64) -> bool {
-        interval + 1 < self.begins_s.len() || self.end_of(interval) >= at_s
-    }
-
-    /// The integral from the begin of the forecast to an instant in an interval.
-    pub(super) fn sum_to(&self, interval: usize, at_s: f64) -> f64 {
-        self.sums[interval] + self.values[interval] * (at_s - self.begins_s[interval])
+        interval + 1 < self.intervals.len() || self.end_of(interval) >= at_s
     }
 }
 

@@ -24,6 +24,6 @@ impl DeferralRule for LowestSlot {
 
     fn decide(&mut self, ask: &Ask, forecast: &mut Forecast) -> Verdict {
         forecast.reach(ask.latest_s);
-        best(ask, forecast, |forecast, interval, _| forecast.values().get(interval).copied())
+        best(ask, forecast, |forecast, at, _| forecast.intervals().get(at).map(|interval| interval.value))
     }
 }

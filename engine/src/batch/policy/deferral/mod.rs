@@ -144,7 +144,7 @@ impl Deferral {
         if self.groups.iter().any(|group| !group.is_empty()) {
             self.issue(now_s)?;
             self.forecast.reach(now_s);
-            let changes = self.forecast.begins_s()[0] == now_s;
+            let changes = self.forecast.present().begin_s == now_s;
             for (number, group) in self.groups.iter_mut().enumerate().filter(|(_, group)| !group.is_empty()) {
                 if changes && each!(&mut self.rule, rule => rule.opens(number, now_s, &mut self.forecast)) {
                     released.extend(group.drain(..));
@@ -170,7 +170,7 @@ impl Deferral {
         for group in &self.groups {
             if let Some(first) = group.front() {
                 next_s = next_s.min(cluster.submit_s(*first) + self.wait_max_s);
-                next_s = next_s.min(self.forecast.begins_s().get(1).copied().unwrap_or(f64::INFINITY));
+                next_s = next_s.min(self.forecast.next_s());
             }
         }
         next_s = next_s.min(self.held.peek().map_or(f64::INFINITY, |Reverse((key, _))| key_time(*key)));
@@ -213,7 +213,7 @@ impl Deferral {
             return Ok(());
         };
         self.forecast.reach(cluster.now_s());
-        let next_s = self.forecast.begins_s().get(1).copied().unwrap_or(f64::INFINITY).min(suspension.resume_s());
+        let next_s = self.forecast.next_s().min(suspension.resume_s());
         self.set_timer(next_s, cluster)
     }
 

@@ -150,19 +150,21 @@ pub(super) const TIE: f64 = 1e-11;
 /// The best of the possible releases: now, and each change of the signal up to the latest release. The first of equal ones.
 ///
 /// `cost`: of the interval of a forecast and the instant in it; `None` where the forecast does not know it.
+#[inline]
 pub(super) fn best(
     ask: &Ask,
     forecast: &Forecast,
     mut cost: impl FnMut(&Forecast, usize, f64) -> Option<f64>,
 ) -> Verdict {
-    let Some(mut least) = cost(forecast, 0, ask.now_s) else { return Verdict::Now };
-    let mut best_s = ask.now_s;
-    let later = forecast.begins_s().iter().enumerate().skip(1);
-    for (interval, begin_s) in later.take_while(|(_, begin_s)| **begin_s <= ask.latest_s) {
+    // Costs from this one on are no better.
+    let (mut bound, mut best_s) = (f64::INFINITY, ask.now_s);
+    let possible = forecast.intervals().iter().take_while(|interval| interval.begin_s <= ask.latest_s);
+    for (at, interval) in possible.enumerate() {
+        let at_s = interval.begin_s.max(ask.now_s);
         // Behind the end of a forecast nothing is known.
-        let Some(value) = cost(forecast, interval, *begin_s) else { break };
-        if value < least - TIE * least.abs() {
-            (least, best_s) = (value, *begin_s);
+        let Some(cost) = cost(forecast, at, at_s) else { break };
+        if cost < bound {
+            (bound, best_s) = (cost - TIE * cost.abs(), at_s);
         }
     }
     if best_s > ask.now_s { Verdict::At(best_s) } else { Verdict::Now }
@@ -172,24 +174,24 @@ pub(super) fn best(
 pub(super) struct Windows {
     length_s: f64,
     /// Interval of the end of the window before.
-    end: Option<usize>,
+    end: usize,
 }
 
 impl Windows {
     /// Windows of a job that begins now or later, up to its latest release.
     pub(super) fn new(ask: &Ask, length_s: f64, forecast: &mut Forecast) -> Windows {
         forecast.reach(ask.latest_s + length_s);
-        Windows { length_s, end: forecast.interval(ask.now_s + length_s) }
+        Windows { length_s, end: forecast.count_to(ask.now_s + length_s).max(1) - 1 }
     }
 
     /// The integral from an instant in an interval; `None` if the forecast ends before the window.
+    #[inline(always)]
     pub(super) fn integral(&mut self, forecast: &Forecast, interval: usize, at_s: f64) -> Option<f64> {
-        let end_s = at_s + self.length_s;
-        let mut end = self.end?;
-        while forecast.begins_s().get(end + 1).is_some_and(|begin_s| *begin_s <= end_s) {
-            end += 1;
+        let (end_s, intervals) = (at_s + self.length_s, forecast.intervals());
+        while intervals.get(self.end + 1).is_some_and(|next| next.begin_s <= end_s) {
+            self.end += 1;
         }
-        self.end = Some(end).filter(|end| forecast.is_known(*end, end_s));
-        Some(forecast.sum_to(self.end?, end_s) - forecast.sum_to(interval, at_s))
+        let known = forecast.is_known(self.end, end_s);
+        known.then(|| intervals[self.end].sum_to(end_s) - intervals[interval].sum_to(at_s))
     }
 }
