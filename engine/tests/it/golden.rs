@@ -270,6 +270,10 @@ fn a_run_ends_at_its_limits() {
     let spec = batch("fcfs", "easy").int("procs", 4).0;
     let run = |limits: &Limits<'_>| simulate(&spec, &workload, limits, None).unwrap_err();
     assert_eq!(run(&Limits { max_events: 1500, ..Limits::NONE }), SimError::EventLimit(1500));
+    // 512 arrivals and 512 ends: the number is checked at each 1,024th event.
+    let few = self::workload(&jobs[..512]);
+    let events = |max_events| simulate(&spec, &few, &Limits { max_events, ..Limits::NONE }, None);
+    assert_eq!((events(1024).unwrap().events_count, events(1023).err()), (1024, Some(SimError::EventLimit(1023))));
     assert_eq!(run(&Limits { max_bytes: 1000, ..Limits::NONE }), SimError::MemoryLimit(1000));
     assert_eq!(run(&Limits { deadline_passed: &|| true, ..Limits::NONE }), SimError::Deadline);
 }
