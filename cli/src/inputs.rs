@@ -9,9 +9,10 @@ use std::sync::{Mutex, PoisonError};
 use powersweep_engine::workload::swf::SwfLog;
 use powersweep_engine::workload::{FORMATS, LogFormat};
 use powersweep_experiments::{Digest, FileRef, Manifest, ManifestErrors, Sweep, TaskSpec, manifests};
+use powersweep_joblogs::{self as joblogs, Count, Effect, JobLog, Ledger, Rule, Settings};
 use powersweep_workloads::{Library, LoadError, LogBytes, ParsedLogs};
 
-use crate::args::LogArgs;
+use crate::args::{LogArgs, ReadingArgs};
 use crate::exit::{Exit, Failure, OrExit, failure};
 use crate::{modules, screen, signals};
 
@@ -118,9 +119,46 @@ fn not_loaded(error: LoadError) -> Failure {
     failure!(Workload, "{error}{hint}")
 }
 
-/// Loads one file of a manifest.
+/// Loads one file of a manifest. A job log of a real system becomes a log, whose digest stands for it.
 pub fn file(library: &Library, file: &FileRef) -> Result<LogBytes, Failure> {
-    library.load_file_of(file).map_err(not_loaded)
+    file_and_changes(library, file).map(|(bytes, _)| bytes)
+}
+
+/// [`file`], and what happened to the rows of a job log of a real system: empty if all are kept unchanged.
+fn file_and_changes(library: &Library, file: &FileRef) -> Result<(LogBytes, String), Failure> {
+    let loaded = library.load_file_of(file).map_err(not_loaded)?;
+    let Some(import) = &file.import else { return Ok((loaded, String::new())) };
+    let settings = ReadingArgs::parse(import)
+        .map_err(|reason| failure!(Usage, "log {}: log_import = \"{import}\": {reason}", file.name))?;
+    let log = job_log(&loaded.bytes, &loaded.origin.to_string(), &settings)?;
+    let bytes = log.swf_without_origin().into_bytes();
+    Ok((LogBytes { digest: Digest::of(&bytes), bytes, origin: loaded.origin }, changes(&log.ledger)))
+}
+
+/// Reads a job log of a real system that has jobs. `name`: for messages.
+pub fn job_log(bytes: &[u8], name: &str, settings: &Settings) -> Result<JobLog, Failure> {
+    let log = joblogs::read(bytes, name, settings).or_exit(Exit::Workload)?;
+    if log.records.is_empty() {
+        let rows = screen::count(log.ledger.read, "row");
+        return Err(failure!(Workload, "{name}: no job is left of {rows}: {}", why_empty(&log.ledger)));
+    }
+    Ok(log)
+}
+
+/// The rules that dropped all rows, in words.
+fn why_empty(ledger: &Ledger) -> String {
+    let rules = ledger.rules().filter(|(rule, _)| rule.effect() == Effect::Dropped);
+    let why: Vec<String> = rules
+        .map(|(rule, count)| {
+            format!("{} by {} ({}, line {} first)", count.rows, rule.name(), rule.sentence(), count.first_line)
+        })
+        .collect();
+    if why.is_empty() { "the file has a header only".to_owned() } else { why.join("; ") }
+}
+
+fn changes(ledger: &Ledger) -> String {
+    let one = |(rule, count): (Rule, Count)| format!("{} {} ({})", count.rows, rule.effect().word(), rule.name());
+    ledger.rules().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Parses a log.
@@ -140,7 +178,10 @@ pub fn digests(
     let found = Mutex::new(BTreeMap::new());
     let read_files = || {
         while let Some(needed) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let digest = file(library, needed).and_then(|bytes| {
+            let digest = file_and_changes(library, needed).and_then(|(bytes, changes)| {
+                if !changes.is_empty() {
+                    screen::note(&format!("log {}: {changes}; `powersweep import` explains each", needed.name));
+                }
                 match needed.format {
                     Some(format) => {
                         let log = parsed(format, &bytes)?;

@@ -22,7 +22,7 @@ pub fn check(manifest: &Manifest, name: &str, bytes: &LogBytes) -> Result<(), Fa
 /// Gives a spec the module that its policy names, if it names one.
 pub fn place(sim: &mut SimSpec, library: &Library) -> Result<(), Failure> {
     let Some(name) = sim.module_name().map(str::to_owned) else { return Ok(()) };
-    let file = inputs::file(library, &FileRef { name: name.clone(), format: None, sha256: None })?;
+    let file = inputs::file(library, &FileRef::plain(&name, None))?;
     let module = Module::new(&name, &file.bytes).or_exit(Exit::Usage)?;
     sim.name_module(*Digest::of(&file.bytes).as_bytes());
     sim.place_module(Arc::new(module));

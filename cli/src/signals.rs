@@ -37,8 +37,7 @@ pub fn check(manifest: &Manifest, name: &str, bytes: &LogBytes) -> Result<(), Fa
 /// The signals of a manifest with the content of their files.
 pub fn load(manifest: &Manifest, library: &Library) -> Result<Vec<Loaded>, Failure> {
     Loaded::all(manifest.signals(), |signal| {
-        let file = FileRef { name: signal.file.to_string(), format: None, sha256: signal.sha256 };
-        Ok(inputs::file(library, &file)?.bytes)
+        Ok(inputs::file(library, &FileRef::plain(&signal.file, signal.sha256))?.bytes)
     })
 }
 

@@ -11,8 +11,18 @@ impl JobLog {
     /// The log in the Standard Workload Format 2.2. Its header says where it comes from, how it was read and what happened to
     /// the rows. `digest`: SHA-256 of the file that was read, decompressed.
     pub fn swf(&self, digest: &str) -> String {
+        self.text(&self.header(Some(digest)))
+    }
+
+    /// [`JobLog::swf`] without the name of the file, the settings and this release: the same jobs and ledger are the same
+    /// text.
+    pub fn swf_without_origin(&self) -> String {
+        self.text(&self.header(None))
+    }
+
+    fn text(&self, header: &[(&str, String)]) -> String {
         let mut text = String::with_capacity(self.records.len() * 64 + 4096);
-        for (key, value) in self.header(digest) {
+        for (key, value) in header {
             // A value is one line, whatever characters a name has.
             let value: String = value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
             let _ = writeln!(text, "; {key}: {value}");
@@ -45,22 +55,27 @@ impl JobLog {
         text
     }
 
-    fn header(&self, digest: &str) -> Vec<(&'static str, String)> {
+    /// `digest`: of the file, if the header names it.
+    fn header(&self, digest: Option<&str>) -> Vec<(&'static str, String)> {
         let jobs = self.records.len().to_string();
         let mut header = vec![("Version", "2.2".to_owned())];
-        header.push((
-            "Conversion",
-            format!("powersweep {} import {}", env!("CARGO_PKG_VERSION"), self.settings.format.word()),
-        ));
+        if digest.is_some() {
+            header.push((
+                "Conversion",
+                format!("powersweep {} import {}", env!("CARGO_PKG_VERSION"), self.settings.format.word()),
+            ));
+        }
         header.extend([("MaxJobs", jobs.clone()), ("MaxRecords", jobs)]);
         header.extend(self.facts.unix_start_s.map(|start_s| ("UnixStartTime", start_s.to_string())));
-        header.extend(self.settings.timezone.clone().map(|zone| ("TimeZoneString", zone)));
+        header.extend(self.settings.timezone.clone().filter(|_| digest.is_some()).map(|zone| ("TimeZoneString", zone)));
         header.extend(self.settings.machine_procs.map(|procs| ("MaxProcs", procs.to_string())));
         let queues = self.queues.iter().zip(1..);
         header.extend(queues.map(|(name, number)| ("Queue", format!("{number} {name}"))));
-        let digest = if digest.is_empty() { String::new() } else { format!(", SHA-256 {digest}") };
-        header.push(("ImportSource", format!("{}{digest}", self.file)));
-        header.push(("ImportSettings", self.settings.describe()));
+        if let Some(digest) = digest {
+            let digest = if digest.is_empty() { String::new() } else { format!(", SHA-256 {digest}") };
+            header.push(("ImportSource", format!("{}{digest}", self.file)));
+            header.push(("ImportSettings", self.settings.describe()));
+        }
         let ledger = &self.ledger;
         header.push((
             "ImportLedger",

@@ -115,7 +115,7 @@ impl Logs {
         if log.is_empty() || log.contains("://") || is_path && !self.trusts_paths {
             return None;
         }
-        match self.library.load_file_of(&FileRef { name: log.to_owned(), format, sha256: None }) {
+        match self.library.load_file_of(&FileRef { format, ..FileRef::plain(log, None) }) {
             Ok(found) if found.digest == *digest => Some(found.bytes),
             Ok(found) => {
                 tracing::info!(

@@ -1,9 +1,9 @@
-//! The command line of `powersweep import`.
+//! The command line of `powersweep import`, whose options a manifest can give, too.
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ColorChoice, Parser};
 use powersweep_joblogs::{Arrival, Format, Procs, Settings, TimeUnit};
 
 use super::{LogArgs, OutputArgs};
@@ -11,9 +11,8 @@ use powersweep_experiments::Digest;
 
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// Format of the job log.
-    #[arg(value_name = "FORMAT", value_parser = words(Format::ALL, Format::word))]
-    pub of: Format,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// Name, path or URL of the job log, plain, .gz or .zst; - for standard input.
     pub log: String,
     /// Write the log to this file, compressed if its name ends in .gz. Without it, only the ledger is shown. An incomplete
@@ -23,6 +22,21 @@ pub struct ImportArgs {
     /// Write ids, nodes, CPUs, GPUs and energies of the jobs to this CSV file, by job number.
     #[arg(long, value_name = "FILE")]
     pub details: Option<PathBuf>,
+    /// SHA-256 of the file as downloaded; required for a URL.
+    #[arg(long)]
+    pub sha256: Option<Digest>,
+    #[command(flatten)]
+    pub logs: LogArgs,
+    #[command(flatten)]
+    pub shown: OutputArgs,
+}
+
+// How a job log is read.
+#[derive(Debug, Args)]
+pub struct ReadingArgs {
+    /// Format of the job log.
+    #[arg(value_name = "FORMAT", value_parser = words(Format::ALL, Format::word))]
+    pub of: Format,
     /// Time zone of times without an offset: an IANA name such as Europe/Berlin, or UTC.
     #[arg(long, value_name = "ZONE")]
     pub timezone: Option<String>,
@@ -42,17 +56,10 @@ pub struct ImportArgs {
     /// Processors of the machine, which job logs do not say: for the header of the log.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
     pub machine_procs: Option<u32>,
-    /// SHA-256 of the file as downloaded; required for a URL.
-    #[arg(long)]
-    pub sha256: Option<Digest>,
-    #[command(flatten)]
-    pub logs: LogArgs,
-    #[command(flatten)]
-    pub shown: OutputArgs,
 }
 
-impl ImportArgs {
-    /// How the job log is read.
+impl ReadingArgs {
+    /// The settings of the reader.
     pub fn settings(&self) -> Settings {
         Settings {
             format: self.of,
@@ -63,6 +70,28 @@ impl ImportArgs {
             arrival: self.arrival,
             machine_procs: self.machine_procs,
         }
+    }
+
+    /// The settings in the value of `log_import` in a manifest.
+    ///
+    /// # Errors
+    /// They are not options of `powersweep import`: what is wrong.
+    pub fn parse(text: &str) -> Result<Settings, String> {
+        #[derive(Debug, Parser)]
+        #[command(no_binary_name = true, disable_help_flag = true, color = ColorChoice::Never)]
+        struct Line {
+            #[command(flatten)]
+            reading: ReadingArgs,
+        }
+        let words = shlex::split(text).ok_or("a quotation mark is not closed")?;
+        let line = Line::try_parse_from(words).map_err(|error| {
+            // The message without the usage, which names no command here.
+            let text = error.to_string();
+            let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
+            let text = lines.collect::<Vec<_>>().join("\n");
+            text.trim_start_matches("error: ").trim_end().to_owned()
+        })?;
+        Ok(line.reading.settings())
     }
 }
 

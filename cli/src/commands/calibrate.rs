@@ -56,8 +56,7 @@ pub fn run(args: &CalibrateArgs) -> Outcome {
     let format = inputs::format(&library, &args.log)?;
     let log = inputs::parsed(format, &inputs::log(&library, format, &args.log, args.sha256)?)?;
     let (jobs, left_out) = jobs(&log)?;
-    let file = FileRef { name: args.meter.clone(), format: None, sha256: args.meter_sha256 };
-    let bytes = inputs::file(&library, &file)?;
+    let bytes = inputs::file(&library, &FileRef::plain(&args.meter, args.meter_sha256))?;
     let series = powersweep_signals::read(&bytes.bytes, &args.meter, &args.reading())
         .map_err(|error| failure!(Workload, "{}", named_by_options(error.to_string())))?;
     let all = steps(&series, &log, &args.meter)?;

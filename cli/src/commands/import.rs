@@ -6,11 +6,11 @@ use std::path::Path;
 use chrono::DateTime;
 use powersweep_engine::workload::swf::Record;
 use powersweep_experiments::{Digest, FileRef};
-use powersweep_joblogs::{self as joblogs, Detail, Effect, JobLog, Ledger};
+use powersweep_joblogs::{Detail, JobLog};
 use serde_json::{Value as Json, json};
 
 use crate::args::ImportArgs;
-use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
+use crate::exit::{Failure, Outcome, failure};
 use crate::writing::write_whole;
 use crate::{inputs, screen};
 
@@ -20,15 +20,7 @@ const STANDARD_INPUT: &str = "-";
 /// Reads a job log, writes what is asked for, and shows the ledger.
 pub fn run(args: &ImportArgs) -> Outcome {
     let (name, bytes) = text(args)?;
-    let log = joblogs::read(&bytes, &name, &args.settings()).or_exit(Exit::Workload)?;
-    if log.records.is_empty() {
-        return Err(failure!(
-            Workload,
-            "{name}: no job is left of {}: {}",
-            rows(log.ledger.read),
-            why_empty(&log.ledger)
-        ));
-    }
+    let log = inputs::job_log(&bytes, &name, &args.reading.settings())?;
     let digest = Digest::of(&bytes).to_string();
     if let Some(output) = &args.output {
         write_whole(Some(output), log.swf(&digest).as_bytes())?;
@@ -50,24 +42,12 @@ fn text(args: &ImportArgs) -> Result<(String, Vec<u8>), Failure> {
         read.map_err(|error| failure!(Workload, "cannot read the job log on standard input: {error}"))?;
         return Ok(("standard input".to_owned(), bytes));
     }
-    let file = FileRef { name: args.log.clone(), format: None, sha256: args.sha256 };
-    let loaded = inputs::file(&inputs::library(&args.logs), &file)?;
+    let loaded = inputs::file(&inputs::library(&args.logs), &FileRef::plain(&args.log, args.sha256))?;
     Ok((args.log.clone(), loaded.bytes))
 }
 
 fn rows(count: u64) -> String {
     screen::count(count, "row")
-}
-
-/// The rules that dropped all rows, in words.
-fn why_empty(ledger: &Ledger) -> String {
-    let rules = ledger.rules().filter(|(rule, _)| rule.effect() == Effect::Dropped);
-    let why: Vec<String> = rules
-        .map(|(rule, count)| {
-            format!("{} by {} ({}, line {} first)", count.rows, rule.name(), rule.sentence(), count.first_line)
-        })
-        .collect();
-    if why.is_empty() { "the file has a header only".to_owned() } else { why.join("; ") }
 }
 
 fn to_json(log: &JobLog, digest: &str, output: Option<&Path>) -> Json {

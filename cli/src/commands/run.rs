@@ -110,7 +110,7 @@ impl LogSource for LogFiles {
             .files()
             .into_iter()
             .find(|file| self.digests.get(&file.name).is_some_and(|known| *known == digest))?;
-        let found = self.library.load_file_of(&needed).ok()?;
+        let found = inputs::file(&self.library, &needed).ok()?;
         (found.digest == digest).then_some(found.bytes)
     }
 }

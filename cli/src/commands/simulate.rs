@@ -10,10 +10,10 @@ use powersweep_engine::components;
 use powersweep_engine::energy::EnergySplit;
 use powersweep_engine::spec::Model;
 use powersweep_engine::spec::{Param, Type};
-use powersweep_engine::workload::{self, LogFormat, Workload};
+use powersweep_engine::workload::{self, LOG_IMPORT, LogFormat, Workload};
 use powersweep_engine::{Choice, Details, Limits, Measured, Role, SimError, SimSpec, Value};
 use powersweep_experiments::settings::reproduce;
-use powersweep_experiments::{TaskSpec, identity};
+use powersweep_experiments::{FileRef, TaskSpec, identity};
 use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::{accounts, jobs, series, tasks};
 use powersweep_signals::Accounts;
@@ -201,7 +201,9 @@ fn prepare(
             let sha256 = sha256.map_err(|error| failure!(Usage, "log_sha256: {error}"))?;
             let manifest = args.manifest.as_deref().filter(|_| !names_log(args));
             let folder = manifest.map(inputs::folder_of).unwrap_or_default();
-            let bytes = inputs::log(&library.clone().with_base(folder), format, name, sha256)?;
+            let import = source.opt_text(LOG_IMPORT.name).map(str::to_owned);
+            let file = FileRef { format: Some(format), import, ..FileRef::plain(name, sha256) };
+            let bytes = inputs::file(&library.clone().with_base(folder), &file)?;
             task.digest = Some(bytes.digest);
             task.log = Some(Arc::from(name));
             Some(inputs::parsed(format, &bytes)?)

@@ -78,3 +78,67 @@ fn refusals_have_the_code_of_logs_and_write_no_file() {
     sandbox.run(&["import", "slurn", "./dump.txt"]).exits(2).says(&["a similar value exists"]);
     sandbox.run(&["import", "slurm", "./dump.txt", "--timezone", "UTC", "-o", "none/jobs.swf"]).exits(5);
 }
+
+/// A manifest that names a job log itself.
+fn direct(name: &str, log: &str, import: &str) -> String {
+    format!(
+        "version = 1\nname = \"{name}\"\n[workloads.ours]\nsource = \"swf\"\nlog = \"{log}\"\nlog_import = \"{import}\"\n\
+         [platforms.machine]\nprocs = 8\n[policies.easy]\nbackfill = \"easy\"\n"
+    )
+}
+
+#[test]
+fn a_manifest_names_a_job_log() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dump.txt", DUMP);
+    sandbox.write("elsewhere/copy.psv", DUMP);
+    sandbox.write("direct.toml", direct("direct", "dump.txt", "slurm --timezone UTC"));
+    sandbox.write("copy.toml", direct("copy", "elsewhere/copy.psv", "slurm --procs=cpus --timezone 'Etc/UTC'"));
+    sandbox.write("imported.toml", direct("imported", "jobs.swf", "").replace("log_import = \"\"\n", ""));
+    sandbox.run(&["import", "slurm", "./dump.txt", "--timezone", "UTC", "-o", "jobs.swf"]).exits(0);
+    let noted = "log dump.txt: 1 dropped (step), 1 dropped (not_ended), 1 dropped (never_started), \
+                 1 changed (limit_unknown), 1 changed (no_power), 1 changed (power_from_energy)";
+    sandbox.run(&["run", "direct.toml"]).exits(0).says(&[noted, "`powersweep import` explains each"]);
+    sandbox.run(&["verify", "direct"]).exits(0);
+    let row = |manifest: &str| sandbox.run(&["simulate", manifest, "--index", "0", "--json"]).exits(0).json();
+    let (here, copy, imported) = (row("direct.toml"), row("copy.toml"), row("imported.toml"));
+    // The jobs are the identity of results, not the name of the file or the options.
+    assert_eq!((&here["task_id"], &here["log_digest"]), (&copy["task_id"], &copy["log_digest"]));
+    for column in ["jobs_count", "wait_s_mean", "energy_total_j", "filled_estimate_count", "makespan_s"] {
+        assert!(!here[column].is_null(), "{column}");
+        assert_eq!(here[column], imported[column], "{column}");
+    }
+}
+
+#[test]
+fn workers_simulate_a_job_log_that_they_do_not_have() {
+    let sandbox = Sandbox::new();
+    sandbox.write("mine/dump.txt", DUMP);
+    sandbox.write("mine/direct.toml", direct("direct", "dump.txt", "slurm --timezone UTC"));
+    let (served, _) = sandbox.serve(&[]);
+    let worker = crate::farm::worker(&sandbox, "w", "", &[]);
+    sandbox.run(&["submit", "mine/direct.toml", "--wait"]).exits(0).says(&["log dump.txt: 1 dropped (step)"]);
+    crate::farm::terminate(worker);
+    crate::farm::terminate(served);
+    let rows = sandbox.run(&["results", "direct", "--columns", "jobs_count,filled_estimate_count", "--format", "csv"]);
+    assert_eq!(rows.exits(0).stdout.lines().nth(1), Some("2,1"));
+}
+
+#[test]
+fn a_reading_that_cannot_be_used_is_refused_before_the_sweep() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dump.txt", DUMP);
+    let refused = |import: &str, code: i32, said: &[&str]| {
+        sandbox.write("direct.toml", direct("direct", "dump.txt", import));
+        sandbox.run(&["run", "direct.toml"]).exits(code).says(said);
+    };
+    refused("slurm", 4, &["dump.txt: line 2: the time \"2023-01-31T10:00:00\" has no offset", "`timezone`"]);
+    refused(
+        "slurm --zone UTC",
+        2,
+        &["log dump.txt: log_import = \"slurm --zone UTC\"", "unexpected argument '--zone'"],
+    );
+    refused("slurm 'UTC", 2, &["a quotation mark is not closed"]);
+    refused("", 2, &["<FORMAT>"]);
+    refused("torque", 2, &["invalid value 'torque'", "pbs"]);
+}

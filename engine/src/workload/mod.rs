@@ -82,6 +82,16 @@ pub const LOG_SHA256: Param = Param {
     doc: "SHA-256 of the file as downloaded; required for a URL, checked wherever it is given.",
 };
 
+/// The reading of a job log of a real system.
+pub const LOG_IMPORT: Param = Param {
+    name: "log_import",
+    ty: Type::Locator,
+    unit: "",
+    default: ParamDefault::Unset,
+    doc: "The file is a job log of a real system: format and options of `powersweep import`, such as \"slurm --timezone \
+          Europe/Berlin\". Results belong to the jobs that are read, not to the file or the options.",
+};
+
 /// Default fields of the component of a log format, for struct updates. A format with further parameters lists these two
 /// first.
 pub const LOG_SOURCE: Component = Component { role: Role::Source, params: &[LOG, LOG_SHA256], ..Component::BATCH };

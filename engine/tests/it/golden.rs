@@ -275,6 +275,15 @@ fn a_run_ends_at_its_limits() {
     let events = |max_events| simulate(&spec, &few, &Limits { max_events, ..Limits::NONE }, None);
     assert_eq!((events(1024).unwrap().events_count, events(1023).err()), (1024, Some(SimError::EventLimit(1023))));
     assert_eq!(run(&Limits { max_bytes: 1000, ..Limits::NONE }), SimError::MemoryLimit(1000));
+    // Records of jobs count: with them, the least limit is higher.
+    let least = |with_rows: bool| {
+        let suffices = |max_bytes| {
+            let (limits, mut rows) = (Limits { max_bytes, ..Limits::NONE }, Vec::new());
+            simulate(&spec, &workload, &limits, with_rows.then_some(&mut rows)).is_ok()
+        };
+        (1..10_000).find(|kib| suffices(kib << 10)).unwrap()
+    };
+    assert!(least(true) > least(false), "{} KiB, {} KiB", least(true), least(false));
     assert_eq!(run(&Limits { deadline_passed: &|| true, ..Limits::NONE }), SimError::Deadline);
 }
 

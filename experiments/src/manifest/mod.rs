@@ -49,7 +49,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use powersweep_engine::Value;
-use powersweep_engine::workload::LogFormat;
+use powersweep_engine::workload::{LOG_IMPORT, LogFormat};
 
 use crate::Digest;
 use crate::errors::{ManifestErrors, Problem};
@@ -126,6 +126,15 @@ pub struct FileRef {
     pub format: Option<&'static LogFormat>,
     /// SHA-256 of the file as downloaded, where the manifest gives it.
     pub sha256: Option<Digest>,
+    /// Arguments of `powersweep import` that make the log from the file, where the manifest gives them.
+    pub import: Option<String>,
+}
+
+impl FileRef {
+    /// A file that is no log.
+    pub fn plain(name: &str, sha256: Option<Digest>) -> FileRef {
+        FileRef { name: name.to_owned(), format: None, sha256, import: None }
+    }
 }
 
 /// A log that a manifest needs.
@@ -137,6 +146,8 @@ pub struct LogRef {
     pub format: &'static LogFormat,
     /// SHA-256 of the file as downloaded, where the manifest gives it.
     pub sha256: Option<Digest>,
+    /// Arguments of `powersweep import` that make the log from the file, where the manifest gives them.
+    pub import: Option<String>,
 }
 
 impl Manifest {
@@ -184,11 +195,16 @@ impl Manifest {
     /// The files that it needs, each once: logs, then files of signals, then policy modules, each ordered by name.
     pub fn files(&self) -> Vec<FileRef> {
         let logs = self.0.logs.iter();
-        let logs = logs.map(|log| FileRef { name: log.log.clone(), format: Some(log.format), sha256: log.sha256 });
+        let logs = logs.map(|log| FileRef {
+            name: log.log.clone(),
+            format: Some(log.format),
+            sha256: log.sha256,
+            import: log.import.clone(),
+        });
         let signals: BTreeMap<&str, Option<Digest>> =
             self.0.signals.iter().map(|signal| (&*signal.file, signal.sha256)).collect();
-        let signals = signals.into_iter().map(|(name, sha256)| FileRef { name: name.to_owned(), format: None, sha256 });
-        let modules = self.0.modules.iter().map(|name| FileRef { name: name.clone(), format: None, sha256: None });
+        let signals = signals.into_iter().map(|(name, sha256)| FileRef::plain(name, sha256));
+        let modules = self.0.modules.iter().map(|name| FileRef::plain(name, None));
         logs.chain(signals).chain(modules).collect()
     }
 
@@ -217,11 +233,12 @@ impl Manifest {
     }
 }
 
-/// The formats and digests that a manifest gives for a log.
+/// The formats, digests and readings that a manifest gives for a log.
 #[derive(Default)]
 struct Given {
     formats: Vec<&'static LogFormat>,
     sums: Vec<String>,
+    imports: BTreeSet<Option<String>>,
 }
 
 /// The names of the policy modules of a level of policies.
@@ -252,15 +269,17 @@ fn logs(level: &Level) -> BTreeMap<String, Given> {
             }
         };
         let digit = |name: &str| variant.column(name).map(|(digit, _)| digit);
-        let (names, sums) = (texts(LOG), texts("log_sha256"));
-        let zipped = digit(LOG).is_some() && digit(LOG) == digit("log_sha256");
+        let (names, sums, imports) = (texts(LOG), texts("log_sha256"), texts(LOG_IMPORT.name));
+        let zipped = |name: &str| digit(LOG).is_some() && digit(LOG) == digit(name);
         for (row, log) in names.into_iter().enumerate() {
             let Some(log) = log else { continue };
             let known = logs.entry(log).or_default();
             if !known.formats.iter().any(|other| std::ptr::eq(*other, format)) {
                 known.formats.push(format);
             }
-            let sums = if zipped { &sums[row..=row] } else { &sums[..] };
+            let imports = if zipped(LOG_IMPORT.name) { &imports[row..=row] } else { &imports[..] };
+            known.imports.extend(imports.iter().cloned());
+            let sums = if zipped("log_sha256") { &sums[row..=row] } else { &sums[..] };
             for sum in sums.iter().flatten() {
                 if !known.sums.contains(sum) {
                     known.sums.push(sum.clone());

@@ -386,7 +386,7 @@ fn exclusion(
 fn checked_logs(top: &DeTable<'_>, level: &Level, problems: &mut Vec<Problem>) -> Vec<LogRef> {
     let span_of = |wanted: &str| find_text(top.get("workloads"), wanted).unwrap_or(0..0);
     let mut found = Vec::new();
-    for (log, Given { formats, sums }) in logs(level) {
+    for (log, Given { formats, sums, imports }) in logs(level) {
         let mut sha256 = None;
         for sum in &sums {
             match sum.parse::<Digest>() {
@@ -410,7 +410,13 @@ fn checked_logs(top: &DeTable<'_>, level: &Level, problems: &mut Vec<Problem>) -
             let help = "if they are two files, give the whole name of each, such as x.swf.gz";
             problems.push(Problem::new(span_of(&log), message, "expected one `source` for each log").help(help));
         }
-        found.extend(formats.first().map(|&format| LogRef { log, format, sha256 }));
+        if imports.len() > 1 {
+            let message = format!("log `{log}` is read in {} ways", imports.len());
+            let help = "the results would not say which one they belong to: convert the file by `powersweep import`";
+            problems.push(Problem::new(span_of(&log), message, "expected one `log_import` for each log").help(help));
+        }
+        let import = imports.into_iter().next().flatten();
+        found.extend(formats.first().map(|&format| LogRef { log, format, sha256, import }));
     }
     found
 }

@@ -228,3 +228,19 @@ fn a_queueing_model_has_no_rows_of_jobs() {
     let shown = errors(&text);
     assert!(shown.contains("lists \"jobs\", but a queueing model (`kind` = \"buffered\") records no jobs"), "{shown}");
 }
+
+#[test]
+fn a_log_is_read_in_one_way() {
+    let text = |import: &str| {
+        format!(
+            "version = 1\nname = \"direct\"\n[workloads.w]\nsource = \"swf\"\nlog = \"dump.txt\"\nlog_import = {import}\n"
+        ) + "[platforms.p]\nprocs = 8\n[policies.x]\nbackfill = \"easy\"\n"
+    };
+    let manifest = Manifest::parse("direct.toml", &text("\"slurm --timezone UTC\"")).expect("is correct");
+    let files = manifest.files();
+    assert_eq!((files.len(), files[0].import.as_deref()), (1, Some("slurm --timezone UTC")));
+    let message = errors(&text("[\"slurm --procs cpus\", \"slurm --procs nodes\"]"));
+    for part in ["5:7", "log `dump.txt` is read in 2 ways", "expected one `log_import` for each log"] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+}

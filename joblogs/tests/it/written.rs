@@ -26,6 +26,9 @@ fn the_header_has_source_settings_and_ledger() {
          1 0 100 60 2 -1 -1 -1 600 -1 1 1 -1 -1 1 1 -1 -1\n2 10 90 90 3 -1 -1 -1 -1 -1 5 2 -1 -1 2 2 -1 -1\n"
     );
     assert_eq!(log.swf("abc"), expected);
+    let origin = ["; Conversion", "; ImportSource", "; ImportSettings"];
+    let others = expected.lines().filter(|line| !origin.iter().any(|key| line.starts_with(key)));
+    assert_eq!(log.swf_without_origin().lines().collect::<Vec<_>>(), others.collect::<Vec<_>>());
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub const COMPONENT: Component = Component {
     version: 1,
     source: "Chapin et al. 1999, Standard Workload Format 2.2",
     doc: "A log in the Standard Workload Format, plain, .gz or .zst, by name, path or URL.",
+    params: &[super::LOG, super::LOG_SHA256, super::LOG_IMPORT],
     ..super::LOG_SOURCE
 };
 
