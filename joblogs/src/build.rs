@@ -103,6 +103,7 @@ pub(crate) fn build(entries: Entries, file: &str, settings: &Settings, mut ledge
             submit_s: seconds(times.arrival - base_us),
             wait_s: times.start.map_or(-1.0, |start| seconds(start - times.arrival)),
             run_s: seconds(times.run),
+            memory_requested_kib: entry.memory_kib.map_or(-1, |kib| label(kib.div_ceil(u64::from(procs.0)))),
             requested_s: match entry.limit {
                 TimeLimit::Us(us) => seconds(us),
                 TimeLimit::None | TimeLimit::Unknown | TimeLimit::Absent => -1.0,

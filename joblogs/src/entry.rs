@@ -73,6 +73,16 @@ pub(crate) struct Size {
     pub gpus: Option<u32>,
 }
 
+/// Greatest memory of a job (KiB): 1 PiB.
+pub(crate) const MEMORY_MAX_KIB: f64 = (1_u64 << 40) as f64;
+
+/// The memory of a job (KiB), rounded up; `None` for a number that is no plausible memory. The inner `None` is 0, which stands
+/// for no statement.
+#[expect(clippy::option_option, reason = "no memory is another case than no statement")]
+pub(crate) fn memory_kib(kib: f64) -> Option<Option<u64>> {
+    (0.0..=MEMORY_MAX_KIB).contains(&kib).then(|| Some(kib.ceil() as u64).filter(|kib| *kib > 0))
+}
+
 /// What a row states about the power of its job.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Measured {
@@ -119,6 +129,8 @@ pub(crate) struct Entry {
     pub group: String,
     /// Queue or partition.
     pub queue: String,
+    /// Memory of the whole job, allocated or else requested (KiB).
+    pub memory_kib: Option<u64>,
     /// Measured power and energy.
     pub measured: Measured,
     /// The rules that changed it. They count if it is kept.

@@ -30,7 +30,7 @@ impl JobLog {
         for (record, detail) in self.records.iter().zip(&self.details) {
             let _ = writeln!(
                 text,
-                "{} {} {} {} {} -1 -1 {} {} -1 {} {} {} -1 {} {} -1 -1",
+                "{} {} {} {} {} -1 -1 {} {} {} {} {} {} -1 {} {} -1 -1",
                 record.id,
                 record.submit_s,
                 record.wait_s,
@@ -38,6 +38,7 @@ impl JobLog {
                 record.procs_allocated,
                 record.procs_requested,
                 record.requested_s,
+                record.memory_requested_kib,
                 record.status,
                 record.user,
                 record.group,

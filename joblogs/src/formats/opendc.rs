@@ -195,6 +195,7 @@ fn rows_of(columns: &Columns<'_>, settings: &Settings, read: &mut Vec<Entry>) ->
             user: String::new(),
             group: String::new(),
             queue: String::new(),
+            memory_kib: None,
             measured: Measured::default(),
             changes,
         });

@@ -32,9 +32,9 @@ fn the_header_has_source_settings_and_ledger() {
 }
 
 #[test]
-fn allocated_gpus_are_comments_behind_their_records() {
+fn allocated_memory_is_a_field_and_gpus_are_comments() {
     let text = "JobID|State|Submit|Start|End|NCPUS|AllocTRES|Timelimit|User|Partition\n\
-                1|COMPLETED|1675155600|1675155700|1675155760|2|cpu=2,gres/gpu=4,node=1|00:10:00|ann|long\n\
+                1|COMPLETED|1675155600|1675155700|1675155760|2|cpu=2,gres/gpu=4,mem=8G,node=1|00:10:00|ann|long\n\
                 2|COMPLETED|1675155610|1675155700|1675155790|3|cpu=3,node=1|00:10:00|bob|short\n";
     let log = read(text.as_bytes(), "dump.txt", &Settings::new(Format::Slurm)).expect("reads");
     let swf = log.swf("abc");
@@ -42,7 +42,7 @@ fn allocated_gpus_are_comments_behind_their_records() {
     assert_eq!(
         records,
         [
-            "1 0 100 60 2 -1 -1 -1 600 -1 1 1 -1 -1 1 1 -1 -1",
+            "1 0 100 60 2 -1 -1 -1 600 4194304 1 1 -1 -1 1 1 -1 -1",
             "; JobGpus: 1 4",
             "2 10 90 90 3 -1 -1 -1 600 -1 1 2 -1 -1 2 2 -1 -1"
         ]

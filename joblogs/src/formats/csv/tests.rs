@@ -50,6 +50,16 @@ fn all_fields() {
 }
 
 #[test]
+fn memory_is_that_of_the_whole_job() {
+    let columns = "submit=s,run=r,cpus=c,memory_gib=m";
+    let log = try_read("s,r,c,m\n0,10,3,1.5\n0,10,2,\n0,10,2,0\n", columns, |_| {}).expect("reads");
+    let memory: Vec<i32> = log.records.iter().map(|record| record.memory_requested_kib).collect();
+    assert_eq!(memory, [524_288, -1, -1]);
+    let error = try_read("s,r,c,m\n0,10,3,-1\n", columns, |_| {}).expect_err("negative");
+    assert!(error.contains("is no memory in GiB"), "{error}");
+}
+
+#[test]
 fn waits_give_starts() {
     let log = try_read("s,w,r,c\n1600000000,10,5,2\n", "submit=s,wait=w,run=r,cpus=c", |_| {}).expect("reads");
     assert_eq!((log.facts.unix_start_s, log.records[0].wait_s, log.facts.peak_procs), (Some(1_600_000_000), 10.0, 2));

@@ -104,6 +104,7 @@ impl<'a> Record<'a> {
             user: self.text("user"),
             group: self.text("group"),
             queue: self.text("queue"),
+            memory_kib: self.memory_kib()?,
             measured: Measured::default(),
             changes,
         })
@@ -129,6 +130,14 @@ impl<'a> Record<'a> {
                     duration(text).or_else(|| places::count(text).map(|seconds| i64::from(seconds) * 1_000_000));
                 limit.map(TimeLimit::Us).ok_or_else(|| self.problem(KEY, "is no time such as 12:00:00"))
             }
+        }
+    }
+
+    fn memory_kib(&self) -> Result<Option<u64>, Problem> {
+        const KEY: &str = "Resource_List.mem";
+        match self.get(KEY) {
+            None | Some("") => Ok(None),
+            Some(text) => places::memory_kib(text).ok_or_else(|| self.problem(KEY, "is no memory such as 16gb")),
         }
     }
 

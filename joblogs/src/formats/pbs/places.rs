@@ -14,6 +14,19 @@ pub(super) fn count(text: &str) -> Option<u32> {
     whole(count)
 }
 
+/// A memory such as `16gb`, `1993mb` or, in bytes, `4096` (KiB); in words of 8 bytes with a `w` for the `b`.
+#[expect(clippy::option_option, reason = "as `entry::memory_kib`")]
+pub(super) fn memory_kib(text: &str) -> Option<Option<u64>> {
+    let text = text.to_ascii_lowercase();
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let (prefix, of) = match unit.strip_suffix('w') {
+        Some(prefix) => (prefix, 8.0),
+        None => (unit.strip_suffix('b').unwrap_or(unit), 1.0),
+    };
+    let power = ["", "k", "m", "g", "t", "p"].iter().position(|known| *known == prefix)?;
+    crate::entry::memory_kib(number.parse::<f64>().ok()? * of * 1024_f64.powi(power as i32 - 1))
+}
+
 fn whole(count: u64) -> Option<u32> {
     u32::try_from(count).ok().filter(|_| count <= COUNT_MAX)
 }
@@ -121,6 +134,9 @@ mod tests {
         assert_eq!(requested_nodes("4:ppn=8"), size(32, 4, 0));
         assert_eq!(requested_nodes("1:ppn=28:gpus=1:default+node7:ppn=2"), size(30, 2, 1));
         assert_eq!(requested_nodes("3"), size(3, 3, 0));
+        let kib = |text: &str| memory_kib(text).flatten();
+        assert_eq!([kib("1993mb"), kib("16GB"), kib("4097"), kib("2kw")], [2_040_832, 16 << 20, 5, 16].map(Some));
+        assert_eq!(["0", "mb", "1xb", "-1kb", "9999999pb"].map(memory_kib), [Some(None), None, None, None, None]);
         for text in ["", "n1", "n1/x", "n1/3-1", "n1/0*-1"] {
             assert_eq!(hosts(text), None, "{text}");
         }

@@ -67,6 +67,8 @@ pub(super) struct Tres {
     pub(super) cpus: Option<u32>,
     pub(super) nodes: Option<u32>,
     pub(super) gpus: Option<u32>,
+    /// Memory of the whole job.
+    pub(super) memory_kib: Option<u64>,
 }
 
 impl Tres {
@@ -80,6 +82,7 @@ impl Tres {
             match name {
                 "cpu" => tres.cpus = Some(read()?),
                 "node" => tres.nodes = Some(read()?),
+                "mem" => tres.memory_kib = memory_kib(value)?,
                 "gres/gpu" => tres.gpus = Some(read()?),
                 _ if name.starts_with("gres/gpu:") => typed = Some(typed.unwrap_or(0).checked_add(read()?)?),
                 _ => {}
@@ -88,6 +91,22 @@ impl Tres {
         tres.gpus = tres.gpus.or(typed.filter(|count| *count <= COUNT_MAX));
         Some(tres)
     }
+}
+
+/// The memory in a list, such as `31000M` or `62.50G` (KiB).
+#[expect(clippy::option_option, reason = "as `entry::memory_kib`")]
+fn memory_kib(text: &str) -> Option<Option<u64>> {
+    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit);
+    let factor = match unit {
+        "K" => 1.0,
+        // Without a unit, Slurm counts MiB.
+        "M" | "" => 1024.0,
+        "G" => 1024.0 * 1024.0,
+        "T" => 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    };
+    crate::entry::memory_kib(number.parse::<f64>().ok()? * factor)
 }
 
 /// The energy of a job (J); the inner `None` where it was not measured. 0 stands for that, too.
@@ -131,9 +150,19 @@ mod tests {
     #[test]
     fn lists_of_resources() {
         let list = "billing=12,cpu=12,gres/gpu=2,gres/gpu:a100=1,mem=31000M,node=1";
-        assert_eq!(Tres::parse(list), Some(Tres { cpus: Some(12), nodes: Some(1), gpus: Some(2) }));
+        assert_eq!(
+            Tres::parse(list),
+            Some(Tres { cpus: Some(12), nodes: Some(1), gpus: Some(2), memory_kib: Some(31_744_000) })
+        );
         assert_eq!(Tres::parse("gres/gpu:a=1,gres/gpu:b=2"), Some(Tres { gpus: Some(3), ..Tres::default() }));
         assert_eq!(Tres::parse(""), Some(Tres::default()));
+        let memory = |text: &str| Tres::parse(text).map(|tres| tres.memory_kib);
+        assert_eq!(memory("mem=62.50G,cpu=1"), Some(Some(65_536_000)));
+        assert_eq!(
+            [memory("mem=0"), memory("mem=1.5K"), memory("mem=2T")],
+            [Some(None), Some(Some(2)), Some(Some(1 << 31))]
+        );
+        assert_eq!([memory("mem=4X"), memory("mem=-1M"), memory("mem=nanM"), memory("mem=9999999T")], [None; 4]);
         assert_eq!((Tres::parse("cpu"), Tres::parse("cpu=x"), Tres::parse("node=-1")), (None, None, None));
     }
 

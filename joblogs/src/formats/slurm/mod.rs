@@ -154,7 +154,7 @@ impl Reader {
             changes.push(Rule::PartOfJob);
         }
         let (start, elapsed_us) = (self.time(row, columns.start)?, self.elapsed_us(row)?);
-        let (allocated, requested) = self.sizes(row, &mut changes)?;
+        let (allocated, requested, memory_kib) = self.sizes(row, &mut changes)?;
         let mut outcome = Outcome::of(row.get(Some(columns.state)));
         let has_run = match (outcome, columns.node_list.map(|at| row.get(Some(at)))) {
             (Outcome::Cancelled, _) if columns.start.is_some() && start.is_none() => false,
@@ -181,6 +181,7 @@ impl Reader {
             user: row.get(columns.user).to_owned(),
             group: row.get(columns.group).to_owned(),
             queue: row.get(columns.partition).to_owned(),
+            memory_kib,
             measured: Measured {
                 has_column: columns.energy_j.is_some(),
                 energy_j: self.energy_j(row)?,
@@ -226,8 +227,8 @@ impl Reader {
         }
     }
 
-    /// The allocated and the requested size.
-    fn sizes(&self, row: &Row<'_>, changes: &mut Vec<Rule>) -> Result<(Size, Size), Problem> {
+    /// The allocated and the requested size, and the memory (KiB). `ReqMem` is not read: it has values that stand for none.
+    fn sizes(&self, row: &Row<'_>, changes: &mut Vec<Rule>) -> Result<(Size, Size, Option<u64>), Problem> {
         let columns = &self.columns;
         let tres = |at: Option<usize>| {
             let text = row.get(at);
@@ -251,6 +252,7 @@ impl Reader {
                 nodes: count(columns.requested_nodes)?.or(requested.nodes),
                 gpus: requested.gpus,
             },
+            allocated.memory_kib.or(requested.memory_kib),
         ))
     }
 

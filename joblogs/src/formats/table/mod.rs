@@ -37,11 +37,12 @@ pub(super) enum Field {
     NodePowerW,
     EnergyJ,
     Ghz,
+    MemoryGib,
 }
 
 impl Field {
     /// All fields in their order.
-    pub(super) const ALL: [(Field, &'static str); 19] = [
+    pub(super) const ALL: [(Field, &'static str); 20] = [
         (Field::Id, "id"),
         (Field::Submit, "submit"),
         (Field::Eligible, "eligible"),
@@ -61,6 +62,7 @@ impl Field {
         (Field::NodePowerW, "node_power_w"),
         (Field::EnergyJ, "energy_j"),
         (Field::Ghz, "ghz"),
+        (Field::MemoryGib, "memory_gib"),
     ];
 
     /// The field that counts as processors.
@@ -218,6 +220,7 @@ impl Cells<'_> {
             user: self.text(Field::User),
             group: self.text(Field::Group),
             queue: self.text(Field::Queue),
+            memory_kib: self.memory_kib()?,
             measured: self.measured()?,
             changes,
         })
@@ -256,6 +259,12 @@ impl Cells<'_> {
             return Err(self.problem(Field::Ghz, "is no frequency in GHz"));
         }
         Ok(Some(ghz))
+    }
+
+    fn memory_kib(&self) -> Result<Option<u64>, Problem> {
+        let Some(text) = self.get(Field::MemoryGib) else { return Ok(None) };
+        let kib = cells::number(text).and_then(|gib| crate::entry::memory_kib(gib * 1024.0 * 1024.0));
+        kib.ok_or_else(|| self.problem(Field::MemoryGib, "is no memory in GiB"))
     }
 
     /// A number of 0 or more, or the mean of a list of samples with equal steps such as `[300, 310]`.
