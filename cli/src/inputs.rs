@@ -111,7 +111,7 @@ fn not_loaded(error: LoadError) -> Failure {
     let hint = match &error {
         // Without a search path, the error has its own hint. A path is not searched for.
         LoadError::NotFound { log, places, .. } if !places.is_empty() && !log.contains(std::path::is_separator) => {
-            "\nset POWERSWEEP_TRACES or --traces to the folder with the logs"
+            "\nset POWERSWEEP_TRACES or --traces to the folder with the file"
         }
         LoadError::UnknownFormat { .. } => "\nrename the file, or choose the format by `simulate -s source=SOURCE`",
         _ => "",

@@ -10,10 +10,12 @@ use powersweep_experiments::Digest;
 #[non_exhaustive]
 pub enum LoadError {
     /// No file has this name. Final.
-    #[error("there is no log `{log}`: {}{}", looked_in(.places), nearest_names(.nearest))]
+    #[error("there is no {} `{log}`: {}{}", if *.is_log { "log" } else { "file" }, looked_in(.places), nearest_names(.nearest))]
     NotFound {
         /// The name or path asked for.
         log: String,
+        /// Whether a log was asked for, not a signal, a job log or a module.
+        is_log: bool,
         /// Folders that were searched.
         places: Vec<PathBuf>,
         /// Similar names of logs in these folders, the nearest first.
@@ -56,7 +58,7 @@ pub enum LoadError {
         text: bool,
     },
     /// The file is not the one whose digest the manifest gives. Final.
-    #[error("{origin} is another file than `log_sha256` says: its SHA-256 is {found}, not {expected}")]
+    #[error("{origin} is another file than the given SHA-256 says: its SHA-256 is {found}, not {expected}")]
     WrongSha256 {
         /// Path or URL.
         origin: String,
@@ -66,7 +68,7 @@ pub enum LoadError {
         found: Digest,
     },
     /// A URL without a SHA-256: its content could change between two runs. Final.
-    #[error("the URL {url} needs `log_sha256`: give the SHA-256 of the file as downloaded (64 hexadecimal digits)")]
+    #[error("the URL {url} needs a SHA-256: give that of the file as downloaded (64 hexadecimal digits)")]
     Sha256Missing {
         /// The URL.
         url: String,
@@ -110,7 +112,7 @@ impl LoadError {
 
 fn looked_in(places: &[PathBuf]) -> String {
     if places.is_empty() {
-        return "the search path is empty; set POWERSWEEP_TRACES to folders with logs, or give a path or URL"
+        return "the search path is empty; set POWERSWEEP_TRACES to folders with logs and signals, or give a path or URL"
             .to_owned();
     }
     let places: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();

@@ -186,7 +186,7 @@ impl Library {
             (self.search_path.iter().chain(base).cloned().collect(), log.to_owned())
         };
         let nearest = nearest(&wanted, places.iter().flat_map(|p| log_names(p, formats)));
-        LoadError::NotFound { log: log.to_owned(), places, nearest }
+        LoadError::NotFound { log: log.to_owned(), is_log: !formats.is_empty(), places, nearest }
     }
 }
 

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use powersweep_engine::workload::{LogFormat, swf};
-use powersweep_experiments::Digest;
+use powersweep_experiments::{Digest, FileRef};
 use powersweep_workloads::{Library, Limits, LoadError, Origin};
 use tempfile::TempDir;
 
@@ -123,6 +123,8 @@ fn the_error_for_a_missing_log_lists_folders_and_similar_names() {
     assert!(message("kth").ends_with("similar names there: KTH-SP2-1996-2.1-cln"), "{}", message("kth"));
     assert!(message("zzz").ends_with(&place.to_string()));
     assert!(message("").starts_with("there is no log ``"));
+    let signal = library(&[folder.path()]).load_file_of(&FileRef::plain("carbon.csv", None)).expect_err("is missing");
+    assert_eq!(signal.to_string(), format!("there is no file `carbon.csv`: looked in {place}"));
     assert!(message(&format!("{place}/CTC-SP2.swf")).contains(&format!("looked in {place}; similar")));
     let unset = library(&[]).load(&swf::FORMAT, "x", None).expect_err("is missing");
     assert!(unset.to_string().contains("set POWERSWEEP_TRACES"), "{unset}");
