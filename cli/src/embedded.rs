@@ -4,13 +4,17 @@
 //! that end by themselves are here: a coordinator or a worker handles signals and may end its process, so it needs a process
 //! of its own, which calls [`crate::main`].
 
+use std::sync::Arc;
+
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use clap::{Args, ColorChoice, Command};
+use powersweep_engine::wasm::Module;
+pub use powersweep_engine::wasm::{NO_ARRIVAL, Pass, Scheduler};
 use serde_json::Value as Json;
 
-use crate::args::{ResultsArgs, SimulateArgs, StatusArgs};
-use crate::commands::{results, simulate, status};
+use crate::args::{ConformanceArgs, ResultsArgs, SimulateArgs, StatusArgs};
+use crate::commands::{conformance, results, simulate, status};
 use crate::config::Config;
 use crate::exit::{self, Failure, failure};
 use crate::{inputs, install_tls, screen};
@@ -79,15 +83,24 @@ pub struct Simulated {
     pub series: Option<Rows>,
 }
 
-/// `powersweep simulate`: `stop` ends the simulation early.
+/// A policy of this process, with its name in messages and rows.
+pub type Policy = (String, Box<dyn Scheduler>);
+
+fn module((name, scheduler): Policy) -> Arc<Module> {
+    Arc::new(Module::in_process(&name, scheduler))
+}
+
+/// `powersweep simulate`. `policy` chooses the jobs that start, in the place of `backfill`; `stop` ends the simulation early.
 pub fn simulate(
     options: Vec<String>,
+    policy: Option<Policy>,
     jobs: bool,
     series: bool,
     stop: &dyn Fn() -> bool,
 ) -> Result<Simulated, CommandError> {
     let args: SimulateArgs = parsed("simulate", options)?;
-    let found = simulate::simulated(&args, jobs, series, stop)?;
+    let policy = policy.map(module);
+    let found = simulate::simulated(&args, policy.as_ref(), jobs, series, stop)?;
     Ok(Simulated { row: found.row.into(), jobs: found.jobs.map(Rows::from), series: found.series.map(Rows::from) })
 }
 
@@ -99,6 +112,13 @@ pub fn results(options: Vec<String>) -> Result<Rows, CommandError> {
     let (schema, batches) =
         kept.take().ok_or_else(|| failure!(Failure, "`results` wrote no rows: please report this bug"))?;
     Ok(Rows { schema, batches })
+}
+
+/// `powersweep conformance --json` of a policy of this process.
+pub fn conformance(mut options: Vec<String>, policy: Policy) -> Result<Json, CommandError> {
+    let policy = module(policy);
+    options.push(format!("--module={}", policy.name()));
+    Ok(conformance::document(&parsed::<ConformanceArgs>("conformance", options)?, &policy)?)
 }
 
 /// `powersweep status --json`.

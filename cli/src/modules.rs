@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use powersweep_engine::SimSpec;
 use powersweep_engine::wasm::Module;
+use powersweep_engine::{Choice, Role, SimSpec, Value, components};
 use powersweep_experiments::{Digest, FileRef, Manifest};
 use powersweep_workloads::{Library, LogBytes};
 
-use crate::exit::{Exit, Failure, OrExit};
+use crate::exit::{Exit, Failure, OrExit, failure};
 use crate::inputs;
 
 /// Compiles a file that a manifest names as a policy module, so that a file that is none is refused before an experiment
@@ -16,6 +16,16 @@ pub fn check(manifest: &Manifest, name: &str, bytes: &LogBytes) -> Result<(), Fa
     if manifest.modules().contains(name) {
         Module::new(name, &bytes.bytes).or_exit(Exit::Usage)?;
     }
+    Ok(())
+}
+
+/// Gives a spec a policy of this process. It has no identity: rows with it are for this process only.
+pub fn place_in_process(sim: &mut SimSpec, policy: &Arc<Module>) -> Result<(), Failure> {
+    let component = components::find(Role::Backfill, "wasm").ok_or_else(|| failure!(Failure, "no component wasm"))?;
+    let mut choice = Choice::new(component);
+    choice.set("wasm_module", Value::Text(policy.name().to_owned())).or_exit(Exit::Usage)?;
+    sim.choose(choice);
+    sim.place_module(Arc::clone(policy));
     Ok(())
 }
 

@@ -278,7 +278,7 @@ mod tests {
         let names: BTreeSet<&str> = params.filter(|param| !param.is_identity()).map(|param| param.name).collect();
         assert_eq!(
             names.into_iter().collect::<Vec<_>>(),
-            ["cap_signal", "cap_signal_share", "defer_signal", "log", "log_sha256", "wasm_module"]
+            ["cap_signal", "cap_signal_share", "defer_signal", "log", "log_import", "log_sha256", "wasm_module"]
         );
     }
 

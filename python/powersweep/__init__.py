@@ -21,6 +21,7 @@ from ._errors import (
 )
 from ._experiment import Experiment, Figure, results, run, submit
 from ._native import Rows
+from ._scheduler import Release, Scheduler, State, WaitingJob, conformance
 from ._simulate import Simulation, simulate
 
 __all__ = [
@@ -35,12 +36,17 @@ __all__ = [
     "PowersweepError",
     "PowersweepWarning",
     "RefusedError",
+    "Release",
     "Rows",
+    "Scheduler",
     "Simulation",
+    "State",
     "StorageError",
     "TasksFailedError",
     "UsageError",
+    "WaitingJob",
     "WorkloadError",
+    "conformance",
     "results",
     "run",
     "simulate",

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import _native
+from ._errors import UsageError
 from ._native import Rows
 from ._options import call, options, text
+from ._scheduler import Scheduler
 
 Path = str | os.PathLike[str]
 
@@ -34,6 +36,7 @@ def simulate(
     index: int | None = None,
     seed: int | None = None,
     log: Path | None = None,
+    scheduler: Scheduler | None = None,
     jobs: bool = False,
     series: bool = False,
     traces: Path | Iterable[Path] | None = None,
@@ -47,7 +50,8 @@ def simulate(
 
     `settings` are the components and parameters of a manifest (`powersweep policies` lists them). Without `log`, the jobs
     are synthetic. `manifest` and `index` choose a task of a sweep, which `settings` change. `jobs` and `series` also keep a
-    row for each job and for each point of a series. The other arguments are options of `powersweep simulate`.
+    row for each job and for each point of a series. `scheduler` chooses the jobs that start, in the place of `backfill`; its
+    row has backfill = "wasm", because it has the interface of a WebAssembly module. The other arguments are options of `powersweep simulate`.
 
     >>> import powersweep
     >>> row = powersweep.simulate(gear_rule="bsld", bsld_threshold=2, synthetic_jobs_count=500, seed=1)
@@ -56,6 +60,8 @@ def simulate(
     >>> powersweep.simulate("quickstart", index=3)["experiment"]
     'quickstart'
     """
+    if scheduler is not None and "backfill" in settings:
+        raise UsageError("`scheduler` takes the place of `backfill`: leave one of them out")
     known = options(
         index=index,
         seed=seed,
@@ -68,5 +74,5 @@ def simulate(
     )
     given = [f"--set={key}={text(value)}" for key, value in settings.items()]
     named = [] if manifest is None else ["--", manifest]
-    row, of_jobs, of_series = call(_native.simulate, [*known, *given, *named], jobs, series)
+    row, of_jobs, of_series = call(_native.simulate, [*known, *given, *named], scheduler, jobs, series)
     return Simulation(row, of_jobs, of_series)

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::rows::Rows;
+use crate::scheduler::{self, Raised};
 
 /// Interval of the looks for signals.
 const SIGNALS_INTERVAL: Duration = Duration::from_millis(50);
@@ -67,18 +68,30 @@ pub(crate) fn run<T: Send + 'static>(
     }
 }
 
-/// Simulates one task: its row as a dict, and the rows of `jobs` and `series` if they are asked for.
+/// Simulates one task: its row as a dict, and the rows of `jobs` and `series` if they are asked for. `scheduler` chooses the
+/// jobs that start.
 #[pyfunction]
 pub(crate) fn simulate(
     py: Python<'_>,
     options: Vec<String>,
+    scheduler: Option<Bound<'_, PyAny>>,
     jobs: bool,
     series: bool,
 ) -> Noted<(Py<PyDict>, Option<Rows>, Option<Rows>)> {
-    let work = move |stop: &AtomicBool| embedded::simulate(options, jobs, series, &|| stop.load(Ordering::Relaxed));
-    let (found, notes) = run(py, work)?;
+    let raised = Raised::default();
+    let policy = scheduler.map(|object| scheduler::policy(&object, &raised)).transpose()?;
+    let work =
+        move |stop: &AtomicBool| embedded::simulate(options, policy, jobs, series, &|| stop.load(Ordering::Relaxed));
+    let (found, notes) = run(py, work).map_err(|error| raised.cause(py, error))?;
     let row = Rows::from(found.row).dict(py, 0, 0)?.unbind();
     Ok(((row, found.jobs.map(Rows::from), found.series.map(Rows::from)), notes))
+}
+
+/// The invariants of a policy, as JSON.
+#[pyfunction]
+pub(crate) fn conformance(py: Python<'_>, options: Vec<String>, scheduler: Bound<'_, PyAny>) -> Noted<String> {
+    let policy = scheduler::policy(&scheduler, &Raised::default())?;
+    run(py, move |_| embedded::conformance(options, policy).map(|found| found.to_string()))
 }
 
 /// Rows of an experiment.

@@ -9,6 +9,7 @@ mod calls;
 mod figures;
 mod manifest;
 mod rows;
+mod scheduler;
 
 use pyo3::prelude::*;
 
@@ -16,7 +17,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::calls::{exit_codes, experiment_of, experiment_of_text, main, results, simulate, status};
+    use crate::calls::{conformance, exit_codes, experiment_of, experiment_of_text, main, results, simulate, status};
     #[cfg(feature = "figures")]
     #[pymodule_export]
     use crate::figures::{Drawing, plot};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::args::ConformanceArgs;
 use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
-use crate::{inputs, screen};
+use crate::{inputs, modules, screen};
 
 /// Jobs of a random workload.
 const JOBS: i64 = 120;
@@ -50,7 +50,23 @@ const SAME: usize = 3;
 
 /// Runs the suite; the exit code is 1 if the policy breaks an invariant.
 pub fn run(args: &ConformanceArgs) -> Outcome {
-    let mut suite = Suite::of(args)?;
+    let suite = tested(args, None)?;
+    if args.output.is_json() {
+        screen::print_json(suite.json())?;
+    } else {
+        screen::print(&suite.text())?;
+    }
+    Ok(if suite.holds() { Exit::Done } else { Exit::Failure })
+}
+
+/// The result for programs of a policy of this process, whose name stands for a module in `args`.
+pub fn document(args: &ConformanceArgs, policy: &Arc<Module>) -> Result<serde_json::Value, Failure> {
+    Ok(tested(args, Some(policy))?.json())
+}
+
+/// `policy`: one of this process.
+fn tested(args: &ConformanceArgs, policy: Option<&Arc<Module>>) -> Result<Suite, Failure> {
+    let mut suite = Suite::of(args, policy)?;
     for number in 0..args.workloads {
         let (spec, workload) = suite.random(number).or_exit(Exit::Usage)?;
         suite.test(&format!("random workload {number}"), &spec, &workload);
@@ -63,16 +79,11 @@ pub fn run(args: &ConformanceArgs) -> Outcome {
         let workload = workload::build(&spec, Some(&log)).or_exit(Exit::Workload)?;
         suite.test(name, &spec, &workload);
     }
-    if args.output.is_json() {
-        screen::print_json(suite.json())?;
-    } else {
-        screen::print(&suite.text())?;
-    }
-    Ok(if suite.holds() { Exit::Done } else { Exit::Failure })
+    Ok(suite)
 }
 
 impl Suite {
-    fn of(args: &ConformanceArgs) -> Result<Suite, Failure> {
+    fn of(args: &ConformanceArgs, in_process: Option<&Arc<Module>>) -> Result<Suite, Failure> {
         let mut policy = SimSpec::new();
         let mut module = None;
         let (role, component, param, value) = match (&args.module, &args.formula) {
@@ -81,7 +92,9 @@ impl Suite {
             (None, None) => return Err(failure!(Usage, "name a policy by --module or --formula")),
         };
         set(&mut policy, role, component, &[(param, Value::Text(value.clone()))])?;
-        if let Some(file) = &args.module {
+        if let Some(in_process) = in_process {
+            modules::place_in_process(&mut policy, in_process)?;
+        } else if let Some(file) = &args.module {
             let bytes =
                 std::fs::read(file).map_err(|error| failure!(Usage, "cannot read the module {file}: {error}"))?;
             let compiled = Arc::new(Module::new(file, &bytes).or_exit(Exit::Usage)?);

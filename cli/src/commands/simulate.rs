@@ -10,6 +10,7 @@ use powersweep_engine::components;
 use powersweep_engine::energy::EnergySplit;
 use powersweep_engine::spec::Model;
 use powersweep_engine::spec::{Param, Type};
+use powersweep_engine::wasm::Module;
 use powersweep_engine::workload::{self, LOG_IMPORT, LogFormat, Workload};
 use powersweep_engine::{Choice, Details, Limits, Measured, Role, SimError, SimSpec, Value};
 use powersweep_experiments::settings::reproduce;
@@ -51,7 +52,7 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     }
     let stop = || false;
     let Simulated { task, workload, row, jobs, series, accounts } =
-        simulated(args, args.jobs.is_some(), args.series.is_some(), &stop)?;
+        simulated(args, None, args.jobs.is_some(), args.series.is_some(), &stop)?;
     if args.accounts.is_some() && accounts.is_none() {
         return Err(failure!(Usage, "--accounts: the manifest has no [signals]"));
     }
@@ -72,8 +73,15 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     }
 }
 
-/// Simulates the task, with rows of optional tables if they are asked for. `stop` ends it early, as its deadline does.
-pub fn simulated(args: &SimulateArgs, jobs: bool, series: bool, stop: &dyn Fn() -> bool) -> Result<Simulated, Failure> {
+/// Simulates the task, with rows of optional tables if they are asked for. `policy`: one of this process that chooses the
+/// jobs that start. `stop` ends the simulation early, as its deadline does.
+pub fn simulated(
+    args: &SimulateArgs,
+    policy: Option<&Arc<Module>>,
+    jobs: bool,
+    series: bool,
+    stop: &dyn Fn() -> bool,
+) -> Result<Simulated, Failure> {
     let library = inputs::library(&args.logs);
     let mut timing = RunFacts {
         attempt: 1,
@@ -83,7 +91,7 @@ pub fn simulated(args: &SimulateArgs, jobs: bool, series: bool, stop: &dyn Fn() 
         engine_ms: 0.0,
         parse_ms: 0.0,
     };
-    let (task, workload, signals) = prepare(args, &library, &mut timing)?;
+    let (task, workload, signals) = prepare(args, policy, &library, &mut timing)?;
     let limits = worker::limits(&args.limits);
     let started = Instant::now();
     let energy = signals.as_ref().map(|signals| EnergySplit::new(signals.edges()));
@@ -158,6 +166,7 @@ fn write_schedule(folder: &Path, task: &TaskSpec, workload: &Workload, limits: &
 /// The task, its workload, and the signals of its manifest on the workload's time.
 fn prepare(
     args: &SimulateArgs,
+    policy: Option<&Arc<Module>>,
     library: &Library,
     timing: &mut RunFacts,
 ) -> Result<(TaskSpec, Workload, Option<Accounts>), Failure> {
@@ -183,6 +192,9 @@ fn prepare(
         },
     };
     apply(&mut task.sim, args, library)?;
+    if let Some(policy) = policy {
+        modules::place_in_process(&mut task.sim, policy)?;
+    }
     if let Some(seed) = args.seed {
         task.sim.seed = seed;
     }
@@ -191,7 +203,9 @@ fn prepare(
         return Err(failure!(Usage, "{}", problems.join("\n")));
     }
     let folder = args.manifest.as_deref().map(inputs::folder_of).unwrap_or_default();
-    modules::place(&mut task.sim, &library.clone().with_base(folder))?;
+    if policy.is_none() {
+        modules::place(&mut task.sim, &library.clone().with_base(folder))?;
+    }
     let started = Instant::now();
     let source = task.sim.choice(Role::Source);
     let log = match LogFormat::of(source).zip(source.opt_text("log")) {

@@ -73,10 +73,25 @@ const WAITING_BYTES: usize = 32;
 const RELEASE_BYTES: usize = 16;
 const ANSWER_BYTES: usize = 4;
 
+/// A policy in the process of the simulation, such as an object of another language, with the interface of modules.
+pub trait Scheduler: Send + Sync {
+    /// One scheduling pass: positions of the waiting jobs that start, in the order of their starts.
+    ///
+    /// # Errors
+    /// A sentence without its subject, the policy.
+    fn schedule(&self, pass: &Pass) -> Result<Vec<u32>, String>;
+}
+
+/// What decides.
+enum Program {
+    Module(host::Program),
+    InProcess(Box<dyn Scheduler>),
+}
+
 /// A policy module: checked, compiled, and shared by the runs that use it.
 pub struct Module {
     name: String,
-    program: host::Program,
+    program: Program,
     /// Most fuel that one pass has used. Nothing that is simulated depends on it.
     fuel_most: AtomicU64,
 }
@@ -98,12 +113,26 @@ impl Module {
             return Err(invalid(format!("has {} bytes, more than {MODULE_BYTES_MAX}", bytes.len())));
         }
         let program = host::Program::new(bytes).map_err(invalid)?;
-        Ok(Module { name: name.to_owned(), program, fuel_most: AtomicU64::new(0) })
+        Ok(Module { name: name.to_owned(), program: Program::Module(program), fuel_most: AtomicU64::new(0) })
+    }
+
+    /// A policy of this process in the place of a module. Nothing limits its time, and nothing checks that it is a function of
+    /// its input. `name`: what messages call it.
+    pub fn in_process(name: &str, scheduler: Box<dyn Scheduler>) -> Module {
+        Module { name: name.to_owned(), program: Program::InProcess(scheduler), fuel_most: AtomicU64::new(0) }
     }
 
     /// What messages call it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether it is a module or a policy of this process, in a word.
+    pub(crate) fn noun(&self) -> &'static str {
+        match self.program {
+            Program::Module(_) => "module",
+            Program::InProcess(_) => "policy",
+        }
     }
 
     /// Most fuel that one pass has used so far, over all runs.
@@ -116,7 +145,10 @@ impl Module {
     /// # Errors
     /// A sentence without its subject, the module. The positions are in range, and each is there once.
     pub fn schedule(&self, pass: &Pass, fuel: u64) -> Result<(Vec<u32>, u64), Fault> {
-        let (starts, fuel_used) = self.program.schedule(pass, fuel)?;
+        let (starts, fuel_used) = match &self.program {
+            Program::Module(program) => program.schedule(pass, fuel)?,
+            Program::InProcess(scheduler) => (scheduler.schedule(pass).map_err(Fault::Wrong)?, 0),
+        };
         self.fuel_most.fetch_max(fuel_used, Ordering::Relaxed);
         let mut known = vec![false; pass.waiting.len()];
         for &at in &starts {

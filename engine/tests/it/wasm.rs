@@ -1,7 +1,7 @@
 //! Policies as modules: EASY as a module against the built-in EASY start by start, and modules that misbehave.
 use std::sync::Arc;
 
-use powersweep_engine::wasm::Module;
+use powersweep_engine::wasm::{Module, Pass, Scheduler};
 use powersweep_engine::{Role, SimError, SimSpec};
 
 use crate::specs::Build;
@@ -30,6 +30,45 @@ fn without_its_bytes_a_module_is_an_error() {
     assert_eq!(error.to_string(), "policy error at 0 s: the bytes of the module that `wasm_module` names are missing");
 }
 
+/// Starts jobs in queue order while they fit, or answers wrongly.
+struct InOrder {
+    is_wrong: bool,
+}
+
+impl Scheduler for InOrder {
+    fn schedule(&self, pass: &Pass) -> Result<Vec<u32>, String> {
+        if self.is_wrong {
+            return Err("lost its way".to_owned());
+        }
+        let mut free = pass.free_procs;
+        let fits = pass.waiting.iter().take_while(|job| {
+            let fits = job.procs <= free;
+            free = free.saturating_sub(job.procs);
+            fits
+        });
+        Ok((0..fits.count() as u32).collect())
+    }
+}
+
+/// In every build: it needs no interpreter.
+#[test]
+fn a_policy_of_this_process_decides_like_a_built_in_rule() {
+    let list: Vec<_> = (0..200).map(|i| (f64::from(i * 2), 10., 12., 1 + i as u32 * 7 % 4)).collect();
+    let jobs = crate::golden::workload(&list);
+    let run = |is_wrong: bool, build: Build| {
+        let mut spec = by_module(&build.int("procs", 4).0);
+        spec.place_module(Arc::new(Module::in_process("rust:InOrder", Box::new(InOrder { is_wrong }))));
+        let mut rows = Vec::new();
+        crate::specs::simulate(&spec, &jobs, &powersweep_engine::Limits::NONE, Some(&mut rows)).map(|_| rows)
+    };
+    let mut expected = Vec::new();
+    let strict = Build::log().choose(Role::Backfill, "none").int("procs", 4).0;
+    crate::specs::simulate(&strict, &jobs, &powersweep_engine::Limits::NONE, Some(&mut expected)).unwrap();
+    assert_eq!(run(false, Build::log()).unwrap(), expected);
+    let error = run(true, Build::log()).unwrap_err().to_string();
+    assert!(error.ends_with("the policy `rust:InOrder` lost its way, in pass 1"), "{error}");
+}
+
 /// The parameters are there in every build, and the error says what is missing.
 #[cfg(not(feature = "wasm"))]
 #[test]
@@ -42,7 +81,7 @@ fn a_build_without_the_feature_says_so() {
 
 #[cfg(feature = "wasm")]
 mod run {
-    use powersweep_engine::wasm::{Fault, MEMORY_BYTES_MAX, Pass, Release, Waiting};
+    use powersweep_engine::wasm::{Fault, MEMORY_BYTES_MAX, Release, Waiting};
     use powersweep_engine::workload::Workload;
     use powersweep_engine::{Limits, Value};
     use proptest::prelude::*;

@@ -169,6 +169,6 @@ impl Rule {
                 format!("used more than {} units of fuel in one pass (`{FUEL}`)", self.fuel_per_pass)
             }
         };
-        cluster.refuse(format!("the module `{}` {what}, in pass {}", module.name(), self.passes))
+        cluster.refuse(format!("the {} `{}` {what}, in pass {}", module.noun(), module.name(), self.passes))
     }
 }
