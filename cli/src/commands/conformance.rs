@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::args::ConformanceArgs;
 use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
-use crate::{inputs, modules, screen};
+use crate::{inputs, screen};
 
 /// Jobs of a random workload.
 const JOBS: i64 = 120;
@@ -93,7 +93,8 @@ impl Suite {
         };
         set(&mut policy, role, component, &[(param, Value::Text(value.clone()))])?;
         if let Some(in_process) = in_process {
-            modules::place_in_process(&mut policy, in_process)?;
+            // The choice above has its name.
+            policy.place_module(Arc::clone(in_process));
         } else if let Some(file) = &args.module {
             let bytes =
                 std::fs::read(file).map_err(|error| failure!(Usage, "cannot read the module {file}: {error}"))?;

@@ -28,10 +28,10 @@ enum Kind {
 /// An interval of a forecast.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Interval {
-    /// Its begin (s); that of the present interval is not later than now.
+    /// Begin of the interval (s). The present interval begins now or earlier.
     pub(super) begin_s: f64,
     pub(super) value: f64,
-    /// Integral of the forecast from its begin to that of the interval.
+    /// Integral of the forecast from the begin of the forecast to the begin of the interval.
     sum: f64,
 }
 
