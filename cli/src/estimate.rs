@@ -108,6 +108,7 @@ fn shortened(task: &TaskSpec, logs: &ParsedLogs) -> Option<(SimSpec, Workload, O
         jobs: whole.jobs[..kept].to_vec(),
         log_waits_s: Vec::new(),
         powers: whole.powers.clone(),
+        power_series: whole.power_series.clone(),
         needs: whole.needs.clone(),
         ..*whole
     };

@@ -1,17 +1,21 @@
 //! Measured powers of the jobs of a run, divided by the model's, and what the scheduler knows of them.
 
-use super::kernel::{Known, Scales};
+use std::sync::Arc;
+
+use super::kernel::{JobSamples, Known, SampledScales, Scales};
 use super::platform::Machine;
 use crate::error::SimError;
 use crate::rng::{Philox, Purpose};
 use crate::spec::{Role, SimSpec};
 use crate::workload::powers::{PowerOfRecord, are_used};
+use crate::workload::swf::PowerSeries;
 use crate::workload::{Job, Workload};
 
 /// The powers of the jobs of a run.
 #[derive(Debug)]
 pub(super) struct JobPowers<'w> {
     powers: &'w [PowerOfRecord],
+    series: Option<&'w Arc<PowerSeries>>,
     knowledge: &'w str,
     noise_sd: f64,
     seed: u64,
@@ -23,6 +27,7 @@ impl<'w> JobPowers<'w> {
         let rules = spec.choice(Role::Rules);
         are_used(spec).then(|| JobPowers {
             powers: &workload.powers,
+            series: workload.power_series.as_ref(),
             knowledge: rules.text("power_knowledge"),
             noise_sd: rules.real("power_noise_sd"),
             seed: spec.seed,
@@ -58,8 +63,16 @@ impl<'w> JobPowers<'w> {
             )))
         };
         let by_job: Vec<f64> = jobs.iter().map(scale).collect::<Result<_, _>>()?;
+        let samples = self.series.map(|series| self.samples(series, jobs, &by_job, machine));
         let known = match self.knowledge {
-            "oracle" => Known::True,
+            "oracle" => samples.as_ref().map_or(Known::True, |_| Known::Scales(by_job.clone())),
+            "peak" => match &samples {
+                None => Known::True,
+                Some(samples) => {
+                    let peak = |(at, mean): (usize, &f64)| samples.range(at).map_or(*mean, |(_, greatest)| greatest);
+                    Known::Scales(by_job.iter().enumerate().map(peak).collect())
+                }
+            },
             "model" => Known::Model,
             "noise" => {
                 // A stream for each job: the error does not depend on the other jobs.
@@ -72,7 +85,21 @@ impl<'w> JobPowers<'w> {
                 ended: Default::default(),
             },
         };
-        Ok(Scales { by_job, known })
+        let samples = samples.map(Box::new);
+        Ok(Scales { by_job, known, samples })
+    }
+
+    /// The samples of jobs.
+    fn samples(&self, series: &Arc<PowerSeries>, jobs: &[Job], means: &[f64], machine: &Machine) -> SampledScales {
+        let class = &machine.classes[0];
+        let of_job = |job: &Job| {
+            let (step_s, range) = series.of(job.record as usize - 1)?;
+            let top_w = class.gears_of(job.class).last().map_or(0.0, |gear| gear.busy_w);
+            // A job that `wide_jobs` cuts keeps its watts per processor.
+            let procs = self.of(job).map_or(job.procs, |power| power.procs);
+            Some(JobSamples { step_s, range, procs: f64::from(procs), top_w })
+        };
+        SampledScales::new(Arc::clone(series), jobs.iter().map(of_job).collect(), means.to_vec())
     }
 
     /// Number of jobs with a measured power, and their share of the work (procs times run time at the top gear).

@@ -16,6 +16,8 @@ pub mod tracsim;
 
 pub use estimates::ESTIMATE_FACTOR_MAX;
 
+use std::sync::Arc;
+
 use crate::spec::{Choice, Component, Default as ParamDefault, Model, Param, Role, SimSpec, Type};
 
 /// The log formats.
@@ -167,6 +169,8 @@ pub struct Workload {
     pub log_waits_s: Vec<f64>,
     /// What is known of the powers of the jobs' records, in order of the records; empty unless `job_power` uses it.
     pub powers: Vec<powers::PowerOfRecord>,
+    /// The samples of these powers, if `job_power` uses them.
+    pub power_series: Option<Arc<swf::PowerSeries>>,
     /// Partition, GPUs and memory of the jobs' records, in order of the records; empty unless the rules read them.
     pub needs: Vec<needs::NeedsOfRecord>,
 }
@@ -329,11 +333,13 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
         Some(log) => powers::of(spec, log, &jobs)?,
         None => Vec::new(),
     };
+    let power_series = log.filter(|_| powers::are_series(spec)).map(|log| Arc::clone(&log.power_series));
     let needs = match log.filter(|_| generator.is_none()) {
         Some(log) => needs::of(spec, log, &jobs, &mut counts)?,
         None => Vec::new(),
     };
-    Ok(Workload { jobs, native_procs: stated.or(native_procs), unix_start_s, counts, log_waits_s, powers, needs })
+    let native_procs = stated.or(native_procs);
+    Ok(Workload { jobs, native_procs, unix_start_s, counts, log_waits_s, powers, power_series, needs })
 }
 
 /// The parameter with the number of jobs of a generator; `None` for another choice.

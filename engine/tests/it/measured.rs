@@ -7,7 +7,7 @@ use powersweep_engine::{JobRecord, Limits, Role, Summary};
 use proptest::prelude::*;
 
 use crate::capped::{capped, platform};
-use crate::specs::{Build, simulate};
+use crate::specs::{Build, recorded, simulate};
 
 /// A job: submit, run time, procs, user, measured power (W); 0 where it was not measured.
 type Job = (u32, u32, u32, i32, f64);
@@ -168,5 +168,210 @@ proptest! {
         let Ok(summary) = simulate(&build.0, &workload, &Limits::NONE, None) else { return Ok(()) };
         prop_assert!(summary.power_cap_excess_max_w.unwrap() <= 1e-6, "{:?}", summary.power_cap_excess_max_w);
         prop_assert!(summary.energy_residual < 1e-9 && summary.watch_residual.unwrap() < 1e-9, "{summary:?}");
+    }
+}
+
+/// A log with samples of a job's power (W), each for some seconds; jobs without samples have their mean.
+fn sampled_log(jobs: &[Job], samples: &[(u32, Vec<f64>)]) -> SwfLog {
+    let mut text = String::new();
+    for ((id, (submit, run, procs, user, power_w)), (step_s, watts)) in (1..).zip(jobs).zip(samples) {
+        let _ = writeln!(text, "{id} {submit} -1 {run} {procs} -1 -1 {procs} {run} -1 1 {user} 1 -1 1 -1 -1 -1");
+        if *power_w > 0.0 {
+            let _ = writeln!(text, "; JobPowerW: {id} {power_w}");
+            if !watts.is_empty() {
+                let words: Vec<String> = watts.iter().map(f64::to_string).collect();
+                let _ = writeln!(text, "; JobPowerSeriesW: {id} {step_s} {}", words.join(" "));
+            }
+        }
+    }
+    swf::parse(text.as_bytes(), "jobs.swf").unwrap()
+}
+
+fn sampled(build: Build) -> Build {
+    build.text("job_power", "measured-series")
+}
+
+fn run_sampled(build: &Build, jobs: &[Job], samples: &[(u32, Vec<f64>)]) -> (Summary, Vec<JobRecord>) {
+    assert_eq!(build.0.problems(), Vec::<String>::new());
+    let workload = workload::build(&build.0, Some(&sampled_log(jobs, samples))).unwrap();
+    let mut rows = Vec::new();
+    let summary = simulate(&build.0, &workload, &Limits::NONE, Some(&mut rows)).unwrap();
+    (summary, rows)
+}
+
+#[test]
+fn a_job_draws_its_samples_one_after_the_other() {
+    // The first job draws 6 W for 4 s, 10 W for 4 s and 16 W for 2 s; the second one 10 W by the model.
+    let samples = [(4, vec![6.0, 10.0, 16.0]), (1, vec![])];
+    let build = sampled(platform(4)).flag("watch_machine", true);
+    let (summary, rows) = run_sampled(&build, &PAIR, &samples);
+    assert!((rows[0].energy_j - 96.0).abs() < 1e-9 && rows[1].energy_j == 200.0, "{rows:?}");
+    assert_eq!((summary.energy_idle_j, summary.energy_total_j, summary.power_peak_w), (80.0, 376.0, 28.0));
+    assert!(summary.energy_residual < 1e-12);
+    let workload = workload::build(&build.0, Some(&sampled_log(&PAIR, &samples))).unwrap();
+    let power = recorded("power_w", &build.0, &workload);
+    assert_eq!(power, [(0.0, 18.0), (4.0, 22.0), (8.0, 28.0), (10.0, 16.0), (20.0, 8.0)]);
+    // The last sample holds to the end, and samples behind the end count nothing.
+    let (short, _) = run_sampled(&build, &PAIR, &[(4, vec![6.0]), (1, vec![])]);
+    let (long, _) = run_sampled(&build, &PAIR, &[(5, vec![6.0, 6.0, 99.0]), (1, vec![])]);
+    assert_eq!((short.energy_total_j, short.power_peak_w), (340.0, 18.0));
+    assert_eq!((long.energy_total_j, long.power_peak_w), (340.0, 18.0));
+}
+
+#[test]
+fn a_cap_reacts_to_a_sample() {
+    // One job of 2 procs, 20 s; 4 procs, idle 2 W each. From 5 s on it draws 40 W: with the idle procs 44 W, over 30 W. At
+    // the lower gear it draws 40% of that for twice the time: 15 s of work are left, of which 5 s at 40 W take 10 s.
+    let jobs: [Job; 1] = [(0, 20, 2, 1, 10.0)];
+    let samples = [(5, vec![10.0, 40.0, 10.0])];
+    let capped_by = |rule: &str| run_sampled(&sampled(capped("fcfs", "none", rule, &[30.0], 1e6)), &jobs, &samples);
+    let (summary, rows) = capped_by("pdrc");
+    // 5 s at 10 W, 10 s at 16 W, then 10 s at the top gear again.
+    assert_eq!((rows[0].finish_s, rows[0].energy_j), (25.0, 50.0 + 160.0 + 100.0));
+    assert_eq!((summary.power_cap_excess_max_w, summary.gear_changes_count), (Some(0.0), 2));
+    assert!(summary.energy_residual < 1e-12 && summary.watch_residual.unwrap() < 1e-12, "{summary:?}");
+    // `uniform` raises gears when the cap changes, not before: the last 10 s of work take 20 s at 4 W.
+    let (summary, rows) = capped_by("uniform");
+    assert_eq!((rows[0].finish_s, rows[0].energy_j), (35.0, 50.0 + 160.0 + 80.0));
+    assert_eq!(summary.power_cap_excess_max_w, Some(0.0));
+    // Admission does not change running jobs: the excess is measured.
+    let (summary, rows) = capped_by("admission");
+    assert_eq!((rows[0].finish_s, rows[0].energy_j), (20.0, 50.0 + 200.0 + 100.0));
+    assert_eq!((summary.power_cap_excess_max_w, summary.power_cap_violation_j), (Some(14.0), Some(70.0)));
+    // A job that waits for power starts when a sample ends.
+    let jobs: [Job; 2] = [(0, 20, 2, 1, 20.0), (1, 5, 1, 1, 10.0)];
+    let samples = [(5, vec![24.0, 12.0]), (1, vec![])];
+    let starts = |knowledge: &str| {
+        let build = sampled(capped("fcfs", "none", "admission", &[30.0], 1e6)).text("power_knowledge", knowledge);
+        run_sampled(&build, &jobs, &samples).1.iter().map(|row| (row.start_s, row.gear_index)).collect::<Vec<_>>()
+    };
+    assert_eq!(starts("oracle"), [(0.0, 1), (1.0, 0)]);
+    // By its peak the first job does not fit at the top gear, for which 28 W would be needed.
+    let build = sampled(capped("fcfs", "none", "admission", &[26.0], 1e6)).text("power_knowledge", "peak");
+    assert_eq!(run_sampled(&build, &jobs, &samples).1[0].gear_index, 0);
+}
+
+#[test]
+fn what_is_wrong_with_samples_is_said() {
+    let read = |lines: &str| {
+        let record = "1 0 -1 10 2 -1 -1 2 10 -1 1 1 1 -1 1 -1 -1 -1";
+        swf::parse(format!("{record}\n{lines}\n").as_bytes(), "a.swf").map_err(|error| error.to_string())
+    };
+    let refused = |lines: &str, message: &str| {
+        let error = read(lines).unwrap_err();
+        assert!(error.starts_with("a.swf, line ") && error.contains(message), "{message}: {error}");
+    };
+    let mean = "; JobPowerW: 1 30\n";
+    assert_eq!(
+        read(&format!("{mean}; JobPowerSeriesW: 1 20 10 0 50")).unwrap().power_series.watts(),
+        [10.0, 0.0, 50.0]
+    );
+    refused("; JobPowerSeriesW: 1 20 10", "stands behind the `JobPowerW` of the job, and there is none");
+    for (samples, message) in [
+        ("2 20 10", "stands behind the record of job 1"),
+        ("1 0 10", "a step above 0"),
+        ("1", "a step above 0"),
+        ("", "a job, a step and samples"),
+        ("1 20", "at least one sample"),
+        ("1 20 -1", "samples of at least 0 W"),
+        ("1 20 5 x", "samples of at least 0 W"),
+        ("1 20 inf", "samples of at least 0 W"),
+        ("1 20 5\n; JobPowerSeriesW: 1 20 5", "a second `JobPowerSeriesW`"),
+    ] {
+        refused(&format!("{mean}; JobPowerSeriesW: {samples}"), message);
+    }
+    let without = workload::build(&sampled(platform(4)).0, Some(&log(&PAIR))).unwrap_err().to_string();
+    assert!(without.starts_with("jobs.swf: no job has samples of its power"), "{without}");
+    let empty = workload::build(&sampled(platform(4)).0, Some(&log(&[(0, 1, 1, 1, 0.0)]))).unwrap_err().to_string();
+    assert!(empty.contains("`job_power` = \"measured-series\" needs some"), "{empty}");
+}
+
+/// The sample of a job at a second of its run.
+fn sample_at((step_s, watts): &(u32, Vec<f64>), job: &Job, second: u32) -> f64 {
+    match job.4 {
+        0.0 => 10.0 * f64::from(job.2),
+        mean if watts.is_empty() => mean,
+        _ => watts[(second / step_s).min(watts.len() as u32 - 1) as usize],
+    }
+}
+
+fn with_samples() -> impl Strategy<Value = Vec<(Job, (u32, Vec<f64>))>> {
+    let job = (0_u32..200, 0_u32..90, 1_u32..=4, 1_i32..4, prop_oneof![Just(0.0), 1.0..60.0]);
+    let samples = (1_u32..40, prop::collection::vec(0.0..60.0, 0..6));
+    prop::collection::vec((job, samples), 1..20).prop_map(|mut jobs| {
+        jobs.sort_by_key(|(job, _)| job.0);
+        // One job has samples at least.
+        jobs[0].0.4 = 33.3;
+        jobs[0].1.1.push(20.0);
+        jobs
+    })
+}
+
+proptest! {
+    #[test]
+    fn samples_give_the_energy_of_every_second(
+        jobs in with_samples(),
+        backfill in prop::sample::select(vec!["none", "easy", "conservative"]),
+    ) {
+        let (jobs, samples): (Vec<Job>, Vec<(u32, Vec<f64>)>) = jobs.into_iter().unzip();
+        let build = platform(6).choose(Role::Backfill, backfill).flag("watch_machine", true);
+        let (summary, rows) = run_sampled(&sampled(build), &jobs, &samples);
+        // Powers do not change a schedule without a cap.
+        let (_, model) = run(&platform(6).choose(Role::Backfill, backfill), &jobs);
+        prop_assert!(rows.iter().zip(&model).all(|(a, b)| (a.start_s, a.finish_s) == (b.start_s, b.finish_s)));
+        let (mut energy_j, mut peak_w) = (0.0, 0.0_f64);
+        let last_s = rows.iter().map(|row| row.finish_s as u32).max().unwrap();
+        for at in jobs[0].0..last_s {
+            let mut power_w = 12.0;
+            for ((row, job), samples) in rows.iter().zip(&jobs).zip(&samples) {
+                if row.start_s as u32 <= at && at < row.finish_s as u32 {
+                    power_w += sample_at(samples, job, at - row.start_s as u32) - 2.0 * f64::from(job.2);
+                }
+            }
+            (energy_j, peak_w) = (energy_j + power_w, peak_w.max(power_w));
+        }
+        prop_assert!((summary.energy_total_j - energy_j).abs() <= 1e-9 * energy_j.max(1.0), "{} {energy_j}", summary.energy_total_j);
+        prop_assert!((summary.power_peak_w - peak_w).abs() <= 1e-6, "{} {peak_w}", summary.power_peak_w);
+        for ((row, job), samples) in rows.iter().zip(&jobs).zip(&samples) {
+            let expected: f64 = (0..job.1).map(|second| sample_at(samples, job, second)).sum();
+            prop_assert!((row.energy_j - expected).abs() <= 1e-9 * expected.max(1.0), "{row:?} {expected}");
+        }
+        prop_assert!(summary.energy_residual < 1e-9 && summary.watch_residual.unwrap_or(0.0) < 1e-9, "{summary:?}");
+    }
+
+    #[test]
+    fn equal_samples_are_the_mean(
+        jobs in with_samples(),
+        cap in prop::sample::select(vec!["admission", "uniform", "pdrc", "power-precedence"]),
+        backfill in prop::sample::select(vec!["none", "easy", "conservative"]),
+        caps in prop::collection::vec(15.0..90.0, 1..4),
+        knowledge in prop::sample::select(vec!["oracle", "model", "user-history", "noise", "peak"]),
+        change in any::<bool>(),
+    ) {
+        let (jobs, mut samples): (Vec<Job>, Vec<(u32, Vec<f64>)>) = jobs.into_iter().unzip();
+        if !change {
+            for (job, (_, watts)) in jobs.iter().zip(&mut samples) {
+                watts.iter_mut().for_each(|watts| *watts = job.4);
+            }
+        }
+        let build = |series: &str| {
+            let build = capped("fcfs", backfill, cap, &caps, 35.0).text("over_cap_jobs", "drop");
+            build.text("job_power", series).text("power_knowledge", knowledge)
+        };
+        let log = sampled_log(&jobs, &samples);
+        let run = |series: &str| {
+            let build = build(series);
+            assert_eq!(build.0.problems(), Vec::<String>::new());
+            let workload = workload::build(&build.0, Some(&log)).unwrap();
+            let mut rows = Vec::new();
+            simulate(&build.0, &workload, &Limits::NONE, Some(&mut rows)).map(|summary| (summary, rows))
+        };
+        let Ok((series, rows)) = run("measured-series") else { return Ok(()) };
+        prop_assert!(series.energy_residual < 1e-9 && series.watch_residual.unwrap_or(0.0) < 1e-9, "{series:?}");
+        if !change {
+            let (mean, expected) = run("measured-mean").unwrap();
+            prop_assert!(rows.iter().zip(&expected).all(|(a, b)| (a.start_s, a.finish_s) == (b.start_s, b.finish_s)));
+            prop_assert!((series.energy_total_j - mean.energy_total_j).abs() <= 1e-9 * mean.energy_total_j);
+        }
     }
 }

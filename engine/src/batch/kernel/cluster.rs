@@ -288,7 +288,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// Settles a running job's work, estimate, suspension and energy up to now.
     pub(super) fn settle(&mut self, entry: usize) {
         self.rescheduled_count += 1;
-        let scale = self.scale(self.running[entry].job);
+        let scale = self.settled_scale(entry);
         let run = &mut self.running[entry];
         let dt = self.now_s - run.since_s;
         if run.executing {
@@ -309,6 +309,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let run = &mut self.running[entry];
         run.end_s = run.since_s + run.run_left_s * factor;
         self.ends.set(End::new(time_key(run.end_s), run.seq, entry as u32));
+        self.plan_sample(entry);
     }
 
     /// The integrals of the run, at its end.

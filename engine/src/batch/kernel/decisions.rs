@@ -127,6 +127,8 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         run.executing = false;
         run.end_s = f64::INFINITY;
         self.ends.clear(entry);
+        self.plan_sample(entry);
+        let run = &self.running[entry];
         let state = &self.classes[run.class as usize];
         self.meter.shift(run.level(), state.after_gears + SUSPENDED, run.procs);
         Ok(())

@@ -29,6 +29,7 @@ mod policy;
 mod pools;
 mod powers;
 mod recorder;
+mod samples;
 mod sleep;
 mod view;
 
@@ -37,6 +38,7 @@ pub(crate) use fork::{Copied, Durations};
 pub use policy::Policy;
 pub(crate) use powers::{Known, Scales};
 pub use recorder::{Finished, JobRows, Outcomes, Recorder};
+pub(crate) use samples::{JobSamples, SampledScales};
 
 use std::collections::VecDeque;
 
@@ -120,6 +122,9 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         if next == u64::MAX {
             return Err(self.stuck());
         }
+        if self.cluster.scales.is_some() && self.change_samples(next)? {
+            return Ok(true);
+        }
         self.cluster.advance(key_time(next));
         match self.order {
             EventOrder::Batch => self.batch_instant(next)?,
@@ -191,6 +196,19 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     /// The integrals of the run, at the end.
     pub fn integrals(&self) -> summary::Integrals {
         self.cluster.integrals()
+    }
+
+    /// The next change of a power, if it comes before the next event: the policy is told of it. A change at the instant of
+    /// the next event is carried out before the event. Returns whether the instant was before the event.
+    #[cold]
+    fn change_samples(&mut self, event: u64) -> Result<bool, Stop> {
+        let Some(change) = self.cluster.next_sample().filter(|change| *change <= event) else { return Ok(false) };
+        self.count_event()?;
+        self.cluster.advance(key_time(change));
+        if self.cluster.change_samples(change) && change < event {
+            self.policy.powers_changed(&mut self.cluster)?;
+        }
+        Ok(change < event)
     }
 
     fn batch_instant(&mut self, now: u64) -> Result<(), Stop> {

@@ -19,6 +19,15 @@ pub trait Policy: Clone {
         let _ = (cluster, token);
     }
 
+    /// The power of running jobs has changed at an instant at which no job arrives or ends.
+    ///
+    /// # Errors
+    /// Those of [`Policy::pass`].
+    fn powers_changed<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<(), Stop> {
+        let _ = cluster;
+        Ok(())
+    }
+
     /// One scheduling pass, after the events of an instant (or after one of them, by event order).
     ///
     /// # Errors

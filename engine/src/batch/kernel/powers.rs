@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::cluster::{Cluster, JobId, Running};
 use super::recorder::Recorder;
+use super::samples::SampledScales;
 use crate::limits::list_bytes;
 
 /// Parts of a watt in which the excess is counted.
@@ -33,10 +34,12 @@ pub(crate) enum Known {
 /// The scales of jobs.
 #[derive(Debug, Clone)]
 pub(crate) struct Scales {
-    /// True scales by job.
+    /// True scales by job; of a job with samples, that of the present one.
     pub(crate) by_job: Vec<f64>,
     /// What the policy knows.
     pub(crate) known: Known,
+    /// Scales of jobs whose power changes while they run.
+    pub(crate) samples: Option<Box<SampledScales>>,
 }
 
 impl Scales {
@@ -56,7 +59,7 @@ impl Scales {
             && users[job] >= 0
         {
             let (sum, count) = ended.entry(users[job]).or_default();
-            *sum += self.by_job[job];
+            *sum += self.samples.as_ref().map_or(self.by_job[job], |samples| samples.mean(job));
             *count += 1.0;
         }
     }
@@ -67,7 +70,7 @@ impl Scales {
             Known::Scales(scales) => list_bytes(scales),
             Known::History { users, ended } => list_bytes(users) + ended.len() * 2 * size_of::<(i32, (f64, f64))>(),
         };
-        list_bytes(&self.by_job) + known
+        list_bytes(&self.by_job) + known + self.samples.as_ref().map_or(0, |samples| samples.bytes())
     }
 }
 
@@ -94,9 +97,11 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     pub(super) fn set_scales(&mut self, scales: Scales) {
         let class = &self.machine.classes[0];
         let (mut low_w, mut high_w) = (f64::INFINITY, 0.0_f64);
-        for (job, scale) in self.jobs.iter().zip(&scales.by_job) {
+        for (at, (job, &scale)) in self.jobs.iter().zip(&scales.by_job).enumerate() {
+            let of_samples = scales.samples.as_ref().and_then(|samples| samples.range(at));
+            let (least, greatest) = of_samples.unwrap_or((scale, scale));
             for gear in class.gears_of(job.class) {
-                (low_w, high_w) = (low_w.min(gear.busy_w * scale), high_w.max(gear.busy_w * scale));
+                (low_w, high_w) = (low_w.min(gear.busy_w * least), high_w.max(gear.busy_w * greatest));
             }
         }
         self.meter.widen(low_w, high_w);
@@ -140,26 +145,29 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// Adds the excess of a job that has started.
     #[cold]
     pub(super) fn exceed_by_start(&mut self, entry: usize) {
+        self.first_sample(entry);
         let excess = self.excess(&self.running[entry]);
         self.meter.exceed(excess);
     }
 
-    /// Removes the excess of a job that ends, and learns its power. Returns its scale.
+    /// Removes the excess of a job that ends, and learns its power. Returns its mean scale since it was settled.
     #[cold]
     pub(super) fn exceed_by_end(&mut self, entry: usize) -> f64 {
         let (job, excess) = (self.running[entry].job, self.excess(&self.running[entry]));
         self.meter.exceed(-excess);
+        let scale = self.settled_scale(entry);
         if let Some(scales) = &mut self.scales {
             scales.ended(job as usize);
         }
-        self.scale(job)
+        scale
     }
 
-    /// The scales of a copy, in which jobs that wait draw what the policy knows.
+    /// The scales of a copy, in which jobs that wait draw what the policy knows, and jobs that run their present power.
     pub(super) fn copied_scales(&self, numbers: &[JobId]) -> Option<Box<Scales>> {
         self.scales.as_ref()?;
         let known: Vec<f64> = numbers.iter().map(|&job| self.known_scale(job)).collect();
         let drawn = |(&job, &known): (&JobId, &f64)| if self.is_running(job) { self.scale(job) } else { known };
-        Some(Box::new(Scales { by_job: numbers.iter().zip(&known).map(drawn).collect(), known: Known::Scales(known) }))
+        let by_job = numbers.iter().zip(&known).map(drawn).collect();
+        Some(Box::new(Scales { by_job, known: Known::Scales(known), samples: None }))
     }
 }

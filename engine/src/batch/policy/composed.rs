@@ -105,6 +105,17 @@ impl Policy for Composed {
         }
     }
 
+    fn powers_changed<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
+        if let Some(cap) = &mut self.batch.cap {
+            cap.powers_changed();
+            return self.pass(cluster);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.observe(cluster, None);
+        }
+        Ok(())
+    }
+
     fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         if !self.begun {
             self.begun = true;

@@ -1,7 +1,7 @@
 //! A machine over time: power against the cap, use of the nodes, and their series.
 //!
-//! Power and occupancy change only at instants, each of which ends with a scheduling pass: the values after a pass hold
-//! until the next instant. So the loop of the kernel needs no code for this.
+//! Power and occupancy change only at instants, each of which ends with a scheduling pass or a call of
+//! `Policy::powers_changed`: the values then hold until the next instant. So the loop of the kernel needs no code for this.
 use std::collections::BTreeMap;
 
 use super::cap::allowance::limit_w;
@@ -73,7 +73,7 @@ impl Watch {
         }
     }
 
-    /// Observes the machine at the end of a pass.
+    /// Observes the machine at the end of an instant.
     pub(crate) fn observe<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, cap_w: Option<f64>) {
         let now_s = cluster.now_s();
         if now_s > self.since_s {

@@ -17,7 +17,9 @@ mod power;
 
 pub use gpus::{GPUS_KEY, RecordGpus};
 pub use header::Header;
-pub use power::{POWER_KEY, RecordPower};
+pub use power::{POWER_KEY, POWER_SERIES_KEY, PowerSeries, RecordPower};
+
+use std::sync::Arc;
 
 use number::NumberProblem;
 
@@ -139,6 +141,8 @@ pub struct SwfLog {
     pub work: Vec<Work>,
     /// Measured powers of some records in the order of the records.
     pub powers: Vec<RecordPower>,
+    /// Samples of some of these powers.
+    pub power_series: Arc<PowerSeries>,
     /// GPUs of some records in the order of the records.
     pub gpus: Vec<RecordGpus>,
 }
@@ -173,6 +177,7 @@ impl SwfLog {
             + self.records.capacity() * size_of::<Record>()
             + self.work.capacity() * size_of::<Work>()
             + self.powers.capacity() * size_of::<RecordPower>()
+            + self.power_series.memory_bytes()
             + self.gpus.capacity() * size_of::<RecordGpus>()
     }
 }
@@ -255,7 +260,7 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
     let mut log = SwfLog { file: file.to_owned(), ..SwfLog::default() };
     log.records.reserve_exact(records_at_most(bytes));
     let mut cursor = number::Cursor::new(bytes);
-    let mut line = 0u64;
+    let (mut line, mut series) = (0u64, PowerSeries::default());
     while !cursor.at_end() {
         line += 1;
         let start = cursor.position();
@@ -266,6 +271,8 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
                 let above = log.records.last().map(|record| (log.records.len() - 1, record.id));
                 let read = if let Some(text) = power::text(comment, POWER_KEY) {
                     power::read(text, above, &log.powers).map(|power| log.powers.push(power))
+                } else if let Some(text) = power::text(comment, POWER_SERIES_KEY) {
+                    series.read(text, above, &log.powers)
                 } else if let Some(text) = power::text(comment, GPUS_KEY) {
                     gpus::read(text, above, &log.gpus).map(|gpus| log.gpus.push(gpus))
                 } else {
@@ -283,6 +290,7 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
         cursor.next_line();
     }
     log.records.shrink_to_fit();
+    log.power_series = Arc::new(series);
     Ok(log)
 }
 

@@ -102,7 +102,7 @@ pub(crate) struct Cap {
     due: bool,
     /// The cap has changed, and the pass of that instant is not over.
     cap_changed: bool,
-    /// The cap has changed, or jobs have started or ended, since gears were adjusted.
+    /// The cap or the power of jobs has changed, or jobs have started or ended, since gears were adjusted.
     changed: bool,
     /// Consecutive caps under which nothing could execute; not counted in copies.
     stalled: Option<usize>,
@@ -161,6 +161,11 @@ impl Cap {
     /// The timer is due: a period has ended.
     pub(super) fn timer(&mut self) {
         self.due = true;
+    }
+
+    /// The power of running jobs has changed.
+    pub(super) fn powers_changed(&mut self) {
+        self.changed = true;
     }
 
     /// Before the capacity rule decides: the cap changes if a period has ended.
