@@ -24,6 +24,7 @@ mod queues;
 mod real_logs;
 mod reference;
 mod reserved;
+mod snapshot;
 mod sources;
 mod specs;
 mod stated;
