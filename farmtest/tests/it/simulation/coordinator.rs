@@ -197,6 +197,9 @@ impl World {
         let farm = self.coordinators[c].farm.as_mut().expect("it is up");
         let mut effects = Vec::new();
         farm.handle(event, now, &mut effects);
+        if let Some(decisions) = &mut self.decisions {
+            decisions.look(farm, now, &effects);
+        }
         if let Err(broken) = farm.check(now) {
             panic!("{broken}");
         }

@@ -18,6 +18,7 @@
 mod catalogue;
 mod client;
 mod coordinator;
+mod decisions;
 mod disk;
 mod history;
 mod leaving;

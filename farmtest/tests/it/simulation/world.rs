@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::client::{Client, Wish};
 use super::coordinator::{Coordinator, config};
+use super::decisions::Decisions;
 use super::disk::Disk;
 use super::leaving::Attempt;
 use super::network::{Link, Partition};
@@ -101,6 +102,8 @@ pub(super) struct World {
     pub(super) faults: u64,
     /// The last steps, where a failure shall show them.
     pub(super) trace: Option<VecDeque<String>>,
+    /// The digest of all decisions, where a test compares them.
+    pub(super) decisions: Option<Decisions>,
 }
 
 /// Steps that a failure shows.
@@ -132,6 +135,7 @@ impl World {
             steps: 0,
             faults: 0,
             trace: None,
+            decisions: None,
         };
         world.start_coordinator();
         (0..places).for_each(|place| world.start_worker(place));
