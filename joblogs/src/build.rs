@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use powersweep_engine::workload::swf::Record;
 
 use crate::clock::{SECOND_US, Time};
-use crate::entry::{Entries, Entry, Outcome, Size, TimeLimit};
+use crate::entry::{Entries, Entry, Outcome, PowerSamples, Size, TimeLimit};
 use crate::ledger::{Ledger, Rule};
 use crate::settings::{Arrival, Procs, Settings};
 
@@ -57,6 +57,8 @@ pub struct Detail {
     pub energy_j: Option<f64>,
     /// Measured mean power of the whole job (W).
     pub power_w: Option<f64>,
+    /// Samples of that power.
+    pub power_samples: Option<PowerSamples>,
     /// Frequency of its processors (GHz).
     pub ghz: Option<f64>,
 }
@@ -95,7 +97,7 @@ pub(crate) fn build(entries: Entries, file: &str, settings: &Settings, mut ledge
     let (mut records, mut details) = (Vec::with_capacity(kept.len()), Vec::with_capacity(kept.len()));
     for Kept { mut entry, times, procs } in kept {
         ledger.kept += 1;
-        let power_w = power_w(&mut entry, seconds(times.run), procs.0);
+        let (power_w, samples) = power_w(&mut entry, seconds(times.run), procs.0).unzip();
         entry.changes.iter().for_each(|rule| ledger.add(*rule, entry.line));
         let queue = queues.number(entry.queue);
         records.push(Record {
@@ -126,6 +128,7 @@ pub(crate) fn build(entries: Entries, file: &str, settings: &Settings, mut ledge
             gpus,
             energy_j: entry.measured.energy_j,
             power_w,
+            power_samples: samples.flatten(),
             ghz: entry.measured.ghz,
         });
     }
@@ -253,12 +256,34 @@ const PROC_POWER_MAX_W: f64 = 20_000.0;
 /// Relative difference of power and energy above which they contradict each other.
 const POWER_TOLERANCE: f64 = 0.05;
 
-/// The mean power of a job (W), if it was measured: the stated power of the job, else that of a node times its nodes, else
-/// its energy over its run time.
-fn power_w(entry: &mut Entry, run_s: f64, procs: u32) -> Option<f64> {
-    let measured = entry.measured;
+/// The mean of samples over a run (W). A sample holds for a step, the last one to the end.
+fn mean_w(PowerSamples { step_s, watts }: &PowerSamples, run_s: f64) -> f64 {
+    let last = watts.len().saturating_sub(1);
+    let span_s = |at: usize| {
+        let end_s = if at == last { run_s } else { run_s.min((at + 1) as f64 * step_s) };
+        (end_s - at as f64 * step_s).max(0.0)
+    };
+    let energy_j: f64 = watts.iter().enumerate().map(|(at, watts)| watts * span_s(at)).sum();
+    if run_s > 0.0 { energy_j / run_s } else { watts.first().copied().unwrap_or(0.0) }
+}
+
+/// The mean power of a job (W), if it was measured, and its samples: the stated power of the job, else that of a node times
+/// its nodes, else its energy over its run time.
+fn power_w(entry: &mut Entry, run_s: f64, procs: u32) -> Option<(f64, Option<PowerSamples>)> {
+    let mut measured = std::mem::take(&mut entry.measured);
+    entry.measured.energy_j = measured.energy_j;
+    entry.measured.ghz = measured.ghz;
     if !measured.has_column {
         return None;
+    }
+    if let Some(samples) = &mut measured.samples {
+        if measured.power_w.is_none() {
+            let nodes = f64::from(entry.allocated.nodes?);
+            samples.watts.iter_mut().for_each(|watts| *watts *= nodes);
+        }
+        // Samples behind the end of the job count nothing.
+        samples.watts.truncate(((run_s / samples.step_s).ceil() as usize).max(1));
+        measured.power_w = Some(mean_w(samples, run_s));
     }
     let of_nodes = measured.node_power_w.zip(entry.allocated.nodes).map(|(watts, nodes)| watts * f64::from(nodes));
     let stated = measured.power_w.or(of_nodes).filter(|watts| *watts > 0.0);
@@ -279,11 +304,13 @@ fn power_w(entry: &mut Entry, run_s: f64, procs: u32) -> Option<f64> {
             return None;
         }
     };
-    if power_w > PROC_POWER_MAX_W * f64::from(procs) {
+    let samples = measured.samples.filter(|_| stated.is_some());
+    let sampled = samples.iter().flat_map(|samples| &samples.watts).copied();
+    if sampled.fold(power_w, f64::max) > PROC_POWER_MAX_W * f64::from(procs) {
         entry.changes.push(Rule::ImplausiblePower);
         return None;
     }
-    Some(power_w)
+    Some((power_w, samples))
 }
 
 /// Drops rows that repeat a job's arrival and start: the row with the latest end counts, the first of equal ones.

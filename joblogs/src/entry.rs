@@ -83,13 +83,24 @@ pub(crate) fn memory_kib(kib: f64) -> Option<Option<u64>> {
     (0.0..=MEMORY_MAX_KIB).contains(&kib).then(|| Some(kib.ceil() as u64).filter(|kib| *kib > 0))
 }
 
+/// Samples of a power over the run time of a job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PowerSamples {
+    /// Time from a sample to the next (s).
+    pub step_s: f64,
+    /// The samples (W); at least one. Each holds for a step, the last one to the end.
+    pub watts: Vec<f64>,
+}
+
 /// What a row states about the power of its job.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Measured {
     /// Whether the file has a column of powers or energies.
     pub has_column: bool,
     /// Mean power of the whole job (W).
     pub power_w: Option<f64>,
+    /// Samples of one of these powers.
+    pub samples: Option<PowerSamples>,
     /// Mean power of a node of the job (W).
     pub node_power_w: Option<f64>,
     /// Energy (J).

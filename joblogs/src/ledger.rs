@@ -133,7 +133,11 @@ const RULES: [Described; Rule::COUNT] = [
         "power_and_energy_differ",
         "the stated power and the energy over the run time differ by more than 5%; the power counts",
     ),
-    changed(Rule::ImplausiblePower, "implausible_power", "more than 20 kW a processor; the job has no measured power"),
+    changed(
+        Rule::ImplausiblePower,
+        "implausible_power",
+        "more than 20 kW a processor, also in one sample; the job has no measured power",
+    ),
     changed(
         Rule::Renumbered,
         "renumbered",

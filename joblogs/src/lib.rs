@@ -23,6 +23,7 @@ mod settings;
 mod written;
 
 pub use build::{Detail, Facts, JobLog};
+pub use entry::PowerSamples;
 pub use error::{JobLogError, Problem};
 pub use ledger::{Count, Effect, Ledger, Rule};
 pub use settings::{Arrival, Format, Procs, Settings, TimeUnit};

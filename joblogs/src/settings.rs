@@ -11,7 +11,7 @@ pub enum Format {
     Slurm,
     /// Accounting logs of PBS Pro, OpenPBS and Torque.
     Pbs,
-    /// CSV with columns of the user's naming.
+    /// A table with columns of the user's naming: CSV or Parquet.
     Csv,
     /// `cluster_log.csv` of Helios.
     Helios,
@@ -19,12 +19,29 @@ pub enum Format {
     Alibaba,
     /// Tasks of OpenDC (Parquet).
     OpenDc,
+    /// The table of jobs with measured power of PM100 (Marconi100).
+    Pm100,
+    /// A month of jobs with measured power of F-DATA (Fugaku).
+    FData,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 6] =
-        [Format::Slurm, Format::Pbs, Format::Csv, Format::Helios, Format::Alibaba, Format::OpenDc];
+    pub const ALL: [Format; 8] = [
+        Format::Slurm,
+        Format::Pbs,
+        Format::Csv,
+        Format::Helios,
+        Format::Alibaba,
+        Format::OpenDc,
+        Format::Pm100,
+        Format::FData,
+    ];
+
+    /// Whether its files may be Parquet.
+    pub(crate) fn may_be_parquet(self) -> bool {
+        matches!(self, Format::Csv | Format::OpenDc | Format::Pm100 | Format::FData)
+    }
 
     /// Its name on the command line and in manifests.
     pub fn word(self) -> &'static str {
@@ -35,6 +52,8 @@ impl Format {
             Format::Helios => "helios",
             Format::Alibaba => "alibaba",
             Format::OpenDc => "opendc",
+            Format::Pm100 => "pm100",
+            Format::FData => "fdata",
         }
     }
 }
@@ -140,6 +159,9 @@ pub struct Settings {
     pub columns: Option<String>,
     /// The unit of numbers that are times, in tables; seconds by default, milliseconds for OpenDC.
     pub time_unit: Option<TimeUnit>,
+    /// Time from one sample of a job's power to the next (s), where a table has lists of samples. Without it, lists count
+    /// by their means, except those of PM100, whose step is known.
+    pub power_step_s: Option<u32>,
     /// The resource that counts as processors.
     pub procs: Procs,
     /// The instant at which jobs arrive.
@@ -156,6 +178,7 @@ impl Settings {
             timezone: None,
             columns: None,
             time_unit: None,
+            power_step_s: None,
             procs: Procs::default(),
             arrival: Arrival::default(),
             machine_procs: None,
@@ -196,6 +219,9 @@ impl Settings {
         }
         if let Some(unit) = self.time_unit {
             let _ = write!(text, ", time_unit = {}", unit.word());
+        }
+        if let Some(step_s) = self.power_step_s {
+            let _ = write!(text, ", power_step_s = {step_s}");
         }
         if let Some(procs) = self.machine_procs {
             let _ = write!(text, ", machine_procs = {procs}");

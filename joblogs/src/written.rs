@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use powersweep_engine::workload::swf::{GPUS_KEY, POWER_KEY};
+use powersweep_engine::workload::swf::{GPUS_KEY, POWER_KEY, POWER_SERIES_KEY};
 
 use crate::build::JobLog;
 use crate::ledger::Effect;
@@ -48,6 +48,13 @@ impl JobLog {
             if let Some(power_w) = detail.power_w {
                 let ghz = detail.ghz.map_or_else(String::new, |ghz| format!(" {ghz}"));
                 let _ = writeln!(text, "; {POWER_KEY}: {} {power_w}{ghz}", record.id);
+            }
+            if let Some(samples) = &detail.power_samples {
+                let _ = write!(text, "; {POWER_SERIES_KEY}: {} {}", record.id, samples.step_s);
+                samples.watts.iter().for_each(|watts| {
+                    let _ = write!(text, " {watts}");
+                });
+                text.push('\n');
             }
             if let Some(gpus) = detail.gpus.filter(|gpus| *gpus > 0) {
                 let _ = writeln!(text, "; {GPUS_KEY}: {} {gpus}", record.id);

@@ -47,6 +47,10 @@ pub struct ReadingArgs {
     /// Unit of numbers that are times, in tables; seconds by default, milliseconds for opendc.
     #[arg(long, value_name = "UNIT", value_parser = words(TimeUnit::ALL, TimeUnit::word))]
     pub time_unit: Option<TimeUnit>,
+    /// Time from one sample of a job's power to the next, for lists of samples in a table (s): the log keeps the samples.
+    /// Without it a list counts by its mean; the step of pm100 is known.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub power_step_s: Option<u32>,
     /// The resource that counts as processors.
     #[arg(long, default_value = "cpus", value_parser = words(Procs::ALL, Procs::word))]
     pub procs: Procs,
@@ -66,6 +70,7 @@ impl ReadingArgs {
             timezone: self.timezone.clone(),
             columns: self.columns.clone(),
             time_unit: self.time_unit,
+            power_step_s: self.power_step_s,
             procs: self.procs,
             arrival: self.arrival,
             machine_procs: self.machine_procs,

@@ -3,6 +3,7 @@
 mod csv;
 mod lines;
 mod opendc;
+mod parquet;
 mod pbs;
 mod published;
 mod slurm;
@@ -22,7 +23,7 @@ const OTHERS: [(&[u8], &str); 9] = [
     (b"PK\x03\x04", "a ZIP archive or a spreadsheet: save its table as text"),
     (b"\xff\xfe", "text in UTF-16: save it as UTF-8"),
     (b"\xfe\xff", "text in UTF-16: save it as UTF-8"),
-    (opendc::MAGIC, "Parquet, not text"),
+    (parquet::MAGIC, "Parquet, not text"),
     (b"<", "a page or a document of XML, not a job log"),
     (b"{", "JSON, not rows of text"),
     (b"version https://git-lfs", "a pointer of Git LFS, not the file itself: run `git lfs pull`"),
@@ -33,7 +34,7 @@ pub(crate) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
     if bytes.trim_ascii().is_empty() {
         return Err(Problem::Content("the file is empty".to_owned()));
     }
-    let is_expected = |magic: &[u8]| magic == opendc::MAGIC && settings.format == Format::OpenDc;
+    let is_expected = |magic: &[u8]| magic == parquet::MAGIC && settings.format.may_be_parquet();
     let other = OTHERS.iter().find(|(magic, _)| bytes.starts_with(magic) && !is_expected(magic));
     if let Some((_, kind)) = other {
         return Err(Problem::Content(format!("the file is {kind}")));
@@ -44,6 +45,6 @@ pub(crate) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
         Format::Pbs => pbs::read(bytes, settings, ledger),
         Format::Csv => csv::read(bytes, settings, ledger),
         Format::OpenDc => opendc::read(bytes, settings, ledger),
-        Format::Helios | Format::Alibaba => published::read(bytes, settings, ledger),
+        Format::Helios | Format::Alibaba | Format::Pm100 | Format::FData => published::read(bytes, settings, ledger),
     }
 }

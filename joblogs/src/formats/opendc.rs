@@ -2,28 +2,16 @@
 //!
 //! Times are milliseconds. A task runs for its duration from its submission on; OpenDC has neither queues nor limits.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
+use ::parquet::arrow::ProjectionMask;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Int32Type, Int64Type, Schema, TimestampMillisecondType};
-use bytes::Bytes;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::clock::{SECOND_US, Time, civil};
 use crate::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit};
 use crate::error::{Problem, shortened};
+use crate::formats::parquet::{self, damaged};
 use crate::ledger::{Ledger, Rule};
 use crate::settings::{Procs, Settings, TimeUnit};
-
-/// Begins a Parquet file.
-pub(super) const MAGIC: &[u8] = b"PAR1";
-
-/// Most rows of a file.
-const ROWS_MAX: usize = 20_000_000;
-
-/// Most bytes of all pages, decompressed.
-const BYTES_MAX: usize = 4_000_000_000;
 
 /// Least calendar time (s): 2001. Earlier ones are seconds that were read as milliseconds, or count from 0.
 const UNIX_MIN_S: i64 = 1_000_000_000;
@@ -42,22 +30,16 @@ const PARENTS: &[&str] = &["parents"];
 
 pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
     settings.refuse_columns("the columns are known")?;
-    if !bytes.starts_with(MAGIC) {
+    if !bytes.starts_with(parquet::MAGIC) {
         return Err(Problem::Content("the file is not Parquet, which OpenDC's tasks are".to_owned()));
     }
     if settings.procs == Procs::Nodes {
         let reason = "the tasks have no nodes; they have cpus, and gpus in newer versions".to_owned();
         return Err(Problem::Setting { setting: "procs", reason });
     }
-    // The decoder checks most of what a file says, and panics in some places where the rest is wrong.
-    let rows = catch_unwind(AssertUnwindSafe(|| tasks(bytes, settings)));
-    let rows = rows.unwrap_or_else(|_| Err(damaged("its pages contradict each other")))?;
+    let rows = parquet::guarded(|| tasks(bytes, settings))?;
     ledger.read = rows.list.len() as u64;
     Ok(rows)
-}
-
-fn damaged(reason: impl std::fmt::Display) -> Problem {
-    Problem::Content(format!("the file is damaged, or not Parquet as OpenDC writes it: {reason}"))
 }
 
 /// The columns of a batch by name.
@@ -94,18 +76,12 @@ impl<'a> Columns<'a> {
 }
 
 fn tasks(bytes: &[u8], settings: &Settings) -> Result<Entries, Problem> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(Bytes::copy_from_slice(bytes)).map_err(damaged)?;
+    let (builder, rows) = parquet::open(bytes)?;
     let schema = builder.schema().clone();
     check(&schema, settings)?;
-    let groups = builder.metadata().row_groups();
-    let rows = groups.iter().try_fold(0_usize, |sum, group| sum.checked_add(usize::try_from(group.num_rows()).ok()?));
-    let sizes = groups.iter().flat_map(|group| group.columns()).map(|column| column.uncompressed_size());
-    let size = sizes.into_iter().try_fold(0_usize, |sum, size| sum.checked_add(usize::try_from(size).ok()?));
-    if rows.is_none_or(|rows| rows > ROWS_MAX) || size.is_none_or(|size| size > BYTES_MAX) {
-        return Err(Problem::Content(format!("the file has more than {ROWS_MAX} rows, or more than 4 GB of data")));
-    }
     let used = [ID, SUBMISSION, DURATION, END, CPUS, GPUS, PARENTS].concat();
     let is_used = |at: &usize| used.contains(&schema.field(*at).name().as_str());
+    parquet::check_size(&builder, rows, |at| at < schema.fields().len() && is_used(&at))?;
     let mask = ProjectionMask::roots(builder.parquet_schema(), (0..schema.fields().len()).filter(is_used));
     let mut read = Vec::new();
     for batch in builder.with_projection(mask).build().map_err(damaged)? {
@@ -113,7 +89,7 @@ fn tasks(bytes: &[u8], settings: &Settings) -> Result<Entries, Problem> {
         let columns = Columns { schema: batch.schema_ref(), arrays: batch.columns() };
         rows_of(&columns, settings, &mut read)?;
     }
-    if Some(read.len()) != rows {
+    if read.len() != rows {
         return Err(damaged("it has another number of rows than it says"));
     }
     let is_calendar = read.iter().filter_map(|entry: &Entry| entry.submit).any(|time| is_calendar(time.us));

@@ -3,6 +3,9 @@
 //! - Helios (SenseTime): `cluster_log.csv`.
 //! - Alibaba: `openb_pod_list*.csv` (GPU cluster of 2023), `job_info_df.csv` (spot GPUs of 2026) and the instances of
 //!   recommendation models of 2025. The header says which one a file is.
+//! - PM100 (CINECA, Marconi100): `job_table.parquet`. Powers are sums over the nodes of a job every 20 s; limits are minutes.
+//! - F-DATA (RIKEN, Fugaku): `YY_MM.parquet`. Powers are means of a node, frequencies are MHz; `pclass`, whether a job is
+//!   bound by computation or memory, is the queue.
 
 use crate::entry::{Entries, Outcome};
 use crate::error::{Problem, shortened};
@@ -15,22 +18,33 @@ struct Published {
     /// A column that no other table has.
     mark: &'static str,
     columns: &'static [(Field, &'static str)],
+    /// Columns that it shares with other tables.
+    more_columns: &'static [(Field, &'static str)],
     cpu_parts: f64,
     gpu_milli: Option<&'static str>,
     instances: Option<&'static str>,
     outcome: fn(&str) -> Outcome,
     /// Whether a job that was deleted at the last instant of the table had not ended.
     is_cut: bool,
+    /// Unit of limits, if it is not that of the other times.
+    limit_unit: Option<TimeUnit>,
+    /// Time between the samples of a power (s).
+    power_step_s: Option<u32>,
+    is_mhz: bool,
 }
 
 const PUBLISHED: Published = Published {
     mark: "",
     columns: &[],
+    more_columns: &[],
     cpu_parts: 1.0,
     gpu_milli: None,
     instances: None,
     outcome: Outcome::of,
     is_cut: false,
+    limit_unit: None,
+    power_step_s: None,
+    is_mhz: false,
 };
 
 const HELIOS: [Published; 1] = [Published {
@@ -99,6 +113,65 @@ const ALIBABA: [Published; 3] = [
     },
 ];
 
+/// Columns of PM100 that all versions of its documentation have.
+const PM100_ALL: [(Field, &str); 11] = [
+    (Field::Id, "job_id"),
+    (Field::User, "user_id"),
+    (Field::Group, "group_id"),
+    (Field::Queue, "partition"),
+    (Field::Nodes, "num_nodes_alloc"),
+    (Field::State, "job_state"),
+    (Field::Submit, "submit_time"),
+    (Field::Eligible, "eligible_time"),
+    (Field::Start, "start_time"),
+    (Field::End, "end_time"),
+    (Field::Limit, "time_limit"),
+];
+
+const PM100: [Published; 2] = [
+    Published {
+        mark: "node_power_consumption",
+        columns: &[
+            (Field::Cpus, "num_cores_alloc"),
+            (Field::Gpus, "num_gpus_alloc"),
+            (Field::PowerW, "node_power_consumption"),
+        ],
+        more_columns: &PM100_ALL,
+        limit_unit: Some(TimeUnit::Minutes),
+        power_step_s: Some(20),
+        ..PUBLISHED
+    },
+    Published {
+        mark: "power_consumption",
+        columns: &[(Field::PowerW, "power_consumption")],
+        more_columns: &PM100_ALL,
+        limit_unit: Some(TimeUnit::Minutes),
+        power_step_s: Some(20),
+        ..PUBLISHED
+    },
+];
+
+const FDATA: [Published; 1] = [Published {
+    mark: "avgpcon",
+    columns: &[
+        (Field::Id, "jid"),
+        (Field::User, "usr"),
+        (Field::Queue, "pclass"),
+        (Field::Cpus, "cnumat"),
+        (Field::Nodes, "nnuma"),
+        (Field::State, "exit state"),
+        (Field::Submit, "adt"),
+        (Field::Start, "sdt"),
+        (Field::End, "edt"),
+        (Field::Limit, "elpl"),
+        (Field::NodePowerW, "avgpcon"),
+        (Field::EnergyJ, "econ"),
+        (Field::Ghz, "freq_alloc"),
+    ],
+    is_mhz: true,
+    ..PUBLISHED
+}];
+
 /// Pods that are deleted keep their last phase: one that ran until then is `Running`, one that never ran `Pending`.
 fn pod_phase(phase: &str) -> Outcome {
     match phase {
@@ -111,24 +184,33 @@ fn pod_phase(phase: &str) -> Outcome {
 pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
     settings.refuse_columns("the columns are known")?;
     let mut sheet = Sheet::open(bytes)?;
-    let tables: &[Published] = if settings.format == Format::Helios { &HELIOS } else { &ALIBABA };
+    let tables: &[Published] = match settings.format {
+        Format::Helios => &HELIOS,
+        Format::Pm100 => &PM100,
+        Format::FData => &FDATA,
+        _ => &ALIBABA,
+    };
     let table =
         tables.iter().find(|table| sheet.find(table.mark).is_some()).ok_or_else(|| unknown(&sheet, settings))?;
     let unit = settings.time_unit.unwrap_or(TimeUnit::Seconds);
     let mut plan = Plan::new(unit);
     (plan.cpu_parts, plan.outcome) = (table.cpu_parts, table.outcome);
+    (plan.limit_unit, plan.power_step_s, plan.is_mhz) =
+        (table.limit_unit.unwrap_or(unit), table.power_step_s, table.is_mhz);
     let find = |name: &'static str| {
         let purpose = "which the published table has";
         let columns = || sheet.names.clone();
         sheet.find(name).ok_or_else(|| Problem::NoColumn { wanted: name, purpose, columns: columns() })
     };
-    for (field, name) in table.columns {
+    for (field, name) in table.columns.iter().chain(table.more_columns) {
         plan.set(*field, find(name)?);
     }
     plan.gpu_milli = table.gpu_milli.map(find).transpose()?;
     plan.instances = table.instances.map(find).transpose()?;
     if plan.column(Field::of(settings.procs)).is_none() {
-        let reason = format!("the table has no nodes; jobs have {} and {}", Procs::Cpus.word(), Procs::Gpus.word());
+        let has = Procs::ALL.iter().filter(|procs| plan.column(Field::of(**procs)).is_some()).map(|procs| procs.word());
+        let has = has.collect::<Vec<_>>().join(" and ");
+        let reason = format!("the table has no {}; jobs have {has}", settings.procs.word());
         return Err(Problem::Setting { setting: "procs", reason });
     }
     let mut entries = plan.read(&mut sheet, settings, ledger)?;

@@ -3,6 +3,7 @@
 mod files;
 mod mutations;
 mod parquet;
+mod powers;
 mod written;
 
 use powersweep_engine::workload::swf;
@@ -29,6 +30,10 @@ fn check(log: &JobLog) {
     for (read, known) in read.records.iter().zip(&log.records) {
         assert_eq!(swf::Record { line: known.line, ..*read }, *known);
         assert!(known.submit_s >= 0.0 && known.wait_s >= -1.0 && known.run_s >= 0.0 && known.procs_allocated > 0);
+    }
+    for (at, detail) in log.details.iter().enumerate() {
+        let samples = read.power_series.of(at).map(|(step_s, range)| (step_s, &read.power_series.watts()[range]));
+        assert_eq!(samples, detail.power_samples.as_ref().map(|known| (known.step_s, &known.watts[..])));
     }
     assert!(log.records.windows(2).all(|pair| pair[0].submit_s <= pair[1].submit_s));
     let mut ids: Vec<i64> = log.records.iter().map(|record| record.id).collect();

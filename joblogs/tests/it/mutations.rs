@@ -250,13 +250,14 @@ fn mutated(dice: &mut Dice, mut rows: Vec<Vec<String>>, separator: &str) -> Vec<
 }
 
 fn settings(dice: &mut Dice, format: Format) -> Settings {
-    let is_table = matches!(format, Format::Csv | Format::Helios | Format::Alibaba);
+    let is_table = !matches!(format, Format::Slurm | Format::Pbs | Format::OpenDc);
     Settings {
         timezone: dice.pick(&[Some("Europe/Berlin"), Some("UTC"), Some("America/New_York"), None]).map(str::to_owned),
         procs: dice.pick(&Procs::ALL),
         arrival: dice.pick(&Arrival::ALL),
         columns: (format == Format::Csv).then(|| CSV_COLUMNS.to_owned()),
         time_unit: dice.pick(&TimeUnit::ALL.map(Some)).filter(|_| is_table && dice.one_in(3)),
+        power_step_s: dice.one_in(2).then_some(30),
         ..Settings::new(format)
     }
 }

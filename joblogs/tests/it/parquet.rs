@@ -9,7 +9,7 @@ use powersweep_joblogs::{Format, Procs, Settings, TimeUnit, read};
 use crate::check;
 use crate::mutations::{self, Dice};
 
-fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
+pub(crate) fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
     let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
     let mut bytes = Vec::new();
     let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).expect("a schema");
@@ -75,9 +75,13 @@ fn what_is_wrong_is_said() {
 
 #[test]
 fn changed_bytes() {
-    let tasks = tasks();
-    mutations::run(Format::OpenDc, |dice: &mut Dice| {
-        let mut bytes = tasks.clone();
+    changed_bytes_of(Format::OpenDc, &tasks());
+}
+
+/// Reads a file with changed bytes.
+pub(crate) fn changed_bytes_of(format: Format, file: &[u8]) {
+    mutations::run(format, |dice: &mut Dice| {
+        let mut bytes = file.to_vec();
         for _ in 0..=dice.below(4) {
             let at = dice.below(bytes.len());
             match dice.below(6) {

@@ -5,9 +5,10 @@
 
 mod cells;
 mod sheet;
+mod texts;
 
 use crate::clock::{Clock, SECOND_US, Time};
-use crate::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit};
+use crate::entry::{Entries, Entry, Measured, Outcome, PowerSamples, Size, TimeLimit};
 use crate::error::Problem;
 use crate::formats::slurm::duration;
 use crate::ledger::{Ledger, Rule};
@@ -90,6 +91,12 @@ pub(super) struct Plan {
     pub(super) unit: TimeUnit,
     /// Number by which CPUs are divided: 1000 for thousandths.
     pub(super) cpu_parts: f64,
+    /// Unit of numbers that are limits.
+    pub(super) limit_unit: TimeUnit,
+    /// Time between samples of a power, if the table has lists with a known step (s).
+    pub(super) power_step_s: Option<u32>,
+    /// Whether frequencies are MHz.
+    pub(super) is_mhz: bool,
     /// Column of the thousandths of a GPU that a job has.
     pub(super) gpu_milli: Option<usize>,
     /// Column of the number of equal instances of which the job consists.
@@ -104,6 +111,9 @@ impl Plan {
         Plan {
             columns: [None; Field::ALL.len()],
             unit,
+            limit_unit: unit,
+            power_step_s: None,
+            is_mhz: false,
             cpu_parts: 1.0,
             gpu_milli: None,
             instances: None,
@@ -130,6 +140,7 @@ impl Plan {
         let clock = Clock::new(settings.timezone.as_deref())?;
         let mut times = Times::new(self.unit, &clock);
         let mut list = Vec::new();
+        sheet.read_only(self.columns.iter().flatten().chain(&self.gpu_milli).chain(&self.instances));
         while let Some(row) = sheet.next_row()? {
             ledger.read += 1;
             if row.is_header() {
@@ -210,11 +221,7 @@ impl Cells<'_> {
             start,
             end,
             elapsed_us,
-            limit: match (self.plan.column(Field::Limit), self.span_us(Field::Limit)?) {
-                (None, _) => TimeLimit::Absent,
-                (Some(_), None) => TimeLimit::Unknown,
-                (Some(_), Some(limit_us)) => TimeLimit::Us(limit_us),
-            },
+            limit: self.limit()?,
             allocated: self.size(&mut changes)?,
             requested: Size::default(),
             user: self.text(Field::User),
@@ -232,10 +239,23 @@ impl Cells<'_> {
         times.read(text, (self.row.line, at)).map(Some)
     }
 
+    fn limit(&self) -> Result<TimeLimit, Problem> {
+        let is_none = |text: &str| ["infinite", "unlimited"].iter().any(|word| text.eq_ignore_ascii_case(word));
+        if self.get(Field::Limit).is_some_and(is_none) {
+            return Ok(TimeLimit::None);
+        }
+        Ok(match (self.plan.column(Field::Limit), self.span_us(Field::Limit)?) {
+            (None, _) => TimeLimit::Absent,
+            (Some(_), None) => TimeLimit::Unknown,
+            (Some(_), Some(limit_us)) => TimeLimit::Us(limit_us),
+        })
+    }
+
     /// A span of time: a number in the unit of the table, or `1-02:03:04`.
     fn span_us(&self, field: Field) -> Result<Option<i64>, Problem> {
         let Some(text) = self.get(field) else { return Ok(None) };
-        let number = || cells::number(text).and_then(|number| self.plan.unit.us(number));
+        let unit = if field == Field::Limit { self.plan.limit_unit } else { self.plan.unit };
+        let number = || cells::number(text).and_then(|number| unit.us(number));
         let span_us = if text.contains(':') { duration(text) } else { number() };
         let span_us = span_us.filter(|span_us| (0..=cells::SPAN_MAX_S * SECOND_US).contains(span_us));
         span_us.map(Some).ok_or_else(|| self.problem(field, "is no time of at least 0, such as 90.5 or 1-02:03:04"))
@@ -243,9 +263,13 @@ impl Cells<'_> {
 
     fn measured(&self) -> Result<Measured, Problem> {
         let fields = [Field::PowerW, Field::NodePowerW, Field::EnergyJ];
+        let step_s = self.settings.power_step_s.or(self.plan.power_step_s);
+        let power_w = self.mean(Field::PowerW)?;
+        let samples = if power_w.is_some() { self.list(Field::PowerW)? } else { self.list(Field::NodePowerW)? };
         Ok(Measured {
             has_column: fields.iter().any(|field| self.plan.column(*field).is_some()),
-            power_w: self.mean(Field::PowerW)?,
+            power_w,
+            samples: step_s.zip(samples).map(|(step_s, watts)| PowerSamples { step_s: f64::from(step_s), watts }),
             node_power_w: self.mean(Field::NodePowerW)?,
             energy_j: self.mean(Field::EnergyJ)?.filter(|energy_j| *energy_j > 0.0),
             ghz: self.ghz()?,
@@ -253,7 +277,8 @@ impl Cells<'_> {
     }
 
     fn ghz(&self) -> Result<Option<f64>, Problem> {
-        let Some(ghz) = self.mean(Field::Ghz)?.filter(|ghz| *ghz > 0.0) else { return Ok(None) };
+        let Some(number) = self.mean(Field::Ghz)?.filter(|number| *number > 0.0) else { return Ok(None) };
+        let ghz = if self.plan.is_mhz { number / 1000.0 } else { number };
         // Numbers in MHz or kHz are a wrong unit.
         if ghz > GHZ_MAX {
             return Err(self.problem(Field::Ghz, "is no frequency in GHz"));
@@ -270,17 +295,26 @@ impl Cells<'_> {
     /// A number of 0 or more, or the mean of a list of samples with equal steps such as `[300, 310]`.
     fn mean(&self, field: Field) -> Result<Option<f64>, Problem> {
         let Some(text) = self.get(field) else { return Ok(None) };
-        let Some(list) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) else {
-            let number = cells::number(text).filter(|number| (0.0..=MEASURED_MAX).contains(number));
-            return number.map(Some).ok_or_else(|| self.problem(field, "is no number of at least 0"));
-        };
-        let (mut sum, mut count) = (0.0, 0.0);
-        for sample in list.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|sample| !sample.is_empty()) {
-            let sample = cells::number(sample).filter(|sample| (0.0..=MEASURED_MAX).contains(sample));
-            sum += sample.ok_or_else(|| self.problem(field, "has a sample that is no number of at least 0"))?;
-            count += 1.0;
+        if text.starts_with('[') {
+            let mean = |samples: Vec<f64>| samples.iter().sum::<f64>() / samples.len() as f64;
+            return Ok(self.list(field)?.map(mean));
         }
-        Ok((count > 0.0).then(|| sum / count))
+        let number = cells::number(text).filter(|number| (0.0..=MEASURED_MAX).contains(number));
+        number.map(Some).ok_or_else(|| self.problem(field, "is no number of at least 0"))
+    }
+
+    /// A list of samples, each 0 or more; `None` for a single number and an empty list.
+    fn list(&self, field: Field) -> Result<Option<Vec<f64>>, Problem> {
+        let Some(text) = self.get(field).filter(|text| text.starts_with('[')) else { return Ok(None) };
+        let list = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+        let list = list.ok_or_else(|| self.problem(field, "is no list of numbers in brackets"))?;
+        let samples = list.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|sample| !sample.is_empty());
+        let sample = |text: &str| {
+            let sample = cells::number(text).filter(|sample| (0.0..=MEASURED_MAX).contains(sample));
+            sample.ok_or_else(|| self.problem(field, "has a sample that is no number of at least 0"))
+        };
+        let samples: Vec<f64> = samples.map(sample).collect::<Result<_, _>>()?;
+        Ok((!samples.is_empty()).then_some(samples))
     }
 
     fn size(&self, changes: &mut Vec<Rule>) -> Result<Size, Problem> {

@@ -1,8 +1,13 @@
-//! Text in columns: CSV with commas, semicolons or tabs.
+//! Rows in columns: CSV with commas, semicolons or tabs, and Parquet, whose cells are read as texts.
 
+use ::parquet::arrow::ProjectionMask;
+use ::parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+use arrow::array::RecordBatch;
 use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord};
 
+use super::texts;
 use crate::error::{Problem, shortened};
+use crate::formats::parquet::{self, damaged};
 
 /// Separators of columns.
 const SEPARATORS: [u8; 3] = *b",;\t";
@@ -11,9 +16,28 @@ const SEPARATORS: [u8; 3] = *b",;\t";
 pub(in crate::formats) struct Sheet<'a> {
     /// Names of the columns, without blanks around them.
     pub(in crate::formats) names: Vec<String>,
-    rows: Reader<&'a [u8]>,
+    rows: Rows<'a>,
     record: StringRecord,
     number: u64,
+}
+
+/// The rows of a table.
+enum Rows<'a> {
+    Csv(Box<Reader<&'a [u8]>>),
+    Parquet(Batches<'a>),
+}
+
+/// The rows of a Parquet file.
+struct Batches<'a> {
+    bytes: &'a [u8],
+    /// Whether the cells of a column are read.
+    is_read: Vec<bool>,
+    batches: Option<ParquetRecordBatchReader>,
+    batch: Option<RecordBatch>,
+    /// The next row of the batch.
+    at: usize,
+    /// Rows of the file that are still to come.
+    left: usize,
 }
 
 /// A row.
@@ -29,6 +53,10 @@ pub(in crate::formats) struct Row<'a> {
 impl<'a> Sheet<'a> {
     /// Reads the header.
     pub(in crate::formats) fn open(bytes: &'a [u8]) -> Result<Sheet<'a>, Problem> {
+        if bytes.starts_with(parquet::MAGIC) {
+            let (names, rows) = Batches::open(bytes)?;
+            return Ok(Sheet { names, rows: Rows::Parquet(rows), record: StringRecord::new(), number: 0 });
+        }
         let builder = &mut ReaderBuilder::new();
         let mut rows = builder.delimiter(separator(bytes)).has_headers(false).flexible(true).from_reader(bytes);
         let mut header = StringRecord::new();
@@ -40,7 +68,15 @@ impl<'a> Sheet<'a> {
                 shortened(names.first().map_or("", String::as_str))
             )));
         }
-        Ok(Sheet { names, rows, record: StringRecord::new(), number: 0 })
+        Ok(Sheet { names, rows: Rows::Csv(Box::new(rows)), record: StringRecord::new(), number: 0 })
+    }
+
+    /// Reads the cells of these columns only. A table of Parquet may have many other ones.
+    pub(super) fn read_only<'c>(&mut self, columns: impl Iterator<Item = &'c usize>) {
+        if let Rows::Parquet(rows) = &mut self.rows {
+            rows.is_read.fill(false);
+            columns.for_each(|column| rows.is_read[*column] = true);
+        }
     }
 
     /// The column of a name: the exact name, else without regard to case.
@@ -51,16 +87,71 @@ impl<'a> Sheet<'a> {
 
     /// The next row.
     pub(super) fn next_row(&mut self) -> Result<Option<Row<'_>>, Problem> {
-        if !self.rows.read_record(&mut self.record).map_err(|error| unreadable(&error))? {
+        let is_read = match &mut self.rows {
+            Rows::Csv(rows) => rows.read_record(&mut self.record).map_err(|error| unreadable(&error))?,
+            Rows::Parquet(rows) => parquet::guarded(|| rows.read_row(&self.names, &mut self.record))?,
+        };
+        if !is_read {
             return Ok(None);
         }
         self.number += 1;
-        let line = self.record.position().map_or(0, csv::Position::line);
+        let line = self.record.position().map_or(self.number, csv::Position::line);
         let (found, expected) = (self.record.len(), self.names.len());
         if found != expected {
             return Err(Problem::Fields { line, found, expected, hint: ": is the file cut?" });
         }
         Ok(Some(Row { line, number: self.number, names: &self.names, record: &self.record }))
+    }
+}
+
+impl<'a> Batches<'a> {
+    /// The names of the columns, and the rows.
+    fn open(bytes: &'a [u8]) -> Result<(Vec<String>, Batches<'a>), Problem> {
+        parquet::guarded(|| {
+            let (builder, left) = parquet::open(bytes)?;
+            let names: Vec<String> = builder.schema().fields().iter().map(|field| field.name().clone()).collect();
+            let is_read = vec![true; names.len()];
+            Ok((names, Batches { bytes, is_read, batches: None, batch: None, at: 0, left }))
+        })
+    }
+
+    fn batches(&self) -> Result<ParquetRecordBatchReader, Problem> {
+        let (builder, rows) = parquet::open(self.bytes)?;
+        parquet::check_size(&builder, rows, |at| self.is_read.get(at) == Some(&true))?;
+        let read = self.is_read.iter().enumerate().filter(|(_, is_read)| **is_read).map(|(at, _)| at);
+        let mask = ProjectionMask::roots(builder.parquet_schema(), read);
+        builder.with_projection(mask).build().map_err(damaged)
+    }
+
+    /// Reads the next row; `false` behind the last one. Cells of columns that are not read are empty.
+    fn read_row(&mut self, names: &[String], record: &mut StringRecord) -> Result<bool, Problem> {
+        if self.batches.is_none() {
+            self.batches = Some(self.batches()?);
+        }
+        while self.batch.as_ref().is_none_or(|batch| self.at >= batch.num_rows()) {
+            let next = self.batches.as_mut().and_then(Iterator::next).transpose().map_err(damaged)?;
+            let Some(next) = next else {
+                return if self.left == 0 { Ok(false) } else { Err(damaged("it has fewer rows than it says")) };
+            };
+            (self.batch, self.at) = (Some(next), 0);
+        }
+        let Some(batch) = &self.batch else { return Ok(false) };
+        self.left = self.left.checked_sub(1).ok_or_else(|| damaged("it has more rows than it says"))?;
+        record.clear();
+        let mut arrays = batch.columns().iter();
+        let mut text = String::new();
+        for (is_read, name) in self.is_read.iter().zip(names) {
+            let array = if *is_read { arrays.next() } else { None };
+            let Some(array) = array else {
+                record.push_field("");
+                continue;
+            };
+            text.clear();
+            texts::write(array, self.at, name, &mut text)?;
+            record.push_field(&text);
+        }
+        self.at += 1;
+        Ok(true)
     }
 }
 
