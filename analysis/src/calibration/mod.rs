@@ -14,7 +14,7 @@ pub use load::{Load, loads};
 
 use crate::AnalysisError;
 
-/// A job as it ran.
+/// A job as it ran, or the part of one with one power.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RanJob {
     /// Start (s).

@@ -23,11 +23,7 @@ struct ByFrequency {
 
 /// What was replayed.
 struct Replay {
-    jobs: Vec<RanJob>,
-    /// Records without a start, a run time or a processor count.
-    left_out: u64,
-    /// Jobs with a measured power.
-    measured: u64,
+    ran: Ran,
     /// Steps of the meter outside of the span of the jobs.
     outside: u64,
     procs: u32,
@@ -55,29 +51,27 @@ pub fn run(args: &CalibrateArgs) -> Outcome {
     let library = inputs::library(&args.logs);
     let format = inputs::format(&library, &args.log)?;
     let log = inputs::parsed(format, &inputs::log(&library, format, &args.log, args.sha256)?)?;
-    let (jobs, left_out) = jobs(&log)?;
+    let ran = jobs(&log)?;
     let bytes = inputs::file(&library, &FileRef::plain(&args.meter, args.meter_sha256))?;
     let series = powersweep_signals::read(&bytes.bytes, &args.meter, &args.reading())
         .map_err(|error| failure!(Workload, "{}", named_by_options(error.to_string())))?;
     let all = steps(&series, &log, &args.meter)?;
-    let first_s = jobs.iter().map(|job| job.start_s).fold(f64::INFINITY, f64::min);
-    let last_s = jobs.iter().map(|job| job.end_s).fold(f64::NEG_INFINITY, f64::max);
+    let first_s = ran.parts.iter().map(|job| job.start_s).fold(f64::INFINITY, f64::min);
+    let last_s = ran.parts.iter().map(|job| job.end_s).fold(f64::NEG_INFINITY, f64::max);
     let within = |step: &&MeterStep| first_s <= step.from_s && step.to_s <= last_s;
     let steps: Vec<MeterStep> = all.iter().filter(within).copied().collect();
     let procs = args.procs.or(log.header.procs()).ok_or_else(|| {
         failure!(Usage, "{}: its header has no MaxProcs: state the processors of the machine by --procs", args.log)
     })?;
     let replay = Replay {
-        left_out,
-        measured: jobs.iter().filter(|job| job.mean_w.is_some()).count() as u64,
         outside: (all.len() - steps.len()) as u64,
         procs,
         unix_start_s: log.header.unix_start_s(),
         frequencies: frequencies(&log),
-        jobs,
+        ran,
     };
     let stated = Stated { idle_w: args.idle_w, busy_w: args.busy_w, loss_factor: args.loss_factor };
-    let found = calibrate(&replay.jobs, &steps, procs, stated)
+    let found = calibrate(&replay.ran.parts, &steps, procs, stated)
         .map_err(|error| failure!(Workload, "{} and {}: {error}", args.log, args.meter))?;
     if let Some(path) = &args.steps {
         write_whole(Some(path), steps_csv(&found).as_bytes())?;
@@ -88,27 +82,54 @@ pub fn run(args: &CalibrateArgs) -> Outcome {
     }
 }
 
-/// The jobs as they ran, and the number of records that state too little.
-fn jobs(log: &SwfLog) -> Result<(Vec<RanJob>, u64), Failure> {
+/// The jobs as they ran.
+struct Ran {
+    /// The jobs; one with samples of its power in a part for each sample.
+    parts: Vec<RanJob>,
+    /// Number of jobs.
+    jobs: u64,
+    /// Number of jobs with a measured power.
+    measured: u64,
+    /// Records without a start, a run time or a processor count.
+    left_out: u64,
+}
+
+/// The jobs of a log as they ran.
+fn jobs(log: &SwfLog) -> Result<Ran, Failure> {
     let mut powers = log.powers.iter().peekable();
-    let mut ran = |(at, record): (usize, &Record)| {
+    let mut ran = Ran { parts: Vec::with_capacity(log.records.len()), jobs: 0, measured: 0, left_out: 0 };
+    for (at, record) in log.records.iter().enumerate() {
         let mean_w = powers.next_if(|power| power.record == at).map(|power| power.mean_w);
-        let procs = procs(record)?;
         let is_known = record.submit_s >= 0.0 && record.wait_s >= 0.0 && record.run_s >= 0.0;
+        let Some(procs) = procs(record).filter(|_| is_known) else {
+            ran.left_out += 1;
+            continue;
+        };
+        (ran.jobs, ran.measured) = (ran.jobs + 1, ran.measured + u64::from(mean_w.is_some()));
         let start_s = record.submit_s + record.wait_s;
-        let job = RanJob { start_s, end_s: start_s + record.run_s, procs, mean_w };
-        is_known.then_some(job)
-    };
-    let jobs: Vec<RanJob> = log.records.iter().enumerate().filter_map(&mut ran).collect();
-    if jobs.is_empty() {
+        let end_s = start_s + record.run_s;
+        let Some((step_s, range)) = log.power_series.of(at) else {
+            ran.parts.push(RanJob { start_s, end_s, procs, mean_w });
+            continue;
+        };
+        let watts = &log.power_series.watts()[range];
+        for (sample, &watts_now) in watts.iter().enumerate() {
+            let from_s = start_s + sample as f64 * step_s;
+            let is_last = sample + 1 == watts.len();
+            if from_s < end_s || sample == 0 {
+                let to_s = if is_last { end_s } else { end_s.min(from_s + step_s) };
+                ran.parts.push(RanJob { start_s: from_s, end_s: to_s, procs, mean_w: Some(watts_now) });
+            }
+        }
+    }
+    if ran.parts.is_empty() {
         return Err(failure!(
             Workload,
             "{}: no job has a wait, a run time and processors: when jobs started is not known",
             log.file
         ));
     }
-    let left_out = log.records.len() - jobs.len();
-    Ok((jobs, left_out as u64))
+    Ok(ran)
 }
 
 /// The measured powers by frequency, ascending, over the jobs whose frequency is known.
@@ -187,9 +208,9 @@ fn to_json(found: &Calibration, replay: &Replay) -> Json {
         energies(found).into_iter().map(|(name, energy_j)| (format!("{name}_j"), json!(energy_j))).collect();
     let errors = found.errors;
     json!({
-        "jobs_count": replay.jobs.len(),
-        "power_measured_jobs_count": replay.measured,
-        "left_out_count": replay.left_out,
+        "jobs_count": replay.ran.jobs,
+        "power_measured_jobs_count": replay.ran.measured,
+        "left_out_count": replay.ran.left_out,
         "machine_procs": replay.procs,
         "steps_count": found.steps.len(),
         "steps_outside_count": replay.outside,
@@ -261,9 +282,9 @@ fn to_text(found: &Calibration, replay: &Replay) -> String {
     format!(
         "{}, {} with a measured power; {} left out without start, run time or processors\n{}{span}; {} outside of the jobs\n\
          {fit}\n{quality}\n{balance}\n{}",
-        screen::count(replay.jobs.len() as u64, "job"),
-        replay.measured,
-        screen::count(replay.left_out, "record"),
+        screen::count(replay.ran.jobs, "job"),
+        replay.ran.measured,
+        screen::count(replay.ran.left_out, "record"),
         screen::count(found.steps.len() as u64, "step"),
         replay.outside,
         platform(found, replay.procs)

@@ -65,6 +65,8 @@ pub struct LogTotals {
     pub zero_run_count: u64,
     /// Records with a measured power.
     pub measured_power_count: u64,
+    /// Records with samples of their measured power.
+    pub power_samples_count: u64,
     /// Records whose run time is above their requested time.
     pub overrun_count: u64,
     /// Records with a status outside the 0..=5 of the format (and not -1).
@@ -184,6 +186,7 @@ impl LogTotals {
             missing_requested_time_count: count(|r| r.requested_s <= 0.0),
             zero_run_count: count(|r| r.run_s == 0.0),
             measured_power_count: log.powers.len() as u64,
+            power_samples_count: log.power_series.count() as u64,
             overrun_count: count(|r| r.requested_s > 0.0 && r.run_s > r.requested_s),
             odd_status_count: count(|r| !(-1..=5).contains(&r.status)),
             users_count: distinct(records, |r| r.user),
@@ -255,6 +258,7 @@ mod tests {
             missing_requested_time_count: 2,
             zero_run_count: 1,
             measured_power_count: 0,
+            power_samples_count: 0,
             overrun_count: 1,
             odd_status_count: 1,
             users_count: 2,
