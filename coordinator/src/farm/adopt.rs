@@ -199,10 +199,6 @@ mod tests {
         RowKey { task_id: sweep.task(index).expect("there").task_id, index: Some(index) }
     }
 
-    fn upload(id: u128) -> Upload {
-        Upload { part_id: Uuid::from_u128(id).into(), rows: 1, bytes: 1 }
-    }
-
     #[test]
     fn rows_belong_to_the_present_index_of_their_task() {
         let (old, new) = (sweep("e", 10), sweep("e", 200_000));
@@ -227,23 +223,5 @@ mod tests {
             })
             .collect();
         assert_eq!(chunks, [(0, 2), (1, 1), (3, 1)]);
-    }
-
-    #[test]
-    fn an_upload_is_accepted_if_all_its_tasks_are_done_and_uncovered() {
-        let sweep = sweep("e", 10);
-        let rows: Vec<RowKey> = (0..10).map(|index| row(&sweep, index)).collect();
-        let mut adoption = Adoption::new(sweep);
-        for row in &rows[..5] {
-            assert!(!adoption.task(*row));
-        }
-        adoption.find_moved();
-        adoption.detail(Table::Jobs, rows[0]);
-        assert!(adoption.upload(Table::Jobs, upload(1), &rows[1..3]));
-        assert!(!adoption.upload(Table::Jobs, upload(2), &rows[2..3]), "another upload has its task");
-        assert!(!adoption.upload(Table::Jobs, upload(3), &rows[4..6]), "one of its tasks has no row");
-        assert!(!adoption.upload(Table::Jobs, upload(4), &rows[0..1]), "a part has its task");
-        assert!(!adoption.upload(Table::Jobs, upload(5), &[]));
-        assert_eq!(adoption.uploads(), 1);
     }
 }

@@ -13,6 +13,8 @@ pub struct Axes {
     pub y: String,
     /// Columns with the lower and the upper end of the interval around `y`, null where there is none.
     pub interval: Option<(String, String)>,
+    /// The same around `x`, which Pareto fronts show.
+    pub interval_x: Option<(String, String)>,
     /// Column whose values have different colours, dashes or shapes.
     pub colour: Option<String>,
     /// Column whose values have panels of their own.

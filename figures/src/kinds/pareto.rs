@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::axes::Axes;
-use super::bars::with;
-use super::code::Code;
+use super::bars::{merged, with};
+use super::code::{Code, has_interval};
 use super::scales::{self, Scale, extent};
 use crate::error::Result;
-use crate::figure::{Content, Figure};
+use crate::figure::{Content, Figure, escaped};
 use crate::look::Look;
 use crate::table::{Column, Table};
 
@@ -38,7 +38,7 @@ impl Better {
 }
 
 /// A point for each row, and the line of the rows that no other row beats in both columns; in each panel its own. `colour`
-/// tells rows apart by colour and shape.
+/// tells rows apart by colour and shape. The rows of the front have crosses of their intervals.
 pub fn pareto(table: &Table, axes: &Axes, better: (Better, Better), look: &Look) -> Result<Figure> {
     let rows = axes.rows(table, &[&axes.x, &axes.y], &[])?;
     let (x, y) = (rows.numeric(&axes.x)?, rows.numeric(&axes.y)?);
@@ -54,7 +54,9 @@ pub fn pareto(table: &Table, axes: &Axes, better: (Better, Better), look: &Look)
     let kept = seen(&rows, axes, &on_front, look)?;
     let left_out = all.rows() - kept.len();
     let mut drawn = all.taken(&kept);
-    let names: Vec<&str> = [axes.x.as_str(), &axes.y, FRONT].into_iter().chain(axes.names()).collect();
+    let intervals: Vec<&(String, String)> = axes.interval_x.iter().chain(&axes.interval).collect();
+    let ends = intervals.iter().flat_map(|(low, high)| [low.as_str(), high]);
+    let names: Vec<&str> = [axes.x.as_str(), &axes.y, FRONT].into_iter().chain(axes.names()).chain(ends).collect();
     drawn.keep(&names);
     let code = Code::of(&drawn, axes.colour.as_ref(), look)?;
     let at = json!({
@@ -77,16 +79,26 @@ pub fn pareto(table: &Table, axes: &Axes, better: (Better, Better), look: &Look)
     // Between two rows of the front, the best attained y is that of the row with the worse x.
     let interpolate = if better.0 == Better::Lower { "step-after" } else { "step-before" };
     let line = json!({ "type": "line", "interpolate": interpolate, "color": "black", "strokeWidth": 1 });
-    let layers = vec![
-        json!({ "mark": cloud_mark, "encoding": cloud }),
-        json!({ "transform": only_front, "mark": line, "encoding": with(&at, &[]) }),
-        json!({ "transform": only_front, "mark": best_mark, "encoding": best }),
-    ];
+    let mut layers = vec![json!({ "mark": cloud_mark, "encoding": cloud })];
+    layers.extend(axes.interval_x.iter().map(|interval| bar(&at, ("x", "x2"), interval)));
+    layers.extend(axes.interval.iter().map(|interval| bar(&at, ("y", "y2"), interval)));
+    layers.push(json!({ "transform": only_front, "mark": line, "encoding": with(&at, &[]) }));
+    layers.push(json!({ "transform": only_front, "mark": best_mark, "encoding": best }));
     let mut content = Content::new(drawn, layers, axes.facet.as_deref());
     if left_out > 0 {
         content.notes.push(format!("{left_out} of {} points are covered by others and left out", all.rows()));
     }
     content.figure(look)
+}
+
+/// The intervals of the rows of the front along an axis.
+fn bar(at: &Value, (from, to): (&str, &str), interval: &(String, String)) -> Value {
+    let low = merged(at[from].clone(), json!({ "field": escaped(&interval.0) }));
+    let encoding = with(at, &[(from, low), (to, json!({ "field": escaped(&interval.1) }))]);
+    let mut filters = json!([{ "filter": format!("datum.{FRONT} === 'yes'") }]);
+    let valid = has_interval(interval);
+    filters.as_array_mut().into_iter().for_each(|list| list.extend(valid.as_array().into_iter().flatten().cloned()));
+    json!({ "transform": filters, "mark": { "type": "rule", "strokeWidth": 0.8, "color": "#555555" }, "encoding": encoding })
 }
 
 /// The rows that no other one beats, by cost: those with the least y so far in the order of x. Equal rows are all kept.
@@ -148,6 +160,23 @@ mod tests {
         assert_eq!(on_front((Better::Lower, Better::Lower)), ["1.0,9.0", "2.0,4.0", "4.0,1.0", "1.0,9.0"]);
         assert_eq!(on_front((Better::Lower, Better::Higher)), ["1.0,9.0", "1.0,9.0"]);
         assert_eq!(on_front((Better::Higher, Better::Lower)), ["4.0,1.0"]);
+    }
+
+    #[test]
+    fn the_front_has_its_intervals() {
+        let table = Table::new([
+            Column::numbers("energy_j", "energy", "J", [1.0, 2.0]),
+            Column::numbers("wait_s", "wait", "s", [9.0, 4.0]),
+            Column::numbers("wait_s_low", "wait", "s", [8.0, f64::NAN]),
+            Column::numbers("wait_s_high", "wait", "s", [10.0, f64::NAN]),
+        ]);
+        let interval = Some(("wait_s_low".to_owned(), "wait_s_high".to_owned()));
+        let axes = Axes { interval, ..Axes::of("energy_j", "wait_s") };
+        let figure = pareto(&table, &axes, (Better::Lower, Better::Lower), &Look::of(Width::Column)).expect("a figure");
+        let bar = &figure.spec()["layer"][1];
+        assert_eq!((&bar["mark"]["type"], &bar["encoding"]["y2"]["field"]), (&json!("rule"), &json!("wait_s_high")));
+        assert_eq!(bar["transform"].as_array().map(Vec::len), Some(2));
+        assert!(String::from_utf8(figure.csv().expect("rows")).expect("text").contains("1,9,yes,8,10"));
     }
 
     #[test]

@@ -283,7 +283,8 @@ impl Wanted<'_> {
         let by: Vec<&str> = self.names().map(String::as_str).chain([SETTING]).collect();
         let means = means(&rows, &by, &[x, y]).map_err(refused)?;
         let better = |name: &String| if self.args.maximise.contains(name) { Better::Higher } else { Better::Lower };
-        let figure = kinds::pareto(&means, &self.axes(x, y), (better(x), better(y)), &self.look);
+        let axes = Axes { interval: Some(interval(y)), interval_x: Some(interval(x)), ..self.axes(x, y) };
+        let figure = kinds::pareto(&means, &axes, (better(x), better(y)), &self.look);
         Ok((figure.map_err(refused)?, Vec::new()))
     }
 }

@@ -1,5 +1,6 @@
 //! The farm without a network: scripted workers, serialised messages, and a check of all invariants after each step.
 
+mod adopt;
 mod demand;
 mod forecast;
 mod hostile;

@@ -234,6 +234,9 @@ impl World {
         }
         let Some((token, batch)) = coordinator.farm.as_mut().expect("it is up").take_commit() else { return };
         assert!(coordinator.in_flight.is_none(), "one batch at a time");
+        if let Some(decisions) = &mut self.decisions {
+            decisions.commit(&batch);
+        }
         coordinator.in_flight = Some(InFlight { token, batch: Some(batch), since_us: now_us });
         let life = coordinator.life;
         let (applied, answered) = (self.storage_delay(), self.storage_delay());

@@ -1,6 +1,8 @@
 //! What the farm decides in simulations, by digest: a change that should not change its behaviour leaves them equal.
 
 use powersweep_coordinator::farm::{Effect, Farm, Now};
+use powersweep_coordinator::records::Record;
+use powersweep_coordinator::store::{Batch, Op};
 use powersweep_proto::v1;
 
 use super::random::Random;
@@ -26,6 +28,17 @@ impl Decisions {
     fn add(&mut self, text: &str) {
         for byte in text.bytes() {
             self.digest = (self.digest ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    /// Adds a batch of records.
+    pub(super) fn commit(&mut self, batch: &Batch) {
+        for op in batch.ops() {
+            match op {
+                // Its manifest and versions are an input.
+                Op::Put(Record::Experiment(record)) => self.add(&format!("{} {:?}", record.name, record.state())),
+                other => self.add(&format!("{other:?}")),
+            }
         }
     }
 
