@@ -7,9 +7,11 @@
 //!
 //! All sums are exact integrals: powers are constant between starts and ends.
 
+mod beta;
 mod fit;
 mod load;
 
+pub use beta::{Beta, FrequencyJob, betas};
 pub use load::{Load, loads};
 
 use crate::AnalysisError;

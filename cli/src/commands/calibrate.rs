@@ -1,7 +1,11 @@
 //! `powersweep calibrate`: jobs as they ran against a meter, and the watts of the machine that fit.
 
+use std::collections::BTreeMap;
+
 use chrono::DateTime;
-use powersweep_analysis::calibration::{Calibration, MeterStep, RanJob, Stated, Value, calibrate};
+use powersweep_analysis::calibration::{
+    Beta, Calibration, FrequencyJob, MeterStep, RanJob, Stated, Value, betas, calibrate,
+};
 use powersweep_engine::account::J_PER_KWH;
 use powersweep_engine::workload::swf::{Record, SwfLog};
 use powersweep_experiments::FileRef;
@@ -29,6 +33,8 @@ struct Replay {
     procs: u32,
     unix_start_s: Option<i64>,
     frequencies: Vec<ByFrequency>,
+    /// By queue of the log; the names of queues are in its header.
+    betas: Vec<(i32, Beta)>,
 }
 
 /// A message about a meter's file, with options in place of the keys that a signal has in a manifest.
@@ -68,6 +74,7 @@ pub fn run(args: &CalibrateArgs) -> Outcome {
         procs,
         unix_start_s: log.header.unix_start_s(),
         frequencies: frequencies(&log),
+        betas: betas_by_queue(&log),
         ran,
     };
     let stated = Stated { idle_w: args.idle_w, busy_w: args.busy_w, loss_factor: args.loss_factor };
@@ -149,6 +156,21 @@ fn frequencies(log: &SwfLog) -> Vec<ByFrequency> {
     found
 }
 
+/// The share of run times that scales with the frequency, for each queue of the log. Jobs of one user and group with equal
+/// processors and requested times count as similar work.
+fn betas_by_queue(log: &SwfLog) -> Vec<(i32, Beta)> {
+    let mut groups: BTreeMap<(i32, i32, u32, u64), usize> = BTreeMap::new();
+    let mut queues: BTreeMap<i32, Vec<FrequencyJob>> = BTreeMap::new();
+    for power in &log.powers {
+        let (record, Some(ghz)) = (log.records[power.record], power.ghz) else { continue };
+        let Some(procs) = procs(&record).filter(|_| record.run_s > 0.0) else { continue };
+        let next = groups.len();
+        let group = *groups.entry((record.user, record.group, procs, record.requested_s.to_bits())).or_insert(next);
+        queues.entry(record.queue).or_default().push(FrequencyJob { group, ghz, run_s: record.run_s });
+    }
+    queues.iter().flat_map(|(queue, jobs)| betas(jobs).into_iter().map(|beta| (*queue, beta))).collect()
+}
+
 /// Processors of a record: the allocated ones, else the requested ones.
 fn procs(record: &Record) -> Option<u32> {
     let stated = [record.procs_allocated, record.procs_requested].into_iter().find(|procs| *procs > 0);
@@ -223,6 +245,21 @@ fn to_json(found: &Calibration, replay: &Replay) -> Json {
             .iter()
             .map(|one| json!({ "ghz": one.ghz, "jobs_count": one.jobs, "proc_w": one.energy_j / one.proc_s }))
             .collect::<Vec<_>>(),
+        "betas": replay
+            .betas
+            .iter()
+            .map(|(queue, one)| {
+                json!({
+                    "queue": queue,
+                    "ghz": one.ghz,
+                    "top_ghz": one.top_ghz,
+                    "groups_count": one.groups,
+                    "jobs_count": one.jobs,
+                    "beta": one.beta,
+                    "standard_error": one.error,
+                })
+            })
+            .collect::<Vec<_>>(),
         "bias_w": errors.bias_w,
         "bias_share": errors.bias_share,
         "rmse_w": errors.rmse_w,
@@ -257,6 +294,12 @@ fn to_text(found: &Calibration, replay: &Replay) -> String {
     for one in &replay.frequencies {
         let name = format!("the same at {} GHz, {}", one.ghz, screen::count(one.jobs, "job"));
         fit.add_row([name, shown(one.energy_j / one.proc_s), String::new(), "mean of jobs".to_owned()]);
+    }
+    for (queue, one) in &replay.betas {
+        let of_queue = if *queue > 0 { format!(", queue {queue}") } else { String::new() };
+        let name = format!("beta from {} to {} GHz{of_queue}", one.ghz, one.top_ghz);
+        let jobs = format!("{} in {}", screen::count(one.jobs, "job"), screen::count(one.groups, "group"));
+        fit.add_row([name, shown(one.beta), one.error.map_or_else(String::new, shown), jobs]);
     }
     let errors = found.errors;
     let mut quality = screen::table();

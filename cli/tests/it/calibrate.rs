@@ -4,7 +4,7 @@ use crate::sandbox::Sandbox;
 
 /// Jobs of nodes: submit, start and run time (s), nodes, watts, GHz.
 const JOBS: [(u32, u32, u32, u32, &str, &str); 5] = [
-    (0, 0, 600, 2, "500", "2.0"),
+    (0, 0, 600, 1, "250", "2.0"),
     (0, 60, 900, 3, "", ""),
     (30, 300, 600, 1, "280", "2.2"),
     (60, 660, 300, 4, "", ""),
@@ -45,13 +45,24 @@ fn sandbox() -> Sandbox {
 fn a_meter_gives_the_watts_of_the_machine() {
     let sandbox = sandbox();
     let calibrate = ["calibrate", "./jobs.swf", "--meter", "./meter.csv"];
-    let shown = ["5 jobs, 3 with a measured power", "[platforms.fitted]", "the same at 2.2 GHz, 2 jobs", "fitted"];
+    let shown = [
+        "5 jobs, 3 with a measured power",
+        "[platforms.fitted]",
+        "the same at 2.2 GHz, 2 jobs",
+        "beta from 2 to 2.2 GHz",
+        "fitted",
+    ];
     sandbox.run(&calibrate).exits(0).prints(&shown);
     let found = sandbox.run(&[&calibrate[..], &["--steps", "steps.csv", "--json"]].concat()).exits(0).json();
     let value = |name: &str| found["values"][name]["value"].as_f64().expect("a number");
     for (name, known) in [("idle_w", 100.0), ("busy_w", 250.0), ("loss_factor", 1.1)] {
         assert!((value(name) - known).abs() < 1e-6 * known, "{name}: {found}");
     }
+    // 600 s at 2.0 GHz against 600 s and 480 s at 2.2 GHz, of jobs with one node each.
+    let beta = &found["betas"][0];
+    assert_eq!((&beta["jobs_count"], &beta["groups_count"]), (&3.into(), &1.into()), "{found}");
+    let factor = 600.0 / (600.0_f64 * 480.0).sqrt();
+    assert!(beta["beta"].as_f64().is_some_and(|beta| (beta - (factor - 1.0) / 0.1).abs() < 1e-9), "{found}");
     assert!(found["nad"].as_f64().is_some_and(|nad| nad < 1e-9), "{found}");
     let steps = std::fs::read_to_string(sandbox.path("steps.csv")).expect("written");
     assert_eq!(steps.lines().count(), 21, "{steps}");

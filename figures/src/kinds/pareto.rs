@@ -98,7 +98,7 @@ fn bar(at: &Value, (from, to): (&str, &str), interval: &(String, String)) -> Val
     let mut filters = json!([{ "filter": format!("datum.{FRONT} === 'yes'") }]);
     let valid = has_interval(interval);
     filters.as_array_mut().into_iter().for_each(|list| list.extend(valid.as_array().into_iter().flatten().cloned()));
-    json!({ "transform": filters, "mark": { "type": "rule", "strokeWidth": 0.8, "color": "#555555" }, "encoding": encoding })
+    json!({ "transform": filters, "mark": { "type": "rule", "strokeWidth": 0.6, "color": "#aaaaaa" }, "encoding": encoding })
 }
 
 /// The rows that no other one beats, by cost: those with the least y so far in the order of x. Equal rows are all kept.
