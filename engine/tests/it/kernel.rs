@@ -18,6 +18,8 @@ enum Act {
     Sleep(usize, u32),
     Wake(usize, u32),
     Timer(f64),
+    /// Checks the estimated end of a job (s).
+    Expect(JobId, f64),
 }
 
 /// Takes given decisions at given instants.
@@ -51,6 +53,7 @@ impl Policy for Script {
                 Act::Sleep(class, procs) => cluster.sleep(class, procs)?,
                 Act::Wake(class, procs) => cluster.wake(class, procs)?,
                 Act::Timer(at) => cluster.set_timer(at, 0)?,
+                Act::Expect(job, end_s) => assert_eq!(cluster.estimated_end_s(job), Some(end_s), "at {now} s"),
             }
         }
         Ok(())
@@ -96,7 +99,10 @@ fn a_gear_change_scales_the_remaining_run_time() {
 
 #[test]
 fn a_suspended_job_keeps_its_procs_at_idle_power() {
-    let acts = [(0., Act::Start(0, 1)), (30., Act::Suspend(0)), (50., Act::Resume(0))];
+    // While it is suspended, it is expected to go on now.
+    let expected = [(0., Act::Expect(0, 100.)), (10., Act::Expect(0, 100.)), (45., Act::Expect(0, 115.))];
+    let acts = [(0., Act::Start(0, 1)), (30., Act::Suspend(0)), (50., Act::Resume(0)), (50., Act::Expect(0, 120.))];
+    let acts = [&acts[..], &expected].concat();
     let (outcomes, integrals) = run(machine(), &[(0., 100., 100., 4)], &acts).unwrap();
     assert_eq!(outcomes, [(0., 120., 4. * (10. * 100. + 1. * 20.))]);
     assert_eq!(integrals.busy_proc_s, [0., 400.]);
@@ -149,6 +155,14 @@ fn procs_that_wake_in_no_time_are_free_at_once() {
     let (outcomes, integrals) = run(machine, &[(0., 10., 10., 4), (10., 10., 10., 3)], &acts).unwrap();
     assert_eq!(outcomes.iter().map(|o| (o.0, o.1)).collect::<Vec<_>>(), [(20., 30.), (10., 20.)]);
     assert_eq!((integrals.asleep_proc_s, integrals.transition_proc_s), (40., 0.));
+}
+
+#[test]
+fn constant_power_counts_from_the_first_submit_to_the_last_end() {
+    let machine = Machine { static_w: 7.0, ..machine() };
+    let (_, integrals) = run(machine, &[(5., 10., 10., 1)], &[(8., Act::Start(0, 1)), (6., Act::Timer(8.))]).unwrap();
+    assert_eq!((integrals.last_finish_s, integrals.energy_static_j), (18., 7. * 13.));
+    assert_eq!(integrals.power_peak_w, 7. + 10. + 3.);
 }
 
 #[test]

@@ -88,10 +88,8 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             let mut run = Running { job, seq: entry, ..run.clone() };
             if copied.durations == Durations::Estimate {
                 let end_s = self.estimated_end(&run);
-                if end_s < self.now_s {
-                    (run.since_s, run.estimate_left_s) = (self.now_s, 0.0);
-                }
-                run.run_left_s = run.estimate_left_s;
+                // A job that has outlived its estimate ends at once, a suspended one when it is resumed.
+                run.run_left_s = run.estimate_left_s.max(0.0);
                 if run.executing {
                     run.end_s = end_s.max(self.now_s);
                 }
