@@ -168,11 +168,12 @@ fn constant_power_counts_from_the_first_submit_to_the_last_end() {
 #[test]
 fn classes_of_procs_are_counted_separately() {
     let mut machine = machine();
-    let slow = MachineClass { gears: vec![Gear { time_factor: 4.0, busy_w: 2.0 }], ..machine.classes[0].clone() };
-    machine.classes.push(slow);
+    let gears = vec![Gear { time_factor: 4.0, busy_w: 2.0 }, Gear { time_factor: 3.0, busy_w: 5.0 }];
+    machine.classes.push(MachineClass { gears, ..machine.classes[0].clone() });
     let jobs = [(0., 10., 10., 4), (0., 10., 10., 4)];
     let (outcomes, integrals) = run(machine, &jobs, &[(0., Act::Start(0, 1)), (0., Act::StartOn(1, 1, 0))]).unwrap();
     assert_eq!(outcomes, [(0., 10., 400.), (0., 40., 320.)]);
+    assert_eq!(integrals.busy_proc_s, [160., 40.]);
     assert_eq!(integrals.machine_procs, 8);
     assert_eq!(integrals.idle_proc_s, 4. * 30.);
 }
