@@ -267,3 +267,15 @@ pub enum Reply {
     /// The state forbids it; the message says what to do.
     Refused(String),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_that_needs_somebody_is_tried_again_later() {
+        let now = Now { mono: Duration::from_secs(100), wall_us: 0 };
+        let at = |retryable: bool| PublishFailure { reason: "full".to_owned(), retryable }.retry_at(now);
+        assert_eq!((at(true), at(false)), (Duration::from_secs(102), Duration::from_secs(130)));
+    }
+}
