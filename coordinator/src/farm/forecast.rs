@@ -362,6 +362,8 @@ mod tests {
             forecast.learn(&sweep, 1, &[0], seconds);
             assert!(forecast.cells.is_empty());
         }
+        forecast.learn(&sweep, 1, &[], 5.0);
+        assert!(forecast.cells.is_empty());
         forecast.learn(&sweep, 1, &[0], 0.0);
         assert_eq!(forecast.cells.len(), 1);
     }

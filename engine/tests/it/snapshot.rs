@@ -14,6 +14,8 @@ use powersweep_engine::workload::{self, swf};
 use powersweep_engine::{Choice, Details, Limits, Role, SimSpec, Value, simulate};
 use sha2::{Digest, Sha256};
 
+use crate::swf_fuzz::Dice;
+
 /// Specs of jobs that are drawn.
 const SPECS: usize = 400;
 
@@ -21,33 +23,13 @@ const SPECS: usize = 400;
 const DRAWN: [Role; 8] =
     [Role::Order, Role::Backfill, Role::GearRule, Role::Capacity, Role::Cap, Role::Deferral, Role::Power, Role::Rules];
 
-/// A small generator of numbers (SplitMix64).
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len())]
-    }
-
-    /// A number from 0 to 1.
-    fn share(&mut self) -> f64 {
-        self.below(1 << 20) as f64 / f64::from(1 << 20)
-    }
+/// A number from 0 to 1.
+fn share(dice: &mut Dice) -> f64 {
+    dice.below(1 << 20) as f64 / f64::from(1 << 20)
 }
 
-/// A log of half a day on 44 procs, which jobs use to four fifths, with users, groups, queues and partitions, memory, GPUs, and measured powers of most jobs.
+/// A log of half a day on 44 procs, which jobs use to four fifths, with users, groups, queues and partitions, memory, GPUs, and
+/// measured powers of most jobs.
 static LOG: LazyLock<swf::SwfLog> = LazyLock::new(|| {
     let mut dice = Dice(1);
     let mut text = "; UnixStartTime: 1672531200\n".to_owned();
@@ -71,11 +53,11 @@ static LOG: LazyLock<swf::SwfLog> = LazyLock::new(|| {
              {partition} -1 -1"
         );
         if dice.below(4) > 0 {
-            let watts = procs as f64 * (80.0 + 300.0 * dice.share());
+            let watts = procs as f64 * (80.0 + 300.0 * share(&mut dice));
             let _ = writeln!(text, "; {}: {job} {watts}", swf::POWER_KEY);
             if dice.below(2) > 0 {
                 let samples: String =
-                    (0..1 + dice.below(12)).map(|_| format!(" {}", watts * 2.0 * dice.share())).collect();
+                    (0..1 + dice.below(12)).map(|_| format!(" {}", watts * 2.0 * share(&mut dice))).collect();
                 let _ = writeln!(text, "; {}: {job} {}{samples}", swf::POWER_SERIES_KEY, 1 + dice.below(600));
             }
         }
@@ -97,7 +79,7 @@ fn signal(quantity: &str) -> Signal {
     let (mut times, mut values) = (Vec::new(), Vec::new());
     for hour in 0..72 {
         times.push(f64::from(hour) * 3600.0 + dice.below(900) as f64);
-        values.push(scale * (0.5 + 0.5 * dice.share()));
+        values.push(scale * (0.5 + 0.5 * share(&mut dice)));
     }
     times[0] = 0.0;
     Signal::new(times, values, vec![], 72.0 * 3600.0, Sample::Mean, Beyond::Wrap).unwrap()
@@ -123,18 +105,18 @@ fn draw_value(role: Role, param: &Param, dice: &mut Dice) -> Option<Value> {
         ("resample_days", _) => Some(Value::Real(0.5)),
         ("resample_blocks", _) => Some(Value::Int(4)),
         ("power_top_w", _) => Some(Value::Real(300.0)),
-        ("ols_period_s", _) => Some(Value::Real(dice.of(&[7200.0, 30_000.0]))),
-        ("idle_w", _) => Some(Value::Real(dice.of(&[20.0, 90.0]))),
+        ("ols_period_s", _) => Some(Value::Real(dice.pick(&[7200.0, 30_000.0]))),
+        ("idle_w", _) => Some(Value::Real(dice.pick(&[20.0, 90.0]))),
         ("wake_w" | "off_w" | "asleep_w", _) if role == Role::Platform => {
-            Some(Value::Real(dice.of(&[0.2, 12.0, 80.0])))
+            Some(Value::Real(dice.pick(&[0.2, 12.0, 80.0])))
         }
         (_, Type::Bool) => Some(Value::Bool(dice.below(2) == 0)),
-        (_, Type::Int { min, max }) => Some(Value::Int(dice.of(&[0, 1, 2, 5, 12, 30]).clamp(min, max))),
+        (_, Type::Int { min, max }) => Some(Value::Int(dice.pick(&[0, 1, 2, 5, 12, 30]).clamp(min, max))),
         (_, Type::Real { min, max, .. }) => {
-            let value = dice.of(&[0.0, 0.1, 0.35, 0.7, 1.0, 2.5, 60.0, 700.0, 9000.0]) * (0.5 + dice.share());
+            let value = dice.pick(&[0.0, 0.1, 0.35, 0.7, 1.0, 2.5, 60.0, 700.0, 9000.0]) * (0.5 + share(dice));
             Some(Value::Real(value.clamp(min, max)))
         }
-        (_, Type::OneOf(names)) => Some(Value::Text(dice.of(names).to_owned())),
+        (_, Type::OneOf(names)) => Some(Value::Text(dice.pick(names).to_owned())),
         (_, Type::Signal { quantities }) => Some(Value::Text(quantities[0].to_owned())),
         (_, Type::Formula { .. }) => {
             let texts = [
@@ -142,7 +124,7 @@ fn draw_value(role: Role, param: &Param, dice: &mut Dice) -> Option<Value> {
                 "-(wait_s / estimate_s)^3 * procs",
                 "log10(estimate_s) * procs + 870 * log10(submit_s)",
             ];
-            Some(Value::Text(dice.of(&texts).to_owned()))
+            Some(Value::Text(dice.pick(&texts).to_owned()))
         }
         (_, Type::Locator | Type::Module | Type::Reals { .. }) => None,
     }
@@ -172,7 +154,7 @@ const CAPS: [&str; 5] = [
 /// A spec in a line: the components and the values that differ from the defaults.
 fn draw(dice: &mut Dice) -> String {
     let mut words = vec!["source=swf; log=snapshot.swf".to_owned()];
-    let together = if dice.below(2) == 0 { dice.of(&TOGETHER) } else { "size_factor=1" };
+    let together = if dice.below(2) == 0 { dice.pick(&TOGETHER) } else { "size_factor=1" };
     words.push(together.to_owned());
     if !together.contains("partition_procs") {
         words.push("procs=44".to_owned());
@@ -181,10 +163,10 @@ fn draw(dice: &mut Dice) -> String {
     for role in DRAWN {
         let drawable = drawable(role);
         let optional = matches!(role, Role::Capacity | Role::Cap | Role::Deferral);
-        let component = if optional && dice.below(2) == 0 { drawable[0] } else { dice.of(&drawable) };
+        let component = if optional && dice.below(2) == 0 { drawable[0] } else { dice.pick(&drawable) };
         words.push(format!("{}={}", role.key(), component.name));
         if role == Role::Cap && component.name != "none" {
-            words.push(dice.of(&CAPS).to_owned());
+            words.push(dice.pick(&CAPS).to_owned());
         }
         params.extend(component.params.iter().map(|param| (role, param)));
     }

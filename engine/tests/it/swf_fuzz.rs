@@ -7,8 +7,8 @@ use powersweep_engine::workload::{self, WorkloadError};
 use powersweep_engine::{Choice, Role, SimSpec, Value, components};
 use proptest::prelude::*;
 
-/// A random generator that is independent of the engine's.
-struct Dice(u64);
+/// A random generator that is independent of the engine's (SplitMix64).
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
     fn next(&mut self) -> u64 {
@@ -20,7 +20,7 @@ impl Dice {
     }
 
     /// Uniform below `n` (1 or more).
-    fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
@@ -28,7 +28,7 @@ impl Dice {
         self.below(n) == 0
     }
 
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 }

@@ -28,8 +28,8 @@ fn rows_count_by_their_tasks() {
     let mut adoption = Adoption::new(sweep("e", 10));
     assert!(!adoption.task(row(0, 0)) && !adoption.task(row(3, 3)));
     assert!(adoption.task(row(3, 3)), "the task has a row already");
-    // Tasks 5 and 9 ran under other indices, 9 twice, and task 3 a third time; two rows are of no task of the manifest.
-    for row in [row(5, 6), row(9, 2), row(9, 4), row(3, 7)] {
+    // Tasks 5 and 9 ran under other indices, 9 three times, and task 3 a third time; two rows are of no task of the manifest.
+    for row in [row(5, 6), row(9, 2), row(9, 4), row(9, 5), row(3, 7)] {
         assert!(!adoption.task(row), "tells it later");
     }
     for foreign in [1, 2] {
@@ -38,8 +38,12 @@ fn rows_count_by_their_tasks() {
     adoption.task(RowKey { task_id: row(1, 0).task_id, index: None });
     adoption.find_moved();
     assert_eq!((adoption.done(), adoption.tasks()), (5, 10));
-    // The third row of task 3, and the second one of task 9, besides the first found.
-    assert_eq!((adoption.doubled(), adoption.foreign()), (3, 2));
+    // Two more rows of task 3, and two of task 9.
+    assert_eq!((adoption.doubled(), adoption.foreign()), (4, 2));
+    // Without rows of an optional table, no task is covered.
+    let batch = adoption.batch(BTreeMap::new(), &Loaded::default(), NOW_US);
+    let covered = |op: &Op| if let Op::Put(Record::Covered(r)) = op { Some(r.tasks) } else { None };
+    assert!(batch.ops().iter().filter_map(covered).all(|tasks| tasks == 0));
 }
 
 #[test]
