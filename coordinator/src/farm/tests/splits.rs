@@ -159,6 +159,23 @@ fn a_prune_goes_on_after_a_crash() {
     assert_eq!(wire.status("e").state(), v1::ExperimentState::Finished);
 }
 
+#[test]
+fn a_second_prune_waits_for_the_first() {
+    let mut wire = Wire::new();
+    run(&mut wire, &seeds("[1, 2, 3]"));
+    run(&mut wire, &seeds("[3]"));
+    let before = wire.replies.len();
+    assert_eq!(wire.control("e", Action::Prune), None);
+    wire.commit_all();
+    assert_eq!(wire.control("e", Action::Prune), None, "it is answered when the parts are deleted");
+    wire.settle();
+    let changed: Vec<bool> = wire.replies[before..]
+        .iter()
+        .map(|reply| if let Reply::Controlled(reply) = reply { reply.changed } else { panic!("{reply:?}") })
+        .collect();
+    assert_eq!(changed, [true, true]);
+}
+
 fn submit_as(wire: &mut Wire, user: &str, sweep: Sweep, replace: bool) -> Reply {
     let submission = Submission { user: user.to_owned(), replace, ..Submission::new(sweep, BTreeMap::new()) };
     wire.request(Request::Submit(submission));
