@@ -68,7 +68,10 @@ pub enum LoadError {
         found: Digest,
     },
     /// A URL without a SHA-256: its content could change between two runs. Final.
-    #[error("the URL {url} needs a SHA-256: give that of the file as downloaded (64 hexadecimal digits)")]
+    #[error(
+        "{url}: a URL needs the SHA-256 of its file as downloaded (64 hexadecimal digits): `log_sha256` or `file_sha256` of a \
+         manifest, `--sha256` of a command"
+    )]
     Sha256Missing {
         /// The URL.
         url: String,

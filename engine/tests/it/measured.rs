@@ -252,6 +252,21 @@ fn a_cap_reacts_to_a_sample() {
 }
 
 #[test]
+fn a_sample_at_the_instant_of_an_event_causes_no_pass_of_its_own() {
+    // At 10 s the second job ends early and the first one draws less. The third job needs the procs of the second: a pass
+    // between the two changes would let the fourth job overtake it.
+    let text = "1 0 -1 20 2 -1 -1 2 20 -1 1 1 1 -1 1 -1 -1 -1\n; JobPowerW: 1 18\n; JobPowerSeriesW: 1 10 24 12\n\
+                2 0 -1 10 1 -1 -1 1 100 -1 1 1 1 -1 1 -1 -1 -1\n\
+                3 1 -1 5 2 -1 -1 2 5 -1 1 1 1 -1 1 -1 -1 -1\n\
+                4 2 -1 5 1 -1 -1 1 5 -1 1 1 1 -1 1 -1 -1 -1\n";
+    let build = sampled(capped("fcfs", "easy", "admission", &[37.0], 1e6));
+    let workload = workload::build(&build.0, Some(&swf::parse(text.as_bytes(), "jobs.swf").unwrap())).unwrap();
+    let mut rows = Vec::new();
+    simulate(&build.0, &workload, &Limits::NONE, Some(&mut rows)).unwrap();
+    assert_eq!(rows.iter().map(|row| row.start_s).collect::<Vec<_>>(), [0.0, 0.0, 10.0, 15.0]);
+}
+
+#[test]
 fn what_is_wrong_with_samples_is_said() {
     let read = |lines: &str| {
         let record = "1 0 -1 10 2 -1 -1 2 10 -1 1 1 1 -1 1 -1 -1 -1";
