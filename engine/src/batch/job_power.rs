@@ -11,6 +11,11 @@ use crate::workload::powers::{PowerOfRecord, are_used};
 use crate::workload::swf::PowerSeries;
 use crate::workload::{Job, Workload};
 
+/// Power of a busy processor at the top gear (W), by the model.
+fn top_w(job: &Job, machine: &Machine) -> f64 {
+    machine.classes[0].gears_of(job.class).last().map_or(0.0, |gear| gear.busy_w)
+}
+
 /// The powers of the jobs of a run.
 #[derive(Debug)]
 pub(super) struct JobPowers<'w> {
@@ -48,10 +53,9 @@ impl<'w> JobPowers<'w> {
     /// # Errors
     /// [`SimError::Invalid`]: the model has no power to compare a measured one with.
     pub(super) fn scales(&self, jobs: &[Job], machine: &Machine) -> Result<Scales, SimError> {
-        let class = &machine.classes[0];
         let scale = |job: &Job| {
             let Some(proc_w) = self.of(job).and_then(|power| power.proc_w) else { return Ok(1.0) };
-            let top_w = class.gears_of(job.class).last().map_or(0.0, |gear| gear.busy_w);
+            let top_w = top_w(job, machine);
             let scale = proc_w / top_w;
             if scale.is_finite() {
                 return Ok(scale);
@@ -91,13 +95,11 @@ impl<'w> JobPowers<'w> {
 
     /// The samples of jobs.
     fn samples(&self, series: &Arc<PowerSeries>, jobs: &[Job], means: &[f64], machine: &Machine) -> SampledScales {
-        let class = &machine.classes[0];
         let of_job = |job: &Job| {
             let (step_s, range) = series.of(job.record as usize - 1)?;
-            let top_w = class.gears_of(job.class).last().map_or(0.0, |gear| gear.busy_w);
             // A job that `wide_jobs` cuts keeps its watts per processor.
-            let procs = self.of(job).map_or(job.procs, |power| power.procs);
-            Some(JobSamples { step_s, range, procs: f64::from(procs), top_w })
+            let procs = f64::from(self.of(job)?.procs);
+            Some(JobSamples { step_s, range, procs, top_w: top_w(job, machine) })
         };
         SampledScales::new(Arc::clone(series), jobs.iter().map(of_job).collect(), means.to_vec())
     }

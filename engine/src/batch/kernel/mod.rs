@@ -202,7 +202,10 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     /// the next event is carried out before the event. Returns whether the instant was before the event.
     #[cold]
     fn change_samples(&mut self, event: u64) -> Result<bool, Stop> {
-        let Some(change) = self.cluster.next_sample().filter(|change| *change <= event) else { return Ok(false) };
+        let change = self.cluster.next_sample();
+        if change > event {
+            return Ok(false);
+        }
         self.count_event()?;
         self.cluster.advance(key_time(change));
         if self.cluster.change_samples(change) && change < event {

@@ -34,7 +34,7 @@ pub(crate) enum Known {
 /// The scales of jobs.
 #[derive(Debug, Clone)]
 pub(crate) struct Scales {
-    /// True scales by job; of a job with samples, that of the present one.
+    /// True scale of each job. For a job with samples of its power, the scale of the present sample.
     pub(crate) by_job: Vec<f64>,
     /// What the policy knows.
     pub(crate) known: Known,
@@ -156,6 +156,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let (job, excess) = (self.running[entry].job, self.excess(&self.running[entry]));
         self.meter.exceed(-excess);
         let scale = self.settled_scale(entry);
+        self.forget_sample(entry);
         if let Some(scales) = &mut self.scales {
             scales.ended(job as usize);
         }

@@ -1,18 +1,18 @@
 //! Powers of jobs that change while they run.
 //!
-//! A job has samples of its power over its run time at the top gear. At the end of a sample, the job's scale becomes that of
-//! the next one. These instants lie between the events of a schedule: jobs neither arrive nor end at them. A policy is told
-//! of them because a power cap reacts to the power of the machine.
+//! A job has samples of its power, each for a step of its run time at the top gear. When a sample ends, the job takes the scale
+//! of the next sample. These instants lie between the events of a schedule: no job arrives or ends at them. The policy is
+//! told of them because a power cap reacts to the power of the machine.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::cluster::Cluster;
+use super::events::{End, Ends};
+use super::powers::Scales;
 use super::recorder::Recorder;
 use crate::limits::list_bytes;
-use crate::timers::{key_time, time_key};
+use crate::timers::time_key;
 use crate::workload::swf::PowerSeries;
 
 /// The samples of a job.
@@ -28,14 +28,9 @@ pub(crate) struct JobSamples {
     pub(crate) top_w: f64,
 }
 
-/// A change to the next sample: key of its instant, entry of the running table, plan.
-type Change = (u64, u32, u32);
-
 /// The present sample of an entry of the running table.
 #[derive(Debug, Clone, Copy, Default)]
 struct Present {
-    /// The last planned change; an older plan is void.
-    plan: u32,
     /// Position among the job's samples.
     sample: usize,
     /// Instant up to which `scale_s` is integrated (s).
@@ -49,9 +44,10 @@ struct Present {
 pub(crate) struct SampledScales {
     series: Arc<PowerSeries>,
     jobs: Vec<Option<JobSamples>>,
-    /// Mean scale by job; that of the present sample is in [`super::powers::Scales`].
+    /// Mean scale of each job over its run.
     means: Vec<f64>,
-    changes: BinaryHeap<Reverse<Change>>,
+    /// The end of the present sample of each entry, unless it is the last one of its job.
+    changes: Ends,
     /// By entry of the running table.
     present: Vec<Present>,
 }
@@ -59,18 +55,20 @@ pub(crate) struct SampledScales {
 impl SampledScales {
     /// The samples of a series by job.
     pub(crate) fn new(series: Arc<PowerSeries>, jobs: Vec<Option<JobSamples>>, means: Vec<f64>) -> SampledScales {
-        SampledScales { series, jobs, means, changes: BinaryHeap::new(), present: Vec::new() }
+        SampledScales { series, jobs, means, changes: Ends::default(), present: Vec::new() }
     }
 
     /// The scales of a job's samples.
-    fn scales(&self, job: usize) -> Option<impl Iterator<Item = f64>> {
+    fn scales(&self, job: usize) -> Option<impl ExactSizeIterator<Item = f64>> {
         let samples = self.jobs[job].as_ref()?;
         let watts = &self.series.watts()[samples.range.clone()];
-        Some(watts.iter().map(|watts| watts / samples.procs / samples.top_w))
+        Some(watts.iter().map(|watts| scale(*watts, samples)))
     }
 
+    /// The scale of one of a job's samples.
     fn scale(&self, job: usize, sample: usize) -> Option<f64> {
-        self.scales(job)?.nth(sample)
+        let samples = self.jobs[job].as_ref()?;
+        self.series.watts()[samples.range.clone()].get(sample).map(|watts| scale(*watts, samples))
     }
 
     /// The least and the greatest scale of a job's samples.
@@ -92,93 +90,80 @@ impl SampledScales {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        list_bytes(&self.jobs)
-            + list_bytes(&self.means)
-            + list_bytes(&self.present)
-            + self.changes.capacity() * size_of::<Reverse<Change>>()
+        list_bytes(&self.jobs) + list_bytes(&self.means) + list_bytes(&self.present) + self.changes.bytes()
     }
 }
 
+/// The power of a sample over that of the model.
+fn scale(watts: f64, samples: &JobSamples) -> f64 {
+    watts / samples.procs / samples.top_w
+}
+
 impl<R: Recorder> Cluster<'_, R> {
-    /// Key of the next change to another sample, if there is one.
-    pub(super) fn next_sample(&mut self) -> Option<u64> {
-        let samples = self.scales.as_mut()?.samples.as_mut()?;
-        while let Some(&Reverse((key, entry, plan))) = samples.changes.peek() {
-            if samples.present[entry as usize].plan == plan {
-                return Some(key);
-            }
-            samples.changes.pop();
-        }
-        None
+    fn samples(&mut self) -> Option<&mut SampledScales> {
+        self.scales.as_mut()?.samples.as_deref_mut()
     }
 
-    /// Carries out all changes up to an instant. Returns whether the power of the machine is another one.
-    pub(super) fn change_samples(&mut self, until: u64) -> bool {
+    /// Key of the next change to another sample; greater than every key if there is none.
+    pub(super) fn next_sample(&self) -> u64 {
+        let samples = self.scales.as_ref().and_then(|scales| scales.samples.as_ref());
+        samples.map_or(u64::MAX, |samples| samples.changes.first_key())
+    }
+
+    /// Carries out all changes of the present instant, which has this key. Returns whether the machine draws another power.
+    pub(super) fn change_samples(&mut self, now: u64) -> bool {
         let before_w = self.meter.power_now_w();
-        while self.next_sample().is_some_and(|key| key <= until) {
-            let change = self.scales.as_mut().and_then(|scales| scales.samples.as_mut()?.changes.pop());
-            let Some(Reverse((key, entry, _))) = change else { break };
-            let entry = entry as usize;
-            self.integrate_scale(entry, key_time(key));
-            let next = self.scales.as_mut().and_then(|scales| {
-                let present = scales.samples.as_mut()?.present(entry);
-                present.sample += 1;
-                Some(present.sample)
-            });
-            self.show_sample(entry, next.unwrap_or_default());
-            self.plan_sample(entry);
+        while let Some(end) = self.samples().and_then(|samples| samples.changes.take(now)) {
+            self.show_next_sample(end.entry());
         }
         self.meter.power_now_w() != before_w
     }
 
     /// A job starts in an entry with its first sample.
     pub(super) fn first_sample(&mut self, entry: usize) {
-        let now_s = self.now_s;
         let job = self.running[entry].job as usize;
-        let Some(scales) = &mut self.scales else { return };
-        let Some(samples) = &mut scales.samples else { return };
-        if let Some(scale) = samples.scale(job, 0) {
-            scales.by_job[job] = scale;
-            let present = samples.present(entry);
-            *present = Present { plan: present.plan, sample: 0, since_s: now_s, scale_s: 0.0 };
+        if let Some(Scales { by_job, samples: Some(samples), .. }) = self.scales.as_deref_mut()
+            && let Some(scale) = samples.scale(job, 0)
+        {
+            by_job[job] = scale;
+            *samples.present(entry) = Present { sample: 0, since_s: self.now_s, scale_s: 0.0 };
             self.plan_sample(entry);
         }
     }
 
-    /// Sets the scale of an executing job to that of a sample.
-    fn show_sample(&mut self, entry: usize, sample: usize) {
+    /// An executing job takes the scale of its next sample.
+    fn show_next_sample(&mut self, entry: usize) {
+        self.integrate_scale(entry);
         let before = self.excess(&self.running[entry]);
         let job = self.running[entry].job as usize;
-        if let Some(scales) = &mut self.scales
-            && let Some(scale) = scales.samples.as_ref().and_then(|samples| samples.scale(job, sample))
-        {
-            scales.by_job[job] = scale;
+        if let Some(Scales { by_job, samples: Some(samples), .. }) = self.scales.as_deref_mut() {
+            let next = samples.present(entry).sample + 1;
+            samples.present(entry).sample = next;
+            by_job[job] = samples.scale(job, next).unwrap_or(by_job[job]);
         }
         let after = self.excess(&self.running[entry]);
         self.meter.exceed(after - before);
+        self.plan_sample(entry);
     }
 
-    /// Integrates the scale of an executing job up to an instant.
-    fn integrate_scale(&mut self, entry: usize, until_s: f64) {
-        let job = self.running[entry].job as usize;
-        let Some(scales) = &mut self.scales else { return };
-        let scale = scales.by_job[job];
-        let Some(samples) = &mut scales.samples else { return };
-        let present = samples.present(entry);
-        present.scale_s += scale * (until_s - present.since_s);
-        present.since_s = until_s;
+    /// Integrates the scale of an executing job up to now.
+    fn integrate_scale(&mut self, entry: usize) {
+        let (now_s, scale) = (self.now_s, self.scale(self.running[entry].job));
+        if let Some(samples) = self.samples() {
+            let present = samples.present(entry);
+            present.scale_s += scale * (now_s - present.since_s);
+            present.since_s = now_s;
+        }
     }
 
     /// The mean scale of an executing job since it was settled.
     pub(super) fn settled_scale(&mut self, entry: usize) -> f64 {
         let (job, span_s) = (self.running[entry].job, self.now_s - self.running[entry].since_s);
-        let has_samples = |samples: &SampledScales| samples.jobs[job as usize].is_some();
-        if !self.scales.as_ref().and_then(|scales| scales.samples.as_deref()).is_some_and(has_samples) {
+        if self.samples().is_none_or(|samples| samples.jobs[job as usize].is_none()) {
             return self.scale(job);
         }
-        self.integrate_scale(entry, self.now_s);
-        let Some(samples) = self.scales.as_mut().and_then(|scales| scales.samples.as_mut()) else { return 1.0 };
-        let scale_s = std::mem::take(&mut samples.present(entry).scale_s);
+        self.integrate_scale(entry);
+        let scale_s = self.samples().map_or(0.0, |samples| std::mem::take(&mut samples.present(entry).scale_s));
         if span_s > 0.0 { scale_s / span_s } else { 0.0 }
     }
 
@@ -188,16 +173,23 @@ impl<R: Recorder> Cluster<'_, R> {
         let run = &self.running[entry];
         let factor = self.gears[run.level()].time_factor;
         let Some(samples) = self.scales.as_mut().and_then(|scales| scales.samples.as_mut()) else { return };
-        let present = samples.present(entry);
-        present.plan = present.plan.wrapping_add(1);
-        present.since_s = present.since_s.max(run.since_s);
-        let (next, plan) = (present.sample + 1, present.plan);
-        let Some(job) = samples.jobs[run.job as usize].as_ref().filter(|_| run.executing) else { return };
+        let next = samples.present(entry).sample + 1;
         let run_s = self.jobs[run.job as usize].run_s;
-        let work_s = next as f64 * job.step_s;
-        if next < job.range.len() && work_s < run_s {
-            let at_s = run.since_s + (work_s - (run_s - run.run_left_s)) * factor;
-            samples.changes.push(Reverse((time_key(at_s.max(run.since_s)), entry as u32, plan)));
+        let of_job = samples.jobs[run.job as usize].as_ref().filter(|job| run.executing && next < job.range.len());
+        let work_s = of_job.map(|job| next as f64 * job.step_s).filter(|work_s| *work_s < run_s);
+        match work_s {
+            Some(work_s) => {
+                let at_s = run.since_s + (work_s - (run_s - run.run_left_s)) * factor;
+                samples.changes.set(End::new(time_key(at_s.max(run.since_s)), 0, entry as u32));
+            }
+            None => samples.changes.clear(entry),
+        }
+    }
+
+    /// Forgets the next change of a job that ends.
+    pub(super) fn forget_sample(&mut self, entry: usize) {
+        if let Some(samples) = self.samples() {
+            samples.changes.clear(entry);
         }
     }
 }
