@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use powersweep_engine::workload::swf::Record;
+use powersweep_engine::workload::swf::{Record, spans};
 
 use crate::clock::{SECOND_US, Time};
 use crate::entry::{Entries, Entry, Outcome, PowerSamples, Size, TimeLimit};
@@ -256,19 +256,14 @@ const PROC_POWER_MAX_W: f64 = 20_000.0;
 /// Relative difference of power and energy above which they contradict each other.
 const POWER_TOLERANCE: f64 = 0.05;
 
-/// The mean of samples over a run (W). A sample holds for a step, the last one to the end.
+/// The mean of samples over a run (W).
 fn mean_w(PowerSamples { step_s, watts }: &PowerSamples, run_s: f64) -> f64 {
-    let last = watts.len().saturating_sub(1);
-    let span_s = |at: usize| {
-        let end_s = if at == last { run_s } else { run_s.min((at + 1) as f64 * step_s) };
-        (end_s - at as f64 * step_s).max(0.0)
-    };
-    let energy_j: f64 = watts.iter().enumerate().map(|(at, watts)| watts * span_s(at)).sum();
+    let energy_j: f64 = spans(*step_s, watts, run_s).map(|(from_s, to_s, watts)| watts * (to_s - from_s)).sum();
     if run_s > 0.0 { energy_j / run_s } else { watts.first().copied().unwrap_or(0.0) }
 }
 
-/// The mean power of a job (W), if it was measured, and its samples: the stated power of the job, else that of a node times
-/// its nodes, else its energy over its run time.
+/// The measured mean power of a job (W) and its samples; `None` for a job without a measurement. The mean is the stated power of
+/// the job, else the power of a node times the number of nodes, else the energy over the run time.
 fn power_w(entry: &mut Entry, run_s: f64, procs: u32) -> Option<(f64, Option<PowerSamples>)> {
     let mut measured = std::mem::take(&mut entry.measured);
     entry.measured.energy_j = measured.energy_j;
@@ -276,13 +271,12 @@ fn power_w(entry: &mut Entry, run_s: f64, procs: u32) -> Option<(f64, Option<Pow
     if !measured.has_column {
         return None;
     }
-    if let Some(samples) = &mut measured.samples {
-        if measured.power_w.is_none() {
-            let nodes = f64::from(entry.allocated.nodes?);
-            samples.watts.iter_mut().for_each(|watts| *watts *= nodes);
-        }
+    // Samples are powers of the job, else of a node.
+    let factor = if measured.power_w.is_some() { Some(1.0) } else { entry.allocated.nodes.map(f64::from) };
+    if let Some((samples, factor)) = measured.samples.as_mut().zip(factor) {
         // Samples behind the end of the job count nothing.
-        samples.watts.truncate(((run_s / samples.step_s).ceil() as usize).max(1));
+        samples.watts.truncate(spans(samples.step_s, &samples.watts, run_s).count());
+        samples.watts.iter_mut().for_each(|watts| *watts *= factor);
         measured.power_w = Some(mean_w(samples, run_s));
     }
     let of_nodes = measured.node_power_w.zip(entry.allocated.nodes).map(|(watts, nodes)| watts * f64::from(nodes));

@@ -7,7 +7,7 @@ use powersweep_analysis::calibration::{
     Beta, Calibration, FrequencyJob, MeterStep, RanJob, Stated, Value, betas, calibrate,
 };
 use powersweep_engine::account::J_PER_KWH;
-use powersweep_engine::workload::swf::{Record, SwfLog};
+use powersweep_engine::workload::swf::{Record, SwfLog, spans};
 use powersweep_experiments::FileRef;
 use powersweep_signals::{Base, Series};
 use serde_json::{Value as Json, json};
@@ -114,20 +114,18 @@ fn jobs(log: &SwfLog) -> Result<Ran, Failure> {
         };
         (ran.jobs, ran.measured) = (ran.jobs + 1, ran.measured + u64::from(mean_w.is_some()));
         let start_s = record.submit_s + record.wait_s;
-        let end_s = start_s + record.run_s;
         let Some((step_s, range)) = log.power_series.of(at) else {
+            let end_s = start_s + record.run_s;
             ran.parts.push(RanJob { start_s, end_s, procs, mean_w });
             continue;
         };
         let watts = &log.power_series.watts()[range];
-        for (sample, &watts_now) in watts.iter().enumerate() {
-            let from_s = start_s + sample as f64 * step_s;
-            let is_last = sample + 1 == watts.len();
-            if from_s < end_s || sample == 0 {
-                let to_s = if is_last { end_s } else { end_s.min(from_s + step_s) };
-                ran.parts.push(RanJob { start_s: from_s, end_s: to_s, procs, mean_w: Some(watts_now) });
-            }
-        }
+        ran.parts.extend(spans(step_s, watts, record.run_s).map(|(from_s, to_s, watts)| RanJob {
+            start_s: start_s + from_s,
+            end_s: start_s + to_s,
+            procs,
+            mean_w: Some(watts),
+        }));
     }
     if ran.parts.is_empty() {
         return Err(failure!(

@@ -26,7 +26,7 @@ struct Published {
     outcome: fn(&str) -> Outcome,
     /// Whether a job that was deleted at the last instant of the table had not ended.
     is_cut: bool,
-    /// Unit of limits, if it is not that of the other times.
+    /// Unit of time limits where it differs from the unit of the other times.
     limit_unit: Option<TimeUnit>,
     /// Time between the samples of a power (s).
     power_step_s: Option<u32>,
@@ -128,6 +128,9 @@ const PM100_ALL: [(Field, &str); 11] = [
     (Field::Limit, "time_limit"),
 ];
 
+const PM100_TABLE: Published =
+    Published { more_columns: &PM100_ALL, limit_unit: Some(TimeUnit::Minutes), power_step_s: Some(20), ..PUBLISHED };
+
 const PM100: [Published; 2] = [
     Published {
         mark: "node_power_consumption",
@@ -136,19 +139,9 @@ const PM100: [Published; 2] = [
             (Field::Gpus, "num_gpus_alloc"),
             (Field::PowerW, "node_power_consumption"),
         ],
-        more_columns: &PM100_ALL,
-        limit_unit: Some(TimeUnit::Minutes),
-        power_step_s: Some(20),
-        ..PUBLISHED
+        ..PM100_TABLE
     },
-    Published {
-        mark: "power_consumption",
-        columns: &[(Field::PowerW, "power_consumption")],
-        more_columns: &PM100_ALL,
-        limit_unit: Some(TimeUnit::Minutes),
-        power_step_s: Some(20),
-        ..PUBLISHED
-    },
+    Published { mark: "power_consumption", columns: &[(Field::PowerW, "power_consumption")], ..PM100_TABLE },
 ];
 
 const FDATA: [Published; 1] = [Published {

@@ -204,6 +204,20 @@ fn one_sample_above_all_reason_is_no_measurement() {
 }
 
 #[test]
+fn samples_of_a_node_need_the_number_of_nodes() {
+    let text = "s,r,c,n,p\n0,60,4,2,\"[100, 300]\"\n1,60,4,,\"[100, 300]\"\n";
+    let settings = Settings {
+        columns: Some("submit=s,run=r,cpus=c,nodes=n,node_power_w=p".to_owned()),
+        power_step_s: Some(30),
+        ..Settings::new(Format::Csv)
+    };
+    let log = read(text.as_bytes(), "a.csv", &settings).expect("reads");
+    check(&log);
+    assert_eq!((powers(&log), ledger(&log)), (vec![Some(400.0), None], vec![("no_power", 1)]));
+    assert_eq!(log.details[0].power_samples.as_ref().expect("samples").watts, [200.0, 600.0]);
+}
+
+#[test]
 fn changed_bytes_of_pm100() {
     changed_bytes_of(Format::Pm100, &file(pm100()));
 }

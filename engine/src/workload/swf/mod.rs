@@ -17,7 +17,7 @@ mod power;
 
 pub use gpus::{GPUS_KEY, RecordGpus};
 pub use header::Header;
-pub use power::{POWER_KEY, POWER_SERIES_KEY, PowerSeries, RecordPower};
+pub use power::{POWER_KEY, POWER_SERIES_KEY, PowerSeries, RecordPower, spans};
 
 use std::sync::Arc;
 

@@ -112,6 +112,17 @@ impl PowerSeries {
     }
 }
 
+/// The spans of the samples of a run: begin and end since its start (s), and the sample (W). A sample holds for a step, the last
+/// one to the end of the run; the first one has a span in every run, and samples behind the end have none.
+pub fn spans(step_s: f64, watts: &[f64], run_s: f64) -> impl Iterator<Item = (f64, f64, f64)> {
+    let last = watts.len().saturating_sub(1);
+    let span = move |(at, &watts): (usize, &f64)| {
+        let to_s = if at == last { run_s } else { run_s.min((at + 1) as f64 * step_s) };
+        (at as f64 * step_s, to_s, watts)
+    };
+    watts.iter().enumerate().map(span).take_while(move |(from_s, ..)| *from_s < run_s || *from_s == 0.0)
+}
+
 /// The position of the record that a comment with a key is about, which is the record above.
 fn check_place(key: &str, job: &str, above: Option<(usize, i64)>) -> Result<usize, String> {
     let Some((record, last)) = above else {

@@ -82,6 +82,9 @@ const MEASURED_MAX: f64 = 1e15;
 /// Greatest plausible frequency (GHz).
 const GHZ_MAX: f64 = 20.0;
 
+/// The mean of a cell, and the samples of a list.
+type Power = (f64, Option<Vec<f64>>);
+
 /// How a table is read.
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -264,13 +267,14 @@ impl Cells<'_> {
     fn measured(&self) -> Result<Measured, Problem> {
         let fields = [Field::PowerW, Field::NodePowerW, Field::EnergyJ];
         let step_s = self.settings.power_step_s.or(self.plan.power_step_s);
-        let power_w = self.mean(Field::PowerW)?;
-        let samples = if power_w.is_some() { self.list(Field::PowerW)? } else { self.list(Field::NodePowerW)? };
+        let (of_job, of_node) = (self.power(Field::PowerW)?, self.power(Field::NodePowerW)?);
+        let (power_w, node_power_w) = (of_job.as_ref().map(|power| power.0), of_node.as_ref().map(|power| power.0));
+        let samples = of_job.or(of_node).and_then(|power| power.1);
         Ok(Measured {
             has_column: fields.iter().any(|field| self.plan.column(*field).is_some()),
             power_w,
             samples: step_s.zip(samples).map(|(step_s, watts)| PowerSamples { step_s: f64::from(step_s), watts }),
-            node_power_w: self.mean(Field::NodePowerW)?,
+            node_power_w,
             energy_j: self.mean(Field::EnergyJ)?.filter(|energy_j| *energy_j > 0.0),
             ghz: self.ghz()?,
         })
@@ -294,27 +298,25 @@ impl Cells<'_> {
 
     /// A number of 0 or more, or the mean of a list of samples with equal steps such as `[300, 310]`.
     fn mean(&self, field: Field) -> Result<Option<f64>, Problem> {
-        let Some(text) = self.get(field) else { return Ok(None) };
-        if text.starts_with('[') {
-            let mean = |samples: Vec<f64>| samples.iter().sum::<f64>() / samples.len() as f64;
-            return Ok(self.list(field)?.map(mean));
-        }
-        let number = cells::number(text).filter(|number| (0.0..=MEASURED_MAX).contains(number));
-        number.map(Some).ok_or_else(|| self.problem(field, "is no number of at least 0"))
+        Ok(self.power(field)?.map(|(mean, _)| mean))
     }
 
-    /// A list of samples, each 0 or more; `None` for a single number and an empty list.
-    fn list(&self, field: Field) -> Result<Option<Vec<f64>>, Problem> {
-        let Some(text) = self.get(field).filter(|text| text.starts_with('[')) else { return Ok(None) };
-        let list = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-        let list = list.ok_or_else(|| self.problem(field, "is no list of numbers in brackets"))?;
+    /// [`Cells::mean`], and the samples of a list. An empty list is no value.
+    fn power(&self, field: Field) -> Result<Option<Power>, Problem> {
+        let Some(text) = self.get(field) else { return Ok(None) };
+        let Some(list) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) else {
+            let number = cells::number(text).filter(|number| (0.0..=MEASURED_MAX).contains(number));
+            let number = number.ok_or_else(|| self.problem(field, "is no number of at least 0"))?;
+            return Ok(Some((number, None)));
+        };
         let samples = list.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|sample| !sample.is_empty());
         let sample = |text: &str| {
             let sample = cells::number(text).filter(|sample| (0.0..=MEASURED_MAX).contains(sample));
             sample.ok_or_else(|| self.problem(field, "has a sample that is no number of at least 0"))
         };
         let samples: Vec<f64> = samples.map(sample).collect::<Result<_, _>>()?;
-        Ok((!samples.is_empty()).then_some(samples))
+        let mean = samples.iter().sum::<f64>() / samples.len() as f64;
+        Ok((!samples.is_empty()).then_some((mean, Some(samples))))
     }
 
     fn size(&self, changes: &mut Vec<Rule>) -> Result<Size, Problem> {

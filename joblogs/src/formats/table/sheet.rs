@@ -1,8 +1,9 @@
 //! Rows in columns: CSV with commas, semicolons or tabs, and Parquet, whose cells are read as texts.
 
 use ::parquet::arrow::ProjectionMask;
-use ::parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+use ::parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use arrow::array::RecordBatch;
+use bytes::Bytes;
 use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord};
 
 use super::texts;
@@ -24,12 +25,13 @@ pub(in crate::formats) struct Sheet<'a> {
 /// The rows of a table.
 enum Rows<'a> {
     Csv(Box<Reader<&'a [u8]>>),
-    Parquet(Batches<'a>),
+    Parquet(Box<Batches>),
 }
 
 /// The rows of a Parquet file.
-struct Batches<'a> {
-    bytes: &'a [u8],
+struct Batches {
+    /// The opened file, until its first row is read.
+    file: Option<ParquetRecordBatchReaderBuilder<Bytes>>,
     /// Whether the cells of a column are read.
     is_read: Vec<bool>,
     batches: Option<ParquetRecordBatchReader>,
@@ -55,7 +57,7 @@ impl<'a> Sheet<'a> {
     pub(in crate::formats) fn open(bytes: &'a [u8]) -> Result<Sheet<'a>, Problem> {
         if bytes.starts_with(parquet::MAGIC) {
             let (names, rows) = Batches::open(bytes)?;
-            return Ok(Sheet { names, rows: Rows::Parquet(rows), record: StringRecord::new(), number: 0 });
+            return Ok(Sheet { names, rows: Rows::Parquet(Box::new(rows)), record: StringRecord::new(), number: 0 });
         }
         let builder = &mut ReaderBuilder::new();
         let mut rows = builder.delimiter(separator(bytes)).has_headers(false).flexible(true).from_reader(bytes);
@@ -104,29 +106,29 @@ impl<'a> Sheet<'a> {
     }
 }
 
-impl<'a> Batches<'a> {
+impl Batches {
     /// The names of the columns, and the rows.
-    fn open(bytes: &'a [u8]) -> Result<(Vec<String>, Batches<'a>), Problem> {
+    fn open(bytes: &[u8]) -> Result<(Vec<String>, Batches), Problem> {
         parquet::guarded(|| {
-            let (builder, left) = parquet::open(bytes)?;
-            let names: Vec<String> = builder.schema().fields().iter().map(|field| field.name().clone()).collect();
+            let (file, left) = parquet::open(bytes)?;
+            let names: Vec<String> = file.schema().fields().iter().map(|field| field.name().clone()).collect();
             let is_read = vec![true; names.len()];
-            Ok((names, Batches { bytes, is_read, batches: None, batch: None, at: 0, left }))
+            Ok((names, Batches { file: Some(file), is_read, batches: None, batch: None, at: 0, left }))
         })
     }
 
-    fn batches(&self) -> Result<ParquetRecordBatchReader, Problem> {
-        let (builder, rows) = parquet::open(self.bytes)?;
-        parquet::check_size(&builder, rows, |at| self.is_read.get(at) == Some(&true))?;
+    /// Begins to read the wanted columns.
+    fn begin(&self, file: ParquetRecordBatchReaderBuilder<Bytes>) -> Result<ParquetRecordBatchReader, Problem> {
+        parquet::check_size(&file, self.left, |at| self.is_read.get(at) == Some(&true))?;
         let read = self.is_read.iter().enumerate().filter(|(_, is_read)| **is_read).map(|(at, _)| at);
-        let mask = ProjectionMask::roots(builder.parquet_schema(), read);
-        builder.with_projection(mask).build().map_err(damaged)
+        let mask = ProjectionMask::roots(file.parquet_schema(), read);
+        file.with_projection(mask).build().map_err(damaged)
     }
 
     /// Reads the next row; `false` behind the last one. Cells of columns that are not read are empty.
     fn read_row(&mut self, names: &[String], record: &mut StringRecord) -> Result<bool, Problem> {
-        if self.batches.is_none() {
-            self.batches = Some(self.batches()?);
+        if let Some(file) = self.file.take() {
+            self.batches = Some(self.begin(file)?);
         }
         while self.batch.as_ref().is_none_or(|batch| self.at >= batch.num_rows()) {
             let next = self.batches.as_mut().and_then(Iterator::next).transpose().map_err(damaged)?;
