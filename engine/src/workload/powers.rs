@@ -13,10 +13,10 @@ use crate::spec::{Choice, Default, Param, Role, SimSpec, Type};
 pub(super) const JOB_POWER: Param = Param::one_of(
     "job_power",
     &["model", "measured-mean", "measured-series"],
-    "Power of a running job: that of the platform's model, its measured mean in the log, or its measured samples in the \
-     log. A job without samples draws its mean, and a job without a measurement the power of the model. A measured power \
-     holds at the top gear; at a lower gear it has the share that the model has. A sample holds for its step of the run \
-     time at the top gear, and the last one to the end of the job.",
+    "Power of a running job: the power of the platform's model, the measured mean power in the log, or the samples of the \
+     measured power in the log. A job without samples draws its mean, and a job without a measurement the power of the \
+     model. A measured power holds at the top gear; at a lower gear it is reduced as the model's power is. A sample holds \
+     for its step of the run time at the top gear, and the last one to the end of the job.",
 );
 
 /// Parameter: what the scheduler knows.

@@ -85,7 +85,7 @@ fn signal(quantity: &str) -> Signal {
     Signal::new(times, values, vec![], 72.0 * 3600.0, Sample::Mean, Beyond::Wrap).unwrap()
 }
 
-/// The components that a line of `snapshot.txt` may choose: those of jobs that need nothing from outside.
+/// The components of a role that are drawn: those for batch jobs, without modules, which need a file.
 fn drawable(role: Role) -> Vec<&'static Component> {
     components::of(role).filter(|component| component.model == Model::Batch && component.name != "wasm").collect()
 }
