@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use powersweep_engine::rng::{Philox, Purpose};
 
-use crate::stats::{percentile, sum, t};
+use crate::stats::{percentile, student_t, sum};
 use crate::{AnalysisError, Axis, Rows};
 
 /// Resamples of a bootstrap.
@@ -195,7 +195,7 @@ impl Estimate {
         if units.len() < 2 || !value.is_finite() {
             return Interval { value, ends: None };
         }
-        let half = t(95, units.len() - 1) * self.error(value, units.iter().copied());
+        let half = student_t(95, units.len() - 1) * self.error(value, units.iter().copied());
         Interval { value, ends: half.is_finite().then_some((value - half, value + half)) }
     }
 

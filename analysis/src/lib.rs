@@ -25,7 +25,7 @@ pub use condition::{Condition, Op};
 pub use frame::Frame;
 pub use group::grouped;
 pub use rows::{Axis, Rows};
-pub use stats::Stat;
+pub use stats::{Stat, student_t};
 
 /// Why a question has no answer. Each text says what to ask instead.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -112,17 +112,17 @@ pub fn sd(values: &[f64]) -> Option<f64> {
 /// Half the width of the confidence interval of the mean; `None` below two values.
 pub fn half_width(values: &[f64], percent: u32) -> Option<f64> {
     let sd = sd(values)?;
-    Some(t(percent, values.len() - 1) * sd / (values.len() as f64).sqrt())
+    Some(student_t(percent, values.len() - 1) * sd / (values.len() as f64).sqrt())
 }
 
 /// Degrees of freedom up to which Student's t is summed term by term.
 const SUMMED: usize = 1_000;
 
-/// The t within which Student's distribution has `percent` of its mass.
+/// The t within which Student's distribution of `dof` degrees of freedom has `percent` of its mass.
 ///
 /// Above [`SUMMED`] degrees of freedom by the expansion around the normal quantile (Abramowitz & Stegun 1964, 26.7.5), whose
 /// error is below 2e-11 there.
-pub(crate) fn t(percent: u32, dof: usize) -> f64 {
+pub fn student_t(percent: u32, dof: usize) -> f64 {
     if dof <= SUMMED {
         return t_quantile(f64::from(percent) / 100.0, dof as u32);
     }
@@ -213,7 +213,11 @@ mod tests {
     fn the_expansion_of_t_continues_the_sums() {
         for percent in [90, 95, 99] {
             let summed = t_quantile(f64::from(percent) / 100.0, 1_001);
-            assert!((t(percent, 1_001) - summed).abs() < 2e-11, "{percent}: {} {summed}", t(percent, 1_001));
+            assert!(
+                (student_t(percent, 1_001) - summed).abs() < 2e-11,
+                "{percent}: {} {summed}",
+                student_t(percent, 1_001)
+            );
         }
     }
 }

@@ -15,13 +15,13 @@ pub enum FigureKind {
     Bars,
     /// Lines of the mean of --y over --x, with 95% confidence bands over seeds.
     Lines,
-    /// Share of rows whose --x is at most a value.
+    /// Share of rows whose --x is at most a value, with 95% confidence bands over seeds.
     Cdf,
     /// A series over time: --y names the series, such as power_w; --cap another one, or a number.
     Series,
     /// Jobs on processors over time, coloured by gear.
     Gantt,
-    /// Share of rows in cells of --x and --y, or the mean of --value there.
+    /// Share of rows in cells of --x and --y, or the mean of --value there, with 95% confidence intervals over seeds.
     Heatmap,
     /// Mean of --y at each value of --x over lines for each combination of the other axes.
     Effect,

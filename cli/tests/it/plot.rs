@@ -208,6 +208,40 @@ watch_machine = true
         assert_eq!(drawn.last().map(|point| number(point, "share")), Some(1.0));
     }
 
+    /// Two seeds of 60 jobs each: with shares a and b, half of the interval is t |a - b| / 2.
+    #[test]
+    fn distributions_and_cells_have_intervals_over_seeds() {
+        let sandbox = swept();
+        let results = |arguments: &str| {
+            let arguments = format!("results drawn --format csv {arguments}");
+            rows(&sandbox.run(&arguments.split(' ').collect::<Vec<_>>()).exits(0).stdout)
+        };
+        let mut tasks = results("--columns task_id,queue_order,seed,bsld_threshold");
+        tasks.retain(|task| task["queue_order"] == "sjf" && number(task, "bsld_threshold") == 3.0);
+        let jobs = results("--table jobs --columns task_id,wait_s");
+        let share = |seed: &str, wait_s: f64| {
+            let task = tasks.iter().find(|task| task["seed"] == seed).expect("a task");
+            let waits = jobs.iter().filter(|job| job["task_id"] == task["task_id"]).map(|job| number(job, "wait_s"));
+            waits.filter(|wait| *wait <= wait_s).count() as f64 / 60.0
+        };
+        let only = "--where queue_order=sjf --where bsld_threshold=3 --format csv";
+        let points = rows(&plot(&sandbox, "drawn", &format!("--figure cdf --x wait_s {only}")).exits(0).stdout);
+        // The first point is the begin of the line.
+        for point in &points[1..] {
+            let (a, b) = (share("1", number(point, "wait_s")), share("2", number(point, "wait_s")));
+            let (mean, half) = ((a + b) / 2.0, t_quantile(0.95, 1) * (a - b).abs() / 2.0);
+            let ends = [("share", mean), ("share_low", (mean - half).max(0.0)), ("share_high", (mean + half).min(1.0))];
+            for (name, expected) in ends {
+                assert!((number(point, name) - expected).abs() < 1e-9, "{name}: {point:?}, {a} and {b}");
+            }
+        }
+        let one = plot(&sandbox, "drawn", &format!("--figure cdf --x wait_s --where seed=1 {only}")).exits(0);
+        assert!(!one.stdout.contains("share_low"), "one seed has no interval");
+        let cells = "--figure heatmap --x queue_order --y bsld_threshold --value wait_s_mean --format csv";
+        let cells = rows(&plot(&sandbox, "drawn", cells).exits(0).stdout);
+        assert!(cells.iter().all(|cell| number(cell, "wait_s_mean_low") < number(cell, "wait_s_mean")));
+    }
+
     #[test]
     fn a_figure_of_a_coordinator_equals_that_of_its_data() {
         let sandbox = Sandbox::new();

@@ -1,24 +1,40 @@
 //! Distribution functions.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use super::axes::Axes;
-use super::code::Code;
+use super::bars::{merged, with};
+use super::code::{Code, has_interval};
+use super::replications::{Numbered, Replications};
 use super::scales::{self, Scale, extent};
 use crate::error::{FigureError, Result};
-use crate::figure::{Content, Figure};
+use crate::figure::{Content, Figure, escaped};
 use crate::look::Look;
 use crate::table::{Column, Table, Values};
 use crate::thin;
 
-/// Name of the column that the figure adds.
+/// Names of the columns that the figure adds: the share, and the ends of its interval.
 const SHARE: &str = "share";
+const LOW: &str = "share_low";
+const HIGH: &str = "share_high";
+
+/// A point of a line.
+struct Point {
+    /// A row of the line.
+    row: usize,
+    value: f64,
+    share: f64,
+    half_width: Option<f64>,
+}
 
 /// The share of rows whose `x` is at most a value, one line for each value of `colour`. A row is one observation; `y` has the
 /// title of the share, such as "share of jobs". On a logarithmic axis a line begins with the share of the values that are
-/// not positive.
-pub fn cdf(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
+/// not positive. With `replications`, a line has a band: the pointwise interval of the share.
+pub fn cdf(table: &Table, axes: &Axes, replications: Option<Replications>, look: &Look) -> Result<Figure> {
     let rows = axes.rows(table, &[&axes.x], &[])?;
+    let numbered = replications.map(|replications| replications.numbered(&rows)).transpose()?;
     let x = rows.numeric(&axes.x)?;
     let (low, high) = domain(x, axes.log_x)?;
     let (width, height) = (look.width.px(), look.width.height_px());
@@ -26,44 +42,102 @@ pub fn cdf(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
         true => (value.max(low).log10() - low.log10()) / (high.log10() - low.log10()).max(1e-9) * width,
         false => (value - low) / (high - low).max(f64::MIN_POSITIVE) * width,
     };
-    let mut kept: Vec<(usize, f64, f64)> = Vec::new();
+    let mut points: Vec<Point> = Vec::new();
     for (_, in_panel) in rows.groups(axes.facet.as_deref())? {
         for (_, in_line) in rows.taken(&in_panel).groups(axes.colour.as_deref())? {
             let in_line: Vec<usize> = in_line.into_iter().map(|row| in_panel[row]).collect();
             let Some(first) = in_line.first() else { continue };
             let mut sorted: Vec<f64> = in_line.iter().filter_map(|row| x.number(*row)).collect();
             sorted.sort_by(f64::total_cmp);
-            let below = sorted.partition_point(|value| *value < low || (axes.log_x && *value <= low));
-            kept.push((*first, low, below as f64 / sorted.len() as f64));
-            let points = thin::distribution(&sorted, at, height);
-            let inside = points.into_iter().filter(|(value, _)| !axes.log_x || *value > low);
-            kept.extend(inside.map(|(value, share)| (*first, value, share)));
-            kept.push((*first, high, 1.0));
+            let band = numbered.as_ref().map(|numbered| Band::of(numbered, &in_line, x));
+            let is_before = |value: &f64| *value < low || (axes.log_x && *value <= low);
+            let below = sorted.partition_point(is_before) as f64 / sorted.len() as f64;
+            let half_width = band.as_ref().and_then(|band| band.half_width(is_before));
+            points.push(Point { row: *first, value: low, share: below, half_width });
+            for (value, share) in thin::distribution(&sorted, at, height) {
+                if !axes.log_x || value > low {
+                    let half_width = band.as_ref().and_then(|band| band.half_width(|other| *other <= value));
+                    points.push(Point { row: *first, value, share, half_width });
+                }
+            }
+            let half_width = band.as_ref().and_then(|band| band.half_width(|_| true));
+            points.push(Point { row: *first, value: high, share: 1.0, half_width });
         }
     }
-    let taken: Vec<usize> = kept.iter().map(|(row, ..)| *row).collect();
-    let mut drawn = rows.taken(&taken);
-    drawn.push(x.with_numbers(kept.iter().map(|(_, value, _)| Some(*value)).collect()));
-    let title = if axes.y.is_empty() { "share" } else { &axes.y };
-    let share = Column {
-        values: Values::Numbers(kept.iter().map(|(.., share)| Some(*share)).collect()),
-        ..Column::numbers(SHARE, title, "", [])
-    };
-    drawn.push(share);
-    drawn.keep(&[&axes.x, SHARE].into_iter().chain(axes.names()).collect::<Vec<_>>());
+    let (drawn, has_band) = drawn(&rows, axes, &points)?;
     let code = Code::of(&drawn, axes.colour.as_ref(), look)?;
     let scale = Scale { is_log: axes.log_x, domain: Some((low, high)), ..Scale::default() };
     let unit = Scale { domain: Some((0.0, 1.0)), ..Scale::default() };
-    let mut line =
-        json!({ "x": scales::number(drawn.column(&axes.x)?, scale), "y": scales::number(drawn.column(SHARE)?, unit) });
     // A step function is drawn in the order of its rows: several rows may have one abscissa.
-    line["order"] = json!(null);
+    let at = json!({ "x": scales::number(drawn.column(&axes.x)?, scale), "order": null });
+    let share = scales::number(drawn.column(SHARE)?, unit);
+    let mut layers = Vec::new();
+    if has_band {
+        let low = merged(share.clone(), json!({ "field": LOW }));
+        let mut band = with(&at, &[("y", low), ("y2", json!({ "field": HIGH }))]);
+        let mut mark = json!({ "type": "area", "interpolate": "step-after", "opacity": 1, "fillOpacity": 0.2, "line": false, "clip": true });
+        match &code {
+            Some(code) => code.bands(&mut band),
+            None => mark["color"] = json!(look.colour(0)),
+        }
+        let interval = (escaped(LOW), escaped(HIGH));
+        layers.push(json!({ "transform": has_interval(&interval), "mark": mark, "encoding": band }));
+    }
+    let mut line = with(&at, &[("y", share)]);
     let mut mark = json!({ "type": "line", "interpolate": "step-after", "color": look.colour(0), "clip": true });
     if let Some(code) = &code {
         code.lines(&mut line);
         mark.as_object_mut().expect("an object").remove("color");
     }
-    Content::new(drawn, vec![json!({ "mark": mark, "encoding": line })], axes.facet.as_deref()).figure(look)
+    layers.push(json!({ "mark": mark, "encoding": line }));
+    Content::new(drawn, layers, axes.facet.as_deref()).figure(look)
+}
+
+/// The table of the points, and whether it has intervals.
+fn drawn(rows: &Table, axes: &Axes, points: &[Point]) -> Result<(Table, bool)> {
+    let x = rows.numeric(&axes.x)?;
+    let mut drawn = rows.taken(&points.iter().map(|point| point.row).collect::<Vec<_>>());
+    drawn.push(x.with_numbers(points.iter().map(|point| Some(point.value)).collect()));
+    let title = if axes.y.is_empty() { "share" } else { &axes.y };
+    let mut add = |name: &str, of: &dyn Fn(&Point) -> Option<f64>| {
+        let values = Values::Numbers(points.iter().map(of).collect());
+        drawn.push(Column { values, ..Column::numbers(name, title, "", []) });
+    };
+    add(SHARE, &|point| Some(point.share));
+    let mut kept = vec![axes.x.as_str(), SHARE];
+    let has_band = points.iter().any(|point| point.half_width.is_some());
+    if has_band {
+        add(LOW, &|point| Some((point.share - point.half_width?).max(0.0)));
+        add(HIGH, &|point| Some((point.share + point.half_width?).min(1.0)));
+        kept.extend([LOW, HIGH]);
+    }
+    drawn.keep(&kept.into_iter().chain(axes.names()).collect::<Vec<_>>());
+    Ok((drawn, has_band))
+}
+
+/// The values of a line by replication.
+struct Band<'a> {
+    numbered: &'a Numbered,
+    /// Sorted values of each replication that has any.
+    values: Vec<Vec<f64>>,
+}
+
+impl Band<'_> {
+    fn of<'a>(numbered: &'a Numbered, rows: &[usize], x: &Column) -> Band<'a> {
+        let mut by_number: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for row in rows {
+            by_number.entry(numbered.of(*row)).or_default().extend(x.number(*row));
+        }
+        let mut values: Vec<Vec<f64>> = by_number.into_values().collect();
+        values.iter_mut().for_each(|values| values.sort_by(f64::total_cmp));
+        Band { numbered, values }
+    }
+
+    /// Half the width of the interval of the share of values that satisfy a condition, which the least values satisfy.
+    fn half_width(&self, condition: impl Fn(&f64) -> bool) -> Option<f64> {
+        let part = |values: &Vec<f64>| (values.partition_point(&condition) as f64, values.len() as f64);
+        self.numbered.half_width(&self.values.iter().map(part).collect::<Vec<_>>())
+    }
 }
 
 /// The abscissas that are shown: on a logarithmic axis from the power of ten below the least positive value.
@@ -83,7 +157,7 @@ mod tests {
     fn drawn(waits: &[f64], log_x: bool) -> serde_json::Value {
         let table = Table::new([Column::numbers("wait_s", "wait", "s", waits.iter().copied())]);
         let axes = Axes { log_x, ..Axes::of("wait_s", "share of jobs") };
-        cdf(&table, &axes, &Look::of(Width::Column)).expect("a figure").spec()["datasets"]["rows"].clone()
+        cdf(&table, &axes, None, &Look::of(Width::Column)).expect("a figure").spec()["datasets"]["rows"].clone()
     }
 
     #[test]
@@ -99,6 +173,26 @@ mod tests {
     fn values_that_a_logarithm_lacks_are_where_the_line_begins() {
         let row = |wait_s: f64, share: f64| json!({ "wait_s": wait_s, "share": share });
         assert_eq!(drawn(&[0.0, 0.0, 0.0, 250.0], true), json!([row(100.0, 0.75), row(250.0, 1.0), row(250.0, 1.0)]));
+    }
+
+    /// Shares up to 15 s: 1/2 of seed 1, 1/4 of seed 2, 2/6 of both; residuals 1/3 and -1/3; error sqrt(2/9 * 2) / 6 = 1/9.
+    #[test]
+    fn a_band_is_over_replications() {
+        let waits = [10.0, 20.0, 10.0, 20.0, 20.0, 20.0];
+        let table = Table::new([
+            Column::numbers("wait_s", "wait", "s", waits),
+            Column::numbers("seed", "seed", "", [1.0, 1.0, 2.0, 2.0, 2.0, 2.0]),
+        ]);
+        let seeds = Replications { column: "seed", t: |_| 1.5 };
+        let figure = cdf(&table, &Axes::of("wait_s", ""), Some(seeds), &Look::of(Width::Column)).expect("a figure");
+        let row = |wait_s: f64, share: f64, low: f64, high: f64| json!({ "wait_s": wait_s, "share": share, "share_low": low, "share_high": high });
+        let rows = figure.spec()["datasets"]["rows"].as_array().expect("rows").clone();
+        assert_eq!(rows[0], row(10.0, 0.0, 0.0, 0.0));
+        let number = |name: &str| rows[1][name].as_f64().expect("a number");
+        assert!((number("share_high") - number("share") - 1.5 / 9.0).abs() < 1e-12);
+        assert!((number("share") - number("share_low") - 1.5 / 9.0).abs() < 1e-12);
+        assert_eq!(rows[2..], [row(20.0, 1.0, 1.0, 1.0), row(20.0, 1.0, 1.0, 1.0)]);
+        assert_eq!(figure.spec()["layer"][0]["mark"]["type"], "area");
     }
 
     #[test]

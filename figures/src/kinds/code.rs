@@ -48,7 +48,13 @@ impl Code {
         self.lines_in(encoding, &json!(self.look.colours(self.levels.len())), &json!(look::dashes(self.levels.len())));
     }
 
-    /// The same with these colours and dashes.
+    /// Adds the colour of lines, for their bands and points.
+    pub(super) fn bands(&self, encoding: &mut Value) {
+        self.lines(encoding);
+        encoding.as_object_mut().expect("an object").remove("strokeDash");
+    }
+
+    /// Adds these colours and dashes.
     pub(super) fn lines_in(&self, encoding: &mut Value, colours: &Value, dashes: &Value) {
         let mut legend = self.legend(LINE_PX - SYMBOL_PX);
         let (half, shift) = (LINE_PX / SYMBOL_PX, (LINE_PX - SYMBOL_PX) / 2.0);

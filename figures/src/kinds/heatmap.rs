@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::axes::Axes;
+use super::replications::{Numbered, Replications};
 use super::scales::{self, Scale, extent, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};
@@ -18,12 +19,23 @@ const LEVELS_MAX: usize = 24;
 const BINS: usize = 24;
 /// Number of cells that have their value written in them.
 const WRITTEN_MAX: usize = 120;
+/// Size of the texts in cells (px).
+const TEXT_PX: f64 = SIZE_PX - 1.5;
+/// Distance of two lines of text in a cell (px).
+const LINE_PX: f64 = TEXT_PX + 1.5;
 /// Name of the column of counts.
 const SHARE: &str = "share_percent";
 
 /// Cells of `x` and `y`, coloured by the mean of `value` over the rows of the cell; without it by the share of the rows of the
-/// panel that are in the cell. Columns of many numbers are put into bins of equal width.
-pub fn heatmap(table: &Table, axes: &Axes, value: Option<&str>, look: &Look) -> Result<Figure> {
+/// panel that are in the cell. Columns of many numbers are put into bins of equal width. With `replications`, a cell has an
+/// interval, which is written below its value where there is room.
+pub fn heatmap(
+    table: &Table,
+    axes: &Axes,
+    value: Option<&str>,
+    replications: Option<Replications>,
+    look: &Look,
+) -> Result<Figure> {
     let numbers: Vec<&str> = value.into_iter().collect();
     let rows = match numbers.is_empty() {
         true => table.clone(),
@@ -35,32 +47,25 @@ pub fn heatmap(table: &Table, axes: &Axes, value: Option<&str>, look: &Look) -> 
         Some(value) => rows.numeric(value)?.clone(),
         None => Column::numbers(SHARE, "share of rows", "%", []),
     };
-    let mut cells: Vec<(usize, usize, usize, f64)> = Vec::new();
-    for (_, in_panel) in rows.groups(axes.facet.as_deref())? {
-        let mut sums: BTreeMap<(usize, usize), (usize, f64, f64)> = BTreeMap::new();
-        for row in &in_panel {
-            let (Some(column), Some(line)) = (x.cell(rows.column(&axes.x)?, *row), y.cell(rows.column(&axes.y)?, *row))
-            else {
-                continue;
-            };
-            let sum = sums.entry((column, line)).or_insert((*row, 0.0, 0.0));
-            sum.1 += 1.0;
-            sum.2 += value.and_then(|_| shown.number(*row)).unwrap_or_default();
-        }
-        let all: f64 = sums.values().map(|(_, count, _)| count).sum();
-        let mean = |(count, sum): (f64, f64)| if value.is_some() { sum / count } else { 100.0 * count / all };
-        cells.extend(
-            sums.into_iter().map(|((column, line), (row, count, sum))| (row, column, line, mean((count, sum)))),
-        );
-    }
-    let mut drawn = rows.taken(&cells.iter().map(|(row, ..)| *row).collect::<Vec<_>>());
+    let numbered = replications.map(|replications| replications.numbered(&rows)).transpose()?;
+    let cells = cells(&rows, axes, (&x, &y), value.map(|_| &shown), numbered.as_ref())?;
+    let mut drawn = rows.taken(&cells.iter().map(|cell| cell.row).collect::<Vec<_>>());
+    drawn.keep(&[axes.x.as_str(), &axes.y].into_iter().chain(value).chain(axes.names()).collect::<Vec<_>>());
     let mut encoding = Map::new();
     let panels = rows.groups(axes.facet.as_deref())?.len();
     let plot_px = plot_px(look.width, panels) - 40.0;
-    x.place("x", &mut drawn, &axes.x, cells.iter().map(|cell| cell.1), plot_px, &mut encoding)?;
-    y.place("y", &mut drawn, &axes.y, cells.iter().map(|cell| cell.2), f64::INFINITY, &mut encoding)?;
-    drawn.push(shown.with_numbers(cells.iter().map(|cell| Some(cell.3)).collect()));
-    let written = written(&drawn, &shown, &x, &y, plot_px)?;
+    x.place("x", &mut drawn, &axes.x, cells.iter().map(|cell| cell.place.0), plot_px, &mut encoding)?;
+    y.place("y", &mut drawn, &axes.y, cells.iter().map(|cell| cell.place.1), f64::INFINITY, &mut encoding)?;
+    drawn.push(shown.with_numbers(cells.iter().map(|cell| Some(cell.value)).collect()));
+    if cells.iter().any(|cell| cell.half_width.is_some()) {
+        for (name, sign) in [("low", -1.0), ("high", 1.0)] {
+            let ends = cells.iter().map(|cell| Some(cell.value + sign * cell.half_width?)).collect();
+            drawn.push(Column { name: format!("{}_{name}", shown.name), ..shown.with_numbers(ends) });
+        }
+    }
+    // Panels have the height that `Content` gives them.
+    let height_px = look.width.height_px() * if axes.facet.is_some() { 0.55 } else { 1.0 };
+    let written = written(&cells, &shown, &x, &y, (plot_px, height_px));
     let mut colour = scales::number(drawn.column(&shown.name)?, Scale { zero: value.is_none(), ..Scale::default() });
     let axis = colour.as_object_mut().and_then(|colour| colour.remove("axis")).unwrap_or_default();
     colour["legend"] = json!({
@@ -75,29 +80,96 @@ pub fn heatmap(table: &Table, axes: &Axes, value: Option<&str>, look: &Look) -> 
     rect["color"] = colour;
     let mut layers =
         vec![json!({ "mark": { "type": "rect", "stroke": "white", "strokeWidth": 0.3 }, "encoding": rect })];
-    if let Some((texts, dark_from)) = written {
-        drawn.push(texts);
-        let mut text = base;
-        text["text"] = json!({ "field": "written", "type": "nominal" });
+    if let Some((lines, dark_from)) = written {
         let is_dark = format!("datum['{}'] >= {dark_from:e}", shown.name);
-        text["color"] = json!({ "condition": { "test": is_dark, "value": "white" }, "value": "black" });
-        layers.push(json!({ "mark": { "type": "text", "fontSize": SIZE_PX - 1.5 }, "encoding": text }));
+        let first_px = -0.5 * LINE_PX * (lines.len() - 1) as f64;
+        for (at, texts) in lines.into_iter().enumerate() {
+            let mut text = base.clone();
+            text["text"] = json!({ "field": texts.name, "type": "nominal" });
+            text["color"] = json!({ "condition": { "test": is_dark, "value": "white" }, "value": "black" });
+            let mark = json!({ "type": "text", "fontSize": TEXT_PX, "dy": first_px + LINE_PX * at as f64 });
+            layers.push(json!({ "mark": mark, "encoding": text }));
+            drawn.push(texts);
+        }
     }
     Content::new(drawn, layers, axes.facet.as_deref()).figure(look)
 }
 
-/// The texts in the cells and the value from which cells are dark, if all texts fit into their cells.
-fn written(drawn: &Table, shown: &Column, x: &Cells, y: &Cells, plot_px: f64) -> Result<Option<(Column, f64)>> {
-    let values = drawn.column(&shown.name)?;
-    let Some((low, high)) = extent(values.finite()) else { return Ok(None) };
+/// A cell with rows.
+struct Cell {
+    /// The first of its rows.
+    row: usize,
+    /// Its places along both axes.
+    place: (usize, usize),
+    value: f64,
+    half_width: Option<f64>,
+}
+
+/// The cells with rows, panel by panel: means of `shown`, or shares of rows.
+fn cells(
+    rows: &Table,
+    axes: &Axes,
+    (x, y): (&Cells, &Cells),
+    shown: Option<&Column>,
+    numbered: Option<&Numbered>,
+) -> Result<Vec<Cell>> {
+    let replication = |row: usize| numbered.map_or(0, |numbered| numbered.of(row));
+    let mut cells = Vec::new();
+    for (_, in_panel) in rows.groups(axes.facet.as_deref())? {
+        let mut places: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+        // Rows in any cell, by replication.
+        let mut all: BTreeMap<usize, f64> = BTreeMap::new();
+        for row in in_panel {
+            let (column, line) = (x.cell(rows.column(&axes.x)?, row), y.cell(rows.column(&axes.y)?, row));
+            if let (Some(column), Some(line)) = (column, line) {
+                places.entry((column, line)).or_default().push(row);
+                *all.entry(replication(row)).or_default() += 1.0;
+            }
+        }
+        for (place, of_cell) in places {
+            // Sums and counts, by replication.
+            let mut parts: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
+            if shown.is_none() {
+                parts.extend(all.iter().map(|(number, count)| (*number, (0.0, *count))));
+            }
+            for row in &of_cell {
+                let part = parts.entry(replication(*row)).or_default();
+                match shown {
+                    Some(shown) => *part = (part.0 + shown.number(*row).unwrap_or_default(), part.1 + 1.0),
+                    None => part.0 += 100.0,
+                }
+            }
+            let parts: Vec<(f64, f64)> = parts.into_values().collect();
+            let (sum, count) = parts.iter().fold((0.0, 0.0), |(sum, count), part| (sum + part.0, count + part.1));
+            let half_width = numbered.and_then(|numbered| numbered.half_width(&parts));
+            cells.push(Cell { row: of_cell[0], place, value: sum / count, half_width });
+        }
+    }
+    Ok(cells)
+}
+
+/// The lines of the texts in the cells, and the value from which cells are dark; `None` if values do not fit into their cells.
+fn written(cells: &[Cell], shown: &Column, x: &Cells, y: &Cells, plot_px: (f64, f64)) -> Option<(Vec<Column>, f64)> {
+    let (low, high) = extent(cells.iter().map(|cell| cell.value))?;
     let (divisor, _) = scales::magnitude(&shown.unit, low.abs().max(high.abs()));
     let digits = if (high.abs() / divisor) < 10.0 { 2 } else { usize::from((high.abs() / divisor) < 100.0) };
-    let texts: Vec<String> = values.finite().map(|value| format!("{:.digits$}", value / divisor)).collect();
-    let widest = texts.iter().map(|text| font::width(text, SIZE_PX - 1.5, false)).fold(0.0, f64::max);
-    let fits = widest + 4.0 <= plot_px / x.count() as f64 && y.count() <= 10 && texts.len() <= WRITTEN_MAX;
+    let number = |value: f64| format!("{:.digits$}", value / divisor);
+    let values: Vec<String> = cells.iter().map(|cell| number(cell.value)).collect();
+    let interval = |cell: &Cell| cell.half_width.map_or_else(String::new, |half| format!("±{}", number(half)));
+    let intervals: Vec<String> = cells.iter().map(interval).collect();
+    let fit = |texts: &[String], lines: usize| {
+        let widest = texts.iter().map(|text| font::width(text, TEXT_PX, false)).fold(0.0, f64::max);
+        let (width_px, height_px) = (plot_px.0 / x.count() as f64, plot_px.1 / y.count() as f64);
+        widest + 4.0 <= width_px && LINE_PX * lines as f64 + 2.0 <= height_px && texts.len() <= WRITTEN_MAX
+    };
     let is_binned = matches!(x, Cells::Bins { .. }) || matches!(y, Cells::Bins { .. });
+    if is_binned || !fit(&values, 1) {
+        return None;
+    }
+    let has_intervals = intervals.iter().any(|text| !text.is_empty()) && fit(&intervals, 2);
+    let lines = [("written", values)].into_iter().chain(has_intervals.then_some(("written_interval", intervals)));
     let low = if shown.name == SHARE { 0.0 } else { low };
-    Ok((fits && !is_binned).then(|| (Column::texts("written", "", texts), low + (high - low) * 0.5)))
+    Some((lines.map(|(name, texts)| Column::texts(name, "", texts)).collect(), low + (high - low) * 0.5))
 }
 
 /// The cells along one axis.
@@ -189,7 +261,8 @@ mod tests {
     }
 
     fn cells(value: Option<&str>) -> Value {
-        let figure = heatmap(&table(), &Axes::of("policy", "gear"), value, &Look::of(Width::Column)).expect("a figure");
+        let figure =
+            heatmap(&table(), &Axes::of("policy", "gear"), value, None, &Look::of(Width::Column)).expect("a figure");
         let rows = figure.spec()["datasets"]["rows"].as_array().expect("rows").iter();
         let name = value.unwrap_or(SHARE);
         rows.map(|row| json!([row["policy"], row["gear"], row[name], row["written"]])).collect()
@@ -207,11 +280,39 @@ mod tests {
         );
     }
 
+    /// In the cell easy and 0, seed 1 waits 4 s and seed 2 waits 5 s: an error of 0.5 s. One of two rows of seed 1 and one of two of
+    /// seed 2 are in it: no error.
+    #[test]
+    fn cells_have_intervals_over_replications() {
+        let mut table = table();
+        table.push(Column::numbers("seed", "seed", "", [1.0, 1.0, 2.0, 2.0]));
+        let seeds = Some(Replications { column: "seed", t: |_| 3.0 });
+        let axes = Axes::of("policy", "gear");
+        let drawn = |value| {
+            let figure = heatmap(&table, &axes, value, seeds, &Look::of(Width::Page)).expect("a figure");
+            figure.datasets()[0].1.clone()
+        };
+        let means = drawn(Some("wait_s"));
+        assert_eq!(
+            means.columns().iter().map(|column| column.name.as_str()).collect::<Vec<_>>(),
+            ["policy", "gear", "wait_s", "wait_s_low", "wait_s_high", "written", "written_interval"]
+        );
+        let row = |table: &Table, name: &str, row| table.column(name).expect("a column").text(row);
+        assert_eq!((row(&means, "wait_s_low", 0), row(&means, "wait_s_high", 0)), ("3".to_owned(), "6".to_owned()));
+        assert_eq!(
+            (row(&means, "written", 0), row(&means, "written_interval", 0)),
+            ("4.50".to_owned(), "±1.50".to_owned())
+        );
+        assert_eq!((row(&means, "written", 1), row(&means, "written_interval", 1)), ("8.00".to_owned(), String::new()));
+        let shares = drawn(None);
+        assert_eq!((row(&shares, SHARE, 0), row(&shares, "share_percent_low", 0)), ("50".to_owned(), "50".to_owned()));
+    }
+
     #[test]
     fn many_numbers_are_put_into_bins_and_no_row_is_lost() {
         let numbers = || (0..1_000).map(f64::from);
         let table = Table::new([Column::numbers("a", "a", "", numbers()), Column::numbers("b", "b", "", numbers())]);
-        let figure = heatmap(&table, &Axes::of("a", "b"), None, &Look::of(Width::Column)).expect("a figure");
+        let figure = heatmap(&table, &Axes::of("a", "b"), None, None, &Look::of(Width::Column)).expect("a figure");
         let drawn = &figure.datasets()[0].1;
         assert_eq!(drawn.rows(), BINS);
         let all: f64 = drawn.column(SHARE).expect("shares").finite().sum();

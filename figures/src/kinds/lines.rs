@@ -38,8 +38,7 @@ pub fn lines(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
         let low = merged(y.clone(), json!({ "field": escaped(&interval.0) }));
         let mut band = with(&at, &[("y", low), ("y2", json!({ "field": escaped(&interval.1) }))]);
         if let Some(code) = &code {
-            code.lines(&mut band);
-            band.as_object_mut().expect("an object").remove("strokeDash");
+            code.bands(&mut band);
         }
         let mark = json!({ "type": "area", "opacity": 1, "fillOpacity": 0.2, "line": false, "color": look.colour(0) });
         layers.push(json!({ "transform": has_interval(interval), "mark": mark, "encoding": band }));
@@ -55,8 +54,7 @@ pub fn lines(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
     if rows.rows() <= DOTTED_MAX * lines {
         let mut dot = with(&at, &[("y", y.clone())]);
         if let Some(code) = &code {
-            code.lines(&mut dot);
-            dot.as_object_mut().expect("an object").remove("strokeDash");
+            code.bands(&mut dot);
         }
         let mark = json!({ "type": "point", "filled": true, "size": 14, "opacity": 1, "color": look.colour(0) });
         layers.push(json!({ "mark": mark, "encoding": dot }));

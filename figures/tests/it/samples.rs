@@ -1,11 +1,14 @@
 //! One or two figures of each kind, from made-up rows.
 
 use powersweep_figures::kinds::{
-    Axes, Better, Gantt, bars, cdf, effect, gantt, heatmap, lines, parallel, pareto, points, stacked, steps,
+    Axes, Better, Gantt, Replications, bars, cdf, effect, gantt, heatmap, lines, parallel, pareto, points, stacked,
+    steps,
 };
 use powersweep_figures::{Column, Figure, Look, Result, Table, Values, Width};
 
 const POLICIES: [&str; 4] = ["fcfs", "easy backfilling", "bsld threshold", "power aware"];
+/// Ten seeds in each table that has them.
+const SEEDS: Option<Replications> = Some(Replications { column: "seed", t: |_| 2.262 });
 const LOGS: [&str; 4] = ["CTC SP2", "SDSC SP2", "SDSC Blue", "LLNL Thunder"];
 
 /// Numbers from 0 to 1 that look random and are always the same.
@@ -157,14 +160,18 @@ pub fn distribution(look: &Look) -> Result<Figure> {
     let mut draws = Draws::new();
     let mut rows = Vec::new();
     for (at, policy) in POLICIES.iter().enumerate() {
-        for _ in 0..15_000 {
-            let wait = if draws.next() < 0.3 { 0.0 } else { (6.0 + 0.5 * at as f64 + 1.5 * draws.normal()).exp() };
-            rows.push((owned(&[policy]), vec![wait]));
+        for seed in 0..10 {
+            let load = 0.4 * draws.normal();
+            for _ in 0..1_500 {
+                let is_zero = draws.next() < 0.3;
+                let wait = (6.0 + 0.5 * at as f64 + load + 1.5 * draws.normal()).exp();
+                rows.push((owned(&[policy, &seed.to_string()]), vec![if is_zero { 0.0 } else { wait }]));
+            }
         }
     }
-    let table = table(&[("policy", "policy")], &[("wait_s", "wait", "s")], &rows);
+    let table = table(&[("policy", "policy"), ("seed", "seed")], &[("wait_s", "wait", "s")], &rows);
     let axes = Axes { colour: Some("policy".to_owned()), log_x: true, ..Axes::of("wait_s", "share of jobs") };
-    cdf(&table, &axes, look)
+    cdf(&table, &axes, SEEDS, look)
 }
 
 fn power(draws: &mut Draws, scale: f64, name: Option<&str>) -> Vec<(Vec<String>, Vec<f64>)> {
@@ -237,7 +244,11 @@ fn tasks(count: usize) -> Table {
         let energy = 1e11 * factor * (1.0 + 0.1 * policy as f64) * (0.8 + 0.4 * draws.next());
         let slowdown = 1.0 + wait / 900.0 * (0.5 + draws.next());
         let (gear, threshold) = ((at % 6) as f64, 1.0 + (at % 3) as f64);
-        (owned(&[POLICIES[policy]]), vec![factor, wait, energy, slowdown, gear, threshold, 0.4 + 0.5 * draws.next()])
+        let seed = (at / 44 % 10).to_string();
+        (
+            owned(&[POLICIES[policy], &seed]),
+            vec![factor, wait, energy, slowdown, gear, threshold, 0.4 + 0.5 * draws.next()],
+        )
     };
     let numbers = [
         ("size_factor", "size of the machine", ""),
@@ -248,17 +259,17 @@ fn tasks(count: usize) -> Table {
         ("bsld_threshold", "BSLD threshold", ""),
         ("utilization", "utilization", ""),
     ];
-    table(&[("policy", "policy")], &numbers, &(0..count).map(row).collect::<Vec<_>>())
+    table(&[("policy", "policy"), ("seed", "seed")], &numbers, &(0..count).map(row).collect::<Vec<_>>())
 }
 
 /// The mean of a column in cells of names.
 pub fn means_in_cells(look: &Look) -> Result<Figure> {
-    heatmap(&tasks(400), &Axes::of("policy", "gear_index"), Some("wait_s_mean"), look)
+    heatmap(&tasks(400), &Axes::of("policy", "gear_index"), Some("wait_s_mean"), SEEDS, look)
 }
 
 /// Shares of rows in bins of two metrics.
 pub fn shares_in_bins(look: &Look) -> Result<Figure> {
-    heatmap(&tasks(4_000), &Axes { log_x: false, ..Axes::of("wait_s_mean", "energy_total_j") }, None, look)
+    heatmap(&tasks(4_000), &Axes { log_x: false, ..Axes::of("wait_s_mean", "energy_total_j") }, None, SEEDS, look)
 }
 
 /// The effect of an axis over its combinations.

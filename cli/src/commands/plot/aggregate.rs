@@ -2,13 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use powersweep_analysis::Stat;
+use powersweep_analysis::{Stat, student_t};
+use powersweep_figures::kinds::Replications;
 use powersweep_figures::{Column, FigureError, Table, Values};
+
+use crate::varying::SEED;
 
 /// Coverage of the intervals (percent).
 const CONFIDENCE: u32 = 95;
 /// Name of the column with the number of rows of a mean.
 pub(super) const ROWS: &str = "rows_count";
+
+/// Each seed is a replication.
+pub(super) const SEEDS: Replications = Replications { column: SEED, t: |dof| student_t(CONFIDENCE, dof) };
 
 /// The names of the ends of a mean's interval.
 pub(super) fn interval(of: &str) -> (String, String) {

@@ -9,7 +9,7 @@ use powersweep_engine::components::SERIES;
 use powersweep_figures::kinds::{self, Axes, Better, Gantt};
 use powersweep_figures::{Column, Figure, FigureError, Look, Table};
 
-use super::aggregate::{groups, interval, means, mixed};
+use super::aggregate::{SEEDS, groups, interval, means, mixed};
 use super::read::{Source, table_of};
 use super::{preset, titles};
 use crate::args::{FigureKind, LogAxis, PlotArgs};
@@ -120,10 +120,11 @@ impl Wanted<'_> {
     async fn cdf(&self, source: &Source<'_>) -> Result<Made, Failure> {
         let x = self.x()?;
         let table = self.table(x);
-        let names: Vec<String> = std::iter::once(x).chain(self.names()).cloned().collect();
+        let seed = SEED.to_owned();
+        let names: Vec<String> = [x, &seed].into_iter().chain(self.names()).cloned().collect();
         let rows = rows(source, table, &names).await?;
         let axes = self.axes(x, &format!("share of {table}"));
-        Ok((kinds::cdf(&rows, &axes, &self.look).map_err(refused)?, Vec::new()))
+        Ok((kinds::cdf(&rows, &axes, Some(SEEDS), &self.look).map_err(refused)?, Vec::new()))
     }
 
     async fn series(&self, source: &Source<'_>) -> Result<Made, Failure> {
@@ -231,9 +232,11 @@ impl Wanted<'_> {
         if self.args.colour.is_some() {
             return Err(failure!(Usage, "a heat map has no --colour: --value COLUMN shows the mean of a column"));
         }
-        let names: Vec<String> = [x, y].into_iter().chain(&self.args.value).chain(&self.args.facet).cloned().collect();
+        let seed = SEED.to_owned();
+        let columns = [x, y, &seed].into_iter().chain(&self.args.value).chain(&self.args.facet);
+        let names: Vec<String> = columns.cloned().collect();
         let rows = rows(source, self.table(x), &names).await?;
-        let figure = kinds::heatmap(&rows, &self.axes(x, y), self.args.value.as_deref(), &self.look);
+        let figure = kinds::heatmap(&rows, &self.axes(x, y), self.args.value.as_deref(), Some(SEEDS), &self.look);
         Ok((figure.map_err(refused)?, Vec::new()))
     }
 
