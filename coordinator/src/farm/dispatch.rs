@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use powersweep_experiments::Sweep;
 use powersweep_proto::v1::farm_message::Body;
-use powersweep_proto::v1::{self, ExperimentState, LeaseId};
+use powersweep_proto::v1::{self, LeaseId};
 use uuid::Uuid;
 
 use super::experiment::Experiment;
@@ -153,9 +153,6 @@ impl Farm {
         }
         experiment.share.granted(now.mono);
         let generation = experiment.record.generation;
-        if experiment.record.state() == ExperimentState::Waiting {
-            experiment.record.set_state(ExperimentState::Running);
-        }
         self.next_lease += 1;
         let lease_id = LeaseId { epoch: self.epoch, counter: self.next_lease };
         let lease = Lease {

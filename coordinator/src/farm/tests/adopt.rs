@@ -41,7 +41,7 @@ fn rows_count_by_their_tasks() {
     // Two more rows of task 3, and two of task 9.
     assert_eq!((adoption.doubled(), adoption.foreign()), (4, 2));
     // Without rows of an optional table, no task is covered.
-    let batch = adoption.batch(BTreeMap::new(), &Loaded::default(), NOW_US);
+    let batch = adoption.batch(BTreeMap::new(), String::new(), &Loaded::default(), NOW_US);
     let covered = |op: &Op| if let Op::Put(Record::Covered(r)) = op { Some(r.tasks) } else { None };
     assert!(batch.ops().iter().filter_map(covered).all(|tasks| tasks == 0));
 }
@@ -69,16 +69,16 @@ fn uploads_are_accepted_once_and_tables_are_covered() {
     assert!(adoption.upload(Table::Series, upload(6), &[row(2, 2)]));
     assert_eq!(adoption.uploads(), 2);
     let loaded = Loaded { epoch: 20, generation_floor: 30, ..Loaded::default() };
-    let batch = adoption.batch(BTreeMap::new(), &loaded, NOW_US);
+    let batch = adoption.batch(BTreeMap::new(), String::new(), &loaded, NOW_US);
     let records: Vec<&Record> =
         batch.ops().iter().filter_map(|op| if let Op::Put(put) = op { Some(put) } else { None }).collect();
     assert_eq!(records.len(), batch.len());
     let totals = |table: Table| {
         let of = |record: &&&Record| if let Record::Totals(r) = record { r.table() == table } else { false };
         let Some(Record::Totals(r)) = records.iter().find(of) else { panic!("no totals") };
-        (r.parts, r.rows, r.bytes)
+        (r.experiment.as_str(), r.parts, r.rows, r.bytes)
     };
-    assert_eq!((totals(Table::Tasks), totals(Table::Jobs)), ((2, 4, 120), (1, 50, 7)));
+    assert_eq!((totals(Table::Tasks), totals(Table::Jobs)), (("e", 2, 4, 120), ("e", 1, 50, 7)));
     let covered = |table: Table| {
         records.iter().find_map(|record| match record {
             Record::Covered(r) if r.table() == table => Some(r.tasks),
@@ -101,7 +101,7 @@ fn uploads_are_accepted_once_and_tables_are_covered() {
 fn epoch_and_generation_are_later_than_all_before() {
     let numbers = |epoch: u64, floor: u64, now_us: i64| {
         let loaded = Loaded { epoch, generation_floor: floor, ..Loaded::default() };
-        let batch = Adoption::new(sweep("e", 1)).batch(BTreeMap::new(), &loaded, now_us);
+        let batch = Adoption::new(sweep("e", 1)).batch(BTreeMap::new(), String::new(), &loaded, now_us);
         let mut found = (0, 0, Vec::new());
         for op in batch.ops() {
             match op {

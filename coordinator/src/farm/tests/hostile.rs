@@ -140,6 +140,20 @@ fn a_hand_in_of_too_many_indices_is_refused_at_once() {
     assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
 }
 
+/// `e` asks for no optional table.
+#[test]
+fn a_hand_in_with_an_upload_of_another_table_is_refused() {
+    let (mut wire, conn, lease) = leased(1_000);
+    let part_id = Uuid::from_u128(9).as_bytes().to_vec().into();
+    let ToFarm::HandIn(mut body) = hand_in(1, &lease, &tasks(&lease)) else { unreachable!("a hand-in") };
+    body.uploads.push(v1::Upload { table: "jobs".into(), part_id, rows: 1, bytes: 10 });
+    wire.send(conn, ToFarm::HandIn(body));
+    wire.commit_all();
+    let reasons = rejections(wire.read(conn));
+    assert!(reasons.len() == 1 && reasons[0].contains("of table \"jobs\", which the experiment lacks"), "{reasons:?}");
+    assert_eq!(wire.status("e").done, 0);
+}
+
 #[test]
 fn an_ended_lease_completes_its_own_tasks_for_its_own_worker_alone() {
     let (mut wire, conn, lease) = leased(1_000);
