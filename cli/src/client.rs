@@ -14,7 +14,8 @@ use tonic::{Code, Status};
 
 use crate::args::{CoordinatorArgs, DataArgs};
 use crate::exit::{Exit, Failure, failure};
-use crate::{access, inputs, screen};
+use crate::inputs::{self, Files};
+use crate::{access, screen};
 
 /// Interval of the attempts to reach a coordinator that does not answer.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
@@ -113,10 +114,10 @@ pub async fn status(farm: &mut Client, request: v1::StatusRequest) -> Result<v1:
 }
 
 /// The request that submits a manifest.
-pub fn submission(manifest: &Manifest, digests: &BTreeMap<String, Digest>) -> v1::SubmitRequest {
-    let digests = digests.iter().map(|(log, digest)| (log.clone(), Bytes::copy_from_slice(digest.as_bytes())));
+pub fn submission(manifest: &Manifest, files: &Files) -> v1::SubmitRequest {
+    let digests = files.digests.iter().map(|(log, digest)| (log.clone(), Bytes::copy_from_slice(digest.as_bytes())));
     let (manifest, digests) = (manifest.text().to_owned(), digests.collect());
-    v1::SubmitRequest { manifest, digests, user: user(), ..Default::default() }
+    v1::SubmitRequest { manifest, digests, user: user(), ledgers: files.ledgers.clone(), ..Default::default() }
 }
 
 /// Name of the user. It protects from mistakes, not from attacks: a user may set these variables.

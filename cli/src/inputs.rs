@@ -10,7 +10,9 @@ use powersweep_engine::workload::swf::SwfLog;
 use powersweep_engine::workload::{FORMATS, LogFormat};
 use powersweep_experiments::{Digest, FileRef, Manifest, ManifestErrors, Sweep, TaskSpec, manifests};
 use powersweep_joblogs::{self as joblogs, Count, Effect, JobLog, Ledger, Rule, Settings};
+use powersweep_results::part::LEDGERS_BYTES_MAX;
 use powersweep_workloads::{Library, LoadError, LogBytes, ParsedLogs};
+use serde_json::{Value as Json, json};
 
 use crate::args::{LogArgs, ReadingArgs};
 use crate::exit::{Exit, Failure, OrExit, failure};
@@ -121,18 +123,18 @@ fn not_loaded(error: LoadError) -> Failure {
 
 /// Loads one file of a manifest. A job log of a real system becomes a log, whose digest stands for it.
 pub fn file(library: &Library, file: &FileRef) -> Result<LogBytes, Failure> {
-    file_and_changes(library, file).map(|(bytes, _)| bytes)
+    file_and_ledger(library, file).map(|(bytes, _)| bytes)
 }
 
-/// [`file`], and what happened to the rows of a job log of a real system: empty if all are kept unchanged.
-fn file_and_changes(library: &Library, file: &FileRef) -> Result<(LogBytes, String), Failure> {
+/// [`file`], and what happened to the rows of a job log of a real system.
+fn file_and_ledger(library: &Library, file: &FileRef) -> Result<(LogBytes, Option<Ledger>), Failure> {
     let loaded = library.load_file_of(file).map_err(not_loaded)?;
-    let Some(import) = &file.import else { return Ok((loaded, String::new())) };
+    let Some(import) = &file.import else { return Ok((loaded, None)) };
     let settings = ReadingArgs::parse(import)
         .map_err(|reason| failure!(Usage, "log {}: log_import = \"{import}\": {reason}", file.name))?;
     let log = job_log(&loaded.bytes, &loaded.origin.to_string(), &settings)?;
     let bytes = log.swf_without_origin().into_bytes();
-    Ok((LogBytes { digest: Digest::of(&bytes), bytes, origin: loaded.origin }, changes(&log.ledger)))
+    Ok((LogBytes { digest: Digest::of(&bytes), bytes, origin: loaded.origin }, Some(log.ledger)))
 }
 
 /// Reads a job log of a real system that has jobs. `name`: for messages.
@@ -161,27 +163,49 @@ fn changes(ledger: &Ledger) -> String {
     ledger.rules().map(one).collect::<Vec<_>>().join(", ")
 }
 
+/// The rules of a ledger for programs.
+pub fn rules(ledger: &Ledger) -> Vec<Json> {
+    let one = |(rule, count): (Rule, Count)| {
+        json!({
+            "rule": rule.name(),
+            "effect": rule.effect().word(),
+            "rows_count": count.rows,
+            "first_line": count.first_line,
+            "meaning": rule.sentence(),
+        })
+    };
+    ledger.rules().map(one).collect()
+}
+
 /// Parses a log.
 pub fn parsed(format: &LogFormat, bytes: &LogBytes) -> Result<SwfLog, Failure> {
     format.read(&bytes.bytes, &bytes.origin.to_string()).or_exit(Exit::Workload)
 }
 
+/// The files of a manifest, all of which were read.
+#[derive(Debug, Default)]
+pub struct Files {
+    /// SHA-256 of each file, by its name in the manifest.
+    pub digests: BTreeMap<String, Digest>,
+    /// What happened to the rows of job logs and signals, for the results: a JSON array with an object for each reading of
+    /// a file; empty without one.
+    pub ledgers: String,
+}
+
 /// The digest of every file that a manifest needs. Each file is also read, so that a damaged one is refused before an
 /// experiment is pinned to its bytes. `memory` keeps the parsed logs: a worker of this process then reads no log again.
-pub fn digests(
-    manifest: &Manifest,
-    library: &Library,
-    memory: Option<&ParsedLogs>,
-) -> Result<BTreeMap<String, Digest>, Failure> {
+pub fn files(manifest: &Manifest, library: &Library, memory: Option<&ParsedLogs>) -> Result<Files, Failure> {
     let files = manifest.files();
     let next = AtomicUsize::new(0);
     let found = Mutex::new(BTreeMap::new());
     let read_files = || {
         while let Some(needed) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let digest = file_and_changes(library, needed).and_then(|(bytes, changes)| {
-                if !changes.is_empty() {
+            let read = file_and_ledger(library, needed).and_then(|(bytes, ledger)| {
+                let changes = ledger.as_ref().map(changes).filter(|changes| !changes.is_empty());
+                if let Some(changes) = changes {
                     screen::note(&format!("log {}: {changes}; `powersweep import` explains each", needed.name));
                 }
+                let mut ledgers: Vec<Json> = ledger.iter().map(|ledger| of_log(&needed.name, ledger)).collect();
                 match needed.format {
                     Some(format) => {
                         let log = parsed(format, &bytes)?;
@@ -190,13 +214,13 @@ pub fn digests(
                         }
                     }
                     None => {
-                        signals::check(manifest, &needed.name, &bytes)?;
+                        ledgers.extend(signals::check(manifest, &needed.name, &bytes)?);
                         modules::check(manifest, &needed.name, &bytes)?;
                     }
                 }
-                Ok(bytes.digest)
+                Ok((bytes.digest, ledgers))
             });
-            found.lock().unwrap_or_else(PoisonError::into_inner).insert(&needed.name, digest);
+            found.lock().unwrap_or_else(PoisonError::into_inner).insert(&needed.name, read);
         }
     };
     std::thread::scope(|scope| {
@@ -205,8 +229,36 @@ pub fn digests(
         }
         read_files();
     });
-    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    found.into_iter().map(|(name, digest)| Ok((name.clone(), digest?))).collect()
+    let (mut digests, mut ledgers) = (BTreeMap::new(), Vec::new());
+    for (name, read) in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        let (digest, of_file) = read?;
+        digests.insert(name.clone(), digest);
+        ledgers.extend(of_file);
+    }
+    Ok(Files { digests, ledgers: stored(ledgers) })
+}
+
+/// The ledger of a job log in the results.
+fn of_log(name: &str, ledger: &Ledger) -> Json {
+    json!({
+        "file": name, "read_count": ledger.read, "kept_count": ledger.kept, "dropped_count": ledger.dropped(),
+        "rules": rules(ledger),
+    })
+}
+
+/// Ledgers as the results have them.
+fn stored(ledgers: Vec<Json>) -> String {
+    if ledgers.is_empty() {
+        return String::new();
+    }
+    let (count, text) = (ledgers.len(), Json::Array(ledgers).to_string());
+    if text.len() <= LEDGERS_BYTES_MAX {
+        return text;
+    }
+    screen::note(&format!(
+        "the ledgers of {count} files are too long for the results: `powersweep import` and `powersweep plan` show them"
+    ));
+    String::new()
 }
 
 /// The sweep of a manifest whose logs are known.

@@ -4,7 +4,7 @@ use powersweep_engine::SimSpec;
 use powersweep_engine::workload::Workload;
 use powersweep_experiments::signals::Word;
 use powersweep_experiments::{FileRef, Manifest};
-use powersweep_signals::{Accounts, Effect, Loaded, PlaceError, SignalError};
+use powersweep_signals::{Accounts, Effect, Loaded, PlaceError, Rule, Series, SignalError};
 use powersweep_workloads::{Library, LogBytes};
 use serde_json::{Value as Json, json};
 
@@ -22,16 +22,20 @@ impl From<SignalError> for Failure {
 
 /// Reads a file in every way in which the signals of a manifest read it, so that a file that cannot be read is refused
 /// before an experiment begins. `name`: the file as the manifest names it.
-pub fn check(manifest: &Manifest, name: &str, bytes: &LogBytes) -> Result<(), Failure> {
-    let mut read = Vec::new();
+pub fn check(manifest: &Manifest, name: &str, bytes: &LogBytes) -> Result<Vec<Json>, Failure> {
+    let (mut read, mut ledgers) = (Vec::new(), Vec::new());
     for signal in manifest.signals().iter().filter(|signal| *signal.file == *name) {
         if !read.contains(&&signal.reading) {
-            powersweep_signals::read(&bytes.bytes, &bytes.origin.to_string(), &signal.reading)
+            let series = powersweep_signals::read(&bytes.bytes, &bytes.origin.to_string(), &signal.reading)
                 .or_exit(Exit::Workload)?;
             read.push(&signal.reading);
+            ledgers.push(json!({
+                "file": name, "signal": &*signal.label, "column": series.facts.column, "read_count": series.ledger.read,
+                "kept_count": series.ledger.kept, "rules": rules(&series),
+            }));
         }
     }
-    Ok(())
+    Ok(ledgers)
 }
 
 /// The signals of a manifest with the content of their files.
@@ -50,15 +54,26 @@ pub fn place(loaded: &[Loaded], sim: &mut SimSpec, workload: &Workload) -> Resul
 
 /// What happened to the rows of a signal's file: empty if all are kept unchanged.
 fn changes(loaded: &Loaded) -> String {
-    let rules = loaded.series.ledger.rules().map(|(rule, count)| {
-        let effect = match rule.effect() {
-            Effect::Dropped => "dropped",
-            Effect::Changed => "changed",
-            Effect::Added => "added",
-        };
-        format!("{count} {effect} ({})", rule.name())
-    });
-    rules.collect::<Vec<_>>().join(", ")
+    let rules = loaded.series.ledger.rules();
+    rules
+        .map(|(rule, count)| format!("{count} {} ({})", word(rule.effect()), rule.name()))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// The rules of a series' ledger for programs.
+fn rules(series: &Series) -> Vec<Json> {
+    let one =
+        |(rule, count): (Rule, u64)| json!({ "rule": rule.name(), "effect": word(rule.effect()), "rows_count": count });
+    series.ledger.rules().map(one).collect()
+}
+
+fn word(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Dropped => "dropped",
+        Effect::Changed => "changed",
+        Effect::Added => "added",
+    }
 }
 
 /// The signals as a table for people; empty without a signal.

@@ -75,6 +75,9 @@ pub struct ExperimentRecord {
     /// The user who submitted it first; "" if the client named none.
     #[prost(string, tag = "13")]
     pub owner: String,
+    /// What happened to the rows of its job logs and signals, for the footers of its parts: a JSON array, or empty.
+    #[prost(string, tag = "14")]
+    pub ledgers: String,
 }
 
 /// The write-ahead record of an experiment's removal. Recovery continues the removal until this record is deleted.

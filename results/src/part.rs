@@ -52,9 +52,13 @@ pub const KEY_MANIFEST: &str = "powersweep.manifest";
 const KEY_LOG_DIGESTS: &str = "powersweep.log_digests";
 const KEY_COMPONENT_VERSIONS: &str = "powersweep.component_versions";
 const KEY_BUILD: &str = "powersweep.build";
+const KEY_LEDGERS: &str = "powersweep.ledgers";
 
 /// Longest text of a manifest that a footer has. Every part has a footer, and readers read it whole.
 const MANIFEST_BYTES_MAX: usize = 1 << 16;
+
+/// Longest text of the ledgers of a footer (bytes).
+pub const LEDGERS_BYTES_MAX: usize = 1 << 16;
 
 /// The identity of a part, as its footer has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +85,8 @@ pub struct Origin {
     pub component_versions: BTreeMap<String, u32>,
     /// Version and commit of the program that made the part.
     pub build: String,
+    /// What happened to the rows of job logs and signals when they were read: a JSON array with one object for each file.
+    pub ledgers: String,
 }
 
 impl Footer {
@@ -102,6 +108,7 @@ impl Origin {
             (KEY_LOG_DIGESTS, &digests),
             (KEY_COMPONENT_VERSIONS, &versions),
             (KEY_BUILD, &self.build),
+            (KEY_LEDGERS, &self.ledgers),
         ];
         let some = pairs.into_iter().filter(|(_, value)| !["", "{}"].contains(value));
         Ok(some.map(|(key, value)| key_value(key, value.to_owned())).collect())
@@ -115,6 +122,7 @@ impl Origin {
             log_digests: serde_json::from_str(&text(KEY_LOG_DIGESTS)).unwrap_or_default(),
             component_versions: serde_json::from_str(&text(KEY_COMPONENT_VERSIONS)).unwrap_or_default(),
             build: text(KEY_BUILD),
+            ledgers: text(KEY_LEDGERS),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! `powersweep adopt`: rebuilds a lost state from the published rows.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,7 +13,7 @@ use powersweep_coordinator::owner::Ownership;
 use powersweep_coordinator::probe::probe;
 use powersweep_coordinator::records::{Table, Upload};
 use powersweep_coordinator::store::{Location, PRIVATE_DIR, SlateStore, Store};
-use powersweep_experiments::{Digest, Sweep};
+use powersweep_experiments::Sweep;
 use powersweep_proto::client::chain;
 use powersweep_results::identity::RowKey;
 use powersweep_results::split::for_each_key;
@@ -23,7 +22,8 @@ use uuid::Uuid;
 
 use crate::args::AdoptArgs;
 use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
-use crate::{client, farm, inputs, reading, screen, shard_status, stored};
+use crate::inputs::{self, Files};
+use crate::{client, farm, reading, screen, shard_status, stored};
 
 /// A state that cannot be read within this time counts as unreadable.
 const READ_LIMIT: Duration = Duration::from_secs(30);
@@ -33,8 +33,8 @@ const NAMED: usize = 5;
 /// Rebuilds the state. An error leaves the data unchanged.
 pub fn run(args: &AdoptArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
-    let digests = inputs::digests(&manifest, &inputs::library_of(&args.manifest, &args.logs), None)?;
-    let sweep = inputs::sweep(&manifest, &digests)?;
+    let files = inputs::files(&manifest, &inputs::library_of(&args.manifest, &args.logs), None)?;
+    let sweep = inputs::sweep(&manifest, &files.digests)?;
     let location = args.data.location()?;
     if location.path().is_some_and(|path| !path.exists()) {
         return Err(failure!(Usage, "there is no {location}: give the folder of the results with --data"));
@@ -46,13 +46,13 @@ pub fn run(args: &AdoptArgs) -> Outcome {
         probe(&location).await.or_exit(Exit::Storage)?;
         let owner = Ownership::take(&location, "", args.take_over).await;
         let owner = owner.map_err(|error| farm::opening(error.into()))?;
-        let adopted = adopt(args, &location, &sweep, &digests).await;
+        let adopted = adopt(args, &location, &sweep, files).await;
         owner.release().await;
         adopted
     })
 }
 
-async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, digests: &BTreeMap<String, Digest>) -> Outcome {
+async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, files: Files) -> Outcome {
     let name = sweep.manifest().name();
     let unreadable = unreadable(args, location).await?;
     let mut scan = Scan::new(location, sweep)?;
@@ -93,7 +93,7 @@ async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, digests: &B
             "powersweep: the rows in {left} are now in {to}: their tasks run again if they are back"
         ));
     }
-    store.commit(adoption.batch(digests.clone(), &loaded, now_us)).await.or_exit(Exit::Storage)?;
+    store.commit(adoption.batch(files.digests, files.ledgers, &loaded, now_us)).await.or_exit(Exit::Storage)?;
     store.close().await.or_exit(Exit::Storage)?;
     let more =
         if uploads > 0 { format!(", {} adopted", screen::count(uploads as u64, "upload")) } else { String::new() };

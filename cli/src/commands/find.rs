@@ -141,7 +141,7 @@ impl<'a> Search<'a> {
         };
         let manifest = derived(args, &original, &all)?;
         let library = inputs::library_of(&args.manifest, &args.local.logs);
-        let sweep = inputs::sweep(&manifest, &inputs::digests(&manifest, &library, None)?)?;
+        let sweep = inputs::sweep(&manifest, &inputs::files(&manifest, &library, None)?.digests)?;
         let grid = Grid::of(&sweep, axes)?;
         if grid.groups.is_empty() {
             let names: Vec<&str> = grid.axes.iter().map(|axis| axis.name).collect();

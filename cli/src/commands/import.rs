@@ -52,18 +52,6 @@ fn rows(count: u64) -> String {
 
 fn to_json(log: &JobLog, digest: &str, output: Option<&Path>) -> Json {
     let ledger = &log.ledger;
-    let rules: Vec<Json> = ledger
-        .rules()
-        .map(|(rule, count)| {
-            json!({
-                "rule": rule.name(),
-                "effect": rule.effect().word(),
-                "rows_count": count.rows,
-                "first_line": count.first_line,
-                "meaning": rule.sentence(),
-            })
-        })
-        .collect();
     json!({
         "file": log.file,
         "sha256": digest,
@@ -71,7 +59,7 @@ fn to_json(log: &JobLog, digest: &str, output: Option<&Path>) -> Json {
         "read_count": ledger.read,
         "kept_count": ledger.kept,
         "dropped_count": ledger.dropped(),
-        "rules": rules,
+        "rules": inputs::rules(ledger),
         "unix_start_s": log.facts.unix_start_s,
         "peak_procs": log.facts.peak_procs,
         "output": output.map(|path| path.display().to_string()),

@@ -23,13 +23,13 @@ const VALUES_SHOWN: usize = 12;
 pub fn run(args: &PlanArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
     let logs = ParsedLogs::new(warnings::LOGS_BYTES);
-    let digests = inputs::digests(&manifest, &inputs::library_of(&args.manifest, &args.logs), Some(&logs))?;
-    let sweep = inputs::sweep(&manifest, &digests)?;
+    let files = inputs::files(&manifest, &inputs::library_of(&args.manifest, &args.logs), Some(&logs))?;
+    let sweep = inputs::sweep(&manifest, &files.digests)?;
     if (args.coordinator.coordinator.is_some() || args.coordinator.access.is_some()) && args.index.is_none() {
         let address = client::address(&args.coordinator, &args.data, Role::Client)?;
         let reply = client::block_on(async {
             let mut farm = client::connect(&address).await?;
-            let request = v1::SubmitRequest { dry_run: true, ..client::submission(&manifest, &digests) };
+            let request = v1::SubmitRequest { dry_run: true, ..client::submission(&manifest, &files) };
             Ok(farm.submit(request).await.map_err(|status| client::refused(&status))?.into_inner())
         })?;
         return overview(&sweep, &reply, None, &logs, args);
@@ -38,7 +38,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
     if let Some(record) = client::block_on(shard_status::find(&location, manifest.name()))? {
         let states = client::block_on(shard_status::states(&location, &record))?;
         let Some(index) = args.index else {
-            let reply = shard_status::submission(&location, &record, states, &sweep, &digests)?;
+            let reply = shard_status::submission(&location, &record, states, &sweep, &files.digests)?;
             return overview(&sweep, &reply, None, &logs, args);
         };
         let has_task = |state: &&ShardState| !sweep.shard(state.shard).is_excluded(index);
@@ -62,7 +62,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
     match args.index {
         Some(index) => explain(&sweep, index, &loaded, &location, args.output.is_json()),
         None => {
-            let reply = plan::submission(loaded, None, &sweep, &digests);
+            let reply = plan::submission(loaded, None, &sweep, &files.digests);
             let reply = reply.map_err(|reason| failure!(Refused, "{reason}"))?;
             overview(&sweep, &reply, served.then_some(&location), &logs, args)
         }

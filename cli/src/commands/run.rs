@@ -21,7 +21,8 @@ use super::{status, submit, worker};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::farm::{FarmOptions, Local, LocalFarm};
-use crate::{client, farm, inputs, interrupt, results_table, screen, signals, stored, warnings};
+use crate::inputs::{self, Files};
+use crate::{client, farm, interrupt, results_table, screen, signals, stored, warnings};
 
 /// Interval of the status requests.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);
@@ -48,18 +49,18 @@ pub fn share_to_its_end(args: &RunArgs, sharded: Option<Sharded>) -> Result<Swee
     let reading = Instant::now();
     let memory = args.local.slots.workload_memory;
     let logs = Arc::new(ParsedLogs::new(memory).with_max_workload_bytes(memory as u64));
-    let digests = inputs::digests(&manifest, &library, Some(&logs))?;
+    let files = inputs::files(&manifest, &library, Some(&logs))?;
     let reading_s = reading.elapsed().as_secs_f64();
-    let mut sweep = inputs::sweep(&manifest, &digests)?;
+    let mut sweep = inputs::sweep(&manifest, &files.digests)?;
     if let Some(sharded) = &sharded {
-        let pinned = sharded.pinned(&args.local.data.location()?, &sweep, &digests)?;
+        let pinned = sharded.pinned(&args.local.data.location()?, &sweep, &files.digests)?;
         (manifest, sweep) = (pinned.manifest().clone(), pinned.shard(sharded.shard));
     }
     let is_silent = args.local.quiet || args.step.is_some();
     if !is_silent {
         signals::note_changes(&signals::load(&manifest, &library)?);
     }
-    let source = LogFiles { manifest: manifest.clone(), digests: digests.clone(), library };
+    let source = LogFiles { manifest: manifest.clone(), digests: files.digests.clone(), library };
     let options = FarmOptions {
         listen: args.listen,
         take_over: args.take_over,
@@ -80,7 +81,7 @@ pub fn share_to_its_end(args: &RunArgs, sharded: Option<Sharded>) -> Result<Swee
         };
         let found = if is_silent { Vec::new() } else { warnings::of(&sweep, &logs) };
         let mut run = Run { farm, worker: None, began, reading_s, sharded };
-        let submitted = run.submit(args, &manifest, &digests, logs).await;
+        let submitted = run.submit(args, &manifest, &files, logs).await;
         let ended = match submitted {
             Ok(()) => {
                 warnings::note(&found, &args.manifest);
@@ -160,11 +161,11 @@ impl Run {
         &mut self,
         args: &RunArgs,
         manifest: &Manifest,
-        digests: &BTreeMap<String, Digest>,
+        files: &Files,
         logs: Arc<ParsedLogs>,
     ) -> Result<(), Failure> {
         let RunArgs { restart, replace, .. } = *args;
-        let request = v1::SubmitRequest { restart, replace, ..client::submission(manifest, digests) };
+        let request = v1::SubmitRequest { restart, replace, ..client::submission(manifest, files) };
         let mut reply = self.farm.handle().submit(request).await.map_err(|status| client::refused(&status))?;
         if reply.state() == v1::ExperimentState::Paused {
             // `run` also resumes a paused experiment: no other coordinator serves this data.

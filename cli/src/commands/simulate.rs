@@ -175,7 +175,7 @@ fn prepare(
         (Some(name), Some(index)) => {
             let manifest = inputs::manifest(name)?;
             let library = inputs::library_of(name, &args.logs);
-            let digests = inputs::digests(&manifest, &library, None)?;
+            let digests = inputs::files(&manifest, &library, None)?.digests;
             loaded = signals::load(&manifest, &library)?;
             inputs::task(&inputs::sweep(&manifest, &digests)?, index)?
         }

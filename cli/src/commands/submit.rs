@@ -24,14 +24,14 @@ pub fn run(args: &SubmitArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
     let library = inputs::library_of(&args.manifest, &args.logs);
     let logs = ParsedLogs::new(warnings::LOGS_BYTES);
-    let digests = inputs::digests(&manifest, &library, Some(&logs))?;
-    let sweep = inputs::sweep(&manifest, &digests)?;
+    let files = inputs::files(&manifest, &library, Some(&logs))?;
+    let sweep = inputs::sweep(&manifest, &files.digests)?;
     let found = if args.step.is_some() { Vec::new() } else { warnings::of(&sweep, &logs) };
     drop(logs);
     let address = client::address(&args.coordinator, &args.data, Role::Client)?;
     client::block_on(async {
         let mut farm = client::connect(&address).await?;
-        let mut request = client::submission(&manifest, &digests);
+        let mut request = client::submission(&manifest, &files);
         request.dry_run = args.dry_run;
         request.restart = args.restart;
         request.replace = args.replace;
@@ -49,7 +49,7 @@ pub fn run(args: &SubmitArgs) -> Outcome {
         if args.dry_run {
             return Ok(Exit::Done);
         }
-        client::upload_missing(&mut farm, &manifest, &digests, &reply.missing_logs, &library).await?;
+        client::upload_missing(&mut farm, &manifest, &files.digests, &reply.missing_logs, &library).await?;
         if args.wait { wait(args, farm, &reply.experiment).await } else { Ok(Exit::Done) }
     })
 }

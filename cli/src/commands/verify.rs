@@ -156,7 +156,7 @@ impl Replay {
         let name = args.manifest.as_deref().unwrap_or("the manifest of the rows");
         let manifest = Manifest::parse(name, text).map_err(|errors| inputs::problems(name, &errors))?;
         let library = inputs::library_of(args.manifest.as_deref().unwrap_or_default(), &args.logs);
-        let digests = inputs::digests(&manifest, &library, Some(logs))?;
+        let digests = inputs::files(&manifest, &library, Some(logs))?.digests;
         let (sweep, signals) = (inputs::sweep(&manifest, &digests)?, signals::load(&manifest, &library)?);
         Ok(Replay { sweep, signals, library })
     }

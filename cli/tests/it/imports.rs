@@ -1,5 +1,8 @@
 //! `powersweep import`: job logs as logs, with their ledgers.
 
+use powersweep_results::part::read_footer;
+use serde_json::{Value as Json, json};
+
 use crate::sandbox::Sandbox;
 
 const DUMP: &str = "JobID|State|Submit|Start|End|Elapsed|NCPUS|Timelimit|User|Partition|ConsumedEnergyRaw
@@ -85,6 +88,58 @@ fn direct(name: &str, log: &str, import: &str) -> String {
         "version = 1\nname = \"{name}\"\n[workloads.ours]\nsource = \"swf\"\nlog = \"{log}\"\nlog_import = \"{import}\"\n\
          [platforms.machine]\nprocs = 8\n[policies.easy]\nbackfill = \"easy\"\n"
     )
+}
+
+/// The ledgers in the files of an experiment's rows.
+fn ledgers(sandbox: &Sandbox, experiment: &str) -> Vec<Json> {
+    let folder = sandbox.path(&format!("results/data/{experiment}/tasks"));
+    let files = std::fs::read_dir(folder).expect("the folder of the rows").map(|file| file.expect("a file").path());
+    let ledgers = files.map(|file| {
+        let footer = read_footer(&std::fs::read(file).expect("a file").into()).expect("our footer");
+        serde_json::from_str(&footer.origin.ledgers).expect("a JSON array")
+    });
+    ledgers.collect()
+}
+
+const GRID: &str = "\
+time (UTC),carbon_intensity
+2023-01-31 09:00,310
+2023-01-31 10:00,250
+2023-01-31 10:00,250
+2023-01-31 11:00,120
+";
+
+/// The results say what happened to the rows of their inputs, also after a submit, and after the state was lost.
+#[test]
+fn results_have_the_ledgers_of_their_files() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dump.txt", DUMP);
+    sandbox.write("grid.csv", GRID);
+    let signal = "[signals.grid]\nquantity = \"carbon\"\nfile = \"grid.csv\"\nbeyond = \"hold\"\n";
+    sandbox.write("direct.toml", direct("direct", "dump.txt", "slurm --timezone UTC") + signal);
+    sandbox.run(&["run", "direct.toml", "--quiet"]).exits(0);
+    let shown = sandbox.run(&["import", "slurm", "./dump.txt", "--timezone", "UTC", "--json"]).exits(0).json();
+    let of_log = json!({
+        "file": "dump.txt", "read_count": 5, "kept_count": 2, "dropped_count": 3, "rules": shown["rules"],
+    });
+    let of_signal = json!({
+        "file": "grid.csv", "signal": "grid", "column": "carbon_intensity", "read_count": 4, "kept_count": 3,
+        "rules": [{ "rule": "equal_duplicate", "effect": "dropped", "rows_count": 1 }],
+    });
+    let both = json!([of_log, of_signal]);
+    assert_eq!(ledgers(&sandbox, "direct"), std::slice::from_ref(&both));
+
+    // A lost state, and a task more: the parts that are made then have them, too.
+    std::fs::remove_dir_all(sandbox.path("results/data/.powersweep")).expect("the state");
+    sandbox.run(&["adopt", "direct.toml"]).exits(0);
+    let two = direct("direct", "dump.txt", "slurm --timezone UTC").replace("\"easy\"", "[\"easy\", \"none\"]");
+    sandbox.write("direct.toml", two + signal);
+    let (served, _) = sandbox.serve(&[]);
+    let worker = crate::farm::worker(&sandbox, "w", "", &[]);
+    sandbox.run(&["submit", "direct.toml", "--wait"]).exits(0);
+    crate::farm::terminate(worker);
+    crate::farm::terminate(served);
+    assert!(ledgers(&sandbox, "direct").iter().all(|ledgers| *ledgers == both));
 }
 
 #[test]

@@ -154,9 +154,9 @@ impl Adoption {
         self.uploads.len()
     }
 
-    /// The state as one batch. `loaded`: the state of other experiments; `now_us`: microseconds since 1970 UTC. Epoch and
-    /// generation get numbers that the lost state never had, so that hand-ins of earlier leases are rejected.
-    pub fn batch(self, digests: BTreeMap<String, Digest>, loaded: &Loaded, now_us: i64) -> Batch {
+    /// The state as one batch. `ledgers`: see [`ExperimentRecord`]; `loaded`: the state of other experiments; `now_us`:
+    /// microseconds since 1970 UTC. Epoch and generation get numbers that the lost state never had, so that hand-ins of earlier leases are rejected.
+    pub fn batch(self, digests: BTreeMap<String, Digest>, ledgers: String, loaded: &Loaded, now_us: i64) -> Batch {
         let name = self.sweep.manifest().name().to_owned();
         let seconds = u64::try_from(now_us / 1_000_000).unwrap_or(0);
         let generation = seconds.max(loaded.generation_floor + 1);
@@ -165,6 +165,7 @@ impl Adoption {
         batch.put(Record::Experiment(ExperimentRecord {
             generation,
             created_us: now_us,
+            ledgers,
             ..pins::new_record(&self.sweep, &digests)
         }));
         batch.put_all(self.done.records(&name, generation).map(Record::DoneChunk));
@@ -213,7 +214,7 @@ mod tests {
         assert!(!adoption.task(RowKey { index: Some(u64::MAX), ..row(&new, 3) }));
         adoption.find_moved();
         assert_eq!((adoption.done(), adoption.doubled(), adoption.foreign()), (4, 2, 2));
-        let batch = adoption.batch(BTreeMap::new(), &Loaded::default(), 1_790_000_000_000_000);
+        let batch = adoption.batch(BTreeMap::new(), String::new(), &Loaded::default(), 1_790_000_000_000_000);
         let chunks: Vec<_> = batch
             .ops()
             .iter()

@@ -162,13 +162,16 @@ pub struct Submission {
     pub user: String,
     /// Higher is served first; `None`: 0 for a new experiment, unchanged for another.
     pub priority: Option<i32>,
+    /// What happened to the rows of job logs and signals: a JSON array, or empty.
+    pub ledgers: String,
 }
 
 impl Submission {
     /// A submission without options.
     pub fn new(sweep: Sweep, digests: BTreeMap<String, Digest>) -> Submission {
         let (dry_run, restart, replace) = (false, false, false);
-        Submission { sweep, digests, dry_run, restart, replace, user: String::new(), priority: None }
+        let (user, ledgers) = (String::new(), String::new());
+        Submission { sweep, digests, dry_run, restart, replace, user, priority: None, ledgers }
     }
 }
 

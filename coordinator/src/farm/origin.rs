@@ -15,6 +15,7 @@ impl Farm {
             manifest: record.manifest.clone(),
             log_digests: record.digests.iter().map(|(log, digest)| (log.clone(), digest.to_string())).collect(),
             component_versions: record.pins.clone(),
+            ledgers: record.ledgers.clone(),
             build,
         }
     }

@@ -129,6 +129,7 @@ impl Farm {
             created_us: now.wall_us,
             priority: submission.priority.unwrap_or(0),
             owner: submission.user.clone(),
+            ledgers: submission.ledgers.clone(),
             ..pins::new_record(&submission.sweep, &submission.digests)
         };
         let mut experiment = Experiment::new(record, Ok(submission.sweep.clone()));
@@ -160,6 +161,7 @@ impl Farm {
             state: if old.state() == ExperimentState::Paused { old.state } else { ExperimentState::Running.into() },
             priority: submission.priority.unwrap_or(old.priority),
             owner: if submission.replace { submission.user.clone() } else { old.owner.clone() },
+            ledgers: submission.ledgers.clone(),
             ..old.clone()
         };
         let before = |(generation, extra): (&u64, &IndexSet)| {

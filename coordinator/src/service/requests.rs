@@ -8,6 +8,7 @@ use bytes::Bytes;
 use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::client::chain;
 use powersweep_proto::{is_plain_name, v1};
+use powersweep_results::part::LEDGERS_BYTES_MAX;
 use tokio::sync::{mpsc, oneshot};
 use tonic::{Status, Streaming};
 use uuid::Uuid;
@@ -336,12 +337,24 @@ fn submission(request: v1::SubmitRequest, config: &Config) -> Result<Submission,
     }
     let sweep = Sweep::new(manifest, digests.clone()).map_err(|error| Status::invalid_argument(error.to_string()))?;
     let sweep = config.sharded(sweep);
-    let v1::SubmitRequest { dry_run, restart, replace, priority, user, .. } = request;
+    let v1::SubmitRequest { dry_run, restart, replace, priority, user, ledgers, .. } = request;
     if user.len() > USER_BYTES_MAX || !is_plain_name(&user) {
         let reason = format!("the user's name has more than {USER_BYTES_MAX} bytes, or control characters");
         return Err(Status::invalid_argument(reason));
     }
-    Ok(Submission { dry_run, restart, replace, user, priority, ..Submission::new(sweep, digests) })
+    check_ledgers(&ledgers).map_err(Status::invalid_argument)?;
+    Ok(Submission { dry_run, restart, replace, user, priority, ledgers, ..Submission::new(sweep, digests) })
+}
+
+/// Every part's footer has the ledgers.
+fn check_ledgers(ledgers: &str) -> Result<(), String> {
+    if ledgers.len() > LEDGERS_BYTES_MAX {
+        return Err(format!("the ledgers have {} bytes: at most {}", ledgers.len(), LEDGERS_BYTES_MAX));
+    }
+    if ledgers.is_empty() || serde_json::from_str::<Vec<serde_json::Value>>(ledgers).is_ok() {
+        return Ok(());
+    }
+    Err("the ledgers are no JSON array".to_owned())
 }
 
 fn action_of(action: v1::control_request::Action) -> Result<Action, Status> {

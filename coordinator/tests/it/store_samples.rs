@@ -46,6 +46,7 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             split_due: true,
             pruning: true,
             owner: "ada".into(),
+            ledgers: r#"[{"file":"jobs.sacct"}]"#.into(),
         }),
         Record::Earlier(EarlierRecord {
             experiment: "etinski2010".into(),

@@ -417,6 +417,9 @@ pub struct SubmitRequest {
     /// name of the user, who becomes the owner of a new experiment
     #[prost(string, tag = "7")]
     pub user: ::prost::alloc::string::String,
+    /// what happened to the rows of each job log and signal: a JSON array, "" without one
+    #[prost(string, tag = "8")]
+    pub ledgers: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SubmitReply {

@@ -240,6 +240,7 @@ fn a_footer_states_the_origin_of_the_rows() {
         log_digests: [("CTC \"SP2\"".to_owned(), "ab".repeat(32))].into(),
         component_versions: [("kernel".to_owned(), 3), ("order/sjf".to_owned(), 1)].into(),
         build: "0.1.0 (0123456789ab)".to_owned(),
+        ledgers: r#"[{"file":"jobs.sacct","read_count":3}]"#.to_owned(),
     };
     let footer = Footer { origin: origin.clone(), ..Footer::new("sample", Uuid::now_v7(), 1) };
     let encode = |footer: &Footer| part::encode(&tasks::schema(), &[tasks_batch(0, 1)], footer).expect("encodes");
