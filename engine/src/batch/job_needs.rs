@@ -75,10 +75,27 @@ impl<'m> Places<'m> {
         needs.each().find(|(pool, amount)| *amount > self.pools[*pool].amount)
     }
 
+    /// What becomes of a job by `wide_jobs`.
+    fn fit(&self, wanted: Wanted, wide_jobs: &str) -> Result<Fit, SimError> {
+        let Wanted { procs, record, .. } = wanted;
+        let pool = self.procs(record);
+        let excess = pool.and_then(|pool| self.excess(self.needs(pool, procs, record)));
+        Ok(match (pool, excess, wide_jobs) {
+            (Some(pool), None, _) => Fit::Whole(self.needs(pool, procs, record)),
+            (_, _, "drop") => Fit::Dropped,
+            (Some(pool), Some(_), "clamp") => {
+                let (needs, procs) = self.cut(pool, procs, record);
+                Fit::Cut(needs, procs)
+            }
+            (Some(_), Some((pool, amount)), _) => return Err(too_much(wanted, self.pools[pool], amount)),
+            (None, ..) => return Err(no_partition(wanted, self.partitions)),
+        })
+    }
+
     /// The needs cut to the machine, and the procs.
-    fn cut(&self, pool: usize, job: &Job, record: NeedsOfRecord) -> (Needs, u32) {
+    fn cut(&self, pool: usize, procs: u32, record: NeedsOfRecord) -> (Needs, u32) {
         let most = u32::try_from(self.pools[pool].amount).unwrap_or(u32::MAX);
-        let procs = job.procs.min(most);
+        let procs = procs.min(most);
         let (whole, mut cut) = (self.needs(pool, procs, record), Needs::NONE);
         for (at, (pool, amount)) in whole.each().enumerate() {
             cut.add(at, pool, amount.min(self.pools[pool].amount));
@@ -101,23 +118,16 @@ impl JobNeeds {
         let places = Places::of(&machine.pools);
         let (mut by_job, mut clamped_count, mut kept) = (Vec::with_capacity(jobs.len()), 0, vec![true; jobs.len()]);
         for at in 0..jobs.len() {
-            let job = &jobs[at];
-            let record = of_record(records, job);
-            let pool = places.procs(record);
-            let excess = pool.and_then(|pool| places.excess(places.needs(pool, job.procs, record)));
-            match (pool, excess, wide_jobs) {
-                (Some(pool), None, _) => by_job.push(places.needs(pool, job.procs, record)),
-                (_, _, "drop") => kept[at] = false,
-                (Some(pool), Some(_), "clamp") => {
-                    let (needs, procs) = places.cut(pool, job, record);
+            match places.fit(Wanted::of(&jobs[at], records), wide_jobs)? {
+                Fit::Whole(needs) => by_job.push(needs),
+                Fit::Dropped => kept[at] = false,
+                Fit::Cut(needs, procs) => {
                     by_job.push(needs);
                     clamped_count += 1;
-                    if procs != job.procs {
+                    if procs != jobs[at].procs {
                         jobs.to_mut()[at].procs = procs;
                     }
                 }
-                (Some(_), Some((pool, amount)), _) => return Err(too_much(job, machine.pools[pool], amount)),
-                (None, ..) => return Err(no_partition(job, record, places.partitions)),
             }
         }
         let dropped_count = kept.iter().filter(|kept| !**kept).count() as u64;
@@ -165,30 +175,57 @@ impl JobNeeds {
     }
 }
 
-/// What the log says of a job.
-fn of_record(records: &[NeedsOfRecord], job: &Job) -> NeedsOfRecord {
-    let none = NeedsOfRecord { record: job.record, partition: 0, gpus: 0, proc_memory_kib: 0 };
-    records.binary_search_by_key(&job.record, |needs| needs.record).map_or(none, |at| records[at])
+/// A job, and what the log says of its needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) job_id: i64,
+    pub(super) procs: u32,
+    pub(super) record: NeedsOfRecord,
 }
 
-fn too_much(job: &Job, pool: Pool, amount: u64) -> SimError {
+impl Wanted {
+    /// The needs of a job. `records`: of the workload.
+    pub(super) fn of(job: &Job, records: &[NeedsOfRecord]) -> Wanted {
+        let none = NeedsOfRecord { record: job.record, partition: 0, gpus: 0, proc_memory_kib: 0 };
+        let found = records.binary_search_by_key(&job.record, |needs| needs.record);
+        Wanted { job_id: job.id, procs: job.procs, record: found.map_or(none, |at| records[at]) }
+    }
+
+    /// Why a run on this machine fails at the job; `None` if the job fits, or `wide_jobs` handles it.
+    pub(super) fn problem(self, machine: &Machine, wide_jobs: &str) -> Option<SimError> {
+        if machine.pools.is_empty() {
+            return None;
+        }
+        Places::of(&machine.pools).fit(self, wide_jobs).err()
+    }
+}
+
+/// What becomes of a job.
+enum Fit {
+    Whole(Needs),
+    /// Its needs are cut, and it has these procs.
+    Cut(Needs, u32),
+    Dropped,
+}
+
+fn too_much(wanted: Wanted, pool: Pool, amount: u64) -> SimError {
     SimError::NeedTooLarge {
-        job_id: job.id,
-        record: job.record,
+        job_id: wanted.job_id,
+        record: wanted.record.record,
         needs: pool.kind.words(amount),
         has: pool.kind.words(pool.amount),
         help: "choose wide_jobs = \"clamp\" or \"drop\", or a larger machine",
     }
 }
 
-fn no_partition(job: &Job, record: NeedsOfRecord, partitions: usize) -> SimError {
-    let needs = match record.partition {
+fn no_partition(wanted: Wanted, partitions: usize) -> SimError {
+    let needs = match wanted.record.partition {
         0 => "a partition, which its record does not state".to_owned(),
         number => format!("partition {number}"),
     };
     SimError::NeedTooLarge {
-        job_id: job.id,
-        record: job.record,
+        job_id: wanted.job_id,
+        record: wanted.record.record,
         needs,
         has: format!("{partitions} partitions"),
         help: "choose wide_jobs = \"drop\", a `partition_map` that has its value, or more partitions in `partition_procs`",

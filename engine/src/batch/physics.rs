@@ -1,11 +1,13 @@
 //! Physics of a spec before its simulation: what its machine draws, whether its cap ever binds, and the jobs that its
 //! machine or its cap never admits.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::job_needs::Wanted;
 use super::platform::Machine;
 use super::policy::cap::{CapReach, schedule};
 use super::policy::capacity;
 use super::power::etinski;
+use crate::error::SimError;
 use crate::spec::{Model, Role, SimSpec};
 use crate::workload::{self, Workload, powers};
 
@@ -16,16 +18,24 @@ pub struct Demand {
     pub native_procs: Option<u32>,
     /// Number of the first job of each class and number of procs.
     first_jobs: BTreeMap<(u8, u32), i64>,
+    /// The first job of each vector of needs, where the rules read needs from the log.
+    needs: Vec<Wanted>,
 }
 
 impl Demand {
     /// The demand of a workload.
     pub fn of(workload: &Workload) -> Demand {
         let mut first_jobs = BTreeMap::new();
+        let (mut needs, mut known) = (Vec::new(), BTreeSet::new());
         for job in &workload.jobs {
             first_jobs.entry((job.class, job.procs)).or_insert(job.id);
+            let wanted = Wanted::of(job, &workload.needs);
+            let record = wanted.record;
+            if known.insert((record.partition, job.procs, record.gpus, record.proc_memory_kib)) {
+                needs.push(wanted);
+            }
         }
-        Demand { native_procs: workload.native_procs, first_jobs }
+        Demand { native_procs: workload.native_procs, first_jobs, needs }
     }
 
     /// Class, procs and number of the job of each demand.
@@ -41,7 +51,7 @@ pub enum FindingKind {
     IdleCap,
     /// The idle machine draws about as much as the cap, or more.
     IdlePower,
-    /// A job is wider than the machine, and the task fails.
+    /// A job needs more than the machine has, and the task fails.
     WideJob,
     /// No cap of the schedule admits a job, and the task fails.
     OverCapJob,
@@ -97,7 +107,7 @@ pub fn findings(spec: &SimSpec, demand: Option<&Demand>) -> Vec<Finding> {
     let Ok(machine) = Machine::new(spec, native) else { return found };
     found.extend(caps(spec, &machine));
     if let Some(demand) = demand {
-        found.extend(wide_job(spec, &machine, demand));
+        found.extend(wide_job(spec, &machine, demand).or_else(|| needy_job(spec, &machine, demand)));
         found.extend(over_cap_job(spec, &machine, demand));
     }
     found
@@ -183,6 +193,20 @@ fn wide_job(spec: &SimSpec, machine: &Machine, demand: &Demand) -> Option<Findin
     })
 }
 
+/// The first job that needs more of a partition, of the GPUs or of the memory than the machine has, unless a rule handles it.
+fn needy_job(spec: &SimSpec, machine: &Machine, demand: &Demand) -> Option<Finding> {
+    let rule = spec.choice(Role::Rules).text("wide_jobs");
+    let error = demand.needs.iter().find_map(|wanted| wanted.problem(machine, rule))?;
+    let SimError::NeedTooLarge { job_id, needs, has, help, .. } = error else { return None };
+    Some(Finding {
+        kind: FindingKind::WideJob,
+        about: "wide_jobs",
+        role: Role::Rules,
+        message: format!("job {job_id} needs {needs}, the machine has {has}: the task fails when it begins"),
+        help: help.to_owned(),
+    })
+}
+
 /// The job of greatest power that no cap of the schedule admits, unless `over_cap_jobs` handles such jobs.
 fn over_cap_job(spec: &SimSpec, machine: &Machine, demand: &Demand) -> Option<Finding> {
     // Measured powers are not among the demands.
@@ -231,6 +255,7 @@ mod tests {
     use crate::components;
     use crate::spec::{Choice, Value};
     use crate::workload::Job;
+    use crate::workload::needs::NeedsOfRecord;
 
     /// 10 procs of 10 W busy, 2 W idle, 4 W busy at the lowest gear: 20 W idle, 100 W at most.
     fn spec(cap: Option<(&str, &[f64])>) -> SimSpec {
@@ -252,19 +277,23 @@ mod tests {
         spec
     }
 
-    fn demand(procs: &[u32]) -> Demand {
-        let job = |(procs, id): (&u32, i64)| Job {
+    fn job(id: i64, procs: u32) -> Job {
+        Job {
             id,
             submit_s: 0.0,
             run_s: 1.0,
             estimate_s: 1.0,
-            procs: *procs,
-            record: 1,
+            procs,
+            record: id as u64,
             killed: false,
             priority: 1,
             class: 0,
-        };
-        Demand::of(&Workload { jobs: procs.iter().zip(1..).map(job).collect(), ..Workload::default() })
+        }
+    }
+
+    fn demand(procs: &[u32]) -> Demand {
+        let jobs = (1..).zip(procs).map(|(id, procs)| job(id, *procs)).collect();
+        Demand::of(&Workload { jobs, ..Workload::default() })
     }
 
     fn kinds(spec: &SimSpec, procs: &[u32]) -> Vec<FindingKind> {
@@ -328,6 +357,35 @@ mod tests {
         let mut dropping = spec(Some(("admission", &[35.0])));
         dropping.choice_mut(Role::Cap).set("over_cap_jobs", Value::Text("drop".to_owned())).unwrap();
         assert_eq!(kinds(&dropping, &[8]), []);
+    }
+
+    #[test]
+    fn a_job_wider_than_its_partition_is_reported() {
+        let mut spec = SimSpec::new();
+        spec.choice_mut(Role::Platform).set("partition_procs", Value::Reals(vec![8.0, 4.0])).unwrap();
+        spec.choice_mut(Role::Platform).set("gpus", Value::Int(2)).unwrap();
+        let need =
+            |record: u64, partition: u32, gpus: u32| NeedsOfRecord { record, partition, gpus, proc_memory_kib: 0 };
+        let mut said = |jobs: &[(u32, u32, u32)], rule: &str| {
+            spec.choice_mut(Role::Rules).set("wide_jobs", Value::Text(rule.to_owned())).unwrap();
+            let numbered = || (1..).zip(jobs);
+            let workload = Workload {
+                jobs: numbered().map(|(id, (procs, ..))| job(id, *procs)).collect(),
+                needs: numbered().map(|(id, (_, partition, gpus))| need(id as u64, *partition, *gpus)).collect(),
+                ..Workload::default()
+            };
+            let found = findings(&spec, Some(&Demand::of(&workload)));
+            let wide = found.into_iter().find(|finding| finding.kind == FindingKind::WideJob);
+            wide.map(|finding| finding.message).unwrap_or_default()
+        };
+        assert_eq!(said(&[(8, 1, 2), (4, 2, 0)], "error"), "");
+        let partition = "job 2 needs 6 procs of partition 2, the machine has 4 procs of partition 2: the task fails";
+        assert!(said(&[(8, 1, 2), (6, 2, 0)], "error").starts_with(partition));
+        assert!(said(&[(1, 1, 3)], "error").starts_with("job 1 needs 3 GPUs, the machine has 2 GPUs"));
+        assert_eq!(said(&[(6, 2, 3)], "clamp"), "");
+        assert!(said(&[(1, 3, 0)], "clamp").starts_with("job 1 needs partition 3, the machine has 2 partitions"));
+        assert_eq!(said(&[(1, 3, 0)], "drop"), "");
+        assert!(said(&[(13, 1, 0)], "error").starts_with("job 1 needs 13 procs, the machine has 12"));
     }
 
     #[test]
