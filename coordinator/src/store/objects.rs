@@ -458,7 +458,11 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
     match tokio::runtime::Handle::try_current() {
         Ok(handle) => match handle.spawn_blocking(work).await {
             Ok(value) => value,
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime ends, and drops this task, too.
+                Err(_) => std::future::pending().await,
+            },
         },
         Err(_) => work(),
     }
