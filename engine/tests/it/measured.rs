@@ -87,6 +87,14 @@ fn a_cap_sees_what_it_may_know() {
 }
 
 #[test]
+fn the_knapsack_weighs_measured_powers() {
+    // At the lower gear the jobs draw 8 and 16 W, which are 4 and 12 W above idle. 12.5 W are left, enough for each alone.
+    let jobs: [Job; 2] = [(0, 10, 2, 1, 20.0), (0, 10, 2, 1, 40.0)];
+    let (_, rows) = run(&measured(capped("priority", "knapsack", "uniform", &[20.5], 1e6)), &jobs);
+    assert_eq!(rows.iter().map(|row| (row.start_s, row.finish_s)).collect::<Vec<_>>(), [(0.0, 20.0), (20.0, 40.0)]);
+}
+
+#[test]
 fn an_error_of_the_known_power_is_drawn_for_each_job() {
     let jobs: Vec<Job> = (0..40).map(|at| (at, 50, 1 + at % 3, 1, 8.0)).collect();
     let build = |sd: f64, seed: u64| {

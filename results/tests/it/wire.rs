@@ -33,6 +33,13 @@ fn decoded_batches_equal_the_encoded_ones() {
 }
 
 #[test]
+fn the_head_says_how_long_the_content_is() {
+    let bytes = &BYTES[2];
+    assert_eq!(wire::decoded_bytes(bytes), Some(content_of(bytes).len() as u64));
+    assert_eq!(wire::decoded_bytes(&bytes[..HEADER_BYTES - 1]), None);
+}
+
+#[test]
 fn only_the_rows_of_a_slice_are_encoded() {
     let slice = tasks_batch(0, 20).slice(5, 7);
     let bytes = wire::encode(&slice).expect("encodes");

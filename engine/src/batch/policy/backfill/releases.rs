@@ -95,10 +95,10 @@ impl Releases {
             self.holders.truncate(to);
             self.ended = 0;
         }
-        let at = if self.ends_s.len() <= MANY {
-            self.ends_s.iter().map(|&other| usize::from(other <= end_s)).sum()
-        } else {
+        let at = if self.ends_s.len() > MANY {
             self.ends_s.partition_point(|&other| other <= end_s)
+        } else {
+            self.ends_s.iter().map(|&other| usize::from(other <= end_s)).sum()
         };
         self.ends_s.insert(at, end_s);
         self.holders.insert(at, holder);
