@@ -235,7 +235,7 @@ pub fn files(manifest: &Manifest, library: &Library, memory: Option<&ParsedLogs>
         digests.insert(name.clone(), digest);
         ledgers.extend(of_file);
     }
-    Ok(Files { digests, ledgers: stored(ledgers) })
+    Ok(Files { digests, ledgers: text_of(ledgers) })
 }
 
 /// The ledger of a job log in the results.
@@ -247,7 +247,7 @@ fn of_log(name: &str, ledger: &Ledger) -> Json {
 }
 
 /// Ledgers as the results have them.
-fn stored(ledgers: Vec<Json>) -> String {
+fn text_of(ledgers: Vec<Json>) -> String {
     if ledgers.is_empty() {
         return String::new();
     }

@@ -59,7 +59,10 @@ pub fn heatmap(
     drawn.push(shown.with_numbers(cells.iter().map(|cell| Some(cell.value)).collect()));
     if cells.iter().any(|cell| cell.half_width.is_some()) {
         for (name, sign) in [("low", -1.0), ("high", 1.0)] {
-            let ends = cells.iter().map(|cell| Some(cell.value + sign * cell.half_width?)).collect();
+            let possible = if value.is_some() { f64::NEG_INFINITY..=f64::INFINITY } else { 0.0..=100.0 };
+            let end =
+                |cell: &Cell| Some((cell.value + sign * cell.half_width?).clamp(*possible.start(), *possible.end()));
+            let ends = cells.iter().map(end).collect();
             drawn.push(Column { name: format!("{}_{name}", shown.name), ..shown.with_numbers(ends) });
         }
     }
@@ -304,6 +307,11 @@ mod tests {
             ("4.50".to_owned(), "±1.50".to_owned())
         );
         assert_eq!((row(&means, "written", 1), row(&means, "written_interval", 1)), ("8.00".to_owned(), String::new()));
+        let wide = Some(Replications { column: "seed", t: |_| 300.0 });
+        let figure = heatmap(&table, &axes, None, wide, &Look::of(Width::Page)).expect("a figure");
+        let ends = |name: &str| figure.datasets()[0].1.column(name).expect("a column").finite().collect::<Vec<_>>();
+        // The row in the cell is of seed 1.
+        assert_eq!((ends("share_percent_low")[1], ends("share_percent_high")[1]), (0.0, 100.0));
         let shares = drawn(None);
         assert_eq!((row(&shares, SHARE, 0), row(&shares, "share_percent_low", 0)), ("50".to_owned(), "50".to_owned()));
     }

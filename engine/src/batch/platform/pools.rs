@@ -64,10 +64,11 @@ pub enum PoolKind {
 impl PoolKind {
     /// An amount in words.
     pub fn words(self, amount: u64) -> String {
+        let s = if amount == 1 { "" } else { "s" };
         match self {
-            PoolKind::Partition(number) => format!("{amount} procs of partition {number}"),
-            PoolKind::Procs => format!("{amount} procs"),
-            PoolKind::Gpus => format!("{amount} GPUs"),
+            PoolKind::Partition(number) => format!("{amount} proc{s} of partition {number}"),
+            PoolKind::Procs => format!("{amount} proc{s}"),
+            PoolKind::Gpus => format!("{amount} GPU{s}"),
             PoolKind::MemoryKib => format!("{} GiB of memory", amount as f64 / KIB),
         }
     }
