@@ -117,7 +117,7 @@ pub async fn status(farm: &mut Client, request: v1::StatusRequest) -> Result<v1:
 pub fn submission(manifest: &Manifest, files: &Files) -> v1::SubmitRequest {
     let digests = files.digests.iter().map(|(log, digest)| (log.clone(), Bytes::copy_from_slice(digest.as_bytes())));
     let (manifest, digests) = (manifest.text().to_owned(), digests.collect());
-    v1::SubmitRequest { manifest, digests, user: user(), ledgers: files.ledgers.clone(), ..Default::default() }
+    v1::SubmitRequest { manifest, digests, user: user(), ledgers: files.ledgers(), ..Default::default() }
 }
 
 /// Name of the user. It protects from mistakes, not from attacks: a user may set these variables.

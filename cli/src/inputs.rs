@@ -163,8 +163,8 @@ fn changes(ledger: &Ledger) -> String {
     ledger.rules().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The rules of a ledger for programs.
-pub fn rules(ledger: &Ledger) -> Vec<Json> {
+/// The ledger of a job log for programs.
+pub fn ledger_json(file: &str, ledger: &Ledger) -> Json {
     let one = |(rule, count): (Rule, Count)| {
         json!({
             "rule": rule.name(),
@@ -174,7 +174,13 @@ pub fn rules(ledger: &Ledger) -> Vec<Json> {
             "meaning": rule.sentence(),
         })
     };
-    ledger.rules().map(one).collect()
+    json!({
+        "file": file,
+        "read_count": ledger.read,
+        "kept_count": ledger.kept,
+        "dropped_count": ledger.dropped(),
+        "rules": ledger.rules().map(one).collect::<Vec<_>>(),
+    })
 }
 
 /// Parses a log.
@@ -187,9 +193,26 @@ pub fn parsed(format: &LogFormat, bytes: &LogBytes) -> Result<SwfLog, Failure> {
 pub struct Files {
     /// SHA-256 of each file, by its name in the manifest.
     pub digests: BTreeMap<String, Digest>,
-    /// What happened to the rows of job logs and signals, for the results: a JSON array with an object for each reading of
-    /// a file; empty without one.
-    pub ledgers: String,
+    /// What happened to the rows of job logs and signals: an object for each reading of a file.
+    ledgers: Vec<Json>,
+}
+
+impl Files {
+    /// The ledgers as the results have them: a JSON array; empty without one, or if it is too long, which a note says.
+    pub fn ledgers(&self) -> String {
+        if self.ledgers.is_empty() {
+            return String::new();
+        }
+        let text = json!(self.ledgers).to_string();
+        if text.len() <= LEDGERS_BYTES_MAX {
+            return text;
+        }
+        screen::note(&format!(
+            "the ledgers of {} files are too long for the results: `powersweep import` and `powersweep plan` show them",
+            self.ledgers.len()
+        ));
+        String::new()
+    }
 }
 
 /// The digest of every file that a manifest needs. Each file is also read, so that a damaged one is refused before an
@@ -205,7 +228,7 @@ pub fn files(manifest: &Manifest, library: &Library, memory: Option<&ParsedLogs>
                 if let Some(changes) = changes {
                     screen::note(&format!("log {}: {changes}; `powersweep import` explains each", needed.name));
                 }
-                let mut ledgers: Vec<Json> = ledger.iter().map(|ledger| of_log(&needed.name, ledger)).collect();
+                let mut ledgers: Vec<Json> = ledger.iter().map(|ledger| ledger_json(&needed.name, ledger)).collect();
                 match needed.format {
                     Some(format) => {
                         let log = parsed(format, &bytes)?;
@@ -235,30 +258,7 @@ pub fn files(manifest: &Manifest, library: &Library, memory: Option<&ParsedLogs>
         digests.insert(name.clone(), digest);
         ledgers.extend(of_file);
     }
-    Ok(Files { digests, ledgers: text_of(ledgers) })
-}
-
-/// The ledger of a job log in the results.
-fn of_log(name: &str, ledger: &Ledger) -> Json {
-    json!({
-        "file": name, "read_count": ledger.read, "kept_count": ledger.kept, "dropped_count": ledger.dropped(),
-        "rules": rules(ledger),
-    })
-}
-
-/// Ledgers as the results have them.
-fn text_of(ledgers: Vec<Json>) -> String {
-    if ledgers.is_empty() {
-        return String::new();
-    }
-    let (count, text) = (ledgers.len(), Json::Array(ledgers).to_string());
-    if text.len() <= LEDGERS_BYTES_MAX {
-        return text;
-    }
-    screen::note(&format!(
-        "the ledgers of {count} files are too long for the results: `powersweep import` and `powersweep plan` show them"
-    ));
-    String::new()
+    Ok(Files { digests, ledgers })
 }
 
 /// The sweep of a manifest whose logs are known.

@@ -4,7 +4,7 @@ use powersweep_engine::SimSpec;
 use powersweep_engine::workload::Workload;
 use powersweep_experiments::signals::Word;
 use powersweep_experiments::{FileRef, Manifest};
-use powersweep_signals::{Accounts, Effect, Loaded, PlaceError, Rule, Series, SignalError};
+use powersweep_signals::{Accounts, Loaded, PlaceError, Rule, Series, SignalError};
 use powersweep_workloads::{Library, LogBytes};
 use serde_json::{Value as Json, json};
 
@@ -21,7 +21,7 @@ impl From<SignalError> for Failure {
 }
 
 /// Reads a file in every way in which the signals of a manifest read it, so that a file that cannot be read is refused
-/// before an experiment begins. `name`: the file as the manifest names it.
+/// before an experiment begins. Returns the ledger of each reading. `name`: the file as the manifest names it.
 pub fn check(manifest: &Manifest, name: &str, bytes: &LogBytes) -> Result<Vec<Json>, Failure> {
     let (mut read, mut ledgers) = (Vec::new(), Vec::new());
     for signal in manifest.signals().iter().filter(|signal| *signal.file == *name) {
@@ -56,24 +56,15 @@ pub fn place(loaded: &[Loaded], sim: &mut SimSpec, workload: &Workload) -> Resul
 fn changes(loaded: &Loaded) -> String {
     let rules = loaded.series.ledger.rules();
     rules
-        .map(|(rule, count)| format!("{count} {} ({})", word(rule.effect()), rule.name()))
+        .map(|(rule, count)| format!("{count} {} ({})", rule.effect().word(), rule.name()))
         .collect::<Vec<_>>()
         .join(", ")
 }
 
 /// The rules of a series' ledger for programs.
 fn rules(series: &Series) -> Vec<Json> {
-    let one =
-        |(rule, count): (Rule, u64)| json!({ "rule": rule.name(), "effect": word(rule.effect()), "rows_count": count });
+    let one = |(rule, count): (Rule, u64)| json!({ "rule": rule.name(), "effect": rule.effect().word(), "rows_count": count });
     series.ledger.rules().map(one).collect()
-}
-
-fn word(effect: Effect) -> &'static str {
-    match effect {
-        Effect::Dropped => "dropped",
-        Effect::Changed => "changed",
-        Effect::Added => "added",
-    }
 }
 
 /// The signals as a table for people; empty without a signal.

@@ -72,7 +72,7 @@ impl Content {
                 let levels = self.datasets[0].1.column(facet)?.levels();
                 let columns = look.width.panels(levels.len());
                 plot.insert("width".to_owned(), json!(((width_px - 50.0) / columns as f64 - 10.0).floor()));
-                plot.insert("height".to_owned(), json!(self.height_px.unwrap_or(look.width.height_px() * 0.55)));
+                plot.insert("height".to_owned(), json!(self.height_px.unwrap_or_else(|| look.width.panel_height_px())));
                 let panel = json!({ "field": escaped(facet), "type": "nominal", "sort": levels, "title": null });
                 let panels =
                     json!({ "data": { "name": self.datasets[0].0 }, "facet": panel, "columns": columns, "spec": plot });

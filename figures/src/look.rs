@@ -57,6 +57,11 @@ impl Width {
         }
     }
 
+    /// Height of each panel of a figure with panels (px).
+    pub(crate) fn panel_height_px(self) -> f64 {
+        self.height_px() * 0.55
+    }
+
     /// Number of panels side by side, of this number in all: rows of equal length look better than a full and a nearly
     /// empty one.
     pub(crate) fn panels(self, all: usize) -> usize {

@@ -34,6 +34,17 @@ pub enum Effect {
     Added,
 }
 
+impl Effect {
+    /// Its name in tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Effect::Dropped => "dropped",
+            Effect::Changed => "changed",
+            Effect::Added => "added",
+        }
+    }
+}
+
 impl Rule {
     /// All rules.
     pub const ALL: [Rule; 9] = [

@@ -93,7 +93,8 @@ async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, files: File
             "powersweep: the rows in {left} are now in {to}: their tasks run again if they are back"
         ));
     }
-    store.commit(adoption.batch(files.digests, files.ledgers, &loaded, now_us)).await.or_exit(Exit::Storage)?;
+    let ledgers = files.ledgers();
+    store.commit(adoption.batch(files.digests, ledgers, &loaded, now_us)).await.or_exit(Exit::Storage)?;
     store.close().await.or_exit(Exit::Storage)?;
     let more =
         if uploads > 0 { format!(", {} adopted", screen::count(uploads as u64, "upload")) } else { String::new() };

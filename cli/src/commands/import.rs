@@ -51,19 +51,13 @@ fn rows(count: u64) -> String {
 }
 
 fn to_json(log: &JobLog, digest: &str, output: Option<&Path>) -> Json {
-    let ledger = &log.ledger;
-    json!({
-        "file": log.file,
-        "sha256": digest,
-        "settings": log.settings.describe(),
-        "read_count": ledger.read,
-        "kept_count": ledger.kept,
-        "dropped_count": ledger.dropped(),
-        "rules": inputs::rules(ledger),
-        "unix_start_s": log.facts.unix_start_s,
-        "peak_procs": log.facts.peak_procs,
-        "output": output.map(|path| path.display().to_string()),
-    })
+    let mut shown = inputs::ledger_json(&log.file, &log.ledger);
+    shown["sha256"] = json!(digest);
+    shown["settings"] = json!(log.settings.describe());
+    shown["unix_start_s"] = json!(log.facts.unix_start_s);
+    shown["peak_procs"] = json!(log.facts.peak_procs);
+    shown["output"] = json!(output.map(|path| path.display().to_string()));
+    shown
 }
 
 fn to_text(log: &JobLog, output: Option<&Path>) -> String {

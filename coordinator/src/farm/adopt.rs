@@ -155,7 +155,8 @@ impl Adoption {
     }
 
     /// The state as one batch. `ledgers`: see [`ExperimentRecord`]; `loaded`: the state of other experiments; `now_us`:
-    /// microseconds since 1970 UTC. Epoch and generation get numbers that the lost state never had, so that hand-ins of earlier leases are rejected.
+    /// microseconds since 1970 UTC. Epoch and generation get numbers that the lost state never had, so that hand-ins of
+    /// earlier leases are rejected.
     pub fn batch(self, digests: BTreeMap<String, Digest>, ledgers: String, loaded: &Loaded, now_us: i64) -> Batch {
         let name = self.sweep.manifest().name().to_owned();
         let seconds = u64::try_from(now_us / 1_000_000).unwrap_or(0);

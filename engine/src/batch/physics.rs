@@ -18,7 +18,7 @@ pub struct Demand {
     pub native_procs: Option<u32>,
     /// Number of the first job of each class and number of procs.
     first_jobs: BTreeMap<(u8, u32), i64>,
-    /// The first job of each vector of needs, where the rules read needs from the log.
+    /// The first job of each vector of needs.
     needs: Vec<Wanted>,
 }
 
@@ -26,9 +26,13 @@ impl Demand {
     /// The demand of a workload.
     pub fn of(workload: &Workload) -> Demand {
         let mut first_jobs = BTreeMap::new();
-        let (mut needs, mut known) = (Vec::new(), BTreeSet::new());
         for job in &workload.jobs {
             first_jobs.entry((job.class, job.procs)).or_insert(job.id);
+        }
+        // Without needs in the log, jobs differ in procs only, and the first one shows whether all lack a partition.
+        let stated = if workload.needs.is_empty() { 1 } else { workload.jobs.len() };
+        let (mut needs, mut known) = (Vec::new(), BTreeSet::new());
+        for job in workload.jobs.iter().take(stated) {
             let wanted = Wanted::of(job, &workload.needs);
             let record = wanted.record;
             if known.insert((record.partition, job.procs, record.gpus, record.proc_memory_kib)) {

@@ -66,6 +66,23 @@ pub(super) fn whiskers(at: &Value, y: &Value, interval: &(String, String)) -> Va
     json!({ "transform": has_interval(interval), "mark": mark, "encoding": encoding })
 }
 
+/// The area between the lower and the upper end of the interval around `y`, in the colours of lines. `mark`: further settings.
+pub(super) fn band(
+    at: &Value,
+    y: &Value,
+    interval: &(String, String),
+    (code, look): (Option<&Code>, &Look),
+    mark: Value,
+) -> Value {
+    let low = merged(y.clone(), json!({ "field": escaped(&interval.0) }));
+    let mut encoding = with(at, &[("y", low), ("y2", json!({ "field": escaped(&interval.1) }))]);
+    if let Some(code) = code {
+        code.bands(&mut encoding);
+    }
+    let area = json!({ "type": "area", "opacity": 1, "fillOpacity": 0.2, "line": false, "color": look.colour(0) });
+    json!({ "transform": has_interval(interval), "mark": merged(area, mark), "encoding": encoding })
+}
+
 /// An encoding with more channels.
 pub(super) fn with(encoding: &Value, channels: &[(&str, Value)]) -> Value {
     let mut encoding = encoding.clone();

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::axes::Axes;
-use super::bars::{merged, with};
-use super::code::{Code, has_interval};
+use super::bars::{band, with};
+use super::code::Code;
 use super::replications::{Numbered, Replications};
 use super::scales::{self, Scale, extent};
 use crate::error::{FigureError, Result};
-use crate::figure::{Content, Figure, escaped};
+use crate::figure::{Content, Figure};
 use crate::look::Look;
 use crate::table::{Column, Table, Values};
 use crate::thin;
@@ -73,15 +73,9 @@ pub fn cdf(table: &Table, axes: &Axes, replications: Option<Replications>, look:
     let share = scales::number(drawn.column(SHARE)?, unit);
     let mut layers = Vec::new();
     if has_band {
-        let low = merged(share.clone(), json!({ "field": LOW }));
-        let mut band = with(&at, &[("y", low), ("y2", json!({ "field": HIGH }))]);
-        let mut mark = json!({ "type": "area", "interpolate": "step-after", "opacity": 1, "fillOpacity": 0.2, "line": false, "clip": true });
-        match &code {
-            Some(code) => code.bands(&mut band),
-            None => mark["color"] = json!(look.colour(0)),
-        }
-        let interval = (escaped(LOW), escaped(HIGH));
-        layers.push(json!({ "transform": has_interval(&interval), "mark": mark, "encoding": band }));
+        let interval = (LOW.to_owned(), HIGH.to_owned());
+        let steps = json!({ "interpolate": "step-after", "clip": true });
+        layers.push(band(&at, &share, &interval, (code.as_ref(), look), steps));
     }
     let mut line = with(&at, &[("y", share)]);
     let mut mark = json!({ "type": "line", "interpolate": "step-after", "color": look.colour(0), "clip": true });

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::axes::Axes;
-use super::replications::{Numbered, Replications};
+use super::replications::{Numbered, Replications, sums};
 use super::scales::{self, Scale, extent, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};
@@ -58,16 +58,14 @@ pub fn heatmap(
     y.place("y", &mut drawn, &axes.y, cells.iter().map(|cell| cell.place.1), f64::INFINITY, &mut encoding)?;
     drawn.push(shown.with_numbers(cells.iter().map(|cell| Some(cell.value)).collect()));
     if cells.iter().any(|cell| cell.half_width.is_some()) {
+        let (least, most) = if value.is_some() { (f64::NEG_INFINITY, f64::INFINITY) } else { (0.0, 100.0) };
         for (name, sign) in [("low", -1.0), ("high", 1.0)] {
-            let possible = if value.is_some() { f64::NEG_INFINITY..=f64::INFINITY } else { 0.0..=100.0 };
-            let end =
-                |cell: &Cell| Some((cell.value + sign * cell.half_width?).clamp(*possible.start(), *possible.end()));
+            let end = |cell: &Cell| Some((cell.value + sign * cell.half_width?).clamp(least, most));
             let ends = cells.iter().map(end).collect();
             drawn.push(Column { name: format!("{}_{name}", shown.name), ..shown.with_numbers(ends) });
         }
     }
-    // Panels have the height that `Content` gives them.
-    let height_px = look.width.height_px() * if axes.facet.is_some() { 0.55 } else { 1.0 };
+    let height_px = if axes.facet.is_some() { look.width.panel_height_px() } else { look.width.height_px() };
     let written = written(&cells, &shown, &x, &y, (plot_px, height_px));
     let mut colour = scales::number(drawn.column(&shown.name)?, Scale { zero: value.is_none(), ..Scale::default() });
     let axis = colour.as_object_mut().and_then(|colour| colour.remove("axis")).unwrap_or_default();
@@ -143,7 +141,7 @@ fn cells(
                 }
             }
             let parts: Vec<(f64, f64)> = parts.into_values().collect();
-            let (sum, count) = parts.iter().fold((0.0, 0.0), |(sum, count), part| (sum + part.0, count + part.1));
+            let (sum, count) = sums(&parts);
             let half_width = numbered.and_then(|numbered| numbered.half_width(&parts));
             cells.push(Cell { row: of_cell[0], place, value: sum / count, half_width });
         }

@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use super::axes::Axes;
-use super::bars::{merged, with};
-use super::code::{Code, few, has_interval, is_ordered};
+use super::bars::{band, with};
+use super::code::{Code, few, is_ordered};
 use super::published;
 use super::scales::{self, Scale, plot_px};
 use crate::error::Result;
-use crate::figure::{Content, Figure, escaped};
+use crate::figure::{Content, Figure};
 use crate::look::Look;
 use crate::table::Table;
 
@@ -35,13 +35,7 @@ pub fn lines(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
     let at = json!({ "x": x });
     let mut layers = Vec::new();
     if let Some(interval) = &axes.interval {
-        let low = merged(y.clone(), json!({ "field": escaped(&interval.0) }));
-        let mut band = with(&at, &[("y", low), ("y2", json!({ "field": escaped(&interval.1) }))]);
-        if let Some(code) = &code {
-            code.bands(&mut band);
-        }
-        let mark = json!({ "type": "area", "opacity": 1, "fillOpacity": 0.2, "line": false, "color": look.colour(0) });
-        layers.push(json!({ "transform": has_interval(interval), "mark": mark, "encoding": band }));
+        layers.push(band(&at, &y, interval, (code.as_ref(), look), json!({})));
     }
     let mut line = with(&at, &[("y", y.clone())]);
     let mut mark = json!({ "type": "line", "color": look.colour(0) });

@@ -40,19 +40,24 @@ impl Numbered {
         self.numbers[row]
     }
 
-    /// Half the width of the interval of a ratio of two sums, from the two sums of each replication; `None` below two
-    /// replications. The estimator is Cochran's (Sampling Techniques, 1977, 2.11); for equal counts it is that of a mean over
-    /// replications.
+    /// Half the width of the confidence interval of sum / count over all replications. `parts`: sum and count of each
+    /// replication. `None` below two replications. The standard error is that of a ratio estimator (Cochran 1977, Sampling
+    /// Techniques, 2.11). With equal counts, it is the standard error of the mean over the replications.
     pub(super) fn half_width(&self, parts: &[(f64, f64)]) -> Option<f64> {
         let replications = parts.len() as f64;
         if replications < 2.0 {
             return None;
         }
-        let (sum, count) = parts.iter().fold((0.0, 0.0), |(sum, count), part| (sum + part.0, count + part.1));
+        let (sum, count) = sums(parts);
         let squares: f64 = parts.iter().map(|part| (part.0 - sum / count * part.1).powi(2)).sum();
         let error = (squares * replications / (replications - 1.0)).sqrt() / count;
         Some((self.t)(parts.len() - 1) * error)
     }
+}
+
+/// Sum and count over all replications.
+pub(super) fn sums(parts: &[(f64, f64)]) -> (f64, f64) {
+    parts.iter().fold((0.0, 0.0), |(sum, count), part| (sum + part.0, count + part.1))
 }
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ impl SampledScales {
     }
 }
 
-/// The power of a sample over that of the model.
+/// The ratio of the power of a sample to the power of the model.
 fn scale(watts: f64, samples: &JobSamples) -> f64 {
     watts / samples.procs / samples.top_w
 }
