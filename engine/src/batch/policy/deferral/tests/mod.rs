@@ -165,8 +165,7 @@ fn a_constant_signal_and_a_share_of_zero_defer_no_job() {
     let jobs = cases.jobs(200);
     let plain = run(SimSpec::new(), &jobs, 4).expect("it runs");
     // Sums of 0.1 in another order differ in their last bits.
-    let constant =
-        Signal::new(vec![0.0], vec![0.1], vec![], HOUR_S, Sample::Mean, Beyond::Wrap).expect("well formed");
+    let constant = Signal::new(vec![0.0], vec![0.1], vec![], HOUR_S, Sample::Mean, Beyond::Wrap).expect("well formed");
     let varying = cases.signal(true);
     for rule in ["lowest-slot", "lowest-window", "saving-per-wait", "quantile", "wait-awhile"] {
         assert_eq!(run(spec(rule, &constant, &[]), &jobs, 4).expect("it runs"), plain, "{rule}");
