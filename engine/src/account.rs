@@ -116,9 +116,11 @@ impl Signal {
         let (mut machine, mut jobs, mut at_once) = (0.0, 0.0, 0.0);
         let (mut energy_j, mut facility_j) = (0.0, 0.0);
         let (mut time_s, mut value_s, mut estimated_s) = (0.0, 0.0, 0.0);
+        let mut index = 0;
         for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.to_s > cell.from_s) {
             let factor = factors.get(at).copied().unwrap_or(1.0);
-            let piece = self.piece_of(cell)?;
+            let piece = self.piece_of(cell, index)?;
+            index = piece.index;
             let value = piece.value_at(cell.from_s);
             let weigh = |energy: Energy| factor * (value * energy.energy_j + piece.slope * energy.moment_js);
             machine += weigh(cell.machine);
@@ -145,12 +147,12 @@ impl Signal {
         })
     }
 
-    /// The piece that holds a cell.
+    /// The piece that holds a cell, most often number `near` or the one behind it.
     ///
     /// # Errors
     /// [`SignalError::NotCovered`] with the first instant that the signal does not cover.
-    pub(crate) fn piece_of(&self, cell: &Cell) -> Result<Piece, SignalError> {
-        let piece = self.piece(0.5 * (cell.from_s + cell.to_s));
+    pub(crate) fn piece_of(&self, cell: &Cell, near: usize) -> Result<Piece, SignalError> {
+        let piece = self.piece_near(0.5 * (cell.from_s + cell.to_s), near);
         piece.ok_or(SignalError::NotCovered(self.uncovered(cell)))
     }
 

@@ -91,7 +91,7 @@ impl Battery {
         let (mut index, mut action) = (None, Action::Idle);
         let mut change = 0.0;
         for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.to_s > cell.from_s) {
-            let piece = signal.piece_of(cell)?;
+            let piece = signal.piece_of(cell, index.unwrap_or(0))?;
             let value = piece.value_at(cell.from_s);
             // Cells also end where other signals change.
             if index != Some(piece.index) {

@@ -138,17 +138,21 @@ struct JobEnergy<'c> {
     cells: &'c [Cell],
     energies: Vec<Energy>,
     changes_w: Vec<f64>,
+    /// The cell in which the last job began: most jobs begin near it.
+    near: usize,
 }
 
 impl<'c> JobEnergy<'c> {
     fn new(cells: &'c [Cell]) -> JobEnergy<'c> {
-        JobEnergy { cells, energies: vec![Energy::default(); cells.len()], changes_w: vec![0.0; cells.len()] }
+        let changes_w = vec![0.0; cells.len()];
+        JobEnergy { cells, energies: vec![Energy::default(); cells.len()], changes_w, near: 0 }
     }
 
     /// Adds a job that runs within the span of the cells.
     fn add(&mut self, from_s: f64, to_s: f64, power_w: f64) {
-        let at = |t: f64| self.cells.partition_point(|cell| cell.from_s <= t).saturating_sub(1);
-        let (first, last) = (at(from_s), at(to_s));
+        let first = self.find(from_s, self.near);
+        let last = self.find(to_s, first);
+        self.near = first;
         if first == last {
             self.put(first, from_s, to_s, power_w);
             return;
@@ -157,6 +161,24 @@ impl<'c> JobEnergy<'c> {
         self.changes_w[first + 1] += power_w;
         self.changes_w[last] -= power_w;
         self.put(last, self.cells[last].from_s, to_s, power_w);
+    }
+
+    /// The cell that holds an instant, searched in growing steps from a near one.
+    fn find(&self, at_s: f64, near: usize) -> usize {
+        let begins = |cell: usize| self.cells[cell].from_s <= at_s;
+        let (mut low, mut high, mut step) = (near, near + 1, 1);
+        while low > 0 && !begins(low) {
+            high = low;
+            low = low.saturating_sub(step);
+            step *= 2;
+        }
+        while high < self.cells.len() && begins(high) {
+            low = high;
+            high += step;
+            step *= 2;
+        }
+        let between = &self.cells[low..high.min(self.cells.len())];
+        low + between.partition_point(|cell| cell.from_s <= at_s).saturating_sub(1)
     }
 
     fn put(&mut self, at: usize, from_s: f64, to_s: f64, power_w: f64) {

@@ -135,6 +135,11 @@ impl Signal {
 
     /// The piece that holds an instant; `None` if the signal does not cover it.
     pub(crate) fn piece(&self, at_s: f64) -> Option<Piece> {
+        self.piece_near(at_s, 0)
+    }
+
+    /// [`Signal::piece`], which is faster if the piece is number `near` or the one behind it.
+    pub(crate) fn piece_near(&self, at_s: f64, near: usize) -> Option<Piece> {
         let (first_s, last) = (self.first_s(), self.values.len() - 1);
         let constant = |index: usize, from_s: f64, to_s: f64| {
             Some(Piece { index, from_s, to_s, value: self.values[index], slope: 0.0 })
@@ -152,7 +157,9 @@ impl Signal {
             }
         }
         let local_s = at_s - turn_s;
-        let index = self.times_s.partition_point(|time| *time <= local_s).saturating_sub(1);
+        let begins = |index: usize| self.times_s.get(index).is_some_and(|time| *time <= local_s);
+        let index = (near..near + 2).find(|index| begins(*index) && !begins(index + 1));
+        let index = index.unwrap_or_else(|| self.times_s.partition_point(|time| *time <= local_s).saturating_sub(1));
         let from_s = self.times_s[index];
         let to_s = self.times_s.get(index + 1).copied().unwrap_or(self.end_s);
         let next = match self.values.get(index + 1) {

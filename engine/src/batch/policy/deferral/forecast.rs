@@ -51,6 +51,8 @@ pub(super) struct Forecast {
     kind: Kind,
     /// The interval in which the forecast was issued.
     issued: Option<i64>,
+    /// The end of that interval (s).
+    until_s: f64,
     intervals: Vec<Interval>,
 }
 
@@ -62,17 +64,18 @@ impl Forecast {
             _ => Kind::Oracle,
         };
         let curve = Curve::new(signal);
-        Forecast { curve, kind, issued: None, intervals: Vec::new() }
+        Forecast { curve, kind, issued: None, until_s: f64::NEG_INFINITY, intervals: Vec::new() }
     }
 
     /// Issues the forecast of the present interval; `false` if the signal does not cover it. `now_s` never decreases.
     pub(super) fn issue(&mut self, now_s: f64) -> bool {
-        let present = self.curve.interval(now_s);
-        if self.issued == Some(present) {
+        if now_s < self.until_s {
             return true;
         }
+        let present = self.curve.interval(now_s);
         let Some(value) = self.curve.value(present) else { return false };
         self.issued = Some(present);
+        self.until_s = self.curve.begin_s(present + 1);
         self.intervals.clear();
         // The interval before a series has no begin.
         let begin_s = self.curve.begin_s(present).max(f64::MIN).max(if present < 0 { now_s } else { f64::MIN });
@@ -104,9 +107,19 @@ impl Forecast {
         true
     }
 
-    /// Extends the forecast until it has the interval that holds an instant (s).
-    pub(super) fn reach(&mut self, at_s: f64) {
-        while self.intervals.last().is_some_and(|last| last.begin_s <= at_s) && self.extend() {}
+    /// Extends the forecast until it has the interval that holds an instant (s). Returns the instant up to which it is known
+    /// then: that one or a later one, unless the signal ends before.
+    #[inline]
+    pub(super) fn reach(&mut self, at_s: f64) -> f64 {
+        while let Some(last) = self.intervals.last() {
+            if last.begin_s > at_s {
+                return last.begin_s;
+            }
+            if !self.extend() {
+                return self.end_of(self.intervals.len() - 1);
+            }
+        }
+        f64::NEG_INFINITY
     }
 
     /// The intervals from the present one on, as far as the forecast was extended.
@@ -126,19 +139,25 @@ impl Forecast {
         self.intervals.get(1).map_or(f64::INFINITY, |next| next.begin_s)
     }
 
-    /// Number of the intervals that begin by an instant (s), among those that were reached.
-    pub(super) fn count_to(&self, at_s: f64) -> usize {
-        self.intervals.partition_point(|interval| interval.begin_s <= at_s)
+    /// The interval that holds an instant (s), among those that were reached.
+    #[inline]
+    pub(super) fn interval_of(&self, at_s: f64) -> usize {
+        let last = self.intervals.len() - 1;
+        // Most series have equal steps: the guess is right for them.
+        let step_s = self.next_s() - self.present().begin_s;
+        let mut interval = (((at_s - self.present().begin_s) / step_s) as usize).min(last);
+        while interval > 0 && self.intervals[interval].begin_s > at_s {
+            interval -= 1;
+        }
+        while interval < last && self.intervals[interval + 1].begin_s <= at_s {
+            interval += 1;
+        }
+        interval
     }
 
     /// The end of an interval (s), among those that were reached.
     pub(super) fn end_of(&self, interval: usize) -> f64 {
         self.issued.map_or(f64::NEG_INFINITY, |present| self.curve.begin_s(present + interval as i64 + 1))
-    }
-
-    /// Whether an interval that begins before an instant has a known value up to it.
-    pub(super) fn is_known(&self, interval: usize, at_s: f64) -> bool {
-        interval + 1 < self.intervals.len() || self.end_of(interval) >= at_s
     }
 }
 

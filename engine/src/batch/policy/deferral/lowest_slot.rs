@@ -23,7 +23,7 @@ impl DeferralRule for LowestSlot {
     }
 
     fn decide(&mut self, ask: &Ask, forecast: &mut Forecast) -> Verdict {
-        forecast.reach(ask.latest_s);
-        best(ask, forecast, |forecast, at, _| forecast.intervals().get(at).map(|interval| interval.value))
+        let last_s = ask.latest_s.min(forecast.reach(ask.latest_s));
+        best(ask.now_s, last_s, forecast.intervals(), |interval, _| interval.value)
     }
 }

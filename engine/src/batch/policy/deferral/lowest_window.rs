@@ -2,7 +2,7 @@
 use super::forecast::Forecast;
 use super::rule::{
     Ask, DEFER_FORECAST, DEFER_FORECAST_ERROR, DEFER_LENGTH, DEFER_SHARE, DEFER_SIGNAL, DEFER_WAIT_MAX_S, DEFERRAL,
-    DeferralRule, Verdict, Windows, best, of_run,
+    DeferralRule, Verdict, best_window, of_run,
 };
 use crate::spec::{Choice, Component};
 
@@ -29,7 +29,6 @@ impl DeferralRule for LowestWindow {
     }
 
     fn decide(&mut self, ask: &Ask, forecast: &mut Forecast) -> Verdict {
-        let mut windows = Windows::new(ask, ask.length_s(self.of_run), forecast);
-        best(ask, forecast, |forecast, interval, at_s| windows.integral(forecast, interval, at_s))
+        best_window(ask, ask.length_s(self.of_run), forecast, |_, integral| integral)
     }
 }

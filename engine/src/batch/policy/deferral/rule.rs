@@ -1,5 +1,5 @@
 //! The trait of deferral rules, and their common parameters.
-use super::forecast::Forecast;
+use super::forecast::{Forecast, Interval};
 use crate::batch::platform::pools;
 use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type, Value};
 
@@ -147,51 +147,52 @@ pub(super) trait DeferralRule: Clone {
 /// Relative difference up to which two costs are equal: sums of the same values in another order differ by less.
 pub(super) const TIE: f64 = 1e-11;
 
-/// The best of the possible releases: now, and each change of the signal up to the latest release. The first of equal ones.
+/// The best of the possible releases: now, and each change of the signal up to `last_s`. The first of equal ones.
 ///
-/// `cost`: of the interval of a forecast and the instant in it; `None` where the forecast does not know it.
-#[inline]
+/// `cost`: of an interval of the forecast and an instant in it.
+#[inline(always)]
 pub(super) fn best(
-    ask: &Ask,
-    forecast: &Forecast,
-    mut cost: impl FnMut(&Forecast, usize, f64) -> Option<f64>,
+    now_s: f64,
+    last_s: f64,
+    intervals: &[Interval],
+    mut cost: impl FnMut(&Interval, f64) -> f64,
 ) -> Verdict {
+    let Some((present, later)) = intervals.split_first().filter(|_| now_s <= last_s) else { return Verdict::Now };
     // Costs from this one on are no better.
-    let (mut bound, mut best_s) = (f64::INFINITY, ask.now_s);
-    let possible = forecast.intervals().iter().take_while(|interval| interval.begin_s <= ask.latest_s);
-    for (at, interval) in possible.enumerate() {
-        let at_s = interval.begin_s.max(ask.now_s);
-        // Behind the end of a forecast nothing is known.
-        let Some(cost) = cost(forecast, at, at_s) else { break };
-        if cost < bound {
-            (bound, best_s) = (cost - TIE * cost.abs(), at_s);
+    let bound = |cost: f64| cost - TIE * cost.abs();
+    let (mut bound_of_best, mut best_s) = (bound(cost(present, now_s)), now_s);
+    for interval in later {
+        if interval.begin_s > last_s {
+            break;
+        }
+        let cost = cost(interval, interval.begin_s);
+        if cost < bound_of_best {
+            (bound_of_best, best_s) = (bound(cost), interval.begin_s);
         }
     }
-    if best_s > ask.now_s { Verdict::At(best_s) } else { Verdict::Now }
+    if best_s > now_s { Verdict::At(best_s) } else { Verdict::Now }
 }
 
-/// The integral of a forecast over a job's length from several instants, which are asked for in increasing order.
-pub(super) struct Windows {
+/// [`best`] of the windows of a job's length. `cost`: of the begin of a window and the integral of the forecast over it.
+#[inline(always)]
+pub(super) fn best_window(
+    ask: &Ask,
     length_s: f64,
-    /// Interval of the end of the window before.
-    end: usize,
-}
-
-impl Windows {
-    /// Windows of a job that begins now or later, up to its latest release.
-    pub(super) fn new(ask: &Ask, length_s: f64, forecast: &mut Forecast) -> Windows {
-        forecast.reach(ask.latest_s + length_s);
-        Windows { length_s, end: forecast.count_to(ask.now_s + length_s).max(1) - 1 }
-    }
-
-    /// The integral from an instant in an interval; `None` if the forecast ends before the window.
-    #[inline(always)]
-    pub(super) fn integral(&mut self, forecast: &Forecast, interval: usize, at_s: f64) -> Option<f64> {
-        let (end_s, intervals) = (at_s + self.length_s, forecast.intervals());
-        while intervals.get(self.end + 1).is_some_and(|next| next.begin_s <= end_s) {
-            self.end += 1;
+    forecast: &mut Forecast,
+    mut cost: impl FnMut(f64, f64) -> f64,
+) -> Verdict {
+    // A window must end in the known future.
+    let last_s = ask.latest_s.min(forecast.reach(ask.latest_s + length_s) - length_s);
+    let intervals = forecast.intervals();
+    // The interval of the end of the window: it moves on with the begin.
+    let mut end = forecast.interval_of(ask.now_s + length_s);
+    best(ask.now_s, last_s, intervals, |begin, begin_s| {
+        let end_s = begin_s + length_s;
+        while let Some(next) = intervals.get(end + 1)
+            && next.begin_s <= end_s
+        {
+            end += 1;
         }
-        let known = forecast.is_known(self.end, end_s);
-        known.then(|| intervals[self.end].sum_to(end_s) - intervals[interval].sum_to(at_s))
-    }
+        cost(begin_s, intervals[end].sum_to(end_s) - begin.sum_to(begin_s))
+    })
 }

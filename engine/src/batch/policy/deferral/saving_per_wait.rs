@@ -2,7 +2,7 @@
 use super::forecast::Forecast;
 use super::rule::{
     Ask, DEFER_FORECAST, DEFER_FORECAST_ERROR, DEFER_LENGTH, DEFER_SHARE, DEFER_SIGNAL, DEFER_WAIT_MAX_S, DEFERRAL,
-    DeferralRule, TIE, Verdict, Windows, best, of_run,
+    DeferralRule, TIE, Verdict, best_window, of_run,
 };
 use crate::spec::{Choice, Component};
 
@@ -31,14 +31,12 @@ impl DeferralRule for SavingPerWait {
 
     fn decide(&mut self, ask: &Ask, forecast: &mut Forecast) -> Verdict {
         let (now_s, length_s) = (ask.now_s, ask.length_s(self.of_run));
-        let mut windows = Windows::new(ask, length_s, forecast);
         let mut at_once = None;
-        best(ask, forecast, |forecast, interval, at_s| {
-            let later = windows.integral(forecast, interval, at_s)?;
+        best_window(ask, length_s, forecast, |at_s, later| {
             let at_once = *at_once.get_or_insert(later);
             // The least of the negative savings is the greatest saving.
             let saved = if at_once - later > TIE * at_once.abs() { at_once - later } else { 0.0 };
-            Some(-saved / (at_s - now_s + length_s))
+            -saved / (at_s - now_s + length_s)
         })
     }
 }

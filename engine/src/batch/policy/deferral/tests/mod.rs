@@ -245,8 +245,8 @@ fn forecasts_have_the_error_that_they_should_have() {
     let constant =
         Signal::new(vec![0.0], vec![100.0], vec![], HOUR_S, Sample::Mean, Beyond::Wrap).expect("well formed");
     let spec = spec("lowest-slot", &constant, &[("defer_forecast", Value::Text("noise".to_owned()))]);
-    let mut forecast = Forecast::new(spec.choice(Role::Deferral), &constant, 7);
-    let mut mean_error = |lead_h: usize| {
+    let mean_error = |lead_h: usize| {
+        let mut forecast = Forecast::new(spec.choice(Role::Deferral), &constant, 7);
         let errors = (0..4_000).map(|hour| {
             let now_s = f64::from(hour) * HOUR_S;
             assert!(forecast.issue(now_s));
