@@ -423,6 +423,9 @@ pub struct StatusArgs {
     /// Number of failures listed for each experiment.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub failures: u32,
+    /// Also what happened to the rows of job logs and signals: kept, dropped, changed and added ones, by rule.
+    #[arg(long)]
+    pub ledgers: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }

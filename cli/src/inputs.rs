@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 
 use crate::args::{LogArgs, ReadingArgs};
 use crate::exit::{Exit, Failure, OrExit, failure};
-use crate::{modules, screen, signals};
+use crate::{ledgers, modules, screen, signals};
 
 /// Maximum size of a manifest or a file of claims (bytes). The parser refuses larger texts, too.
 const TEXT_BYTES_MAX: u64 = 4 << 20;
@@ -163,26 +163,6 @@ fn changes(ledger: &Ledger) -> String {
     ledger.rules().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The ledger of a job log for programs.
-pub fn ledger_json(file: &str, ledger: &Ledger) -> Json {
-    let one = |(rule, count): (Rule, Count)| {
-        json!({
-            "rule": rule.name(),
-            "effect": rule.effect().word(),
-            "rows_count": count.rows,
-            "first_line": count.first_line,
-            "meaning": rule.sentence(),
-        })
-    };
-    json!({
-        "file": file,
-        "read_count": ledger.read,
-        "kept_count": ledger.kept,
-        "dropped_count": ledger.dropped(),
-        "rules": ledger.rules().map(one).collect::<Vec<_>>(),
-    })
-}
-
 /// Parses a log.
 pub fn parsed(format: &LogFormat, bytes: &LogBytes) -> Result<SwfLog, Failure> {
     format.read(&bytes.bytes, &bytes.origin.to_string()).or_exit(Exit::Workload)
@@ -228,7 +208,8 @@ pub fn files(manifest: &Manifest, library: &Library, memory: Option<&ParsedLogs>
                 if let Some(changes) = changes {
                     screen::note(&format!("log {}: {changes}; `powersweep import` explains each", needed.name));
                 }
-                let mut ledgers: Vec<Json> = ledger.iter().map(|ledger| ledger_json(&needed.name, ledger)).collect();
+                let mut ledgers: Vec<Json> =
+                    ledger.iter().map(|ledger| ledgers::of_job_log(&needed.name, ledger)).collect();
                 match needed.format {
                     Some(format) => {
                         let log = parsed(format, &bytes)?;

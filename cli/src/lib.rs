@@ -26,6 +26,7 @@ mod guide;
 mod inputs;
 mod interrupt;
 mod launcher;
+mod ledgers;
 mod log;
 mod modules;
 mod ordered;

@@ -119,6 +119,8 @@ fn state_of(found: Option<&v1::ExperimentStatus>, lives: bool) -> &'static str {
 
 fn add(sum: &mut v1::ExperimentStatus, found: v1::ExperimentStatus) {
     sum.owner = found.owner;
+    // The files are the same in every shard.
+    sum.ledgers = found.ledgers;
     sum.generation = sum.generation.max(found.generation);
     sum.done += found.done;
     sum.running += found.running;

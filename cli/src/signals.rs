@@ -63,7 +63,7 @@ fn changes(loaded: &Loaded) -> String {
 
 /// The rules of a series' ledger for programs.
 fn rules(series: &Series) -> Vec<Json> {
-    let one = |(rule, count): (Rule, u64)| json!({ "rule": rule.name(), "effect": rule.effect().word(), "rows_count": count });
+    let one = |(rule, count): (Rule, u64)| json!({ "rule": rule.name(), "effect": rule.effect().word(), "rows_count": count, "meaning": rule.sentence() });
     series.ledger.rules().map(one).collect()
 }
 

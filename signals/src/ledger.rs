@@ -84,6 +84,21 @@ impl Rule {
             Rule::TimeFilled | Rule::SecondOfTwo => Effect::Added,
         }
     }
+
+    /// What it says about the rows.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Rule::EmptyAtStart => "rows before the first value",
+            Rule::EmptyAtEnd => "rows behind the last value",
+            Rule::EqualDuplicate => "rows that repeat a time with the same value",
+            Rule::Duplicate => "rows that repeat a time with another value, by `duplicates`",
+            Rule::NoSuchTime => "rows at local times that the clocks skipped, by `clock_change`",
+            Rule::Averaged => "values that are the mean of several rows of one time, by `duplicates`",
+            Rule::ValueFilled => "empty values that got one, by `gaps`",
+            Rule::TimeFilled => "times without a row, by `gaps`",
+            Rule::SecondOfTwo => "local times that the clocks showed twice and the file has once, by `clock_change`",
+        }
+    }
 }
 
 /// The rows of a file: read = kept + dropped, and times of the series = kept + added.

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use crate::args::ImportArgs;
 use crate::exit::{Failure, Outcome, failure};
 use crate::writing::write_whole;
-use crate::{inputs, screen};
+use crate::{inputs, ledgers, screen};
 
 /// The name that stands for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -46,12 +46,8 @@ fn text(args: &ImportArgs) -> Result<(String, Vec<u8>), Failure> {
     Ok((args.log.clone(), loaded.bytes))
 }
 
-fn rows(count: u64) -> String {
-    screen::count(count, "row")
-}
-
 fn to_json(log: &JobLog, digest: &str, output: Option<&Path>) -> Json {
-    let mut shown = inputs::ledger_json(&log.file, &log.ledger);
+    let mut shown = ledgers::of_job_log(&log.file, &log.ledger);
     shown["sha256"] = json!(digest);
     shown["settings"] = json!(log.settings.describe());
     shown["unix_start_s"] = json!(log.facts.unix_start_s);
@@ -61,15 +57,6 @@ fn to_json(log: &JobLog, digest: &str, output: Option<&Path>) -> Json {
 }
 
 fn to_text(log: &JobLog, output: Option<&Path>) -> String {
-    let ledger = &log.ledger;
-    let mut table = screen::table();
-    table.set_header(["effect", "rows", "rule", "first line", "meaning"]);
-    table.add_row(["read", &ledger.read.to_string()]);
-    table.add_row(["kept", &ledger.kept.to_string()]);
-    for (rule, count) in ledger.rules() {
-        let (rows, line) = (count.rows.to_string(), count.first_line.to_string());
-        table.add_row([rule.effect().word(), &rows, rule.name(), &line, rule.sentence()]);
-    }
     let written = output.map_or_else(
         || "no file is written without --output".to_owned(),
         |path| format!("written to {}", path.display()),
@@ -77,12 +64,9 @@ fn to_text(log: &JobLog, output: Option<&Path>) -> String {
     let since = log.facts.unix_start_s.and_then(|start_s| DateTime::from_timestamp(start_s, 0));
     let since = since.map_or_else(String::new, |since| format!(" from {} on", since.format("%Y-%m-%d %H:%M UTC")));
     format!(
-        "{}: {} read = {} kept + {} dropped\n{table}\n{}{since}, at most {} {} at once; {written}",
-        log.file,
-        rows(ledger.read),
-        ledger.kept,
-        ledger.dropped(),
-        screen::count(ledger.kept, "job"),
+        "{}\n{}{since}, at most {} {} at once; {written}",
+        ledgers::text(&ledgers::of_job_log(&log.file, &log.ledger)),
+        screen::count(log.ledger.kept, "job"),
         log.facts.peak_procs,
         log.settings.procs.word(),
     )

@@ -26,7 +26,8 @@ pub fn run(args: &ReportArgs) -> Outcome {
         let options = survey::options(&args.from.coordinator, &args.from.data);
         let ask = RowsAsk { experiment: name.clone(), ..RowsAsk::default() };
         let rows = survey::rows(&tables, &ask, &options).await?;
-        let request = v1::StatusRequest { experiment: name.clone(), max_failures: FAILURES, bins: BINS };
+        let request =
+            v1::StatusRequest { experiment: name.clone(), max_failures: FAILURES, bins: BINS, ledgers: false };
         let status = super::status::experiment(&args.from.coordinator, &args.from.data, request).await;
         if let Err(failure) = &status {
             screen::note(&format!("powersweep: the report has no state of {name}: {}", failure.message));

@@ -14,7 +14,7 @@ use crate::args::{CoordinatorArgs, DataArgs, StatusArgs};
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::shard_status::{self, ShardLine};
 use crate::stored::{self, Coordinator};
-use crate::{client, interrupt, screen};
+use crate::{client, interrupt, ledgers, screen};
 
 /// Refresh interval of `--watch`.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
@@ -36,12 +36,15 @@ struct Found {
     reply: v1::StatusReply,
     /// The shards of sharded experiments.
     shards: BTreeMap<String, Vec<ShardLine>>,
+    /// Whether ledgers were asked for.
+    ledgers: bool,
 }
 
 /// Asks the coordinator, and reads the sharded experiments of the data, of which it knows nothing.
 async fn look(args: &StatusArgs) -> Result<Found, Failure> {
     let experiment = args.experiment.clone().unwrap_or_default();
-    let request = v1::StatusRequest { experiment, max_failures: args.failures, ..Default::default() };
+    let request =
+        v1::StatusRequest { experiment, max_failures: args.failures, ledgers: args.ledgers, ..Default::default() };
     find(&args.coordinator, &args.data, request).await
 }
 
@@ -65,7 +68,7 @@ async fn find(coordinator: &CoordinatorArgs, data: &DataArgs, request: v1::Statu
         true => Vec::new(),
         false => shard_status::all(&data.location()?, &request).await?,
     };
-    let mut found = Found::default();
+    let mut found = Found { ledgers: request.ledgers, ..Found::default() };
     match sharded.is_empty() || request.experiment.is_empty() {
         true => found.reply = ask_coordinator(coordinator, data, request).await?,
         false => found.reply.data = data.location()?.to_string(),
@@ -181,7 +184,7 @@ fn to_lines(status: &v1::StatusReply) -> String {
 }
 
 fn to_text(found: &Found) -> String {
-    let Found { reply: status, shards } = found;
+    let Found { reply: status, shards, ledgers } = found;
     let mut text = if status.workers.is_empty() && status.build.is_empty() {
         format!("no coordinator runs; stored state in {}\n", status.data)
     } else {
@@ -240,6 +243,15 @@ fn to_text(found: &Found) -> String {
     for e in status.experiments.iter().filter(|e| !e.failures.is_empty()) {
         text.push_str(&format!("\n{}", failures_text(e)));
     }
+    for e in status.experiments.iter().filter(|_| *ledgers) {
+        let shown = ledgers::parsed(&e.ledgers);
+        if shown.is_empty() {
+            text.push_str(&format!("\n{}: no job log or signal has a ledger\n", e.name));
+        }
+        for ledger in &shown {
+            text.push_str(&format!("\n{}: {}\n", e.name, ledgers::text(ledger)));
+        }
+    }
     text.trim_end().to_owned()
 }
 
@@ -284,7 +296,7 @@ pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
 }
 
 fn to_json(found: &Found) -> Json {
-    let Found { reply: status, shards } = found;
+    let Found { reply: status, shards, ledgers } = found;
     let spent = |s: &Option<v1::TimeSpent>| {
         let s = s.unwrap_or_default();
         json!({ "engine_s": s.engine_s, "parse_s": s.parse_s, "store_s": s.store_s, "idle_s": s.idle_s })
@@ -305,6 +317,9 @@ fn to_json(found: &Found) -> Json {
             });
             if let Some(shards) = shards.get(&e.name) {
                 experiment["shards"] = shard_status::json(shards);
+            }
+            if *ledgers {
+                experiment["ledgers"] = json!(ledgers::parsed(&e.ledgers));
             }
             experiment
         })

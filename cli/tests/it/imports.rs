@@ -124,10 +124,19 @@ fn results_have_the_ledgers_of_their_files() {
     });
     let of_signal = json!({
         "file": "grid.csv", "signal": "grid", "column": "carbon_intensity", "read_count": 4, "kept_count": 3,
-        "rules": [{ "rule": "equal_duplicate", "effect": "dropped", "rows_count": 1 }],
+        "rules": [{ "rule": "equal_duplicate", "effect": "dropped", "rows_count": 1, "meaning": "rows that repeat a time with the same value" }],
     });
     let both = json!([of_log, of_signal]);
     assert_eq!(ledgers(&sandbox, "direct"), std::slice::from_ref(&both));
+    let status = sandbox.run(&["status", "direct", "--ledgers", "--json"]).exits(0).json();
+    assert_eq!(status["experiments"][0]["ledgers"], both);
+    let status = sandbox.run(&["status", "direct", "--ledgers"]).exits(0).stdout;
+    let lines = [
+        "direct: dump.txt: 5 rows read = 2 kept + 3 dropped",
+        "direct: signal grid, grid.csv: 4 rows read = 3 kept + 1 dropped",
+    ];
+    assert!(lines.iter().all(|line| status.contains(line)), "{status}");
+    assert!(status.contains("equal_duplicate") && status.contains("rows that repeat a time"), "{status}");
 
     // A lost state, and a task more: the parts that are made then have them, too.
     std::fs::remove_dir_all(sandbox.path("results/data/.powersweep")).expect("the state");
@@ -137,6 +146,8 @@ fn results_have_the_ledgers_of_their_files() {
     let (served, _) = sandbox.serve(&[]);
     let worker = crate::farm::worker(&sandbox, "w", "", &[]);
     sandbox.run(&["submit", "direct.toml", "--wait"]).exits(0);
+    let status = sandbox.run(&["status", "direct", "--ledgers", "--json"]).exits(0).json();
+    assert_eq!(status["experiments"][0]["ledgers"], both);
     crate::farm::terminate(worker);
     crate::farm::terminate(served);
     assert!(ledgers(&sandbox, "direct").iter().all(|ledgers| *ledgers == both));

@@ -24,6 +24,7 @@ impl Farm {
         let bins = request.bins.min(BINS_MAX);
         let shown = |experiment| v1::ExperimentStatus {
             bins: task_bins(experiment, bins),
+            ledgers: if request.ledgers { experiment.record.ledgers.clone() } else { String::new() },
             ..self.experiment_status(experiment, failures, now)
         };
         let wanted = |name: &&String| request.experiment.is_empty() || **name == request.experiment;
@@ -70,6 +71,7 @@ impl Farm {
             eta_least_s: left.map(|left| left.least_s),
             eta_most_s: left.map(|left| left.most_s),
             bins: None,
+            ledgers: String::new(),
         }
     }
 

@@ -470,6 +470,9 @@ pub struct StatusRequest {
     /// number of index intervals to count tasks in, at most 4,096; 0: none
     #[prost(uint32, tag = "3")]
     pub bins: u32,
+    /// also the ledgers of job logs and signals
+    #[prost(bool, tag = "4")]
+    pub ledgers: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct StatusReply {
@@ -564,6 +567,9 @@ pub struct ExperimentStatus {
     /// unset if none were asked for
     #[prost(message, optional, tag = "22")]
     pub bins: ::core::option::Option<TaskBins>,
+    /// as in SubmitRequest; "" if they were not asked for
+    #[prost(string, tag = "23")]
+    pub ledgers: ::prost::alloc::string::String,
 }
 /// The first failures of each kind and message come first, in the order of their indices; then the others.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -1,0 +1,58 @@
+//! Ledgers: what happened to the rows of job logs and signals. For programs, and in results, they are JSON.
+
+use powersweep_joblogs::{Count, Ledger, Rule};
+use serde_json::{Value as Json, json};
+
+use crate::screen;
+
+/// The ledger of a job log for programs.
+pub fn of_job_log(file: &str, ledger: &Ledger) -> Json {
+    let one = |(rule, count): (Rule, Count)| {
+        json!({
+            "rule": rule.name(),
+            "effect": rule.effect().word(),
+            "rows_count": count.rows,
+            "first_line": count.first_line,
+            "meaning": rule.sentence(),
+        })
+    };
+    json!({
+        "file": file,
+        "read_count": ledger.read,
+        "kept_count": ledger.kept,
+        "dropped_count": ledger.dropped(),
+        "rules": ledger.rules().map(one).collect::<Vec<_>>(),
+    })
+}
+
+/// The ledgers of an experiment for programs; empty if no file was changed on reading.
+pub fn parsed(text: &str) -> Vec<Json> {
+    // An older coordinator sends none.
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// A ledger for people.
+pub fn text(ledger: &Json) -> String {
+    let count = |name: &str| ledger[name].as_u64().unwrap_or_default();
+    let word = |of: &Json, name: &str| of[name].as_str().map(|text| powersweep_proto::plain(text).into_owned());
+    let (read, kept) = (count("read_count"), count("kept_count"));
+    let mut table = screen::table();
+    table.set_header(["effect", "rows", "rule", "first line", "meaning"]);
+    table.add_row(["read", &read.to_string()]);
+    table.add_row(["kept", &kept.to_string()]);
+    for rule in ledger["rules"].as_array().into_iter().flatten() {
+        let number = |name: &str| rule[name].as_u64().map(|count| count.to_string());
+        let cells = [
+            word(rule, "effect"),
+            number("rows_count"),
+            word(rule, "rule"),
+            number("first_line"),
+            word(rule, "meaning"),
+        ];
+        table.add_row(cells.map(Option::unwrap_or_default));
+    }
+    let signal = word(ledger, "signal").map_or_else(String::new, |label| format!("signal {label}, "));
+    let file = word(ledger, "file").unwrap_or_default();
+    let dropped = read.saturating_sub(kept);
+    format!("{signal}{file}: {} read = {kept} kept + {dropped} dropped\n{table}", screen::count(read, "row"))
+}
