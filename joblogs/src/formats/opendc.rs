@@ -7,7 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Int32Type, Int64Type, Schema, TimestampMillisecondType};
 
 use crate::clock::{SECOND_US, Time, civil};
-use crate::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit};
+use crate::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit, memory_kib};
 use crate::error::{Problem, shortened};
 use crate::formats::parquet::{self, damaged};
 use crate::ledger::{Ledger, Rule};
@@ -19,6 +19,9 @@ const UNIX_MIN_S: i64 = 1_000_000_000;
 /// Greatest time (µs): the year 2286.
 const TIME_MAX_US: i64 = 10_000_000_000 * SECOND_US;
 
+/// KiB of a megabyte, the unit of a task's memory.
+const KIB_OF_MB: f64 = 1e6 / 1024.0;
+
 /// The columns that are read, by the names of the versions of OpenDC.
 const ID: &[&str] = &["id"];
 const SUBMISSION: &[&str] = &["submission_time", "submissionTime"];
@@ -26,6 +29,7 @@ const DURATION: &[&str] = &["duration"];
 const END: &[&str] = &["endTime"];
 const CPUS: &[&str] = &["cpu_count", "maxCores"];
 const GPUS: &[&str] = &["gpu_count"];
+const MEMORY: &[&str] = &["mem_capacity", "requiredMemory"];
 const PARENTS: &[&str] = &["parents"];
 
 pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
@@ -79,7 +83,7 @@ fn tasks(bytes: &[u8], settings: &Settings) -> Result<Entries, Problem> {
     let (builder, rows) = parquet::open(bytes)?;
     let schema = builder.schema().clone();
     check(&schema, settings)?;
-    let used = [ID, SUBMISSION, DURATION, END, CPUS, GPUS, PARENTS].concat();
+    let used = [ID, SUBMISSION, DURATION, END, CPUS, GPUS, MEMORY, PARENTS].concat();
     let is_used = |at: &usize| used.contains(&schema.field(*at).name().as_str());
     parquet::check_size(&builder, rows, |at| at < schema.fields().len() && is_used(&at))?;
     let mask = ProjectionMask::roots(builder.parquet_schema(), (0..schema.fields().len()).filter(is_used));
@@ -125,6 +129,7 @@ fn rows_of(columns: &Columns<'_>, settings: &Settings, read: &mut Vec<Entry>) ->
     let unit = settings.time_unit.unwrap_or(TimeUnit::Milliseconds);
     let (submissions, durations) = (columns.numbers(SUBMISSION)?, columns.numbers(DURATION)?);
     let (ends, cpus, gpus) = (columns.numbers(END)?, columns.numbers(CPUS)?, columns.numbers(GPUS)?);
+    let memories = columns.numbers(MEMORY)?;
     let ids = columns.find(ID).map(|(_, array)| ids(array)).transpose()?.unwrap_or_default();
     let parents = columns.find(PARENTS).and_then(|(_, array)| array.as_list_opt::<i32>());
     for (at, id) in ids.into_iter().enumerate() {
@@ -142,6 +147,9 @@ fn rows_of(columns: &Columns<'_>, settings: &Settings, read: &mut Vec<Entry>) ->
             let counted =
                 number.map(|number| u32::try_from(number).ok().filter(|count| *count <= 1 << 30).ok_or((what, number)));
             counted.transpose().map_err(|(what, number)| wrong(what, number))
+        };
+        let memory = |number: i64| {
+            memory_kib(number as f64 * KIB_OF_MB).ok_or_else(|| wrong("memory of a task in megabytes", number))
         };
         let submit = time("time of submission", of(&submissions))?;
         check_calendar(row, submit, settings)?;
@@ -171,7 +179,7 @@ fn rows_of(columns: &Columns<'_>, settings: &Settings, read: &mut Vec<Entry>) ->
             user: String::new(),
             group: String::new(),
             queue: String::new(),
-            memory_kib: None,
+            memory_kib: of(&memories).map(memory).transpose()?.flatten(),
             measured: Measured::default(),
             changes,
         });

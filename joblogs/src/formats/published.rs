@@ -21,6 +21,7 @@ struct Published {
     /// Columns that it shares with other tables.
     more_columns: &'static [(Field, &'static str)],
     cpu_parts: f64,
+    memory_parts: f64,
     gpu_milli: Option<&'static str>,
     instances: Option<&'static str>,
     outcome: fn(&str) -> Outcome,
@@ -38,6 +39,7 @@ const PUBLISHED: Published = Published {
     columns: &[],
     more_columns: &[],
     cpu_parts: 1.0,
+    memory_parts: 1.0,
     gpu_milli: None,
     instances: None,
     outcome: Outcome::of,
@@ -71,6 +73,7 @@ const ALIBABA: [Published; 3] = [
             (Field::Id, "name"),
             (Field::Cpus, "cpu_milli"),
             (Field::Gpus, "num_gpu"),
+            (Field::MemoryGib, "memory_mib"),
             (Field::Queue, "qos"),
             (Field::State, "pod_phase"),
             (Field::Submit, "creation_time"),
@@ -78,6 +81,7 @@ const ALIBABA: [Published; 3] = [
             (Field::End, "deletion_time"),
         ],
         cpu_parts: 1000.0,
+        memory_parts: 1024.0,
         gpu_milli: Some("gpu_milli"),
         outcome: pod_phase,
         is_cut: true,
@@ -105,6 +109,7 @@ const ALIBABA: [Published; 3] = [
             (Field::Queue, "role"),
             (Field::Cpus, "cpu_request"),
             (Field::Gpus, "gpu_request"),
+            (Field::MemoryGib, "memory_request"),
             (Field::Submit, "creation_time"),
             (Field::Start, "scheduled_time"),
             (Field::End, "deletion_time"),
@@ -187,7 +192,7 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
         tables.iter().find(|table| sheet.find(table.mark).is_some()).ok_or_else(|| unknown(&sheet, settings))?;
     let unit = settings.time_unit.unwrap_or(TimeUnit::Seconds);
     let mut plan = Plan::new(unit);
-    (plan.cpu_parts, plan.outcome) = (table.cpu_parts, table.outcome);
+    (plan.cpu_parts, plan.memory_parts, plan.outcome) = (table.cpu_parts, table.memory_parts, table.outcome);
     (plan.limit_unit, plan.power_step_s, plan.is_mhz) =
         (table.limit_unit.unwrap_or(unit), table.power_step_s, table.is_mhz);
     let find = |name: &'static str| {

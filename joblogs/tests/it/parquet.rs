@@ -25,6 +25,7 @@ fn tasks() -> Vec<u8> {
         ("duration", Arc::new(Int64Array::from(vec![1500, 2000, 0]))),
         ("cpu_count", Arc::new(Int32Array::from(vec![16, 0, 1]))),
         ("gpu_count", Arc::new(Int32Array::from(vec![Some(2), None, Some(1)]))),
+        ("mem_capacity", Arc::new(Int64Array::from(vec![32_768, 1000, 0]))),
     ])
 }
 
@@ -34,6 +35,9 @@ fn a_task_is_a_job() {
     check(&log);
     let jobs: Vec<_> = log.records.iter().map(|job| (job.id, job.submit_s, job.run_s, job.procs_allocated)).collect();
     assert_eq!(jobs, [(9, 0.0, 0.0, 1), (7, 4.5, 1.5, 16)]);
+    // 32,768 MB are 32,000,000 KiB; 0 stands for none.
+    let memories: Vec<_> = log.records.iter().map(|job| job.memory_requested_kib).collect();
+    assert_eq!(memories, [-1, 2_000_000]);
     let dropped: Vec<_> = log.ledger.rules().map(|(rule, count)| (rule.name(), count.rows, count.first_line)).collect();
     assert_eq!((dropped, log.facts.unix_start_s), (vec![("no_procs", 1, 2)], Some(1_704_067_201)));
 }

@@ -39,7 +39,7 @@ fn helios() {
 #[test]
 fn alibaba() {
     let pods = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n\
-                a,12000,1,1,1000,,LS,Running,0,50,1\n\
+                a,12000,24576,1,1000,,LS,Running,0,50,1\n\
                 b,6500,1,1,460,V100M16|V100M32,LS,Succeeded,3,60,4\n\
                 c,1000,1,0,0,,BE,Pending,5,70,\n\
                 d,1000,1,2,1000,,BE,Failed,6,80,7\n\
@@ -47,6 +47,8 @@ fn alibaba() {
     let settings = Settings::new(Format::Alibaba);
     let log = try_read(pods, &settings).expect("reads");
     assert_eq!(sizes(&log), [("a", 12, 49.0), ("b", 7, 56.0), ("d", 1, 73.0)]);
+    // 24 GiB of 12 CPUs, and 1 MiB of 7.
+    assert_eq!(log.records.iter().map(|job| job.memory_requested_kib).collect::<Vec<_>>(), [2 << 20, 147, 1024]);
     let all = [("not_ended", 1), ("never_started", 1), ("rounded_up", 1), ("renumbered", 3)];
     assert_eq!((rules(&log), log.facts.unix_start_s), (all.to_vec(), None));
     let log = try_read(pods, &Settings { procs: Procs::Gpus, ..settings.clone() }).expect("reads");

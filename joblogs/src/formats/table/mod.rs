@@ -94,6 +94,8 @@ pub(super) struct Plan {
     pub(super) unit: TimeUnit,
     /// Number by which CPUs are divided: 1000 for thousandths.
     pub(super) cpu_parts: f64,
+    /// Number by which memory is divided to be GiB: 1024 for MiB.
+    pub(super) memory_parts: f64,
     /// Unit of numbers that are limits.
     pub(super) limit_unit: TimeUnit,
     /// Time between samples of a power, if the table has lists with a known step (s).
@@ -118,6 +120,7 @@ impl Plan {
             power_step_s: None,
             is_mhz: false,
             cpu_parts: 1.0,
+            memory_parts: 1.0,
             gpu_milli: None,
             instances: None,
             outcome: Outcome::of,
@@ -292,7 +295,8 @@ impl Cells<'_> {
 
     fn memory_kib(&self) -> Result<Option<u64>, Problem> {
         let Some(text) = self.get(Field::MemoryGib) else { return Ok(None) };
-        let kib = cells::number(text).and_then(|gib| crate::entry::memory_kib(gib * 1024.0 * 1024.0));
+        let gib = |number| number / self.plan.memory_parts;
+        let kib = cells::number(text).and_then(|number| crate::entry::memory_kib(gib(number) * 1024.0 * 1024.0));
         kib.ok_or_else(|| self.problem(Field::MemoryGib, "is no memory in GiB"))
     }
 
