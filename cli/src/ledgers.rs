@@ -25,7 +25,7 @@ pub fn of_job_log(file: &str, ledger: &Ledger) -> Json {
     })
 }
 
-/// The ledgers of an experiment for programs; empty if no file was changed on reading.
+/// The stored ledgers of an experiment; empty without a job log or signal.
 pub fn parsed(text: &str) -> Vec<Json> {
     // An older coordinator sends none.
     serde_json::from_str(text).unwrap_or_default()

@@ -246,7 +246,7 @@ fn to_text(found: &Found) -> String {
     for e in status.experiments.iter().filter(|_| *ledgers) {
         let shown = ledgers::parsed(&e.ledgers);
         if shown.is_empty() {
-            text.push_str(&format!("\n{}: no job log or signal has a ledger\n", e.name));
+            text.push_str(&format!("\n{}: no ledger of a job log or signal is stored\n", e.name));
         }
         for ledger in &shown {
             text.push_str(&format!("\n{}: {}\n", e.name, ledgers::text(ledger)));
