@@ -25,14 +25,16 @@ impl Curve {
     /// Begin of an interval (s). Before and behind a series that does not repeat, there is one interval each, whose begin is
     /// minus infinity and the end of the series.
     pub(super) fn begin_s(&self, interval: i64) -> f64 {
-        let count = self.begins_s.len() as i64;
-        if self.beyond == Beyond::Wrap {
-            let turn = interval.div_euclid(count);
-            return self.begins_s[interval.rem_euclid(count) as usize] + turn as f64 * (self.end_s - self.begins_s[0]);
+        if let Some(begin_s) = usize::try_from(interval).ok().and_then(|at| self.begins_s.get(at)) {
+            return *begin_s;
         }
+        let count = self.begins_s.len() as i64;
         match interval {
+            _ if self.beyond == Beyond::Wrap => {
+                let turn = interval.div_euclid(count);
+                self.begins_s[interval.rem_euclid(count) as usize] + turn as f64 * (self.end_s - self.begins_s[0])
+            }
             ..0 => f64::NEG_INFINITY,
-            _ if interval < count => self.begins_s[interval as usize],
             _ if interval == count => self.end_s,
             _ => f64::INFINITY,
         }
@@ -40,11 +42,14 @@ impl Curve {
 
     /// The value of an interval; `None` if the signal has none.
     pub(super) fn value(&self, interval: i64) -> Option<f64> {
-        let count = self.begins_s.len() as i64;
+        if let Some(value) = usize::try_from(interval).ok().and_then(|at| self.values.get(at)) {
+            return Some(*value);
+        }
+        let count = self.values.len() as i64;
         match self.beyond {
             Beyond::Wrap => Some(self.values[interval.rem_euclid(count) as usize]),
             Beyond::Hold => Some(self.values[interval.clamp(0, count - 1) as usize]),
-            Beyond::Error => usize::try_from(interval).ok().and_then(|at| self.values.get(at).copied()),
+            Beyond::Error => None,
         }
     }
 

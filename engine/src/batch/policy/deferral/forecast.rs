@@ -1,5 +1,6 @@
 //! What a policy knows of a signal's future.
 use std::f64::consts::PI;
+use std::ops::Range;
 
 use super::curve::Curve;
 use super::rule::{DEFER_FORECAST, DEFER_FORECAST_ERROR};
@@ -25,24 +26,6 @@ enum Kind {
     Noise(Noise),
 }
 
-/// An interval of a forecast.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Interval {
-    /// Begin of the interval (s). The present interval begins now or earlier.
-    pub(super) begin_s: f64,
-    pub(super) value: f64,
-    /// Integral of the forecast from the begin of the forecast to the begin of the interval.
-    sum: f64,
-}
-
-impl Interval {
-    /// The integral from the begin of the forecast to an instant in the interval.
-    #[inline]
-    pub(super) fn sum_to(&self, at_s: f64) -> f64 {
-        self.sum + self.value * (at_s - self.begin_s)
-    }
-}
-
 /// Forecasts of a signal. A forecast is issued at the begin of each interval of the signal: all jobs that are decided about
 /// in this interval see the same one. Its intervals have numbers from 0, the present one.
 #[derive(Debug, Clone)]
@@ -53,7 +36,14 @@ pub(super) struct Forecast {
     issued: Option<i64>,
     /// The end of that interval (s).
     until_s: f64,
-    intervals: Vec<Interval>,
+    begins_s: Vec<f64>,
+    values: Vec<f64>,
+    /// Integral from the begin of the forecast to the begin of each interval.
+    sums: Vec<f64>,
+    /// Whether all intervals that were reached behind the present one have begins with equal steps.
+    is_even: bool,
+    /// Buffer of the integrals over the windows of a job.
+    windows: Vec<f64>,
 }
 
 impl Forecast {
@@ -63,8 +53,17 @@ impl Forecast {
             "noise" => Kind::Noise(Noise::new(choice.real(DEFER_FORECAST_ERROR.name), seed)),
             _ => Kind::Oracle,
         };
-        let curve = Curve::new(signal);
-        Forecast { curve, kind, issued: None, until_s: f64::NEG_INFINITY, intervals: Vec::new() }
+        Forecast {
+            curve: Curve::new(signal),
+            kind,
+            issued: None,
+            until_s: f64::NEG_INFINITY,
+            begins_s: Vec::new(),
+            values: Vec::new(),
+            sums: Vec::new(),
+            is_even: true,
+            windows: Vec::new(),
+        }
     }
 
     /// Issues the forecast of the present interval; `false` if the signal does not cover it. `now_s` never decreases.
@@ -76,83 +75,153 @@ impl Forecast {
         let Some(value) = self.curve.value(present) else { return false };
         self.issued = Some(present);
         self.until_s = self.curve.begin_s(present + 1);
-        self.intervals.clear();
         // The interval before a series has no begin.
         let begin_s = self.curve.begin_s(present).max(f64::MIN).max(if present < 0 { now_s } else { f64::MIN });
-        self.intervals.push(Interval { begin_s, value, sum: 0.0 });
+        self.begins_s.clear();
+        self.values.clear();
+        self.sums.clear();
+        self.is_even = true;
+        self.push(begin_s, value, 0.0);
         if let Kind::Noise(noise) = &mut self.kind {
             noise.issue(present);
         }
         true
     }
 
+    /// Adds an interval.
+    fn push(&mut self, begin_s: f64, value: f64, sum: f64) {
+        if let [_, first_s, second_s, ..] = self.begins_s[..] {
+            let last_s = self.begins_s[self.begins_s.len() - 1];
+            self.is_even &= begin_s - last_s == second_s - first_s;
+        }
+        self.begins_s.push(begin_s);
+        self.values.push(value);
+        self.sums.push(sum);
+    }
+
     /// Extends the forecast by an interval; `false` if the signal ends.
     fn extend(&mut self) -> bool {
         let Some(present) = self.issued else { return false };
-        let (first, last) = (self.intervals[0], self.intervals[self.intervals.len() - 1]);
-        let next = present + self.intervals.len() as i64;
+        let (first_s, count) = (self.begins_s[0], self.begins_s.len());
+        let next = present + count as i64;
         let begin_s = self.curve.begin_s(next);
         let Some(truth) = self.curve.value(next).filter(|_| begin_s < f64::INFINITY) else { return false };
         let value = match &mut self.kind {
             Kind::Oracle => truth,
             Kind::Persistence => {
-                let days = ((begin_s - first.begin_s) / DAY_S).ceil();
+                let days = ((begin_s - first_s) / DAY_S).ceil();
                 let known = self.curve.interval(begin_s - days * DAY_S);
                 // Before the first day, the present value is all that is known.
-                self.curve.value(known).unwrap_or(first.value)
+                self.curve.value(known).unwrap_or(self.values[0])
             }
-            Kind::Noise(noise) => truth * (1.0 + noise.error((begin_s - first.begin_s) / HOUR_S)).max(0.0),
+            Kind::Noise(noise) => truth * (1.0 + noise.error((begin_s - first_s) / HOUR_S)).max(0.0),
         };
-        self.intervals.push(Interval { begin_s, value, sum: last.sum_to(begin_s) });
+        self.push(begin_s, value, self.sum_to(count - 1, begin_s));
         true
+    }
+
+    /// The integral from the begin of the forecast to an instant in an interval.
+    #[inline]
+    fn sum_to(&self, interval: usize, at_s: f64) -> f64 {
+        self.sums[interval] + self.values[interval] * (at_s - self.begins_s[interval])
     }
 
     /// Extends the forecast until it has the interval that holds an instant (s). Returns the instant up to which it is known
     /// then: that one or a later one, unless the signal ends before.
     #[inline]
     pub(super) fn reach(&mut self, at_s: f64) -> f64 {
-        while let Some(last) = self.intervals.last() {
-            if last.begin_s > at_s {
-                return last.begin_s;
+        while let Some(&last_s) = self.begins_s.last() {
+            if last_s > at_s {
+                return last_s;
             }
             if !self.extend() {
-                return self.end_of(self.intervals.len() - 1);
+                return self.end_of(self.begins_s.len() - 1);
             }
         }
         f64::NEG_INFINITY
     }
 
-    /// The intervals from the present one on, as far as the forecast was extended.
+    /// Begins of the intervals from the present one on (s), as far as the forecast was extended. The present one begins now
+    /// or earlier.
     #[inline]
-    pub(super) fn intervals(&self) -> &[Interval] {
-        &self.intervals
+    pub(super) fn begins_s(&self) -> &[f64] {
+        &self.begins_s
     }
 
-    /// The present interval.
+    /// Values of these intervals.
     #[inline]
-    pub(super) fn present(&self) -> Interval {
-        self.intervals[0]
+    pub(super) fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Begin of the present interval (s).
+    #[inline]
+    pub(super) fn present_s(&self) -> f64 {
+        self.begins_s[0]
     }
 
     /// The begin of the next interval (s), as far as the forecast was extended; infinite behind that.
     pub(super) fn next_s(&self) -> f64 {
-        self.intervals.get(1).map_or(f64::INFINITY, |next| next.begin_s)
+        self.begins_s.get(1).copied().unwrap_or(f64::INFINITY)
     }
 
     /// The interval that holds an instant (s), among those that were reached.
     #[inline]
     pub(super) fn interval_of(&self, at_s: f64) -> usize {
-        let last = self.intervals.len() - 1;
+        let (begins_s, last) = (&self.begins_s, self.begins_s.len() - 1);
         // Most series have equal steps: the guess is right for them.
-        let step_s = self.next_s() - self.present().begin_s;
-        let mut interval = (((at_s - self.present().begin_s) / step_s) as usize).min(last);
-        while interval > 0 && self.intervals[interval].begin_s > at_s {
+        let step_s = self.next_s() - begins_s[0];
+        let mut interval = (((at_s - begins_s[0]) / step_s) as usize).min(last);
+        while interval > 0 && begins_s[interval] > at_s {
             interval -= 1;
         }
-        while interval < last && self.intervals[interval + 1].begin_s <= at_s {
+        while interval < last && begins_s[interval + 1] <= at_s {
             interval += 1;
         }
         interval
+    }
+
+    /// The begins of the intervals, and the integrals of the forecast over windows of a length that begin now, and at each
+    /// begin of a later interval up to `latest_s`. Windows that end behind the known future are left out.
+    pub(super) fn windows(&mut self, now_s: f64, latest_s: f64, length_s: f64) -> (&[f64], &mut [f64]) {
+        let last_s = latest_s.min(self.reach(latest_s + length_s) - length_s);
+        let mut windows = std::mem::take(&mut self.windows);
+        windows.clear();
+        if now_s <= last_s {
+            let end_s = now_s + length_s;
+            let end = self.interval_of(end_s);
+            windows.push(self.sum_to(end, end_s) - self.sum_to(0, now_s));
+            self.later_windows(1..self.interval_of(last_s) + 1, end, length_s, &mut windows);
+        }
+        self.windows = windows;
+        (&self.begins_s, &mut self.windows)
+    }
+
+    /// Adds the integrals over the windows that begin with these intervals. `end`: the interval in which the window from now
+    /// on ends; the others end there or later.
+    fn later_windows(&self, begins: Range<usize>, mut end: usize, length_s: f64, windows: &mut Vec<f64>) {
+        let begins_s = &self.begins_s;
+        let mut end_of = |begin: usize| {
+            while begins_s.get(end + 1).is_some_and(|next_s| *next_s <= begins_s[begin] + length_s) {
+                end += 1;
+            }
+            end
+        };
+        let Some(first) = begins.clone().next() else { return };
+        let first_end = end_of(first);
+        let ends = first_end..first_end + begins.len();
+        if self.is_even && ends.end <= begins_s.len() {
+            // The end of each window is as many intervals ahead: a loop without branches.
+            let begins = begins_s[begins.clone()].iter().zip(&self.sums[begins]);
+            let ends = begins_s[ends.clone()].iter().zip(&self.values[ends.clone()]).zip(&self.sums[ends]);
+            windows.extend(begins.zip(ends).map(|((begin_s, sum), ((end_begin_s, value), end_sum))| {
+                end_sum + value * (begin_s + length_s - end_begin_s) - sum
+            }));
+            return;
+        }
+        for begin in begins {
+            windows.push(self.sum_to(end_of(begin), begins_s[begin] + length_s) - self.sums[begin]);
+        }
     }
 
     /// The end of an interval (s), among those that were reached.

@@ -23,7 +23,8 @@ impl DeferralRule for LowestSlot {
     }
 
     fn decide(&mut self, ask: &Ask, forecast: &mut Forecast) -> Verdict {
-        let last_s = ask.latest_s.min(forecast.reach(ask.latest_s));
-        best(ask.now_s, last_s, forecast.intervals(), |interval, _| interval.value)
+        forecast.reach(ask.latest_s);
+        let count = forecast.interval_of(ask.latest_s) + 1;
+        best(forecast.begins_s(), &forecast.values()[..count])
     }
 }

@@ -2,7 +2,7 @@
 use super::forecast::Forecast;
 use super::rule::{
     Ask, DEFER_FORECAST, DEFER_FORECAST_ERROR, DEFER_LENGTH, DEFER_SHARE, DEFER_SIGNAL, DEFER_WAIT_MAX_S, DEFERRAL,
-    DeferralRule, Verdict, best_window, of_run,
+    DeferralRule, Verdict, best, of_run,
 };
 use crate::spec::{Choice, Component};
 
@@ -29,6 +29,7 @@ impl DeferralRule for LowestWindow {
     }
 
     fn decide(&mut self, ask: &Ask, forecast: &mut Forecast) -> Verdict {
-        best_window(ask, ask.length_s(self.of_run), forecast, |_, integral| integral)
+        let (begins_s, integrals) = forecast.windows(ask.now_s, ask.latest_s, ask.length_s(self.of_run));
+        best(begins_s, integrals)
     }
 }

@@ -17,8 +17,7 @@ mod suspension;
 mod tests;
 pub mod wait_awhile;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::rules::rules;
 use crate::batch::kernel::{Cluster, JobId, Recorder};
@@ -77,8 +76,8 @@ pub(super) struct Deferral {
     draws: Philox,
     /// Jobs that have arrived since the last pass.
     arrived: Vec<JobId>,
-    /// By release: time key, job.
-    held: BinaryHeap<Reverse<(u64, JobId)>>,
+    /// Jobs by the time key of their release, in the order of their submission.
+    held: BTreeMap<u64, Vec<JobId>>,
     /// Jobs that are released together, in the order of their submission.
     groups: [VecDeque<JobId>; GROUPS],
     /// The instant of the timer that is set; infinite if there is none.
@@ -109,7 +108,7 @@ impl Deferral {
             share: choice.real(rule::DEFER_SHARE.name),
             draws: Philox::stream(spec.seed, Purpose::Deferral),
             arrived: Vec::new(),
-            held: BinaryHeap::new(),
+            held: BTreeMap::new(),
             groups: Default::default(),
             timer_s: f64::INFINITY,
             suspension: suspends(spec).then(|| Suspension::new(rule::of_run(choice))),
@@ -134,17 +133,16 @@ impl Deferral {
         released: &mut Vec<JobId>,
     ) -> Result<()> {
         let now_s = cluster.now_s();
-        while let Some(&Reverse((key, job))) = self.held.peek()
-            && key_time(key) <= now_s
+        while let Some(first) = self.held.first_entry()
+            && key_time(*first.key()) <= now_s
         {
-            self.held.pop();
-            released.push(job);
+            released.append(&mut first.remove());
         }
         let mut next_s = f64::INFINITY;
         if self.groups.iter().any(|group| !group.is_empty()) {
             self.issue(now_s)?;
             self.forecast.reach(now_s);
-            let changes = self.forecast.present().begin_s == now_s;
+            let changes = self.forecast.present_s() == now_s;
             for (number, group) in self.groups.iter_mut().enumerate().filter(|(_, group)| !group.is_empty()) {
                 if changes && each!(&mut self.rule, rule => rule.opens(number, now_s, &mut self.forecast)) {
                     released.extend(group.drain(..));
@@ -173,7 +171,7 @@ impl Deferral {
                 next_s = next_s.min(self.forecast.next_s());
             }
         }
-        next_s = next_s.min(self.held.peek().map_or(f64::INFINITY, |Reverse((key, _))| key_time(*key)));
+        next_s = next_s.min(self.held.first_key_value().map_or(f64::INFINITY, |(key, _)| key_time(*key)));
         self.set_timer(next_s, cluster)
     }
 
@@ -234,7 +232,7 @@ impl Deferral {
         let ask = Ask { now_s, latest_s, estimate_s: cluster.estimate_s(job), run_s: cluster.true_run_s(job) };
         match each!(&mut self.rule, rule => rule.decide(&ask, &mut self.forecast)) {
             Verdict::Now => return Ok(true),
-            Verdict::At(at_s) => self.held.push(Reverse((time_key(at_s), job))),
+            Verdict::At(at_s) => self.held.entry(time_key(at_s)).or_default().push(job),
             Verdict::With(group) => self.groups[group].push_back(job),
         }
         Ok(false)

@@ -109,18 +109,18 @@ impl DeferralRule for Quantile {
     fn opens(&mut self, group: usize, now_s: f64, forecast: &mut Forecast) -> bool {
         let end_s = now_s + self.horizon_s;
         forecast.reach(end_s);
-        let present = forecast.present();
-        let count = forecast.intervals().partition_point(|interval| interval.begin_s < end_s).max(1);
+        let (present_s, present) = (forecast.present_s(), forecast.values()[0]);
+        let count = forecast.begins_s().partition_point(|begin_s| *begin_s < end_s).max(1);
         if let Some((known_s, known, opens)) = self.known[group]
-            && (known_s, known) == (present.begin_s, count)
+            && (known_s, known) == (present_s, count)
         {
             return opens;
         }
         let rank = (count as f64 * self.shares[group]).floor() as usize;
-        let mut coming: Vec<f64> = forecast.intervals()[..count].iter().map(|interval| interval.value).collect();
+        let mut coming = forecast.values()[..count].to_vec();
         let (_, threshold, _) = coming.select_nth_unstable_by(rank.min(count - 1), f64::total_cmp);
-        let opens = present.value <= *threshold;
-        self.known[group] = Some((present.begin_s, count, opens));
+        let opens = present <= *threshold;
+        self.known[group] = Some((present_s, count, opens));
         opens
     }
 

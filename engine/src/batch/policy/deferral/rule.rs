@@ -1,5 +1,5 @@
 //! The trait of deferral rules, and their common parameters.
-use super::forecast::{Forecast, Interval};
+use super::forecast::Forecast;
 use crate::batch::platform::pools;
 use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type, Value};
 
@@ -147,52 +147,19 @@ pub(super) trait DeferralRule: Clone {
 /// Relative difference up to which two costs are equal: sums of the same values in another order differ by less.
 pub(super) const TIE: f64 = 1e-11;
 
-/// The best of the possible releases: now, and each change of the signal up to `last_s`. The first of equal ones.
+/// The best of the possible releases, the first of equal ones.
 ///
-/// `cost`: of an interval of the forecast and an instant in it.
-#[inline(always)]
-pub(super) fn best(
-    now_s: f64,
-    last_s: f64,
-    intervals: &[Interval],
-    mut cost: impl FnMut(&Interval, f64) -> f64,
-) -> Verdict {
-    let Some((present, later)) = intervals.split_first().filter(|_| now_s <= last_s) else { return Verdict::Now };
+/// `costs`: of the release now, and at the begin of each later interval; none if nothing is known.
+#[inline]
+pub(super) fn best(begins_s: &[f64], costs: &[f64]) -> Verdict {
+    let Some((now, later)) = costs.split_first() else { return Verdict::Now };
     // Costs from this one on are no better.
     let bound = |cost: f64| cost - TIE * cost.abs();
-    let (mut bound_of_best, mut best_s) = (bound(cost(present, now_s)), now_s);
-    for interval in later {
-        if interval.begin_s > last_s {
-            break;
-        }
-        let cost = cost(interval, interval.begin_s);
-        if cost < bound_of_best {
-            (bound_of_best, best_s) = (bound(cost), interval.begin_s);
+    let (mut bound_of_best, mut best) = (bound(*now), Verdict::Now);
+    for (cost, begin_s) in later.iter().zip(&begins_s[1..]) {
+        if *cost < bound_of_best {
+            (bound_of_best, best) = (bound(*cost), Verdict::At(*begin_s));
         }
     }
-    if best_s > now_s { Verdict::At(best_s) } else { Verdict::Now }
-}
-
-/// [`best`] of the windows of a job's length. `cost`: of the begin of a window and the integral of the forecast over it.
-#[inline(always)]
-pub(super) fn best_window(
-    ask: &Ask,
-    length_s: f64,
-    forecast: &mut Forecast,
-    mut cost: impl FnMut(f64, f64) -> f64,
-) -> Verdict {
-    // A window must end in the known future.
-    let last_s = ask.latest_s.min(forecast.reach(ask.latest_s + length_s) - length_s);
-    let intervals = forecast.intervals();
-    // The interval of the end of the window: it moves on with the begin.
-    let mut end = forecast.interval_of(ask.now_s + length_s);
-    best(ask.now_s, last_s, intervals, |begin, begin_s| {
-        let end_s = begin_s + length_s;
-        while let Some(next) = intervals.get(end + 1)
-            && next.begin_s <= end_s
-        {
-            end += 1;
-        }
-        cost(begin_s, intervals[end].sum_to(end_s) - begin.sum_to(begin_s))
-    })
+    best
 }

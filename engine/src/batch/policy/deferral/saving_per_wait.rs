@@ -2,7 +2,7 @@
 use super::forecast::Forecast;
 use super::rule::{
     Ask, DEFER_FORECAST, DEFER_FORECAST_ERROR, DEFER_LENGTH, DEFER_SHARE, DEFER_SIGNAL, DEFER_WAIT_MAX_S, DEFERRAL,
-    DeferralRule, TIE, Verdict, best_window, of_run,
+    DeferralRule, TIE, Verdict, best, of_run,
 };
 use crate::spec::{Choice, Component};
 
@@ -31,12 +31,14 @@ impl DeferralRule for SavingPerWait {
 
     fn decide(&mut self, ask: &Ask, forecast: &mut Forecast) -> Verdict {
         let (now_s, length_s) = (ask.now_s, ask.length_s(self.of_run));
-        let mut at_once = None;
-        best_window(ask, length_s, forecast, |at_s, later| {
-            let at_once = *at_once.get_or_insert(later);
+        let (begins_s, costs) = forecast.windows(now_s, ask.latest_s, length_s);
+        let Some((at_once, later)) = costs.split_first_mut() else { return Verdict::Now };
+        for (cost, begin_s) in later.iter_mut().zip(&begins_s[1..]) {
             // The least of the negative savings is the greatest saving.
-            let saved = if at_once - later > TIE * at_once.abs() { at_once - later } else { 0.0 };
-            -saved / (at_s - now_s + length_s)
-        })
+            let saved = if *at_once - *cost > TIE * at_once.abs() { *at_once - *cost } else { 0.0 };
+            *cost = -saved / (begin_s - now_s + length_s);
+        }
+        *at_once = 0.0;
+        best(begins_s, costs)
     }
 }

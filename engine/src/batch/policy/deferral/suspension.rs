@@ -65,7 +65,7 @@ impl Suspension {
 
     /// Whether the rule must be asked about the started jobs, with a forecast that was issued now.
     pub(super) fn is_due(&self, now_s: f64, forecast: &Forecast) -> bool {
-        self.has_jobs() && (forecast.present().begin_s > self.reviewed_s || self.resume_s <= now_s)
+        self.has_jobs() && (forecast.present_s() > self.reviewed_s || self.resume_s <= now_s)
     }
 
     /// Before a scheduling pass: asks the rule about each started job, and suspends or resumes it.
@@ -75,8 +75,8 @@ impl Suspension {
         forecast: &mut Forecast,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<()> {
-        let changes = forecast.present().begin_s > self.reviewed_s;
-        self.reviewed_s = forecast.present().begin_s;
+        let changes = forecast.present_s() > self.reviewed_s;
+        self.reviewed_s = forecast.present_s();
         self.resume_s = f64::INFINITY;
         self.started.retain(|started| cluster.is_running(started.job));
         for at in 0..self.started.len() {
@@ -111,7 +111,7 @@ impl Suspension {
         self.resume_s = self.resume_s.min(started.resume_s);
         self.started.push(started);
         // Jobs that started earlier in this interval were reviewed in it.
-        self.reviewed_s = forecast.present().begin_s;
+        self.reviewed_s = forecast.present_s();
         Ok(())
     }
 

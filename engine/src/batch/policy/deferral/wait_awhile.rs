@@ -52,7 +52,7 @@ impl DeferralRule for WaitAwhile {
 
     fn executes(&mut self, ask: &Ask, forecast: &mut Forecast) -> bool {
         let length_s = ask.length_s(self.of_run);
-        let present = forecast.present().value;
+        let present = forecast.values()[0];
         let mut better_s = 0.0;
         for (value, _, interval_s) in intervals(ask, length_s, forecast) {
             better_s += if value < present { interval_s } else { 0.0 };
@@ -73,9 +73,9 @@ fn intervals<'f>(
     let (now_s, end_s) = (ask.now_s, ask.latest_s + length_s);
     forecast.reach(end_s);
     let forecast = &*forecast;
-    forecast.intervals().iter().enumerate().map_while(move |(at, interval)| {
-        let begin_s = interval.begin_s.max(now_s);
+    forecast.begins_s().iter().zip(forecast.values()).enumerate().map_while(move |(at, (begin_s, value))| {
+        let begin_s = begin_s.max(now_s);
         let until_s = forecast.end_of(at).min(end_s);
-        (begin_s < until_s).then_some((interval.value, begin_s, until_s - begin_s))
+        (begin_s < until_s).then_some((*value, begin_s, until_s - begin_s))
     })
 }

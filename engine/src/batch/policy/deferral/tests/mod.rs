@@ -251,7 +251,7 @@ fn forecasts_have_the_error_that_they_should_have() {
             let now_s = f64::from(hour) * HOUR_S;
             assert!(forecast.issue(now_s));
             forecast.reach(now_s + lead_h as f64 * HOUR_S);
-            (forecast.intervals()[lead_h].value - 100.0).abs() / 100.0
+            (forecast.values()[lead_h] - 100.0).abs() / 100.0
         });
         errors.sum::<f64>() / 4_000.0
     };
@@ -269,7 +269,7 @@ fn persistence_is_the_day_before() {
     assert!(forecast.issue(50.5 * HOUR_S));
     forecast.reach(100.0 * HOUR_S);
     for (ahead, known_h) in [(0, 0.0), (1, -23.0), (24, 0.0), (25, -23.0), (49, -23.0)] {
-        assert_eq!(Some(forecast.intervals()[ahead].value), signal.at((50.0 + known_h) * HOUR_S), "{ahead}");
+        assert_eq!(Some(forecast.values()[ahead]), signal.at((50.0 + known_h) * HOUR_S), "{ahead}");
     }
 }
 
