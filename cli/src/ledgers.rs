@@ -1,6 +1,7 @@
 //! Ledgers: what happened to the rows of job logs and signals. For programs, and in results, they are JSON.
 
 use powersweep_joblogs::{Count, Ledger, Rule};
+use powersweep_signals::{self as signals, Series};
 use serde_json::{Value as Json, json};
 
 use crate::screen;
@@ -22,6 +23,26 @@ pub fn of_job_log(file: &str, ledger: &Ledger) -> Json {
         "kept_count": ledger.kept,
         "dropped_count": ledger.dropped(),
         "rules": ledger.rules().map(one).collect::<Vec<_>>(),
+    })
+}
+
+/// The ledger of one reading of a signal's file for programs. `label`: of the signal.
+pub fn of_signal(file: &str, label: &str, series: &Series) -> Json {
+    let one = |(rule, count): (signals::Rule, u64)| {
+        json!({
+            "rule": rule.name(),
+            "effect": rule.effect().word(),
+            "rows_count": count,
+            "meaning": rule.sentence(),
+        })
+    };
+    json!({
+        "file": file,
+        "signal": label,
+        "column": series.facts.column,
+        "read_count": series.ledger.read,
+        "kept_count": series.ledger.kept,
+        "rules": series.ledger.rules().map(one).collect::<Vec<_>>(),
     })
 }
 

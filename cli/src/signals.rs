@@ -4,12 +4,12 @@ use powersweep_engine::SimSpec;
 use powersweep_engine::workload::Workload;
 use powersweep_experiments::signals::Word;
 use powersweep_experiments::{FileRef, Manifest};
-use powersweep_signals::{Accounts, Loaded, PlaceError, Rule, Series, SignalError};
+use powersweep_signals::{Accounts, Loaded, PlaceError, SignalError};
 use powersweep_workloads::{Library, LogBytes};
 use serde_json::{Value as Json, json};
 
 use crate::exit::{Exit, Failure, OrExit};
-use crate::{inputs, screen};
+use crate::{inputs, ledgers, screen};
 
 /// Signals shown; the others are counted.
 const SHOWN: usize = 40;
@@ -23,19 +23,16 @@ impl From<SignalError> for Failure {
 /// Reads a file in every way in which the signals of a manifest read it, so that a file that cannot be read is refused
 /// before an experiment begins. Returns the ledger of each reading. `name`: the file as the manifest names it.
 pub fn check(manifest: &Manifest, name: &str, bytes: &LogBytes) -> Result<Vec<Json>, Failure> {
-    let (mut read, mut ledgers) = (Vec::new(), Vec::new());
+    let (mut read, mut found) = (Vec::new(), Vec::new());
     for signal in manifest.signals().iter().filter(|signal| *signal.file == *name) {
         if !read.contains(&&signal.reading) {
             let series = powersweep_signals::read(&bytes.bytes, &bytes.origin.to_string(), &signal.reading)
                 .or_exit(Exit::Workload)?;
             read.push(&signal.reading);
-            ledgers.push(json!({
-                "file": name, "signal": &*signal.label, "column": series.facts.column, "read_count": series.ledger.read,
-                "kept_count": series.ledger.kept, "rules": rules(&series),
-            }));
+            found.push(ledgers::of_signal(name, &signal.label, &series));
         }
     }
-    Ok(ledgers)
+    Ok(found)
 }
 
 /// The signals of a manifest with the content of their files.
@@ -59,12 +56,6 @@ fn changes(loaded: &Loaded) -> String {
         .map(|(rule, count)| format!("{count} {} ({})", rule.effect().word(), rule.name()))
         .collect::<Vec<_>>()
         .join(", ")
-}
-
-/// The rules of a series' ledger for programs.
-fn rules(series: &Series) -> Vec<Json> {
-    let one = |(rule, count): (Rule, u64)| json!({ "rule": rule.name(), "effect": rule.effect().word(), "rows_count": count, "meaning": rule.sentence() });
-    series.ledger.rules().map(one).collect()
 }
 
 /// The signals as a table for people; empty without a signal.

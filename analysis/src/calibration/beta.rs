@@ -1,9 +1,9 @@
 //! The share of run times that scales with the frequency, from jobs that ran at several frequencies.
 //!
 //! At a frequency f a job runs (beta (f_top / f - 1) + 1) times as long as at the top frequency (Etinski et al. 2010, eq. 5).
-//! A job runs once, at one frequency. So similar jobs are compared, in groups such as the jobs of one user that
-//! request equal processors and times. In each group, the mean logarithm of the run times at f minus that at f_top estimates the logarithm of the factor.
-//! The estimate is the weighted mean of these differences over the groups.
+//! A job runs once, at one frequency. So similar jobs are compared, in groups such as the jobs of one user that request
+//! equal processors and times. In each group, the mean logarithm of the run times at f minus that at f_top estimates the
+//! logarithm of the factor. The estimate is the weighted mean of these differences over the groups.
 
 use std::collections::BTreeMap;
 

@@ -40,9 +40,11 @@ impl Numbered {
         self.numbers[row]
     }
 
-    /// Half the width of the confidence interval of sum / count over all replications. `parts`: sum and count of each
-    /// replication. `None` below two replications. The standard error is that of a ratio estimator (Cochran 1977, Sampling
-    /// Techniques, 2.11). With equal counts, it is the standard error of the mean over the replications.
+    /// Half the width of the confidence interval of a ratio: the sum of all replications over their count. `parts`: sum and
+    /// count of each replication. `None` for fewer than two replications.
+    ///
+    /// The standard error is the one of a ratio estimator (Cochran 1977, Sampling Techniques, 2.11). With equal counts, it
+    /// equals the standard error of the mean over the replications.
     pub(super) fn half_width(&self, parts: &[(f64, f64)]) -> Option<f64> {
         let replications = parts.len() as f64;
         if replications < 2.0 {
