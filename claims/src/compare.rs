@@ -3,7 +3,7 @@
 use powersweep_engine::Value;
 use powersweep_experiments::Problem;
 use powersweep_experiments::reading::suggestion;
-use powersweep_results::columns::Table;
+use powersweep_results::Table;
 use toml::de::DeTable;
 
 use crate::measure::{Groups, Scope};
@@ -59,7 +59,7 @@ impl Comparison {
         reader: &mut Reader,
         context: &Context<'_>,
         table: &DeTable<'_>,
-        outer: &'static Table,
+        outer: Table,
     ) -> Vec<Comparison> {
         let mut found: Vec<Comparison> = published(reader, context, table, outer).into_iter().collect();
         found.extend(reader.numbers(table, "at_least").map(Comparison::AtLeast));
@@ -180,12 +180,7 @@ impl Comparison {
 }
 
 /// A published number with its tolerance.
-fn published(
-    reader: &mut Reader,
-    context: &Context<'_>,
-    table: &DeTable<'_>,
-    rows: &'static Table,
-) -> Option<Comparison> {
+fn published(reader: &mut Reader, context: &Context<'_>, table: &DeTable<'_>, rows: Table) -> Option<Comparison> {
     let published = reader.numbers(table, "published");
     let Some(within) = reader.table(table, "within") else { return published.map(Comparison::Shown) };
     reader.keys("`within`", within, &["relative", "absolute", "of"]);
@@ -204,7 +199,7 @@ fn published(
     Some(Comparison::Within { published: published?, relative, absolute, of })
 }
 
-fn ascending(reader: &mut Reader, table: &DeTable<'_>, rows: &'static Table) -> Option<Comparison> {
+fn ascending(reader: &mut Reader, table: &DeTable<'_>, rows: Table) -> Option<Comparison> {
     let ascending = reader.table(table, "ascending")?;
     let before = reader.problems.len();
     let mut columns = reader.conditions(rows, ascending, &[]).into_iter();

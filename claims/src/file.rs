@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use powersweep_engine::Value;
 use powersweep_experiments::ManifestErrors;
+use powersweep_results::Table;
 use toml::de::DeTable;
 
 use crate::compare::{Comparison, KEYS as COMPARISONS, check_lengths, check_placeholders};
 use crate::evaluate::Finding;
 use crate::per::repetitions;
-use crate::read::{Item, Reader, table_of};
+use crate::read::{Item, Reader};
 use crate::rows::{Needed, Rows};
 use crate::selection::{Context, Runs, Selection, manifest_name, span_of};
 
@@ -152,7 +153,7 @@ pub(crate) fn required(
 }
 
 fn runs(reader: &mut Reader, table: &DeTable<'_>, manifests: &[String]) -> BTreeMap<String, Runs> {
-    let tasks = table_of("tasks").expect("there is a table of tasks");
+    let tasks = Table::Tasks;
     let none = BTreeMap::new();
     let mut found = BTreeMap::new();
     let Some(sets) = reader.table(table, "runs") else { return found };
@@ -206,7 +207,7 @@ fn claim(reader: &mut Reader, context: &Context<'_>, item: &Item<'_>, table: &De
         let span = span_of(table, "demanded");
         reader.problem_at(span, "the claim is not demanded, and the reason is missing", "expected why = \"...\" too");
     }
-    let tasks = table_of("tasks").expect("there is a table of tasks");
+    let tasks = Table::Tasks;
     let value = match reader.table(table, "value") {
         Some(value) => Selection::read(reader, context, value, tasks),
         None => {
@@ -216,7 +217,7 @@ fn claim(reader: &mut Reader, context: &Context<'_>, item: &Item<'_>, table: &De
             return None;
         }
     };
-    let rows = value.table.and_then(table_of).unwrap_or(tasks);
+    let rows = value.table.unwrap_or(tasks);
     let repetitions = repetitions(reader, context, table, rows);
     let per: Vec<String> = repetitions[0].iter().map(|(name, _)| name.clone()).collect();
     check_placeholders(reader, table, text.as_deref().unwrap_or_default(), &per);
@@ -249,7 +250,7 @@ fn check_value(reader: &mut Reader, table: &DeTable<'_>, value: &Selection, fixe
     if value.column.is_none() && value.aggregate != Some(Aggregate::Count) {
         reader.problem_at(span.clone(), "the value has no `column`", "expected column = \"...\"");
     }
-    let rows = value.table.or(Some("tasks")).and_then(table_of).expect("tables are checked when they are read");
+    let rows = value.table.unwrap_or(Table::Tasks);
     if let Some((message, expected)) = value.elements_problem(rows, fixed) {
         reader.problem_at(span.clone(), message, expected);
     }

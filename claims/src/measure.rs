@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use powersweep_engine::Value;
+use powersweep_results::Table;
 
 use crate::per;
 use crate::read::{Conditions, ELEMENT};
@@ -13,7 +14,7 @@ use crate::selection::{Aggregate, Selection};
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
     pub(crate) manifest: String,
-    pub(crate) table: &'static str,
+    pub(crate) table: Table,
     pub(crate) column: Option<String>,
     pub(crate) conditions: Conditions,
     pub(crate) by: Vec<String>,
@@ -33,7 +34,7 @@ impl Scope {
         let named = fixed.iter().find(|(name, _)| name == per::MANIFEST);
         Scope {
             manifest: named.map_or_else(|| manifest.to_owned(), |(_, name)| name.to_string()),
-            table: "tasks",
+            table: Table::Tasks,
             column: None,
             conditions: per::conditions(fixed),
             by: paired.to_vec(),

@@ -3,7 +3,7 @@
 use powersweep_engine::Value;
 use powersweep_experiments::Problem;
 use powersweep_experiments::reading::suggestion;
-use powersweep_results::columns::Table;
+use powersweep_results::Table;
 use toml::de::{DeTable, DeValue};
 
 use crate::read::{Conditions, Item, Reader};
@@ -26,12 +26,7 @@ pub(crate) fn conditions(fixed: &[(String, Value)]) -> Conditions {
 
 /// The values of each repetition: every combination of a table of lists, or the entries of a list of tables. A claim
 /// without `per` has one repetition without values.
-pub(crate) fn repetitions(
-    reader: &mut Reader,
-    context: &Context<'_>,
-    table: &DeTable<'_>,
-    rows: &'static Table,
-) -> Vec<Fixed> {
+pub(crate) fn repetitions(reader: &mut Reader, context: &Context<'_>, table: &DeTable<'_>, rows: Table) -> Vec<Fixed> {
     let Some(item) = table.get("per") else { return vec![Fixed::new()] };
     let found = match item.get_ref() {
         DeValue::Table(axes) => product(reader, context, axes, rows),
@@ -45,7 +40,7 @@ pub(crate) fn repetitions(
     if found.is_empty() { vec![Fixed::new()] } else { found }
 }
 
-fn product(reader: &mut Reader, context: &Context<'_>, axes: &DeTable<'_>, rows: &'static Table) -> Vec<Fixed> {
+fn product(reader: &mut Reader, context: &Context<'_>, axes: &DeTable<'_>, rows: Table) -> Vec<Fixed> {
     let mut found = vec![Fixed::new()];
     // In the order of the text: the lists of published numbers have the same order.
     let mut in_order: Vec<_> = axes.iter().collect();
@@ -71,7 +66,7 @@ fn product(reader: &mut Reader, context: &Context<'_>, axes: &DeTable<'_>, rows:
     found
 }
 
-fn one(reader: &mut Reader, item: &Item<'_>, rows: &'static Table) -> Option<Fixed> {
+fn one(reader: &mut Reader, item: &Item<'_>, rows: Table) -> Option<Fixed> {
     let Some(table) = item.get_ref().as_table() else {
         reader.problem(item, "a repetition must be a table", "expected such as { workload = \"CTC\" }");
         return None;

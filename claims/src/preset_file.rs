@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use powersweep_engine::Value;
+use powersweep_results::Table;
 use toml::de::{DeTable, DeValue};
 
 use crate::compare::Comparison;
 use crate::file::{Claims, required};
 use crate::points;
 use crate::presets::{Axis, Measure, Preset, Published, Shape, Values};
-use crate::read::{ELEMENT, Item, Reader, column_of, table_of};
+use crate::read::{ELEMENT, Item, Reader, column_of};
 use crate::selection::{Context, Selection, manifest_name, span_of};
 
 const TOP: [&str; 3] = ["version", "manifests", "presets"];
@@ -116,7 +117,7 @@ fn preset(
         values: Vec::new(),
     };
     if preset.shape == Shape::Jobs {
-        let of_jobs = table_of("jobs").expect("there is a table of jobs");
+        let of_jobs = Table::Jobs;
         let jobs = reader.table(table, "jobs");
         let conditions = jobs.map(|table| reader.conditions(of_jobs, table, &[])).unwrap_or_default();
         let one = |(column, values): (String, Vec<Value>)| Some((column, values.first()?.to_string()));
@@ -144,7 +145,7 @@ fn axis(reader: &mut Reader, context: &Context<'_>, table: &DeTable<'_>) -> Opti
         Some(DeValue::Array(_)) => reader.texts(table, "column"),
         _ => reader.text(table, "column").map(|column| vec![column]),
     };
-    let tasks = table_of("tasks").expect("there is a table of tasks");
+    let tasks = Table::Tasks;
     let minus = reader.table(table, "minus").map(|minus| Selection::read(reader, context, minus, tasks));
     Some(Axis {
         columns: columns?,
@@ -197,7 +198,7 @@ fn values(
 ) -> Option<Values> {
     let place = item.span().start..item.span().start + 1;
     reader.keys("a value", table, &VALUES);
-    let tasks = table_of("tasks").expect("there is a table of tasks");
+    let tasks = Table::Tasks;
     let Some(value) = reader.table(table, "value") else {
         reader.problem_at(place, "`value` is missing", "expected value = { column = ... }");
         return None;
@@ -205,12 +206,12 @@ fn values(
     let selection = Selection::read(reader, context, value, tasks);
     let fixed = reader.table(table, "as").map(|table| keys(reader, table)).unwrap_or_default();
     let is_everywhere = reader.bool(table, "everywhere").unwrap_or(false);
-    let rows = selection.table.and_then(table_of).unwrap_or(tasks);
+    let rows = selection.table.unwrap_or(tasks);
     for axis in preset.axes() {
         let is_x = axis.columns == preset.x.columns;
         for column in axis.columns.iter().filter(|column| !(fixed.contains_key(*column) || is_x && is_everywhere)) {
             if column != ELEMENT && column_of(rows, column).is_none() {
-                let message = format!("the table {} has no column `{column}` for an axis", rows.name);
+                let message = format!("the table {rows} has no column `{column}` for an axis");
                 reader.problem_at(place.clone(), message, format!("expected as = {{ {column} = \"...\" }}"));
             }
         }

@@ -7,7 +7,7 @@ use powersweep_engine::Value;
 use powersweep_engine::facts::Kind;
 use powersweep_experiments::Problem;
 use powersweep_experiments::reading::{integer, kind, suggestion};
-use powersweep_results::columns::{Column, TABLES, Table};
+use powersweep_results::{Table, columns::Column};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -99,23 +99,23 @@ impl Reader {
     }
 
     /// The column of this name for the rows of a table.
-    pub(crate) fn column(&mut self, table: &'static Table, item: &Spanned<impl AsRef<str>>) -> Option<Column> {
+    pub(crate) fn column(&mut self, table: Table, item: &Spanned<impl AsRef<str>>) -> Option<Column> {
         let name = item.get_ref().as_ref();
         if name == ELEMENT {
             return Some(element());
         }
         let found = column_of(table, name);
         if found.is_none() {
-            let columns = (table.columns)();
+            let columns = table.columns();
             let help = suggestion(name, columns.iter().map(|c| c.name.as_str()));
-            let message = format!("the table {} has no column `{name}`", table.name);
+            let message = format!("the table {table} has no column `{name}`");
             self.problems.push(Problem::new(item.span(), message, "unknown column").help(help));
         }
         found
     }
 
     /// Reads conditions: each key is a column of the table, and each value has the kind of the column.
-    pub(crate) fn conditions(&mut self, rows: &'static Table, table: &DeTable<'_>, skip: &[&str]) -> Conditions {
+    pub(crate) fn conditions(&mut self, rows: Table, table: &DeTable<'_>, skip: &[&str]) -> Conditions {
         let mut conditions = Conditions::new();
         for (key, item) in table.iter().filter(|(key, _)| !skip.contains(&key.get_ref().as_ref())) {
             let Some(column) = self.column(rows, key) else { continue };
@@ -172,12 +172,7 @@ fn number(value: &DeValue<'_>) -> Option<f64> {
 }
 
 /// The column of this name: the table's own, else that of `tasks`, which its rows are joined with.
-pub(crate) fn column_of(table: &Table, name: &str) -> Option<Column> {
+pub(crate) fn column_of(table: Table, name: &str) -> Option<Column> {
     let named = |columns: Vec<Column>| columns.into_iter().find(|column| column.name == name);
-    named((table.columns)()).or_else(|| named(powersweep_results::tasks::columns()))
-}
-
-/// The table of a name.
-pub(crate) fn table_of(name: &str) -> Option<&'static Table> {
-    TABLES.iter().find(|table| table.name == name)
+    named(table.columns()).or_else(|| named(powersweep_results::tasks::columns()))
 }

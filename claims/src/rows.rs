@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
-
 use powersweep_engine::Value;
+use powersweep_results::Table;
 
 use crate::read::{Conditions, ELEMENT};
 
 /// Columns to read, by manifest and table. Those that a table does not have are columns of `tasks`, joined on `task_id`.
-pub type Needed = BTreeMap<(String, &'static str), BTreeSet<String>>;
+pub type Needed = BTreeMap<(String, Table), BTreeSet<String>>;
 
 /// The rows of all manifests that the claims need.
 #[derive(Debug, Default)]
 pub struct Rows {
-    tables: BTreeMap<(String, &'static str), Vec<RecordBatch>>,
+    tables: BTreeMap<(String, Table), Vec<RecordBatch>>,
 }
 
 impl Rows {
@@ -25,7 +25,7 @@ impl Rows {
     }
 
     /// Adds rows of a manifest's table. Columns that are not in [`Needed`] may be missing.
-    pub fn add(&mut self, manifest: &str, table: &'static str, batches: Vec<RecordBatch>) {
+    pub fn add(&mut self, manifest: &str, table: Table, batches: Vec<RecordBatch>) {
         self.tables.entry((manifest.to_owned(), table)).or_default().extend(batches);
     }
 
@@ -34,7 +34,7 @@ impl Rows {
     pub(crate) fn values(
         &self,
         manifest: &str,
-        table: &'static str,
+        table: Table,
         conditions: &Conditions,
         by: &[String],
         column: Option<&str>,

@@ -7,10 +7,10 @@ use powersweep_engine::Value;
 use powersweep_engine::facts::Kind;
 use powersweep_experiments::Problem;
 use powersweep_experiments::reading::suggestion;
-use powersweep_results::columns::{TABLES, Table};
+use powersweep_results::Table;
 use toml::de::DeTable;
 
-use crate::read::{Conditions, ELEMENT, Item, Reader, column_of, table_of};
+use crate::read::{Conditions, ELEMENT, Item, Reader, column_of};
 
 /// A function from the values of several rows to one value.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -104,7 +104,7 @@ pub(crate) struct Selection {
     /// Conditions of `runs`.
     pub(crate) runs: Option<Conditions>,
     pub(crate) manifest: Option<String>,
-    pub(crate) table: Option<&'static str>,
+    pub(crate) table: Option<Table>,
     pub(crate) column: Option<String>,
     /// Its own conditions.
     pub(crate) conditions: Conditions,
@@ -144,12 +144,7 @@ const KEYS: [&str; 14] = [
 
 impl Selection {
     /// Reads a selection. `outer`: the table of the selection that this one is inside of.
-    pub(crate) fn read(
-        reader: &mut Reader,
-        context: &Context<'_>,
-        table: &DeTable<'_>,
-        outer: &'static Table,
-    ) -> Selection {
+    pub(crate) fn read(reader: &mut Reader, context: &Context<'_>, table: &DeTable<'_>, outer: Table) -> Selection {
         reader.keys("a selection", table, &KEYS);
         let rows = rows_table(reader, table).unwrap_or(outer);
         let (runs, manifest) = runs(reader, context, table);
@@ -163,7 +158,7 @@ impl Selection {
         Selection {
             runs,
             manifest,
-            table: table.get("table").map(|_| rows.name),
+            table: table.get("table").map(|_| rows),
             column: value_column(reader, table, rows),
             conditions: conditions.unwrap_or_default(),
             same: names(reader, table, "same", rows).unwrap_or_default(),
@@ -210,7 +205,7 @@ impl Selection {
 
     /// A problem if the column is a list and no element is chosen, or the other way round. `fixed`: columns on which
     /// the claim sets conditions.
-    pub(crate) fn elements_problem(&self, rows: &'static Table, fixed: &[&str]) -> Option<(String, &'static str)> {
+    pub(crate) fn elements_problem(&self, rows: Table, fixed: &[&str]) -> Option<(String, &'static str)> {
         let name = self.column.as_ref()?;
         let column = column_of(rows, name)?;
         let by = || self.by.iter().flatten().any(|name| name == ELEMENT) || fixed.contains(&ELEMENT);
@@ -235,12 +230,12 @@ impl Selection {
 }
 
 /// The table that a selection names.
-fn rows_table(reader: &mut Reader, table: &DeTable<'_>) -> Option<&'static Table> {
+fn rows_table(reader: &mut Reader, table: &DeTable<'_>) -> Option<Table> {
     let name = reader.text(table, "table")?;
-    let found = table_of(&name);
+    let found = Table::from_name(&name);
     if found.is_none() {
         let span = span_of(table, "table");
-        let help = suggestion(&name, TABLES.iter().map(|t| t.name));
+        let help = suggestion(&name, Table::ALL.iter().map(|t| t.name()));
         reader.problems.push(Problem::new(span, format!("there is no table `{name}`"), "unknown table").help(help));
     }
     found
@@ -270,7 +265,7 @@ pub(crate) fn manifest_name(reader: &mut Reader, context: &Context<'_>, table: &
     Some(name)
 }
 
-fn value_column(reader: &mut Reader, table: &DeTable<'_>, rows: &'static Table) -> Option<String> {
+fn value_column(reader: &mut Reader, table: &DeTable<'_>, rows: Table) -> Option<String> {
     let item = table.get("column")?;
     reader.text(table, "column")?;
     let name = item.get_ref().as_str()?.to_owned();
@@ -288,7 +283,7 @@ fn is_list(ty: Kind) -> bool {
 }
 
 /// A list of columns.
-fn names(reader: &mut Reader, table: &DeTable<'_>, key: &str, rows: &'static Table) -> Option<Vec<String>> {
+fn names(reader: &mut Reader, table: &DeTable<'_>, key: &str, rows: Table) -> Option<Vec<String>> {
     let empty = table.get(key)?.get_ref().as_array().is_some_and(|items| items.is_empty());
     if key == "by" && empty {
         // An inner selection drops the groups that it would inherit.
@@ -314,7 +309,7 @@ fn aggregate(reader: &mut Reader, table: &DeTable<'_>) -> Option<Aggregate> {
     found
 }
 
-fn steps(reader: &mut Reader, table: &DeTable<'_>, rows: &'static Table) -> Option<Vec<Step>> {
+fn steps(reader: &mut Reader, table: &DeTable<'_>, rows: Table) -> Option<Vec<Step>> {
     let item: &Item<'_> = table.get("then")?;
     let Some(items) = item.get_ref().as_array() else {
         reader.problem(item, "`then` must be a list of steps", "expected such as [{ aggregate = \"max\" }]");

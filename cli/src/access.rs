@@ -7,7 +7,7 @@ use powersweep_coordinator::access::folders;
 use powersweep_proto::access::{Access, AccessError, Role, Source};
 
 use crate::args::{CoordinatorArgs, DataArgs};
-use crate::exit::{Exit, Failure, failure};
+use crate::exit::{Failure, Kind, failure};
 use crate::{inputs, screen};
 
 /// Largest access file that is read from standard input (bytes).
@@ -79,9 +79,9 @@ pub fn read(folder: &Path, role: Role) -> Result<Access, Failure> {
 /// An unusable access file as a failure.
 pub fn refused(error: &AccessError) -> Failure {
     let exit = match error {
-        error if error.is_refusal() => Exit::Refused,
-        AccessError::Write { .. } => Exit::Storage,
-        _ => Exit::Usage,
+        error if error.is_refusal() => Kind::Refused,
+        AccessError::Write { .. } => Kind::Storage,
+        _ => Kind::Usage,
     };
     Failure::new(exit, error.to_string())
 }

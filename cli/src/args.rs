@@ -88,7 +88,7 @@ pub enum LogFormat {
 
 fn after_help() -> String {
     let codes: Vec<String> =
-        crate::exit::TABLE.iter().map(|(exit, text)| format!("  {:>3}  {text}", *exit as u8)).collect();
+        crate::exit::TABLE.iter().map(|(exit, text)| format!("  {:>3}  {text}", exit.code())).collect();
     format!(
         "Start here:\n  powersweep run                 a synthetic sweep in seconds, with its results\n  \
          powersweep run etinski2010     a paper's whole sweep on real logs (needs POWERSWEEP_TRACES)\n  \

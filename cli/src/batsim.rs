@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
+use powersweep_dataset::writing::{Scratch, cannot_write, partial_beside, refuse_existing, write_whole};
 use powersweep_engine::spec::{Role, Value};
 use powersweep_engine::summary::Summary;
 use powersweep_engine::{JobRecord, SeriesPoint, SimSpec};
@@ -15,7 +16,6 @@ use powersweep_experiments::TaskSpec;
 use serde_json::{Value as Json, json};
 
 use crate::exit::{Failure, failure};
-use crate::writing::{Scratch, cannot_write, partial_beside, refuse_existing, write_whole};
 
 /// A simulated schedule.
 pub struct Schedule<'a> {

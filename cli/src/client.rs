@@ -13,7 +13,7 @@ use powersweep_workloads::Library;
 use tonic::{Code, Status};
 
 use crate::args::{CoordinatorArgs, DataArgs};
-use crate::exit::{Exit, Failure, failure};
+use crate::exit::{Failure, Kind, failure};
 use crate::inputs::{self, Files};
 use crate::{access, screen};
 
@@ -63,7 +63,7 @@ pub async fn reconnect(args: &CoordinatorArgs, data: &DataArgs, lost: &Failure) 
                 screen::note("powersweep: the coordinator answers again");
                 return Ok(farm);
             }
-            Err(failure) if failure.exit == Exit::Network => {}
+            Err(failure) if failure.kind == Kind::Network => {}
             Err(failure) => return Err(failure),
         }
     }
@@ -89,11 +89,11 @@ pub fn not_connected(error: ConnectError) -> Failure {
 /// A failed or refused request as an error.
 pub fn refused(status: &Status) -> Failure {
     let exit = match status.code() {
-        Code::Unavailable | Code::DeadlineExceeded => Exit::Network,
+        Code::Unavailable | Code::DeadlineExceeded => Kind::Network,
         // A status with a cause comes from the connection, not from the coordinator.
-        _ if std::error::Error::source(status).is_some() => Exit::Network,
-        Code::InvalidArgument => Exit::Usage,
-        _ => Exit::Refused,
+        _ if std::error::Error::source(status).is_some() => Kind::Network,
+        Code::InvalidArgument => Kind::Usage,
+        _ => Kind::Refused,
     };
     Failure::new(exit, words(status))
 }

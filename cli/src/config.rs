@@ -156,7 +156,7 @@ fn parsed(path: &Path, text: &str, problems: &mut Vec<Problem>) -> Vec<Setting> 
     for (name, value) in table.get_ref() {
         let text_name = name.get_ref().as_ref();
         let Some(key) = KEYS.iter().find(|key| key.name == text_name) else {
-            problems.push(unknown(text_name, name.span()));
+            problems.push(unknown_key(text_name, name.span()));
             continue;
         };
         match key.texts(value.get_ref(), folder) {
@@ -173,7 +173,7 @@ fn parsed(path: &Path, text: &str, problems: &mut Vec<Problem>) -> Vec<Setting> 
     settings
 }
 
-fn unknown(name: &str, span: std::ops::Range<usize>) -> Problem {
+fn unknown_key(name: &str, span: std::ops::Range<usize>) -> Problem {
     let problem = Problem::new(span, format!("a configuration has no key `{name}`"), "unknown key");
     match MANIFEST_KEYS.contains(&name) {
         true => problem.help("this is a key of manifests: if the file is a manifest, give it another name"),

@@ -145,7 +145,7 @@ fn exit_codes_md_is_up_to_date() {
                     codes; [Errors](../errors.md) says what to do about some of them.\n\n| code | meaning |\n|---|---|\n"
         .to_owned();
     for (code, meaning) in exit::TABLE {
-        let _ = writeln!(text, "| {} | {meaning} |", *code as u8);
+        let _ = writeln!(text, "| {} | {meaning} |", code.code());
     }
     check("exit-codes.md", &text);
 }

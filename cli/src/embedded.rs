@@ -10,13 +10,14 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use clap::{Args, ColorChoice, Command};
 use powersweep_engine::wasm::Module;
+
 pub use powersweep_engine::wasm::{NO_ARRIVAL, Pass, Scheduler};
 use serde_json::Value as Json;
 
 use crate::args::{ConformanceArgs, ResultsArgs, SimulateArgs, StatusArgs};
 use crate::commands::{conformance, results, simulate, status};
 use crate::config::Config;
-use crate::exit::{self, Failure, failure};
+use crate::exit::{self, Exit, Failure, failure};
 use crate::{inputs, install_tls, screen};
 
 /// Calls a command's work on this thread and returns its notes, which are sentences for people.
@@ -48,13 +49,13 @@ pub struct CommandError {
 
 impl From<Failure> for CommandError {
     fn from(failure: Failure) -> CommandError {
-        CommandError { code: failure.exit as u8, message: failure.message.trim_end().to_owned() }
+        CommandError { code: Exit::Of(failure.kind).code(), message: failure.message.trim_end().to_owned() }
     }
 }
 
 /// Every exit code with its meaning.
 pub fn exit_codes() -> impl Iterator<Item = (u8, &'static str)> {
-    exit::TABLE.iter().map(|(exit, meaning)| (*exit as u8, *meaning))
+    exit::TABLE.iter().map(|(exit, meaning)| (exit.code(), *meaning))
 }
 
 /// The arguments of a command, with the defaults of configurations and variables.

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use powersweep_coordinator::access::Authority;
 use powersweep_coordinator::owner::{OwnerError, Ownership, SHARED_STALE_AFTER};
-use powersweep_coordinator::store::{Kind, Location, OPEN_TIME, OpenError, SlateStore, Store, StoreError, open};
+use powersweep_coordinator::store::{self, Location, OPEN_TIME, OpenError, SlateStore, Store, StoreError, open};
 use powersweep_coordinator::{Config, Handle, LogSource, ServeError, ServeOptions, serve};
 use powersweep_experiments::Shard;
+use powersweep_experiments::plain::chain;
 use powersweep_proto::access::{Role, Source};
-use powersweep_proto::client::{Address, chain};
+use powersweep_proto::client::Address;
 use tokio_util::sync::CancellationToken;
 
-use crate::exit::{Exit, Failure, OrExit, failure};
+use crate::exit::{Failure, Kind, OrKind, failure};
 use crate::screen;
 
 /// A start that takes longer prints an explanation.
@@ -65,7 +66,7 @@ impl FarmOptions {
 
     /// The place of the state.
     fn location(&self) -> Result<Location, Failure> {
-        let location = Location::parse(&self.data).or_exit(Exit::Usage)?;
+        let location = Location::parse(&self.data).or_kind(Kind::Usage)?;
         Ok(match (&self.local, self.shard) {
             (Some(local), Some(shard)) => location.shard(&local.experiment, shard),
             _ => location,
@@ -219,7 +220,7 @@ pub async fn explained<T>(ending: impl Future<Output = T>) -> T {
 
 /// The time after which a start is explained. On a shared file system it may watch an owner's record, which it says.
 fn patience(data: &str) -> Duration {
-    let shared = Location::parse(data).is_ok_and(|location| location.kind() == Kind::Shared);
+    let shared = Location::parse(data).is_ok_and(|location| location.kind() == store::Kind::Shared);
     if shared { SHARED_STALE_AFTER + OPENING_PATIENCE } else { OPENING_PATIENCE }
 }
 
@@ -235,12 +236,12 @@ pub fn port_is_free(listen: SocketAddr) -> Result<(), Failure> {
 /// Why the data could not be opened.
 pub fn opening(error: OpenError) -> Failure {
     let exit = match &error {
-        OpenError::Owner(OwnerError::Held { .. }) => Exit::Owned,
-        OpenError::Store(StoreError::Fenced { .. }) => Exit::Fenced,
-        _ => Exit::Storage,
+        OpenError::Owner(OwnerError::Held { .. }) => Kind::Owned,
+        OpenError::Store(StoreError::Fenced { .. }) => Kind::Fenced,
+        _ => Kind::Storage,
     };
     let mut message = chain(&error);
-    if exit == Exit::Storage && !message.contains("--data") {
+    if exit == Kind::Storage && !message.contains("--data") {
         message.push_str("\nif this cannot be repaired, choose another place with --data");
     }
     Failure::new(exit, message)
@@ -248,13 +249,13 @@ pub fn opening(error: OpenError) -> Failure {
 
 fn serving_failed(error: &ServeError) -> Failure {
     let exit = match error {
-        ServeError::Listen { .. } | ServeError::Server(_) => Exit::Network,
-        ServeError::OpenMetrics { .. } => Exit::Usage,
+        ServeError::Listen { .. } | ServeError::Server(_) => Kind::Network,
+        ServeError::OpenMetrics { .. } => Kind::Usage,
         ServeError::Access(error) => return crate::access::refused(error),
-        ServeError::Store(store) if store.is_lost_ownership() => Exit::Fenced,
-        ServeError::Store(_) | ServeError::DirectUploads { .. } | ServeError::Unfinished { .. } => Exit::Storage,
-        _ => Exit::Failure,
+        ServeError::Store(store) if store.is_lost_ownership() => Kind::Fenced,
+        ServeError::Store(_) | ServeError::DirectUploads { .. } | ServeError::Unfinished { .. } => Kind::Storage,
+        _ => Kind::Failure,
     };
-    let hint = if exit == Exit::Network { "; choose another address with --listen" } else { "" };
+    let hint = if exit == Kind::Network { "; choose another address with --listen" } else { "" };
     Failure::new(exit, format!("{}{hint}", chain(error)))
 }

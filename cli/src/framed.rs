@@ -3,13 +3,14 @@
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use comfy_table::CellAlignment;
-use powersweep_analysis::Frame;
-use powersweep_analysis::text::{Column, Sheet};
+use powersweep_dataset::page::Shown;
+use powersweep_dataset::text::{Column, Sheet};
+use powersweep_dataset::writing::{Encoding, Writing, write_whole};
+use powersweep_dataset::{Cell, Frame};
 
 use crate::args::{OutArgs, RowFormat};
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::screen;
-use crate::writing::{Encoding, Writing, write_whole};
 
 impl OutArgs {
     /// Refuses a file for a table on the screen.
@@ -77,6 +78,20 @@ pub fn written(rows: &RecordBatch, encoding: Encoding, more: usize, out: &OutArg
 fn note_more(more: usize) {
     if more > 0 {
         screen::note(&format!("powersweep: {more} more rows: --rows N writes more"));
+    }
+}
+
+/// A page of rows for a terminal.
+pub fn page_text(page: &Shown) -> String {
+    let mut table = screen::table();
+    table.set_header(&page.headings);
+    for row in 0..page.rows.num_rows() {
+        table.add_row(page.rows.columns().iter().map(|column| Cell::of(column, row).shown()));
+    }
+    table.column_iter_mut().skip(page.axes).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    match page.more() {
+        0 => table.to_string(),
+        more => format!("{table}\n… and {more} more rows"),
     }
 }
 

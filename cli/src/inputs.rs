@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use powersweep_engine::workload::swf::SwfLog;
 use powersweep_engine::workload::{FORMATS, LogFormat};
+use powersweep_experiments::reading::unknown;
 use powersweep_experiments::{Digest, FileRef, Manifest, ManifestErrors, Sweep, TaskSpec, manifests};
 use powersweep_joblogs::{self as joblogs, Count, Effect, JobLog, Ledger, Rule, Settings};
 use powersweep_results::part::LEDGERS_BYTES_MAX;
@@ -15,7 +16,7 @@ use powersweep_workloads::{Library, LoadError, LogBytes, ParsedLogs};
 use serde_json::{Value as Json, json};
 
 use crate::args::{LogArgs, ReadingArgs};
-use crate::exit::{Exit, Failure, OrExit, failure};
+use crate::exit::{Failure, Kind, OrKind, failure};
 use crate::{ledgers, modules, screen, signals};
 
 /// Maximum size of a manifest or a file of claims (bytes). The parser refuses larger texts, too.
@@ -42,7 +43,7 @@ pub fn manifest(name: &str) -> Result<Manifest, Failure> {
     let reason = if name.ends_with(".toml") || name.contains(std::path::is_separator) {
         format!("there is no manifest file {name}; the shipped manifests are {}", shipped.join(", "))
     } else {
-        screen::unknown("manifest (neither a file nor a shipped one)", name, &shipped)
+        unknown("manifest (neither a file nor a shipped one)", name, &shipped)
     };
     Err(failure!(Usage, "{reason}"))
 }
@@ -139,7 +140,7 @@ fn file_and_ledger(library: &Library, file: &FileRef) -> Result<(LogBytes, Optio
 
 /// Reads a job log of a real system that has jobs. `name`: for messages.
 pub fn job_log(bytes: &[u8], name: &str, settings: &Settings) -> Result<JobLog, Failure> {
-    let log = joblogs::read(bytes, name, settings).or_exit(Exit::Workload)?;
+    let log = joblogs::read(bytes, name, settings).or_kind(Kind::Workload)?;
     if log.records.is_empty() {
         let rows = screen::count(log.ledger.read, "row");
         return Err(failure!(Workload, "{name}: no job is left of {rows}: {}", why_empty(&log.ledger)));
@@ -165,7 +166,7 @@ fn changes(ledger: &Ledger) -> String {
 
 /// Parses a log.
 pub fn parsed(format: &LogFormat, bytes: &LogBytes) -> Result<SwfLog, Failure> {
-    format.read(&bytes.bytes, &bytes.origin.to_string()).or_exit(Exit::Workload)
+    format.read(&bytes.bytes, &bytes.origin.to_string()).or_kind(Kind::Workload)
 }
 
 /// The files of a manifest, all of which were read.
@@ -244,7 +245,7 @@ pub fn files(manifest: &Manifest, library: &Library, memory: Option<&ParsedLogs>
 
 /// The sweep of a manifest whose logs are known.
 pub fn sweep(manifest: &Manifest, digests: &BTreeMap<String, Digest>) -> Result<Sweep, Failure> {
-    Sweep::new(manifest.clone(), digests.clone()).or_exit(Exit::Usage)
+    Sweep::new(manifest.clone(), digests.clone()).or_kind(Kind::Usage)
 }
 
 /// The task of an index, or why there is none.

@@ -17,7 +17,7 @@ pub fn token() -> CancellationToken {
         either(&mut interrupt, &mut terminate).await;
         cancelled.cancel();
         either(&mut interrupt, &mut terminate).await;
-        std::process::exit(crate::exit::Exit::Interrupted as i32);
+        std::process::exit(crate::exit::Kind::Interrupted as i32);
     });
     token
 }

@@ -21,35 +21,27 @@ mod exit;
 mod farm;
 mod fitted;
 mod framed;
-mod grouped;
 mod guide;
 mod inputs;
 mod interrupt;
 mod launcher;
 mod ledgers;
+mod local;
 mod log;
 mod modules;
-mod ordered;
 #[cfg(feature = "figures")]
 mod origin;
 mod pager;
 mod presets;
 mod program;
 mod quantities;
-mod reading;
 mod remote;
-mod results_table;
-mod rows;
 mod screen;
 mod shard_status;
 mod signals;
-mod sorted_copy;
-mod source;
 mod stored;
 mod survey;
-mod varying;
 mod warnings;
-mod writing;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -58,17 +50,17 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
 
 use crate::args::{AccessCommand, Cli, Command, ConfigCommand, LaunchCommand, SiteCommand, TraceCommand};
 use crate::config::Config;
-use crate::exit::Outcome;
+use crate::exit::{Exit, Outcome};
 
 /// Runs a command line, whose first argument is the name of the program, and returns the exit code. `--help` and a wrong
 /// command line end the process. `program` starts this program again: by default the executable of this process.
 pub fn main(arguments: Vec<OsString>, program: Option<PathBuf>) -> u8 {
     program::set(program, arguments.get(1..).unwrap_or_default());
     match run(arguments) {
-        Ok(exit) => exit as u8,
+        Ok(exit) => exit.code(),
         Err(failure) => {
             screen::ending(&failure);
-            failure.exit as u8
+            Exit::Of(failure.kind).code()
         }
     }
 }

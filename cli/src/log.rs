@@ -1,5 +1,6 @@
 //! Log messages on standard error, and the filter POWERSWEEP_LOG.
 
+use powersweep_experiments::reading::similar;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -56,7 +57,7 @@ fn is_directive(text: &str) -> bool {
 
 fn why_broken(directive: &str) -> String {
     let level = directive.rsplit('=').next().unwrap_or_default();
-    let near = screen::nearest(level, &LEVELS);
+    let near = similar(level, &LEVELS);
     let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) };
     let expected = format!("expected LEVEL or TARGET=LEVEL, with a level of {}", LEVELS.join(", "));
     format!("`{directive}` is ignored: {expected}{hint}")

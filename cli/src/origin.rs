@@ -2,30 +2,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_coordinator::records::Table;
+use powersweep_dataset::Datasets;
 use powersweep_experiments::Digest;
+use powersweep_results::Table;
 use serde_json::{Value as Json, json};
 
 use crate::exit::Failure;
-use crate::reading::Reading;
-use crate::stored::Tables;
 
 /// Version and commit of this program.
 pub const BUILD: &str = env!("POWERSWEEP_BUILD");
 
 /// What the rows of experiments come from, as the files of their `tasks` say, and the program that shows them. The same
 /// rows and the same program give the same value.
-pub async fn of(tables: &Tables, experiments: &BTreeSet<String>) -> Result<Json, Failure> {
+pub async fn of(datasets: &Datasets, experiments: &BTreeSet<String>) -> Result<Json, Failure> {
     let mut all = Vec::new();
     for experiment in experiments {
-        all.push(one(tables, experiment).await?);
+        all.push(one(datasets, experiment).await?);
     }
     Ok(json!({ "made_by": format!("powersweep {BUILD}"), "experiments": all }))
 }
 
 /// The manifests, logs and versions of an experiment; those of several after an edit.
-async fn one(tables: &Tables, experiment: &str) -> Result<Json, Failure> {
-    let parts = Reading::open(tables, experiment, Table::Tasks).await?.parts().await?;
+async fn one(datasets: &Datasets, experiment: &str) -> Result<Json, Failure> {
+    let parts = datasets.read(experiment, Table::Tasks).await?.parts().await?;
     let (mut manifests, mut builds) = (BTreeSet::new(), BTreeSet::new());
     let (mut logs, mut versions): (BTreeMap<String, String>, BTreeMap<String, u32>) = Default::default();
     for origin in parts.iter().map(|part| part.origin()) {

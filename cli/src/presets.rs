@@ -6,17 +6,18 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array};
 use arrow::compute::take_record_batch;
 use arrow::datatypes::{DataType, Field, Schema};
-use powersweep_analysis::Frame;
-use powersweep_analysis::frame::UNIT;
 use powersweep_claims::{Claims, Lacking, Preset, Presets, Role, Row, Rows, Shape, papers};
-use powersweep_coordinator::records::Table;
+use powersweep_dataset::Datasets;
+use powersweep_dataset::Frame;
+use powersweep_dataset::frame::UNIT;
+use powersweep_dataset::source::Source;
+use powersweep_experiments::reading::unknown;
+use powersweep_results::Table;
 
 use crate::args::ResultsArgs;
-use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
+use crate::exit::{Failure, Kind, OrKind, Outcome, failure};
 use crate::framed::framed;
-use crate::reading::Reading;
-use crate::source::Source;
-use crate::stored::{self, Tables};
+use crate::stored;
 use crate::{inputs, screen};
 
 /// A figure or table of a paper, and the experiments that have its rows.
@@ -61,7 +62,7 @@ pub fn choose(experiment: &str, preset: &str) -> Result<Chosen, Failure> {
         Some(paper) => all
             .into_iter()
             .find(|(known, ..)| *known == paper)
-            .ok_or_else(|| failure!(Usage, "{}", screen::unknown("paper", paper, &known)))?,
+            .ok_or_else(|| failure!(Usage, "{}", unknown("paper", paper, &known)))?,
         None => all.into_iter().find(|(paper, _, presets)| has(paper, presets)).ok_or_else(|| {
             failure!(
                 Usage,
@@ -74,7 +75,7 @@ pub fn choose(experiment: &str, preset: &str) -> Result<Chosen, Failure> {
     let (paper, claims, presets) = found;
     let Some(preset) = presets.find(name) else {
         let names: Vec<&str> = presets.all().iter().map(|preset| preset.name.as_str()).collect();
-        let unknown = screen::unknown("preset", name, &names);
+        let unknown = unknown("preset", name, &names);
         return Err(failure!(Usage, "{unknown}\npresets of {paper}: {}", names.join(", ")));
     };
     let stand_in = (!has(paper, &presets)).then(|| experiment.to_owned());
@@ -96,20 +97,20 @@ impl Chosen {
 
     /// What the preset shows, and what its rows come from.
     #[cfg(feature = "figures")]
-    pub async fn origin(&self, tables: &Tables) -> Result<serde_json::Value, Failure> {
+    pub async fn origin(&self, datasets: &Datasets) -> Result<serde_json::Value, Failure> {
         let manifests = self.preset.manifests();
         let experiments = manifests.iter().map(|manifest| self.experiment(manifest).to_owned()).collect();
-        let mut origin = crate::origin::of(tables, &experiments).await?;
+        let mut origin = crate::origin::of(datasets, &experiments).await?;
         origin["paper"] = self.title.clone().into();
         origin["shows"] = self.preset.source().into();
         Ok(origin)
     }
 
     /// The values of the preset.
-    pub async fn rows(&self, tables: &Tables) -> Result<Vec<Row>, Failure> {
+    pub async fn rows(&self, datasets: &Datasets) -> Result<Vec<Row>, Failure> {
         let mut rows = Rows::new();
         for ((manifest, table), columns) in self.preset.needed() {
-            let batches = self.read(tables, self.experiment(&manifest), table, &columns).await;
+            let batches = self.read(datasets, self.experiment(&manifest), table, &columns).await;
             rows.add(&manifest, table, batches.map_err(|failure| self.lacks(&manifest, failure))?);
         }
         let lacking = |Lacking { manifest, reason }| self.lacks(&manifest, failure!(Usage, "{reason}"));
@@ -132,21 +133,20 @@ impl Chosen {
 
     async fn read(
         &self,
-        tables: &Tables,
+        datasets: &Datasets,
         experiment: &str,
-        table: &'static str,
+        table: Table,
         columns: &BTreeSet<String>,
     ) -> Result<Vec<RecordBatch>, Failure> {
-        let Some(table) = Table::from_name(table) else { return Ok(Vec::new()) };
-        let reading = Reading::open(tables, experiment, table).await?;
+        let reading = datasets.read(experiment, table).await?;
         reading.check_table()?;
         let names: Vec<&str> = columns.iter().map(String::as_str).collect();
-        let source = Source::open(tables, &reading, &names, Vec::new()).await?;
+        let source = Source::open(datasets, &reading, &names, Vec::new()).await?;
         let mut batches = Vec::new();
         source
             .each(|batch, rows| {
                 let rows: UInt32Array = rows.iter().map(|row| Some(*row as u32)).collect();
-                batches.push(take_record_batch(batch, &rows).or_exit(Exit::Storage)?);
+                batches.push(take_record_batch(batch, &rows).or_kind(Kind::Storage)?);
                 Ok(true)
             })
             .await?;
@@ -170,7 +170,7 @@ pub fn list(experiment: Option<&str>) -> Outcome {
     }
     if !is_known {
         let known: Vec<&str> = papers::builtin().iter().map(|(name, _)| *name).collect();
-        return Err(failure!(Usage, "{}", screen::unknown("paper", experiment.unwrap_or_default(), &known)));
+        return Err(failure!(Usage, "{}", unknown("paper", experiment.unwrap_or_default(), &known)));
     }
     screen::print(&table.to_string())
 }
@@ -186,8 +186,8 @@ pub async fn show(args: &ResultsArgs, preset: &str) -> Outcome {
             args.experiment
         ));
     }
-    let tables = stored::tables(&args.from).await?;
-    let rows = chosen.rows(&tables).await?;
+    let datasets = stored::datasets(&args.from).await?;
+    let rows = chosen.rows(&datasets).await?;
     framed(&frame(&chosen.preset, &rows)?, 0, &args.out, &args.experiment)
 }
 
@@ -241,7 +241,7 @@ pub fn frame(preset: &Preset, rows: &[Row]) -> Result<Frame, Failure> {
         }
     }
     let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
-    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).or_exit(Exit::Failure)?;
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).or_kind(Kind::Failure)?;
     Ok(Frame::new(batch, count))
 }
 

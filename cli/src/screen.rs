@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::fitted::Table;
 
-pub use powersweep_dashboard::words::{count, duration, number, range};
+pub use powersweep_dataset::words::{count, duration, number, range};
 
 /// Prints text to standard output. A closed pipe does not change the command's result.
 pub fn print(text: &str) -> Outcome {
@@ -42,7 +42,7 @@ pub fn note(text: &str) {
 /// Prints the error that ends the program, in the form of a note.
 pub fn ending(failure: &Failure) {
     let text = format!("powersweep: {}", failure.message.trim_end());
-    write_note(&text, || json!({ "level": "ERROR", "message": text, "exit_code": failure.exit as u8 }));
+    write_note(&text, || json!({ "level": "ERROR", "message": text, "exit_code": Exit::Of(failure.kind).code() }));
 }
 
 fn write_note(text: &str, as_json: impl Fn() -> Json) {
@@ -136,51 +136,9 @@ pub fn table() -> Table {
     Table::new()
 }
 
-/// Maximum number of names suggested for an unknown name.
-const SUGGESTED: usize = 3;
-
-/// An error about an unknown name, with the most similar names, or with all names if none is similar.
-pub fn unknown(kind: &str, name: &str, known: &[&str]) -> String {
-    format!("unknown {kind} `{name}`; {}", instead_of(name, known))
-}
-
-/// "did you mean `x`?" with the most similar names, or all names if none is similar.
-pub fn instead_of(name: &str, known: &[&str]) -> String {
-    let near = nearest(name, known);
-    match near.is_empty() {
-        false => format!("did you mean {}?", near.join(" or ")),
-        true => format!("there are {}", known.join(", ")),
-    }
-}
-
-/// The known names that are similar to a name, the most similar first, in back quotes.
-pub fn nearest(name: &str, known: &[&str]) -> Vec<String> {
-    // The comparison is quadratic, and no known name is that long.
-    if name.len() > 100 {
-        return Vec::new();
-    }
-    let name = name.to_lowercase().replace('-', "_");
-    let likeness = |candidate: &str| {
-        let part_of_it = name.len() > 3 && (candidate.contains(&name) || name.contains(candidate));
-        strsim::jaro_winkler(&name, candidate).max(if part_of_it { 0.9 } else { 0.0 })
-    };
-    let mut scored: Vec<(f64, &str)> = known.iter().map(|k| (likeness(k), *k)).collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let best = scored.first().map_or(0.0, |(score, _)| *score);
-    let near = scored.iter().take(SUGGESTED).filter(|(score, _)| *score > 0.75 && *score > best - 0.05);
-    near.map(|(_, known)| format!("`{known}`")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn unknown_names_get_similar_names() {
-        assert_eq!(unknown("component", "easey", &["easy", "fcfs"]), "unknown component `easey`; did you mean `easy`?");
-        assert!(unknown("component", "zzz", &["easy", "fcfs"]).contains("there are easy, fcfs"));
-        assert_eq!(nearest("jobs_count", &["synthetic_jobs_count", "procs"]), ["`synthetic_jobs_count`"]);
-    }
 
     #[test]
     fn only_one_thing_is_singular() {

@@ -6,13 +6,13 @@ use powersweep_coordinator::owner::OwnerRecord;
 use powersweep_coordinator::plan;
 use powersweep_coordinator::shards::{self, ShardError, ShardRecord, ShardState};
 use powersweep_coordinator::store::Location;
+use powersweep_experiments::plain::chain;
 use powersweep_experiments::{Digest, Shard, Sweep};
-use powersweep_proto::client::chain;
 use powersweep_proto::v1::{self, ExperimentState};
 use powersweep_results::layout::shards_dir;
 use serde_json::{Value as Json, json};
 
-use crate::exit::{Exit, Failure, failure};
+use crate::exit::{Failure, Kind, failure};
 use crate::screen;
 
 /// A sharded experiment and its shards.
@@ -37,9 +37,9 @@ pub struct ShardLine {
 /// An error about shards with its exit code.
 pub fn refused(error: &ShardError) -> Failure {
     let exit = match error {
-        ShardError::Owner(powersweep_coordinator::owner::OwnerError::Held { .. }) => Exit::Owned,
-        error if error.is_of_storage() => Exit::Storage,
-        _ => Exit::Refused,
+        ShardError::Owner(powersweep_coordinator::owner::OwnerError::Held { .. }) => Kind::Owned,
+        error if error.is_of_storage() => Kind::Storage,
+        _ => Kind::Refused,
     };
     Failure::new(exit, chain(error))
 }

@@ -8,17 +8,11 @@ use powersweep_signals::{Accounts, Loaded, PlaceError, SignalError};
 use powersweep_workloads::{Library, LogBytes};
 use serde_json::{Value as Json, json};
 
-use crate::exit::{Exit, Failure, OrExit};
+use crate::exit::{Failure, Kind, OrKind};
 use crate::{inputs, ledgers, screen};
 
 /// Signals shown; the others are counted.
 const SHOWN: usize = 40;
-
-impl From<SignalError> for Failure {
-    fn from(error: SignalError) -> Failure {
-        Failure::new(Exit::Workload, error.to_string())
-    }
-}
 
 /// Reads a file in every way in which the signals of a manifest read it, so that a file that cannot be read is refused
 /// before an experiment begins. Returns the ledger of each reading. `name`: the file as the manifest names it.
@@ -27,7 +21,7 @@ pub fn check(manifest: &Manifest, name: &str, bytes: &LogBytes) -> Result<Vec<Js
     for signal in manifest.signals().iter().filter(|signal| *signal.file == *name) {
         if !read.contains(&&signal.reading) {
             let series = powersweep_signals::read(&bytes.bytes, &bytes.origin.to_string(), &signal.reading)
-                .or_exit(Exit::Workload)?;
+                .or_kind(Kind::Workload)?;
             read.push(&signal.reading);
             found.push(ledgers::of_signal(name, &signal.label, &series));
         }
@@ -35,11 +29,22 @@ pub fn check(manifest: &Manifest, name: &str, bytes: &LogBytes) -> Result<Vec<Js
     Ok(found)
 }
 
+/// Why the signals of a manifest have no content.
+struct Unloaded(Failure);
+
+impl From<SignalError> for Unloaded {
+    fn from(error: SignalError) -> Unloaded {
+        Unloaded(Failure::new(Kind::Workload, error.to_string()))
+    }
+}
+
 /// The signals of a manifest with the content of their files.
 pub fn load(manifest: &Manifest, library: &Library) -> Result<Vec<Loaded>, Failure> {
-    Loaded::all(manifest.signals(), |signal| {
-        Ok(inputs::file(library, &FileRef::plain(&signal.file, signal.sha256))?.bytes)
-    })
+    let loaded = Loaded::all(manifest.signals(), |signal| {
+        let file = inputs::file(library, &FileRef::plain(&signal.file, signal.sha256)).map_err(Unloaded)?;
+        Ok(file.bytes)
+    });
+    loaded.map_err(|Unloaded(failure)| failure)
 }
 
 /// The signals on the time of a workload; the spec gets those that its policy reads.

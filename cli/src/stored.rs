@@ -6,13 +6,19 @@ use powersweep_coordinator::owner::{self, OwnerError};
 use powersweep_coordinator::records::Loaded;
 use powersweep_coordinator::shards;
 use powersweep_coordinator::store::{Location, PRIVATE_DIR, ReadOnly};
+use powersweep_dataset::{Datasets, Notes};
+use powersweep_experiments::plain::chain;
+use powersweep_experiments::reading::instead_of;
 use powersweep_proto::access::Role;
-use powersweep_proto::client::{Client, chain};
+use powersweep_proto::client::Client;
 use powersweep_proto::v1;
+use powersweep_results::layout;
 use tonic::{Code, Status};
 
 use crate::args::{CoordinatorArgs, DataArgs, TablesArgs};
-use crate::exit::{Exit, Failure, OrExit, failure};
+use crate::exit::{Failure, Kind, OrKind, failure};
+use crate::local::Local;
+use crate::remote::Remote;
 use crate::{access, client, screen, shard_status};
 
 /// The stored state; empty if the data does not exist yet. Writes nothing.
@@ -20,10 +26,17 @@ pub async fn read(location: &Location) -> Result<Loaded, Failure> {
     if location.path().is_some_and(|path| !path.exists()) {
         return Ok(Loaded::default());
     }
-    let state = ReadOnly::open(location).await.or_exit(Exit::Storage)?;
-    let loaded = state.load().await.or_exit(Exit::Storage)?;
-    state.close().await.or_exit(Exit::Storage)?;
+    let state = ReadOnly::open(location).await.or_kind(Kind::Storage)?;
+    let loaded = state.load().await.or_kind(Kind::Storage)?;
+    state.close().await.or_kind(Kind::Storage)?;
     Ok(loaded)
+}
+
+/// Whether an experiment has no part of `tasks`.
+pub async fn is_without_parts(location: &Location, experiment: &str) -> Result<bool, Failure> {
+    let store = location.object_store().or_kind(Kind::Storage)?;
+    let first = store.list(Some(&layout::tasks_dir(experiment))).try_next().await;
+    Ok(first.or_kind(Kind::Storage)?.is_none())
 }
 
 /// Whether there may be a state; an object store is not asked.
@@ -39,11 +52,11 @@ pub async fn names(location: &Location) -> Result<Vec<String>, Failure> {
     if location.path().is_some_and(|path| !path.exists()) {
         return Ok(names);
     }
-    let store = location.object_store().or_exit(Exit::Storage)?;
-    for folder in store.list_with_delimiter(None).await.or_exit(Exit::Storage)?.common_prefixes {
+    let store = location.object_store().or_kind(Kind::Storage)?;
+    for folder in store.list_with_delimiter(None).await.or_kind(Kind::Storage)?.common_prefixes {
         // The name of the state's folder begins with a dot. An experiment's folder may outlive its files.
         let Some(name) = folder.filename().filter(|name| !name.starts_with('.')) else { continue };
-        if store.list(Some(&folder)).try_next().await.or_exit(Exit::Storage)?.is_some() {
+        if store.list(Some(&folder)).try_next().await.or_kind(Kind::Storage)?.is_some() {
             names.push(name.to_owned());
         }
     }
@@ -57,7 +70,7 @@ pub fn unknown(experiment: &str, known: &[String]) -> String {
     let others: Vec<&str> = known.iter().map(String::as_str).filter(|name| *name != experiment).collect();
     match others.is_empty() {
         true => format!("there is no experiment {experiment}"),
-        false => format!("there is no experiment {experiment}; {}", screen::instead_of(experiment, &others)),
+        false => format!("there is no experiment {experiment}; {}", instead_of(experiment, &others)),
     }
 }
 
@@ -126,7 +139,7 @@ pub async fn coordinator(args: &CoordinatorArgs, data: &DataArgs) -> Result<Coor
     }
     let connected = client::connect(&client::address(args, data, Role::Client)?).await;
     match (connected, doubtful) {
-        (Err(failure), Some((location, endpoint))) if failure.exit == Exit::Network => {
+        (Err(failure), Some((location, endpoint))) if failure.kind == Kind::Network => {
             screen::note(&format!(
                 "powersweep: the coordinator at {endpoint} does not answer: using the state that is stored in {location}"
             ));
@@ -136,32 +149,43 @@ pub async fn coordinator(args: &CoordinatorArgs, data: &DataArgs) -> Result<Coor
     }
 }
 
-/// Where a command reads tables.
-pub enum Tables {
-    Here(Location),
-    At(Client),
-}
-
-impl std::fmt::Display for Tables {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Coordinator {
+    /// The datasets of the coordinator, or of the data without one.
+    pub fn datasets(&self) -> Result<Datasets, Failure> {
         match self {
-            Tables::Here(location) => location.fmt(f),
-            Tables::At(_) => f.write_str("the coordinator"),
+            Coordinator::Running(client) => Ok(datasets_at(client)),
+            Coordinator::None(location) => datasets_here(location),
         }
     }
 }
 
-/// The data, if there is any and the command line does not name a coordinator alone; else the coordinator that `status`
-/// asks.
-pub async fn tables(args: &TablesArgs) -> Result<Tables, Failure> {
+/// The datasets of a data folder or object store.
+pub fn datasets_here(location: &Location) -> Result<Datasets, Failure> {
+    Ok(Datasets::new(Local::new(location)?, notes()))
+}
+
+/// The datasets of a coordinator.
+pub fn datasets_at(client: &Client) -> Datasets {
+    Datasets::new(Remote(client.clone()), notes())
+}
+
+fn notes() -> Notes {
+    Notes::to(|text| screen::note(&format!("powersweep: {text}")))
+}
+
+/// Where a command reads tables: the data, if there is any and the command line does not name a coordinator alone; else
+/// the coordinator that `status` asks.
+pub async fn place(args: &TablesArgs) -> Result<Coordinator, Failure> {
     let location = args.data.location()?;
     if location.path().is_none_or(|path| path.exists()) && !args.names_only_a_coordinator() {
-        return Ok(Tables::Here(location));
+        return Ok(Coordinator::None(location));
     }
-    Ok(match coordinator(&args.coordinator, &args.data).await? {
-        Coordinator::Running(client) => Tables::At(client),
-        Coordinator::None(location) => Tables::Here(location),
-    })
+    coordinator(&args.coordinator, &args.data).await
+}
+
+/// The datasets of the place where a command reads tables.
+pub async fn datasets(args: &TablesArgs) -> Result<Datasets, Failure> {
+    place(args).await?.datasets()
 }
 
 fn is_configured() -> bool {

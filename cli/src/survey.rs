@@ -5,10 +5,18 @@ use std::hash::Hash;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
-use powersweep_coordinator::records::Table;
 use powersweep_dashboard::survey::{Batch, Choice, Coded, Survey, Value};
 use powersweep_dashboard::{ColumnSeen, PAGE_ROWS, RowsAsk, RowsSeen};
+use powersweep_dataset::Cell;
+use powersweep_dataset::Datasets;
+use powersweep_dataset::cell::json_of;
+use powersweep_dataset::order::{INDEX, Order};
+use powersweep_dataset::page::{self, KIND, Wanted};
+use powersweep_dataset::reading::{ColumnStats, relaxed};
+use powersweep_dataset::scan::{self, RowGroup, SEED, Tasks, whole};
+use powersweep_experiments::reading::unknown;
 use powersweep_launch::slurm::quote;
+use powersweep_results::Table;
 use powersweep_results::columns::Column;
 use powersweep_results::folded::{Folded, FoldedBatch};
 use powersweep_results::tasks;
@@ -17,12 +25,6 @@ use serde_json::Value as Json;
 use crate::args::{CoordinatorArgs, DataArgs};
 use crate::commands::results::chosen;
 use crate::exit::{Failure, failure};
-use crate::ordered::{INDEX, Order};
-use crate::reading::{Reading, Seen, relaxed, schema_of};
-use crate::results_table::{self, KIND, Wanted};
-use crate::stored::Tables;
-use crate::varying::{self, Group, SEED, Tasks, whole};
-use crate::{rows, screen};
 
 /// The usual metrics of a plot (across, up), and the one of the means: of batch simulations, then of queueing models.
 const USUAL: [[&str; 3]; 2] =
@@ -52,17 +54,17 @@ pub fn options(coordinator: &CoordinatorArgs, data: &DataArgs) -> String {
 }
 
 /// Some rows. `options`: see [`options`].
-pub async fn rows(tables: &Tables, ask: &RowsAsk, options: &str) -> Result<RowsSeen, Failure> {
+pub async fn rows(datasets: &Datasets, ask: &RowsAsk, options: &str) -> Result<RowsSeen, Failure> {
     let names: Vec<&str> = ask.columns.iter().map(String::as_str).collect();
-    let all = relaxed(&schema_of(Table::Tasks));
+    let all = relaxed(&Table::schema(Table::Tasks));
     chosen(&all, &names, Table::Tasks)?;
     let sort = Some(ask.sort.as_str()).filter(|sort| !sort.is_empty());
     let order = Order::new(sort, ask.descending, &ask.only)?;
     let wanted = Wanted { columns: ask.columns.clone(), order, skip: ask.page * PAGE_ROWS, rows: PAGE_ROWS };
-    let reading = Reading::open(tables, &ask.experiment, Table::Tasks).await?;
+    let reading = datasets.read(&ask.experiment, Table::Tasks).await?;
     let mut seen = RowsSeen { command: command(ask, options), ..RowsSeen::default() };
     seen.known = all.fields().iter().map(|field| field.name().clone()).collect();
-    let Some(shown) = results_table::shown(&reading, &wanted).await? else { return Ok(seen) };
+    let Some(shown) = page::shown(&reading, &wanted).await? else { return Ok(seen) };
     let numeric = numeric();
     let column = |(heading, name): (String, &str)| ColumnSeen {
         heading,
@@ -71,7 +73,7 @@ pub async fn rows(tables: &Tables, ask: &RowsAsk, options: &str) -> Result<RowsS
     };
     let names = shown.rows.schema_ref().fields().iter().map(|field| field.name().as_str());
     seen.columns = shown.headings.into_iter().zip(names).map(column).collect();
-    let row = |row: usize| shown.rows.columns().iter().map(|column| rows::shown(column, row)).collect();
+    let row = |row: usize| shown.rows.columns().iter().map(|column| Cell::of(column, row).shown()).collect();
     seen.rows = (0..shown.rows.num_rows()).map(row).collect();
     seen.count = shown.count;
     Ok(seen)
@@ -100,31 +102,31 @@ fn command(ask: &RowsAsk, options: &str) -> String {
 
 /// What all rows show. Rows of parts that `last` has are not read again.
 pub async fn survey(
-    tables: &Tables,
+    datasets: &Datasets,
     experiment: &str,
     asked: &Choice,
     last: Option<&Survey>,
 ) -> Result<Survey, Failure> {
     let numeric = numeric();
-    let candidates = varying::candidates();
+    let candidates = scan::candidates();
     let chosen = [&asked.x, &asked.y, &asked.of].into_iter().filter(|name| !name.is_empty());
     for name in chosen {
         if !numeric.iter().any(|column| column.name == *name) {
             let known: Vec<&str> = numeric.iter().map(|column| column.name.as_str()).collect();
-            return Err(failure!(Usage, "{}", screen::unknown("metric", name, &known)));
+            return Err(failure!(Usage, "{}", unknown("metric", name, &known)));
         }
     }
-    let reading = Reading::open(tables, experiment, Table::Tasks).await?;
+    let reading = datasets.read(experiment, Table::Tasks).await?;
     let names = candidates.iter().chain(numeric.iter().map(|column| &column.name)).map(String::as_str);
-    let tasks = Tasks::open(&reading, &varying::columns(names.chain([INDEX, KIND]).collect::<BTreeSet<_>>())).await?;
+    let tasks = Tasks::open(&reading, &scan::columns(names.chain([INDEX, KIND]).collect::<BTreeSet<_>>())).await?;
     let groups = tasks.groups();
-    let found = varying::search(&groups, &candidates).await?;
+    let found = scan::search(&groups, &candidates).await?;
     let axes = found.iter().filter(|axis| axis.distinguishes() && axis.name != SEED).map(|axis| axis.name.clone());
     let axes: Vec<String> = axes.collect();
     let choice = complete(asked, &groups, &axes);
     if !asked.by.is_empty() && !axes.contains(&asked.by) {
         let known: Vec<&str> = axes.iter().map(String::as_str).collect();
-        return Err(failure!(Usage, "{}", screen::unknown("axis with several values", &asked.by, &known)));
+        return Err(failure!(Usage, "{}", unknown("axis with several values", &asked.by, &known)));
     }
     let is_shown =
         |name: &str| [&choice.x, &choice.y, &choice.of].iter().any(|chosen| *chosen == name) || differs(&groups, name);
@@ -138,20 +140,20 @@ pub async fn survey(
 }
 
 /// Whether rows may have several values in a column.
-fn differs(groups: &[Group<'_>], name: &str) -> bool {
-    let mut seen = groups.iter().map(|group| group.seen(name));
+fn differs(groups: &[RowGroup<'_>], name: &str) -> bool {
+    let mut seen = groups.iter().map(|group| group.stats(name));
     let first = seen.next();
-    !matches!(first, None | Some(Seen::Equal(_))) || seen.any(|next| Some(next) != first)
+    !matches!(first, None | Some(ColumnStats::Equal(_))) || seen.any(|next| Some(next) != first)
 }
 
 /// Adds the rows that `last` lacks.
-async fn fill(survey: &mut Survey, groups: &[Group<'_>], last: Option<&Survey>) -> Result<(), Failure> {
+async fn fill(survey: &mut Survey, groups: &[RowGroup<'_>], last: Option<&Survey>) -> Result<(), Failure> {
     let parts: BTreeSet<String> = groups.iter().filter_map(|group| name_of(*group)).collect();
     if let Some(last) = last.filter(|last| survey.continues(last, &parts)) {
         survey.continue_from(last.clone());
     }
     let columns = Columns::of(survey);
-    let (stored, unpublished): (Vec<Group<'_>>, Vec<Group<'_>>) =
+    let (stored, unpublished): (Vec<RowGroup<'_>>, Vec<RowGroup<'_>>) =
         groups.iter().copied().partition(|group| name_of(*group).is_some());
     for group in stored {
         if name_of(group).is_some_and(|part| !survey.has(&part)) {
@@ -167,10 +169,10 @@ async fn fill(survey: &mut Survey, groups: &[Group<'_>], last: Option<&Survey>) 
 }
 
 /// The name of a group's part; `None` for unpublished rows.
-fn name_of(group: Group<'_>) -> Option<String> {
+fn name_of(group: RowGroup<'_>) -> Option<String> {
     match group {
-        Group::Stored(part, _) => Some(part.path().to_string()),
-        Group::Unpublished(_) => None,
+        RowGroup::Stored(part, _) => Some(part.path().to_string()),
+        RowGroup::Unpublished(_) => None,
     }
 }
 
@@ -181,8 +183,8 @@ fn numeric() -> Vec<Column> {
 }
 
 /// The choice with a name for every column.
-fn complete(asked: &Choice, groups: &[Group<'_>], axes: &[String]) -> Choice {
-    let [x, y, of] = USUAL[usize::from(results_table::are_of_queues(groups))];
+fn complete(asked: &Choice, groups: &[RowGroup<'_>], axes: &[String]) -> Choice {
+    let [x, y, of] = USUAL[usize::from(page::are_of_queues(groups))];
     let or = |asked: &str, usual: &str| if asked.is_empty() { usual } else { asked }.to_owned();
     let policy = axes.iter().find(|axis| *axis == "policy").or_else(|| axes.first()).map_or("", String::as_str);
     Choice { x: or(&asked.x, x), y: or(&asked.y, y), of: or(&asked.of, of), by: or(&asked.by, policy), ..asked.clone() }
@@ -200,9 +202,9 @@ impl Columns {
         Columns { metrics: [x, y, of], axes: survey.axes.clone() }
     }
 
-    async fn each(&self, group: Group<'_>, mut each: impl FnMut(&Batch)) -> Result<(), Failure> {
+    async fn each(&self, group: RowGroup<'_>, mut each: impl FnMut(&Batch)) -> Result<(), Failure> {
         let names = self.metrics.iter().chain(&self.axes).map(String::as_str);
-        let schema = varying::columns(names.chain([INDEX]).collect::<BTreeSet<_>>());
+        let schema = scan::columns(names.chain([INDEX]).collect::<BTreeSet<_>>());
         let give = |batch: &RecordBatch| {
             each(&self.batch(batch));
             true
@@ -247,7 +249,7 @@ fn coded(column: &Folded) -> Coded {
         DataType::Float64 => {
             numbered(column, column.as_primitive::<Float64Type>().iter().map(|value| value.map(f64::to_bits)))
         }
-        _ => numbered(column, (0..column.len()).map(|row| rows::cell(column, row).to_string())),
+        _ => numbered(column, (0..column.len()).map(|row| json_of(column, row).to_string())),
     }
 }
 
@@ -268,7 +270,7 @@ fn numbered<K: Hash + Eq>(column: &dyn Array, keys: impl Iterator<Item = K>) -> 
 
 /// A value as a condition of `results --where` names it.
 fn value(column: &dyn Array, row: usize) -> Value {
-    let cell = rows::cell(column, row);
+    let cell = json_of(column, row);
     let number = cell.as_f64();
     let text = match (&cell, number) {
         (Json::Null, _) => String::new(),

@@ -8,16 +8,18 @@
 //! Uploads are published in the same order: the commit that accepts a hand-in has a record of each upload, uploads stay
 //! in the staging folder until they are enough for a part, and are deleted after the commit that closes its intent.
 
-use crate::records::{Intent, RowsRecord, Table};
-use crate::store::{Store, StoreError};
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use object_store::path::Path;
+use powersweep_results::Table;
 use powersweep_results::folded::FoldedBatch;
 use powersweep_results::part::{self, Footer, Group, Origin};
-use powersweep_results::wire::Gather;
-use powersweep_results::{ResultsError, failures, layout, merge, tasks};
+use powersweep_results::unpublished::{self, UnpublishedRows};
+use powersweep_results::{ResultsError, layout, merge};
 use uuid::Uuid;
+
+use crate::records::{Intent, RowsRecord};
+use crate::store::{Store, StoreError};
 
 /// Why a part could not be published.
 #[derive(Debug, thiserror::Error)]
@@ -102,37 +104,6 @@ fn merged(intent: &Intent, inputs: &[Bytes], mut footer: Footer) -> Result<Bytes
     merge::merge(inputs, &footer).map_err(of_the_part)
 }
 
-/// Schema of the tables whose rows are in the state; `None` for those whose rows are uploaded.
-pub fn stored_schema(table: Table) -> Option<SchemaRef> {
-    match table {
-        Table::Tasks => Some(tasks::schema()),
-        Table::Failures => Some(failures::schema()),
-        Table::Jobs | Table::Series | Table::Accounts => None,
-    }
-}
-
-/// The rows without masked ones, in batches of about a thousand. An error comes with the number of its record; later
-/// batches leave out that record.
-pub fn live_batches<'a>(
-    records: impl IntoIterator<Item = &'a RowsRecord>,
-    schema: &SchemaRef,
-) -> impl Iterator<Item = Result<FoldedBatch, (u64, ResultsError)>> {
-    let hand_ins = |record: &'a RowsRecord| record.hand_ins.iter().map(|hand_in| (record.seq, hand_in));
-    let mut hand_ins = records.into_iter().flat_map(hand_ins);
-    let mut gather = Gather::new(schema);
-    let mut last = 0;
-    std::iter::from_fn(move || {
-        while !gather.is_full() {
-            let Some((seq, hand_in)) = hand_ins.next() else { break };
-            last = seq;
-            if let Err(error) = gather.push(&hand_in.encoded, hand_in.mask.iter().flat_map(|mask| mask.iter())) {
-                return Some(Err((seq, error)));
-            }
-        }
-        (gather.rows() > 0).then(|| gather.finish().map_err(|error| (last, error)))
-    })
-}
-
 /// CPU time of this thread so far (ms); `None` where the system does not measure it (only Linux does).
 fn thread_cpu_ms() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
@@ -151,7 +122,7 @@ fn encode(intent: &Intent, rows: &[RowsRecord], uploads: &[Bytes], origin: Origi
     let before = thread_cpu_ms();
     let groups = shared_out(rows, part::row_groups(count));
     let footer = Footer { origin, ..Footer::new(experiment, part_id, count) };
-    let encoded = match (stored_schema(table), &groups[..]) {
+    let encoded = match ((!table.is_optional()).then(|| table.schema()), &groups[..]) {
         (None, _) => merged(intent, uploads, footer).map(|bytes| (bytes, Some(0.0))),
         // A small part is encoded on this thread, and no batch is decoded twice.
         (Some(schema), [] | [_]) => encode_whole(rows, &schema, &footer).map(|bytes| (bytes, Some(0.0))),
@@ -186,7 +157,8 @@ fn encode_with<T>(
     encode: impl FnOnce(&mut dyn Iterator<Item = Result<FoldedBatch, ResultsError>>) -> Result<T, ResultsError>,
 ) -> Result<T, Damage> {
     let mut damaged = None;
-    let mut batches = live_batches(records, schema).map(|batch| {
+    let rows: Vec<UnpublishedRows> = records.iter().flat_map(RowsRecord::unpublished).collect();
+    let mut batches = unpublished::batches(&rows, schema).map(|batch| {
         batch.map_err(|(seq, error)| {
             damaged = Some(seq);
             error

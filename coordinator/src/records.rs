@@ -11,20 +11,21 @@ mod key;
 mod loaded;
 mod split;
 mod stored;
-mod table;
+
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use powersweep_experiments::Digest;
 use powersweep_proto::v1::{ExperimentState, FailureKind, IndexRange, LeaseId};
+use powersweep_results::Table;
+use powersweep_results::unpublished::UnpublishedRows;
 use roaring::RoaringBitmap;
-use std::collections::BTreeMap;
 use uuid::Uuid;
 
 pub use key::Key;
 pub use loaded::Loaded;
 pub use split::{Fragment, SplitPart, SplitRecord};
 pub use stored::Stored;
-pub use table::Table;
 
 /// Task indices in one done chunk: the chunk of task `i` is `i >> 16`, its bit `i & 0xFFFF`. One chunk is one roaring
 /// container, at most 8 KiB.
@@ -213,6 +214,16 @@ impl RowsRecord {
             bytes: uploaded + self.hand_ins.iter().map(|hand_in| hand_in.encoded.len() as u64).sum::<u64>(),
             upload: self.upload.map(|upload| upload.part_id),
         }
+    }
+
+    /// The rows of its hand-ins, without the bytes being copied.
+    pub fn unpublished(&self) -> impl Iterator<Item = UnpublishedRows> + '_ {
+        self.hand_ins.iter().map(|hand_in| UnpublishedRows {
+            record: self.seq,
+            rows: hand_in.live_rows(),
+            left_out: hand_in.mask.iter().flat_map(|mask| mask.iter()).collect(),
+            encoded: hand_in.encoded.clone(),
+        })
     }
 
     /// Number of rows without the masked ones.

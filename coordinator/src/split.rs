@@ -10,6 +10,7 @@
 use bytes::Bytes;
 use powersweep_experiments::{Decoder, Sweep};
 use powersweep_results::ResultsError;
+use powersweep_results::Table;
 use powersweep_results::identity::RowKey;
 use powersweep_results::layout::{self, left_name};
 use powersweep_results::part::{self, Footer};
@@ -18,7 +19,7 @@ use roaring::RoaringTreemap;
 use uuid::Uuid;
 
 use crate::publish::{PublishError, part_path};
-use crate::records::{Fragment, SplitPart, SplitRecord, Table};
+use crate::records::{Fragment, SplitPart, SplitRecord};
 use crate::store::{Store, blocking};
 
 /// The manifests by which rows are told apart.

@@ -13,18 +13,21 @@
 //! A reader with access to the data needs no coordinator and disturbs none: it opens the state read-only. For other
 //! readers the coordinator looks in the same way, through its own store.
 
-use crate::publish::{part_path, stored_schema};
-use crate::records::{Intent, Loaded, RowsRecord, Table, Totals};
-use crate::shards::{self, ShardError};
-use crate::store::{Location, ReadOnly, Store, StoreError, staged_object};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
-use powersweep_results::layout::{self, base_name};
-use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::time::Duration;
+use powersweep_results::Table;
+use powersweep_results::layout::{self, StoredPart, base_name};
+
+use crate::publish::part_path;
+use crate::records::{Intent, Loaded, RowsRecord, Totals};
+use crate::shards::{self, ShardError};
+use crate::store::{Location, ReadOnly, Store, StoreError, staged_object};
 
 /// Attempts to read a table: each fails only if parts were published or split meanwhile.
 const LOOKS_MAX: u32 = 20;
@@ -49,15 +52,6 @@ pub struct View {
     pub known: bool,
     /// Whether the experiment's manifest does not ask for the table.
     pub lacks_table: bool,
-}
-
-/// A part in the table's folder.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct StoredPart {
-    /// Its path below DATA.
-    pub path: Path,
-    /// Its size.
-    pub bytes: u64,
 }
 
 impl View {
@@ -204,8 +198,7 @@ async fn look_once(
     let records = || after.iter().flat_map(|(after, _)| &after.experiments);
     let known = records().any(|record| record.name == base);
     let own = records().find(|record| record.name == experiment);
-    let is_optional = stored_schema(table).is_none();
-    let lacks_table = is_optional && own.is_some_and(|record| !record.tables().any(|asked| asked == table));
+    let lacks_table = table.is_optional() && own.is_some_and(|record| !record.tables().any(|asked| asked == table));
     let open = before.iter().chain(&after).flat_map(|(loaded, _)| intents(loaded, experiment, table));
     let twice: BTreeSet<Path> = open.map(|intent| part_path(experiment, table, *intent.part_id)).collect();
     let parts = listed.into_iter().filter(|part| !twice.contains(&part.path)).collect();

@@ -20,7 +20,6 @@ mod scale;
 mod server;
 mod slow;
 pub mod survey;
-pub mod words;
 
 use async_trait::async_trait;
 use powersweep_proto::v1;

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, html};
+use powersweep_dataset::words::count;
 
 use crate::scale::Scale;
 use crate::survey::{Front, Point, Survey};
-use crate::words::count;
 
 /// Size of the drawing (units).
 const WIDTH: i32 = 640;

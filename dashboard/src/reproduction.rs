@@ -1,9 +1,9 @@
 //! Papers that were simulated again, in one file: their figures, tables and claims beside ours.
 
 use maud::{Markup, PreEscaped, html};
+use powersweep_dataset::words::{count, duration};
 
 use crate::report::frozen_page;
-use crate::words::{count, duration};
 
 /// A paper, simulated again.
 #[derive(Debug, Clone, Default)]

@@ -1,6 +1,6 @@
 //! Scales of a plot: from values to whole units of the drawing, with round values as ticks.
 
-use crate::words::number;
+use powersweep_dataset::words::number;
 
 /// Beyond this ratio of the greatest to the smallest value, a scale is logarithmic.
 const RATIO_LINEAR_MAX: f64 = 100.0;

@@ -22,6 +22,7 @@ mod names;
 mod over;
 mod overlap;
 mod pins;
+pub mod plain;
 mod plan;
 pub mod schema;
 pub mod settings;
@@ -35,7 +36,7 @@ mod warnings;
 /// Helpers for readers of other TOML files.
 pub mod reading {
     pub use crate::manifest::values::{integer, kind};
-    pub use crate::names::suggestion;
+    pub use crate::names::{instead_of, similar, suggestion, unknown};
 }
 
 pub use derive::Derivation;

@@ -70,6 +70,41 @@ pub fn suggestion<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str> 
     }
 }
 
+/// Maximum number of names suggested for an unknown name.
+const SUGGESTED: usize = 3;
+
+/// An error about an unknown name, with the most similar names, or with all names if none is similar.
+pub fn unknown(kind: &str, name: &str, known: &[&str]) -> String {
+    format!("unknown {kind} `{name}`; {}", instead_of(name, known))
+}
+
+/// "did you mean `x`?" with the most similar names, or all names if none is similar.
+pub fn instead_of(name: &str, known: &[&str]) -> String {
+    let near = similar(name, known);
+    match near.is_empty() {
+        false => format!("did you mean {}?", near.join(" or ")),
+        true => format!("there are {}", known.join(", ")),
+    }
+}
+
+/// The known names that are similar to a name, the most similar first, in back quotes.
+pub fn similar(name: &str, known: &[&str]) -> Vec<String> {
+    // The comparison is quadratic, and no known name is that long.
+    if name.len() > 100 {
+        return Vec::new();
+    }
+    let name = name.to_lowercase().replace('-', "_");
+    let likeness = |candidate: &str| {
+        let part_of_it = name.len() > 3 && (candidate.contains(&name) || name.contains(candidate));
+        strsim::jaro_winkler(&name, candidate).max(if part_of_it { 0.9 } else { 0.0 })
+    };
+    let mut scored: Vec<(f64, &str)> = known.iter().map(|k| (likeness(k), *k)).collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let best = scored.first().map_or(0.0, |(score, _)| *score);
+    let near = scored.iter().take(SUGGESTED).filter(|(score, _)| *score > 0.75 && *score > best - 0.05);
+    near.map(|(_, known)| format!("`{known}`")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,5 +128,12 @@ mod tests {
         let keys = ["lublin_jobs_max", "factor_max", "factor_max", "poisson_jobs_count"];
         assert_eq!(suggestion("jobs", keys), "did you mean `lublin_jobs_max` or `poisson_jobs_count`?");
         assert_eq!(suggestion("zz", keys), "valid here: `lublin_jobs_max`, `factor_max`, `poisson_jobs_count`");
+    }
+
+    #[test]
+    fn unknown_names_get_similar_names() {
+        assert_eq!(unknown("component", "easey", &["easy", "fcfs"]), "unknown component `easey`; did you mean `easy`?");
+        assert!(unknown("component", "zzz", &["easy", "fcfs"]).contains("there are easy, fcfs"));
+        assert_eq!(similar("jobs_count", &["synthetic_jobs_count", "procs"]), ["`synthetic_jobs_count`"]);
     }
 }

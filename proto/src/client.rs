@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use powersweep_experiments::plain::chain;
 use rustls::pki_types::TrustAnchor;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
@@ -226,23 +227,6 @@ fn place(given: &str, ca: &Ca, insecure: bool) -> Result<Place, ConnectError> {
         .keep_alive_while_idle(true)
         .tcp_nodelay(true);
     Ok(Place { url, endpoint, trust })
-}
-
-/// An error with its causes: the message of a transport error alone says little.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut said: Vec<String> = Vec::new();
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let words = error.to_string();
-        // Some errors repeat the text of their cause.
-        match said.last_mut() {
-            Some(last) if last.contains(&words) => {}
-            Some(last) if words.starts_with(last.as_str()) => *last = words,
-            _ => said.push(words),
-        }
-        next = error.source();
-    }
-    said.join(": ")
 }
 
 /// Whether another attempt would fail in the same way.

@@ -5,9 +5,8 @@ use std::fmt;
 pub mod access;
 pub mod client;
 pub mod clocks;
-mod plain;
 
-pub use plain::{is_plain_name, plain};
+pub use powersweep_experiments::plain::{is_plain_name, plain};
 
 /// Messages, client and server of package `powersweep.v1`, generated from `farm.proto` by `cargo xtask docs`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::unwrap_used)]

@@ -8,6 +8,8 @@ use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUni
 use powersweep_engine::components::SERIES;
 use powersweep_engine::facts::{Datum, Field, Kind};
 
+use crate::table::Table;
+
 /// Key of a column's meaning in the metadata of its Arrow field.
 pub const DESCRIPTION: &str = "description";
 /// Key of a column's unit; missing for a column without a unit.
@@ -143,38 +145,6 @@ pub fn fingerprint(schema: &Schema) -> u64 {
     hash
 }
 
-/// A table of the dataset with its columns.
-#[derive(Debug, Clone, Copy)]
-pub struct Table {
-    /// The folder's name.
-    pub name: &'static str,
-    /// Meaning of a row.
-    pub row: &'static str,
-    /// The columns in order.
-    pub columns: fn() -> Vec<Column>,
-}
-
-/// Every table.
-pub const TABLES: [Table; 5] = [
-    Table { name: "tasks", row: "one finished task (one simulation)", columns: crate::tasks::columns },
-    Table {
-        name: "jobs",
-        row: "one simulated job of one task; written when the manifest asks for it",
-        columns: crate::jobs::columns,
-    },
-    Table {
-        name: "series",
-        row: "one point of a series or distribution of one task; written when the manifest asks for it",
-        columns: crate::series::columns,
-    },
-    Table {
-        name: "accounts",
-        row: "one task under one signal; written when the manifest has signals",
-        columns: crate::accounts::columns,
-    },
-    Table { name: "failures", row: "one failed attempt at a task", columns: crate::failures::columns },
-];
-
 /// The documentation of all columns, as committed in `docs/reference/columns.md`.
 pub fn markdown() -> String {
     let mut text = String::from(
@@ -184,9 +154,9 @@ pub fn markdown() -> String {
          alone, never on a manifest. The simulated spec is in `tasks` alone: the other tables join it on `task_id`, and \
          `powersweep export --wide` does so.\n",
     );
-    for table in TABLES {
-        let columns = (table.columns)();
-        let _ = write!(text, "\n## {}\n\nA row is {}. {} columns.\n\n", table.name, table.row, columns.len());
+    for table in Table::ALL {
+        let columns = table.columns();
+        let _ = write!(text, "\n## {}\n\nA row is {}. {} columns.\n\n", table.name(), table.row(), columns.len());
         text.push_str("| column | type | unit | null | meaning | from |\n|---|---|---|---|---|---|\n");
         for c in columns {
             let null = if c.nullable { "yes" } else { "" };
@@ -195,7 +165,7 @@ pub fn markdown() -> String {
             let _ =
                 writeln!(text, "| `{}` | `{}` | {} | {null} | {doc} | {} |", c.name, c.type_name(), c.unit, c.source);
         }
-        if table.name == "series" {
+        if table == Table::Series {
             text.push_str(&series_markdown());
         }
     }
@@ -219,17 +189,19 @@ mod tests {
 
     #[test]
     fn names_are_unique_in_each_table() {
-        for table in TABLES {
+        for table in Table::ALL {
             let mut seen = BTreeSet::new();
-            for column in (table.columns)() {
-                assert!(seen.insert(column.name.clone()), "{} has two columns `{}`", table.name, column.name);
+            for column in table.columns() {
+                assert!(seen.insert(column.name.clone()), "{table} has two columns `{}`", column.name);
             }
         }
     }
 
     #[test]
     fn every_column_is_explained() {
-        for (table, column) in TABLES.iter().flat_map(|t| (t.columns)().into_iter().map(|column| (t.name, column))) {
+        for (table, column) in
+            Table::ALL.into_iter().flat_map(|t| t.columns().into_iter().map(move |column| (t, column)))
+        {
             assert!(column.doc.len() > 5, "{table}.{} has no explanation", column.name);
             assert!(!column.source.is_empty(), "{table}.{} has no source", column.name);
         }

@@ -17,6 +17,15 @@
 use object_store::path::Path;
 use uuid::Uuid;
 
+/// A part in the table's folder.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StoredPart {
+    /// Its path below DATA.
+    pub path: Path,
+    /// Its size.
+    pub bytes: u64,
+}
+
 /// Name of the folder of the coordinator's state.
 pub const STATE_FOLDER: &str = ".powersweep";
 

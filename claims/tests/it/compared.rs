@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, ListArray, RecordBatch, StringArray};
 use arrow::datatypes::Float64Type;
 use powersweep_claims::{Claims, Finding, Rows, Verdict};
+use powersweep_results::Table;
 
 /// Workload, policy, threshold, seed, energy, wait.
 type Row = (&'static str, &'static str, Option<f64>, i64, f64, f64);
@@ -42,7 +43,7 @@ fn rows() -> Rows {
     let batch = batch.expect("columns of one length");
     let mut rows = Rows::new();
     // In two batches, the later rows first: neither order nor batches may matter.
-    rows.add("m", "tasks", vec![batch.slice(6, 4), batch.slice(0, 6)]);
+    rows.add("m", Table::Tasks, vec![batch.slice(6, 4), batch.slice(0, 6)]);
     rows
 }
 

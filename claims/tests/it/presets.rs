@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use powersweep_claims::{Claims, Presets, Role, Rows, Shape, papers};
 use powersweep_experiments::{Manifest, manifests};
-use powersweep_results::columns::TABLES;
+use powersweep_results::Table;
 
 fn shipped() -> impl Iterator<Item = (&'static str, Presets)> {
     papers::builtin().iter().map(|(name, claims)| {
@@ -45,15 +45,19 @@ fn the_manifests_of_all_presets_are_shipped_with_the_tables_that_are_read() {
             for (manifest, table) in preset.needed().keys() {
                 let text = manifests::find(manifest).unwrap_or_else(|| panic!("there is no manifest {manifest}"));
                 let manifest = Manifest::parse(manifest, text).expect("shipped manifests are correct");
-                let asked = manifest.tables().names().any(|name| name == *table);
-                assert!(asked || *table == "tasks", "{paper}: {}: {} has no {table}", preset.name, manifest.name());
+                let asked = manifest.tables().names().any(|name| name == table.name());
+                assert!(
+                    asked || *table == Table::Tasks,
+                    "{paper}: {}: {} has no {table}",
+                    preset.name,
+                    manifest.name()
+                );
             }
             for ((_, table), columns) in preset.needed() {
-                let table = TABLES.iter().find(|known| known.name == table).expect("a table");
                 let of_tasks = powersweep_results::tasks::columns();
-                let known: Vec<String> = (table.columns)().into_iter().chain(of_tasks).map(|c| c.name).collect();
+                let known: Vec<String> = table.columns().into_iter().chain(of_tasks).map(|c| c.name).collect();
                 for column in columns {
-                    assert!(known.contains(&column), "{paper}: {}: {}.{column}", preset.name, table.name);
+                    assert!(known.contains(&column), "{paper}: {}: {}.{column}", preset.name, table.name());
                 }
             }
         }
@@ -150,7 +154,7 @@ fn rows() -> Rows {
         ("wait_s_mean", reals(of.iter().map(|row| Some(row.4)).collect())),
     ]);
     let mut rows = Rows::new();
-    rows.add("m", "tasks", vec![batch.expect("columns of one length")]);
+    rows.add("m", Table::Tasks, vec![batch.expect("columns of one length")]);
     rows
 }
 

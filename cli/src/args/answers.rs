@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use powersweep_coordinator::records::Table;
+use powersweep_dataset::writing::MemorySink;
+use powersweep_results::Table;
 
 use super::tables::{RowFormat, tables};
 use super::{LogArgs, TablesArgs};
-use crate::writing::Kept;
 
 #[derive(Debug, Args)]
 pub struct CompareArgs {
@@ -106,12 +106,12 @@ pub struct OutArgs {
     pub output: Option<PathBuf>,
     /// Keep the rows in memory instead, for a caller in this process.
     #[arg(skip)]
-    pub kept: Option<Kept>,
+    pub kept: Option<MemorySink>,
 }
 
 impl OutArgs {
     /// Keeps the rows in memory, as `--format arrow` writes them.
-    pub fn keep(&mut self) -> Kept {
+    pub fn keep(&mut self) -> MemorySink {
         (self.format, self.json, self.output) = (RowFormat::Arrow, false, None);
         self.kept.get_or_insert_default().clone()
     }

@@ -6,7 +6,7 @@ use clap::Args;
 use powersweep_coordinator::store::Location;
 
 use super::SlotsArgs;
-use crate::exit::{Exit, Failure, OrExit};
+use crate::exit::{Failure, Kind, OrKind};
 use crate::quantities::bytes;
 
 /// Where logs are found and cached.
@@ -42,7 +42,7 @@ impl DataArgs {
 
     /// The folder or object store.
     pub fn location(&self) -> Result<Location, Failure> {
-        Location::parse(&self.data).or_exit(Exit::Usage)
+        Location::parse(&self.data).or_kind(Kind::Usage)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use powersweep_coordinator::records::Table;
+use powersweep_results::Table;
 
 use super::TablesArgs;
 use super::tables::tables;

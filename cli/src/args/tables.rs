@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
-use powersweep_coordinator::records::Table;
-use powersweep_results::columns::TABLES;
+use powersweep_results::Table;
 
 use super::answers::OutArgs;
 use super::{CoordinatorArgs, DataArgs, LogArgs};
@@ -14,7 +13,7 @@ use super::{CoordinatorArgs, DataArgs, LogArgs};
 /// The tables by name, with what a row is.
 pub(super) fn tables() -> impl TypedValueParser<Value = Table> {
     PossibleValuesParser::new(
-        TABLES.map(|table| PossibleValue::new(table.name).help(format!("A row is {}", table.row))),
+        Table::ALL.map(|table| PossibleValue::new(table.name()).help(format!("A row is {}", table.row()))),
     )
     .map(|name| Table::from_name(&name).expect("a possible value"))
 }

@@ -6,24 +6,26 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use arrow::datatypes::Schema;
 use bytes::Bytes;
 use futures::TryStreamExt;
-use object_store::ObjectStore;
 use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use powersweep_coordinator::farm::Adoption;
 use powersweep_coordinator::owner::Ownership;
 use powersweep_coordinator::probe::probe;
-use powersweep_coordinator::records::{Table, Upload};
+use powersweep_coordinator::records::Upload;
 use powersweep_coordinator::store::{Location, PRIVATE_DIR, SlateStore, Store};
 use powersweep_experiments::Sweep;
-use powersweep_proto::client::chain;
+use powersweep_experiments::plain::chain;
+use powersweep_results::Table;
 use powersweep_results::identity::RowKey;
 use powersweep_results::split::for_each_key;
 use powersweep_results::{columns, layout, part, tasks};
 use uuid::Uuid;
 
 use crate::args::AdoptArgs;
-use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
+use crate::exit::{Failure, Kind, OrKind, Outcome, failure};
 use crate::inputs::{self, Files};
-use crate::{client, farm, reading, screen, shard_status, stored};
+use crate::{client, farm, screen, shard_status, stored};
 
 /// A state that cannot be read within this time counts as unreadable.
 const READ_LIMIT: Duration = Duration::from_secs(30);
@@ -43,7 +45,7 @@ pub fn run(args: &AdoptArgs) -> Outcome {
         if let Some(record) = shard_status::find(&location, sweep.manifest().name()).await? {
             return Err(shard_status::takes_no_requests(&location, &record));
         }
-        probe(&location).await.or_exit(Exit::Storage)?;
+        probe(&location).await.or_kind(Kind::Storage)?;
         let owner = Ownership::take(&location, "", args.take_over).await;
         let owner = owner.map_err(|error| farm::opening(error.into()))?;
         let adopted = adopt(args, &location, &sweep, files).await;
@@ -74,8 +76,8 @@ async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, files: File
     if let Some(data) = unreadable {
         set_aside(&data)?;
     }
-    let store = SlateStore::open(location).await.or_exit(Exit::Storage)?;
-    let loaded = store.load().await.or_exit(Exit::Storage)?;
+    let store = SlateStore::open(location).await.or_kind(Kind::Storage)?;
+    let loaded = store.load().await.or_kind(Kind::Storage)?;
     if loaded.experiments.iter().any(|record| record.name == name) {
         let _ = store.close().await;
         let hint = "needs no adoption: use `powersweep run` or `powersweep submit`";
@@ -86,16 +88,16 @@ async fn adopt(args: &AdoptArgs, location: &Location, sweep: &Sweep, files: File
     let now_us = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
     // The state does not know these rows: a split would take them for rows that it moved there.
     let left = layout::left_name(name);
-    if !store.objects().or_exit(Exit::Storage)?.left_parts(name).await.or_exit(Exit::Storage)?.is_empty() {
+    if !store.objects().or_kind(Kind::Storage)?.left_parts(name).await.or_kind(Kind::Storage)?.is_empty() {
         let to = format!("{left}@{}", since.as_secs());
-        store.rename_dataset(&left, &to).await.or_exit(Exit::Storage)?;
+        store.rename_dataset(&left, &to).await.or_kind(Kind::Storage)?;
         screen::note(&format!(
             "powersweep: the rows in {left} are now in {to}: their tasks run again if they are back"
         ));
     }
     let ledgers = files.ledgers();
-    store.commit(adoption.batch(files.digests, ledgers, &loaded, now_us)).await.or_exit(Exit::Storage)?;
-    store.close().await.or_exit(Exit::Storage)?;
+    store.commit(adoption.batch(files.digests, ledgers, &loaded, now_us)).await.or_kind(Kind::Storage)?;
+    store.close().await.or_kind(Kind::Storage)?;
     let more =
         if uploads > 0 { format!(", {} adopted", screen::count(uploads as u64, "upload")) } else { String::new() };
     screen::print(&format!(
@@ -147,7 +149,7 @@ struct Scan {
 impl Scan {
     fn new(location: &Location, sweep: &Sweep) -> Result<Scan, Failure> {
         Ok(Scan {
-            store: location.object_store().or_exit(Exit::Storage)?,
+            store: location.object_store().or_kind(Kind::Storage)?,
             experiment: sweep.manifest().name().to_owned(),
             adoption: Adoption::new(sweep.clone()),
             problems: Vec::new(),
@@ -178,7 +180,7 @@ impl Scan {
     }
 
     async fn list(&self, folder: &Path) -> Result<Vec<Path>, Failure> {
-        let found: Vec<_> = self.store.list(Some(folder)).try_collect().await.or_exit(Exit::Storage)?;
+        let found: Vec<_> = self.store.list(Some(folder)).try_collect().await.or_kind(Kind::Storage)?;
         let mut paths: Vec<Path> = found.into_iter().map(|object| object.location).collect();
         paths.retain(|path| path.filename().is_some_and(|name| name.ends_with(".parquet")));
         paths.sort();
@@ -188,7 +190,7 @@ impl Scan {
     /// Reads the published parts of a table, one after the other.
     async fn table(&mut self, table: Table) -> Result<(), Failure> {
         for path in self.list(&layout::table_dir(&self.experiment, table.name())).await? {
-            let bytes = reading::object(&*self.store, &path).await?;
+            let bytes = self.object(&path).await?;
             let footer = match part::read_footer(&bytes) {
                 Ok(footer) if footer.experiment == self.experiment => footer,
                 Ok(footer) => {
@@ -224,11 +226,16 @@ impl Scan {
         Ok(())
     }
 
+    /// The bytes of an object.
+    async fn object(&self, path: &Path) -> Result<Bytes, Failure> {
+        self.store.get(path).await.or_kind(Kind::Storage)?.bytes().await.or_kind(Kind::Storage)
+    }
+
     /// Reads the uploads in the staging folder. The lost state had accepted some uploads and refused others.
     async fn uploads(&mut self, table: Table) -> Result<(), Failure> {
         let folder = Path::from_iter([PRIVATE_DIR, "staging", "upload", self.experiment.as_str(), table.name()]);
         for path in self.list(&folder).await? {
-            let bytes = reading::object(&*self.store, &path).await?;
+            let bytes = self.object(&path).await?;
             // An incomplete upload, or another file.
             let Ok(footer) = part::read_footer(&bytes) else { continue };
             let mut tasks: Vec<RowKey> = Vec::new();
@@ -247,7 +254,8 @@ impl Scan {
 
 /// Calls `each` with the identity and index of every row of a Parquet object.
 fn rows(path: &Path, bytes: Bytes, each: impl FnMut(RowKey)) -> Result<(), Failure> {
-    let object = reading::parquet(path, bytes.clone())?;
+    let object = ParquetRecordBatchReaderBuilder::try_new(bytes.clone())
+        .map_err(|error| failure!(Storage, "{path} cannot be read: {}", chain(&error)))?;
     let of_tasks = path.parts().nth(1).is_some_and(|folder| folder.as_ref() == Table::Tasks.name());
     if of_tasks
         && columns::fingerprint(&Schema::new(object.schema().fields().clone()))

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use powersweep_analysis::best::{Goal, front};
-use powersweep_analysis::{Cell, Condition, Frame, Stat, grouped};
-use powersweep_coordinator::records::Table;
+use powersweep_dataset::best::{Goal, front};
+use powersweep_dataset::grouped::{FooterFacts, collected};
+use powersweep_dataset::scan::SEED;
+use powersweep_dataset::source::conditions;
+use powersweep_dataset::{Cell, Condition, Frame, Stat, grouped};
+use powersweep_results::Table;
 
 use crate::args::BestArgs;
 use crate::exit::{Failure, Outcome, failure};
 use crate::framed::framed;
-use crate::grouped::{Known, collected};
-use crate::reading::Reading;
-use crate::source::conditions;
-use crate::varying::SEED;
 use crate::{client, screen, stored};
 
 /// Shows the best combinations of parameters.
@@ -21,9 +20,9 @@ pub fn run(args: &BestArgs) -> Outcome {
     let goals = goals(args)?;
     let subject = conditions(Table::Tasks, &args.subject_to)?;
     client::block_on(async {
-        let tables = stored::tables(&args.from).await?;
-        let reading = Reading::open(&tables, &args.experiment, Table::Tasks).await?;
-        let known = Known::read(&tables, &args.experiment).await?;
+        let datasets = stored::datasets(&args.from).await?;
+        let reading = datasets.read(&args.experiment, Table::Tasks).await?;
+        let known = FooterFacts::read(&datasets, &args.experiment).await?;
         let by: Vec<&str> = match args.by.is_empty() {
             true => {
                 let chosen =
@@ -37,7 +36,7 @@ pub fn run(args: &BestArgs) -> Outcome {
         let measures: Vec<&str> =
             columns.map(String::as_str).filter(|name| !by.contains(name) && seen.insert(*name)).collect();
         let only = conditions(Table::Tasks, &args.only)?;
-        let rows = collected(&tables, &reading, &known, [&by, &measures], only).await?;
+        let rows = collected(&datasets, &reading, &known, [&by, &measures], only).await?;
         let all = grouped(&rows, &by, &[Stat::Mean, Stat::Interval(95)])?;
         if rows.is_empty() {
             return screen::print(if args.only.is_empty() { "no rows yet" } else { "no row has these values" });

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use chrono::DateTime;
-use powersweep_analysis::calibration::{
+use powersweep_dataset::calibration::{
     Beta, Calibration, FrequencyJob, MeterStep, RanJob, Stated, Value, betas, calibrate,
 };
+use powersweep_dataset::writing::write_whole;
 use powersweep_engine::account::J_PER_KWH;
 use powersweep_engine::workload::swf::{Record, SwfLog, spans};
 use powersweep_experiments::FileRef;
@@ -14,7 +15,6 @@ use serde_json::{Value as Json, json};
 
 use crate::args::CalibrateArgs;
 use crate::exit::{Failure, Outcome, failure};
-use crate::writing::write_whole;
 use crate::{inputs, screen};
 
 /// Jobs with a measured power at one frequency.

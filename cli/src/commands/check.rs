@@ -10,15 +10,18 @@ use arrow::datatypes::Schema;
 use comfy_table::CellAlignment;
 use powersweep_claims::{Claims, Finding, Rows, Verdict, papers};
 use powersweep_coordinator::store::Location;
+use powersweep_dataset::page;
+use powersweep_experiments::reading::{similar, unknown};
 use powersweep_experiments::{Sweep, manifests};
-use powersweep_results::columns::TABLES;
+use powersweep_results::Table;
 use powersweep_results::join::{self, TasksById};
 use serde_json::{Value as Json, json};
 
 use super::run;
 use crate::args::{CheckArgs, LocalArgs, OutputArgs, RunArgs};
-use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
-use crate::{client, inputs, results_table, screen};
+use crate::exit::{Exit, Failure, Kind, OrKind, Outcome, failure};
+use crate::stored;
+use crate::{client, inputs, screen};
 
 /// Runs the missing tasks of the claims' manifests, then compares.
 pub fn run(args: &CheckArgs) -> Outcome {
@@ -53,9 +56,9 @@ fn claims(name: &str) -> Result<Claims, Failure> {
     } else {
         let known: Vec<&str> = papers::builtin().iter().map(|(name, _)| *name).collect();
         let kind = "paper (neither a file nor shipped claims)";
-        let unknown = match screen::nearest(name, &known).is_empty() {
+        let unknown = match similar(name, &known).is_empty() {
             true => format!("unknown {kind} `{name}`"),
-            false => screen::unknown(kind, name, &known),
+            false => unknown(kind, name, &known),
         };
         return Err(failure!(Usage, "{unknown}\npapers: {}", known.join(", ")));
     };
@@ -108,26 +111,27 @@ pub(super) fn read_rows(
 fn read(
     location: &Location,
     sweep: &Sweep,
-    table: &str,
+    table: Table,
     columns: BTreeSet<String>,
 ) -> Result<Vec<RecordBatch>, Failure> {
-    let batches = |table: &str, mut columns: BTreeSet<String>| {
+    let batches = |table: Table, mut columns: BTreeSet<String>| {
         columns.insert("task_id".to_owned());
-        client::block_on(results_table::columns(location, sweep.manifest().name(), table, &columns))
+        let datasets = stored::datasets_here(location)?;
+        client::block_on(page::columns(&datasets, sweep.manifest().name(), table, &columns))
     };
-    let known = TABLES.iter().filter(|known| known.name == table).flat_map(|known| (known.columns)());
+    let known = table.columns().into_iter();
     let known: BTreeSet<String> = known.map(|column| column.name).collect();
     let (own, of_tasks): (BTreeSet<_>, BTreeSet<_>) = columns.into_iter().partition(|name| known.contains(name));
     let ids = task_ids(sweep);
     let rows = batches(table, own)?.into_iter().map(|batch| join::of_tasks(&batch, &ids));
-    let rows: Vec<RecordBatch> = rows.collect::<Result<_, _>>().or_exit(Exit::Storage)?;
+    let rows: Vec<RecordBatch> = rows.collect::<Result<_, _>>().or_kind(Kind::Storage)?;
     if rows.is_empty() || of_tasks.is_empty() {
         return Ok(rows);
     }
-    let tasks = batches("tasks", of_tasks)?;
+    let tasks = batches(Table::Tasks, of_tasks)?;
     let schema = tasks.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
-    let tasks = TasksById::new(concat_batches(&schema, &tasks).or_exit(Exit::Storage)?).or_exit(Exit::Storage)?;
-    rows.iter().map(|batch| tasks.join(batch)).collect::<Result<_, _>>().or_exit(Exit::Storage)
+    let tasks = TasksById::new(concat_batches(&schema, &tasks).or_kind(Kind::Storage)?).or_kind(Kind::Storage)?;
+    rows.iter().map(|batch| tasks.join(batch)).collect::<Result<_, _>>().or_kind(Kind::Storage)
 }
 
 /// The tasks of the present manifest: an adopted dataset can also have rows of tasks of unknown manifests.

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
-use powersweep_analysis::compare::{Pairs, compare, pairs};
-use powersweep_analysis::text::{Column, Entry, Sheet};
-use powersweep_analysis::{Comparison, Interval, Rows};
-use powersweep_coordinator::records::Table;
+use powersweep_dataset::Datasets;
+use powersweep_dataset::compare::{Pairs, compare, pairs};
+use powersweep_dataset::grouped::{FooterFacts, collected, keys};
+use powersweep_dataset::reading::Reading;
+use powersweep_dataset::source::conditions;
+use powersweep_dataset::text::{Column, Entry, Sheet};
+use powersweep_dataset::{Comparison, Interval, Rows};
+use powersweep_results::Table;
 
 use crate::args::{CompareArgs, RowFormat};
-use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
+use crate::exit::{Failure, Kind, OrKind, Outcome, failure};
 use crate::framed::{encoding, sheet, written};
-use crate::grouped::{Known, collected, keys};
-use crate::reading::Reading;
-use crate::source::conditions;
-use crate::stored::Tables;
 use crate::{client, screen, stored};
 
 /// The column that tells the week of a job.
@@ -31,8 +31,8 @@ pub fn run(args: &CompareArgs) -> Outcome {
         return Err(failure!(Usage, "--table failures has nothing to compare; choose tasks, jobs or series"));
     }
     client::block_on(async {
-        let tables = stored::tables(&args.from).await?;
-        let (a, b) = (Side::open(&tables, &args.a, args).await?, Side::open(&tables, &args.b, args).await?);
+        let datasets = stored::datasets(&args.from).await?;
+        let (a, b) = (Side::open(&datasets, &args.a, args).await?, Side::open(&datasets, &args.b, args).await?);
         let axes: BTreeSet<&str> = a.varying().chain(b.varying()).collect();
         let mut axes: Vec<&str> = axes.into_iter().chain(keys(args.table).iter().copied()).collect();
         let mut measures: Vec<&str> = match args.columns.is_empty() {
@@ -44,7 +44,8 @@ pub fn run(args: &CompareArgs) -> Outcome {
             measures.push(SUBMIT);
         }
         axes.retain(|name| !measures.contains(name));
-        let (a, b) = (a.rows(&tables, args, &axes, &measures).await?, b.rows(&tables, args, &axes, &measures).await?);
+        let (a, b) =
+            (a.rows(&datasets, args, &axes, &measures).await?, b.rows(&datasets, args, &axes, &measures).await?);
         let found = pairs(&a, &b)?;
         let weeks = (args.table == Table::Jobs).then(|| weeks(&a, &found));
         let compared = (0..compared).map(|at| (at, compare(&values(&a, &b, &found, at), weeks.as_deref())));
@@ -67,16 +68,16 @@ pub fn run(args: &CompareArgs) -> Outcome {
 struct Side {
     reading: Reading,
     conditions: Vec<String>,
-    known: Known,
+    known: FooterFacts,
 }
 
 impl Side {
     /// Opens `EXPERIMENT:CONDITION,...`.
-    async fn open(tables: &Tables, text: &str, args: &CompareArgs) -> Result<Side, Failure> {
+    async fn open(datasets: &Datasets, text: &str, args: &CompareArgs) -> Result<Side, Failure> {
         let (experiment, own) = text.split_once(':').unwrap_or((text, ""));
-        let reading = Reading::open(tables, experiment, args.table).await?;
+        let reading = datasets.read(experiment, args.table).await?;
         reading.check_table()?;
-        let known = Known::read(tables, experiment).await?;
+        let known = FooterFacts::read(datasets, experiment).await?;
         let conditions = split(own).into_iter().chain(args.only.iter().cloned()).collect();
         Ok(Side { reading, conditions, known })
     }
@@ -88,13 +89,13 @@ impl Side {
 
     async fn rows(
         &self,
-        tables: &Tables,
+        datasets: &Datasets,
         args: &CompareArgs,
         axes: &[&str],
         measures: &[&str],
     ) -> Result<Rows, Failure> {
         let only = conditions(args.table, &self.conditions)?;
-        collected(tables, &self.reading, &self.known, [axes, measures], only).await
+        collected(datasets, &self.reading, &self.known, [axes, measures], only).await
     }
 }
 
@@ -126,7 +127,7 @@ fn values(a: &Rows, b: &Rows, found: &Pairs, at: usize) -> Vec<(f64, f64)> {
 /// A comparison with the name and the unit of its measure.
 fn named(rows: &Rows, at: usize, of: Option<Comparison>) -> (String, String, Option<Comparison>) {
     let field = &rows.measures()[at].0;
-    let unit = field.metadata().get(powersweep_analysis::frame::UNIT).cloned().unwrap_or_default();
+    let unit = field.metadata().get(powersweep_dataset::frame::UNIT).cloned().unwrap_or_default();
     (field.name().clone(), unit, of)
 }
 
@@ -228,7 +229,7 @@ fn table(compared: &[(String, String, Option<Comparison>)]) -> Result<RecordBatc
     let field = |(name, column): &(&str, ArrayRef)| Field::new(*name, DataType::clone(column.data_type()), true);
     let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
     RecordBatch::try_new(Arc::new(schema), columns.into_iter().map(|(_, column)| column).collect())
-        .or_exit(Exit::Failure)
+        .or_kind(Kind::Failure)
 }
 
 #[cfg(test)]

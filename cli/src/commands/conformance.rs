@@ -1,14 +1,15 @@
 //! `powersweep conformance`: invariants that every policy must keep, for a policy from outside.
 
+use std::sync::Arc;
+
 use powersweep_engine::wasm::Module;
 use powersweep_engine::workload::{self, LogFormat, Workload};
 use powersweep_engine::{Choice, Details, JobRecord, Limits, Role, SimError, SimSpec, Value, components, simulate};
 use powersweep_experiments::Digest;
 use serde_json::json;
-use std::sync::Arc;
 
 use crate::args::ConformanceArgs;
-use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
+use crate::exit::{Exit, Failure, Kind, OrKind, Outcome, failure};
 use crate::{inputs, screen};
 
 /// Jobs of a random workload.
@@ -56,7 +57,7 @@ pub fn run(args: &ConformanceArgs) -> Outcome {
     } else {
         screen::print(&suite.text())?;
     }
-    Ok(if suite.holds() { Exit::Done } else { Exit::Failure })
+    Ok(if suite.holds() { Exit::Done } else { Exit::Of(Kind::Failure) })
 }
 
 /// The result for programs of a policy of this process, whose name stands for a module in `args`.
@@ -68,7 +69,7 @@ pub fn document(args: &ConformanceArgs, policy: &Arc<Module>) -> Result<serde_js
 fn tested(args: &ConformanceArgs, policy: Option<&Arc<Module>>) -> Result<Suite, Failure> {
     let mut suite = Suite::of(args, policy)?;
     for number in 0..args.workloads {
-        let (spec, workload) = suite.random(number).or_exit(Exit::Usage)?;
+        let (spec, workload) = suite.random(number).or_kind(Kind::Usage)?;
         suite.test(&format!("random workload {number}"), &spec, &workload);
     }
     let library = inputs::library(&args.logs);
@@ -76,7 +77,7 @@ fn tested(args: &ConformanceArgs, policy: Option<&Arc<Module>>) -> Result<Suite,
         let format = inputs::format(&library, name)?;
         let log = inputs::parsed(format, &inputs::log(&library, format, name, None)?)?;
         let spec = suite.on_log(format, name)?;
-        let workload = workload::build(&spec, Some(&log)).or_exit(Exit::Workload)?;
+        let workload = workload::build(&spec, Some(&log)).or_kind(Kind::Workload)?;
         suite.test(name, &spec, &workload);
     }
     Ok(suite)
@@ -98,7 +99,7 @@ impl Suite {
         } else if let Some(file) = &args.module {
             let bytes =
                 std::fs::read(file).map_err(|error| failure!(Usage, "cannot read the module {file}: {error}"))?;
-            let compiled = Arc::new(Module::new(file, &bytes).or_exit(Exit::Usage)?);
+            let compiled = Arc::new(Module::new(file, &bytes).or_kind(Kind::Usage)?);
             policy.name_module(*Digest::of(&bytes).as_bytes());
             policy.place_module(Arc::clone(&compiled));
             module = Some(compiled);
@@ -205,7 +206,7 @@ fn set(spec: &mut SimSpec, role: Role, component: &str, values: &[(&str, Value)]
     let component = components::find(role, component).ok_or_else(|| failure!(Failure, "no component {component}"))?;
     let mut choice = Choice::new(component);
     for (name, value) in values {
-        choice.set(name, value.clone()).or_exit(Exit::Usage)?;
+        choice.set(name, value.clone()).or_kind(Kind::Usage)?;
     }
     spec.choose(choice);
     Ok(())

@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use powersweep_dashboard::survey::{Choice, Survey};
 use powersweep_dashboard::{Farm, Launched, LaunchedAllocation, Listening, Options, Place, RowsAsk, RowsSeen};
+use powersweep_dataset::Datasets;
 use powersweep_launch::{Allocation, Phase};
 use powersweep_proto::access::Role;
 use powersweep_proto::client::{Address, Client};
@@ -15,9 +16,9 @@ use tonic::{Code, Status};
 
 use super::launch::describe;
 use crate::args::DashboardArgs;
-use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
+use crate::exit::{Exit, Failure, Kind, OrKind, Outcome, failure};
 use crate::launcher::{self, Folder, State};
-use crate::stored::Tables;
+use crate::stored;
 use crate::{client, interrupt, screen, survey};
 
 /// A coordinator that does not answer within this time is away.
@@ -34,10 +35,10 @@ pub fn run(args: &DashboardArgs) -> Outcome {
         let farm = Arc::new(Connected { address, options, folder, client: Mutex::default() });
         let options = Options { listen, hosts: args.host.clone() };
         let next = |link: &str| screen::note(&format!("powersweep: the link was used; another browser: {link}"));
-        let listening = Listening::begin(options, farm, next).await.or_exit(Exit::Network)?;
+        let listening = Listening::begin(options, farm, next).await.or_kind(Kind::Network)?;
         screen::note(&format!("powersweep: the dashboard opens with this link, once: {}", listening.link()));
         tokio::select! {
-            ended = listening.serve() => ended.or_exit(Exit::Network)?,
+            ended = listening.serve() => ended.or_kind(Kind::Network)?,
             () = stop.cancelled() => {}
         }
         Ok(Exit::Done)
@@ -77,17 +78,17 @@ impl Connected {
 
     /// After an error of the connection, the next request makes a new one.
     async fn note<T>(&self, answer: Result<T, Failure>) -> Result<T, String> {
-        if answer.as_ref().is_err_and(|failure| matches!(failure.exit, Exit::Network | Exit::Refused)) {
+        if answer.as_ref().is_err_and(|failure| matches!(failure.kind, Kind::Network | Kind::Refused)) {
             *self.client.lock().await = None;
         }
         answer.map_err(|failure| failure.message)
     }
 
     /// Reads rows, which may take long.
-    async fn read<T>(&self, read: impl AsyncFnOnce(&Tables) -> Result<T, Failure>) -> Result<T, String> {
+    async fn read<T>(&self, read: impl AsyncFnOnce(&Datasets) -> Result<T, Failure>) -> Result<T, String> {
         let read = async {
-            let tables = Tables::At(self.client().await?);
-            read(&tables).await
+            let datasets = stored::datasets_at(&self.client().await?);
+            read(&datasets).await
         };
         let answer = read.await;
         self.note(answer).await
@@ -118,11 +119,11 @@ impl Farm for Connected {
     }
 
     async fn rows(&self, ask: &RowsAsk) -> Result<RowsSeen, String> {
-        self.read(async |tables| survey::rows(tables, ask, &self.options).await).await
+        self.read(async |datasets| survey::rows(datasets, ask, &self.options).await).await
     }
 
     async fn survey(&self, experiment: &str, choice: &Choice, last: Option<&Survey>) -> Result<Survey, String> {
-        self.read(async |tables| survey::survey(tables, experiment, choice, last).await).await
+        self.read(async |datasets| survey::survey(datasets, experiment, choice, last).await).await
     }
 
     async fn launched(&self) -> Option<Launched> {

@@ -6,16 +6,17 @@ use std::time::{Duration, Instant};
 use object_store::ObjectStoreExt;
 use powersweep_coordinator::owner::{self, Owner, OwnerError};
 use powersweep_coordinator::probe::probe;
-use powersweep_coordinator::store::{Credentials, Kind, Location, PRIVATE_DIR, Variables, credentials};
+use powersweep_coordinator::store::{self, Credentials, Location, PRIVATE_DIR, Variables, credentials};
+use powersweep_experiments::plain::chain;
 use powersweep_proto::access::{Access, Role};
-use powersweep_proto::client::{Address, Client, Target, chain};
+use powersweep_proto::client::{Address, Client, Target};
 use powersweep_proto::{OLDEST_PROTOCOL, PROTOCOL, plain, v1};
 use rustix::process::{Resource, getrlimit};
 use serde_json::json;
 use tonic::Code;
 
 use crate::args::{CoordinatorArgs, DataArgs, DoctorArgs, LISTEN};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Kind, Outcome};
 use crate::{access, client, farm, screen};
 
 /// Writes that are timed, and the bytes of each.
@@ -38,7 +39,7 @@ struct Check {
 
 struct Problem {
     /// `None`: a warning.
-    exit: Option<Exit>,
+    kind: Option<Kind>,
     /// What to do.
     advice: String,
 }
@@ -49,35 +50,35 @@ impl Check {
     }
 
     fn doubtful(name: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> Check {
-        let problem = Problem { exit: None, advice: advice.into() };
+        let problem = Problem { kind: None, advice: advice.into() };
         Check { name: name.into(), result: Err(problem), found: found.into() }
     }
 
     /// The first line of the failure is what was found, the others are advice.
     fn failed(name: impl Into<String>, failure: Failure) -> Check {
-        let Failure { exit, message } = failure;
+        let Failure { kind, message } = failure;
         let (found, advice) = message.split_once('\n').unwrap_or((&message, ""));
-        let problem = Problem { exit: Some(exit), advice: advice.to_owned() };
+        let problem = Problem { kind: Some(kind), advice: advice.to_owned() };
         Check { name: name.into(), result: Err(problem), found: found.to_owned() }
     }
 
     fn word(&self) -> &'static str {
         match &self.result {
             Ok(()) => "ok",
-            Err(Problem { exit: None, .. }) => "warning",
-            Err(Problem { exit: Some(_), .. }) => "failed",
+            Err(Problem { kind: None, .. }) => "warning",
+            Err(Problem { kind: Some(_), .. }) => "failed",
         }
     }
 
-    fn exit(&self) -> Option<Exit> {
-        self.result.as_ref().err()?.exit
+    fn kind(&self) -> Option<Kind> {
+        self.result.as_ref().err()?.kind
     }
 }
 
 /// Runs every check, and ends with the code of the first one that failed.
 pub fn run(args: &DoctorArgs) -> Outcome {
     let checks = client::block_on(checks(args))?;
-    let exit = checks.iter().find_map(Check::exit).unwrap_or(Exit::Done);
+    let exit = checks.iter().find_map(Check::kind).map_or(Exit::Done, Exit::Of);
     if args.output.is_json() {
         let advice = |check: &Check| check.result.as_ref().err().map(|problem| problem.advice.clone());
         let one = |check: &Check| json!({ "check": check.name, "result": check.word(), "found": check.found, "advice": advice(check) });
@@ -152,15 +153,15 @@ fn open_files() -> Check {
 /// The storage, its speed and its owner.
 async fn of_data(location: &Location, owner: Result<Option<Owner>, OwnerError>) -> Vec<Check> {
     let kind = match location.kind() {
-        Kind::Local => "a file system of this machine",
-        Kind::Shared => "a shared file system: a coordinator that was killed is replaced after 80 s",
-        Kind::Objects => "an object store",
+        store::Kind::Local => "a file system of this machine",
+        store::Kind::Shared => "a shared file system: a coordinator that was killed is replaced after 80 s",
+        store::Kind::Objects => "an object store",
     };
     let mut checks = vec![Check::good("data", format!("{location}, {kind}"))];
     checks.extend(of_credentials(location.scheme(), &|name| std::env::var(name).ok()));
     if let Err(error) = probe(location).await {
         let advice = "if this cannot be repaired, choose another place with --data";
-        checks.push(Check::failed("storage", Failure::new(Exit::Storage, format!("{}\n{advice}", chain(&error)))));
+        checks.push(Check::failed("storage", Failure::new(Kind::Storage, format!("{}\n{advice}", chain(&error)))));
         return checks;
     }
     checks.push(Check::good("storage", "writes, exclusive creation and replacement work"));
@@ -191,7 +192,7 @@ async fn writes(location: &Location) -> Check {
     for _ in 0..WRITES {
         let begun = Instant::now();
         if let Err(reason) = write_once(location).await {
-            return Check::failed(name, Failure::new(Exit::Storage, reason));
+            return Check::failed(name, Failure::new(Kind::Storage, reason));
         }
         times.push(begun.elapsed());
     }
@@ -255,7 +256,7 @@ fn of_owner(owner: Result<Option<Owner>, OwnerError>) -> Check {
                 _ => Check::good("owner", format!("a coordinator serves the data ({who})")),
             }
         }
-        Err(error) => Check::failed("owner", Failure::new(Exit::Storage, chain(&error))),
+        Err(error) => Check::failed("owner", Failure::new(Kind::Storage, chain(&error))),
     }
 }
 
@@ -293,7 +294,7 @@ async fn of_coordinator(args: &CoordinatorArgs, data: &DataArgs, is_named: bool)
             Err(failure) if is_named && role == Role::Worker && checks.is_empty() => {
                 checks.push(Check::failed(name, failure));
             }
-            Err(failure) if failure.exit == Exit::Refused && !is_named => checks.push(Check::failed(name, failure)),
+            Err(failure) if failure.kind == Kind::Refused && !is_named => checks.push(Check::failed(name, failure)),
             Err(_) => {}
         }
     }
@@ -339,7 +340,7 @@ async fn answer(name: String, client: &mut Client, role: Role, milliseconds: f64
     match client::status(client, v1::StatusRequest::default()).await {
         Err(status) => Check::failed(name, client::refused(&status)),
         Ok(status) if status.storage_stalled => {
-            Check::failed(name, Failure::new(Exit::Storage, format!("its storage stalls: {}", status.storage_reason)))
+            Check::failed(name, Failure::new(Kind::Storage, format!("its storage stalls: {}", status.storage_reason)))
         }
         Ok(status) if status.build != env!("POWERSWEEP_BUILD") => Check::doubtful(
             name,

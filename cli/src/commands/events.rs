@@ -20,8 +20,8 @@ use self::status::Watched;
 use super::submit::end_of;
 use crate::args::EventsArgs;
 use crate::client;
-use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::stored::{self, Coordinator, Tables};
+use crate::exit::{Exit, Failure, Kind, Outcome, failure};
+use crate::stored::{self, Coordinator};
 
 /// Interval of the looks at the status.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -37,8 +37,8 @@ pub fn run(args: &EventsArgs) -> Outcome {
     client::block_on(async {
         let mut lines = Lines::new(&args.experiment, args.since);
         if !args.follow {
-            let tables = stored::tables(&args.from).await?;
-            Rows::default().look(&tables, &mut lines).await?;
+            let datasets = stored::datasets(&args.from).await?;
+            Rows::default().look(&datasets, &mut lines).await?;
             return Ok(Exit::Done);
         }
         match stored::coordinator(&args.from.coordinator, &args.from.data).await? {
@@ -46,7 +46,7 @@ pub fn run(args: &EventsArgs) -> Outcome {
             Coordinator::None(location) => {
                 let loaded = stored::read(&location).await?;
                 let status = plan::status(loaded, None, &request(args), &location.to_string());
-                Rows::default().look(&Tables::Here(location), &mut lines).await?;
+                Rows::default().look(&stored::datasets_here(&location)?, &mut lines).await?;
                 ended(&mut lines, &status)
             }
         }
@@ -99,7 +99,7 @@ impl Follow<'_> {
                 Ok(Some(outcome)) => return outcome,
                 Ok(None) if self.lines.is_closed() => return Ok(Exit::Done),
                 Ok(None) => tokio::time::sleep(INTERVAL).await,
-                Err(failure) if failure.exit == Exit::Network => {
+                Err(failure) if failure.kind == Kind::Network => {
                     self.watched.forget_rows();
                     self.lines.note("coordinator_lost", [("reason", failure.message.trim_end().into())])?;
                     self.client =
@@ -136,10 +136,10 @@ impl Follow<'_> {
     async fn look_at_rows(&mut self, last: bool) -> Result<(), Failure> {
         loop {
             let begun = Instant::now();
-            let looked = self.rows.look(&Tables::At(self.client.clone()), &mut self.lines).await;
+            let looked = self.rows.look(&stored::datasets_at(&self.client), &mut self.lines).await;
             self.rows_at = Instant::now() + begun.elapsed() * (ROWS_SHARE - 1);
             match looked {
-                Err(failure) if failure.exit == Exit::Failure && self.failed_looks < LOOKS_MAX => {
+                Err(failure) if failure.kind == Kind::Failure && self.failed_looks < LOOKS_MAX => {
                     self.failed_looks += 1;
                     self.watched.forget_rows();
                 }

@@ -6,17 +6,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
-use powersweep_coordinator::records::Table;
+use powersweep_dataset::Cell;
+use powersweep_dataset::Datasets;
+use powersweep_dataset::reading::{ColumnStats, Part, Reading, relaxed};
+use powersweep_dataset::scan;
+use powersweep_dataset::sorted_copy::{Origin, SortedCopy};
+use powersweep_dataset::writing::{Scratch, cannot_write, partial_beside, refuse_existing};
+use powersweep_results::Table;
 use powersweep_results::{join, part, tasks};
-use serde_json::Value as Json;
 
 use crate::args::ExportArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::reading::{Part, Reading, Seen, relaxed, schema_of};
-use crate::sorted_copy::{Origin, SortedCopy};
-use crate::stored::{self, Tables};
-use crate::writing::{Scratch, cannot_write, partial_beside, refuse_existing};
-use crate::{client, screen, varying};
+use crate::stored;
+use crate::{client, screen};
 
 /// Endings of the names of files in other formats.
 const OTHER_FORMATS: &[&str] =
@@ -49,11 +51,11 @@ pub fn run(args: &ExportArgs) -> Outcome {
 
 /// Copies the tables into a folder. Returns the copied tables with the number of their rows.
 async fn copies(args: &ExportArgs, folder: &Path) -> Result<Vec<(Table, u64)>, Failure> {
-    let tables = stored::tables(&args.from).await?;
+    let datasets = stored::datasets(&args.from).await?;
     let mut copied = Vec::new();
     for table in args.table.map_or(Table::ALL.to_vec(), |table| vec![table]) {
         let target = folder.join(format!("{table}.parquet"));
-        let export = Export { tables: &tables, args, table, target: &target };
+        let export = Export { datasets: &datasets, args, table, target: &target };
         let rows = export.copy().await?;
         if rows > 0 || args.table.is_some() {
             copied.push((table, rows));
@@ -91,7 +93,7 @@ fn publish(partial: &Path, output: &Path, file: Option<Table>) -> Result<(), Fai
 
 /// The export of one table.
 struct Export<'a> {
-    tables: &'a Tables,
+    datasets: &'a Datasets,
     args: &'a ExportArgs,
     table: Table,
     /// The file to write.
@@ -101,7 +103,7 @@ struct Export<'a> {
 impl Export<'_> {
     /// Copies the table. Returns the number of rows; a table without rows gives no file.
     async fn copy(&self) -> Result<u64, Failure> {
-        let reading = Reading::open(self.tables, &self.args.experiment, self.table).await?;
+        let reading = self.datasets.read(&self.args.experiment, self.table).await?;
         if !reading.has_rows() {
             if self.args.table.is_some() {
                 reading.check_table()?;
@@ -110,7 +112,7 @@ impl Export<'_> {
         }
         let rows = reading.parts_of_all().await?;
         rows.iter().for_each(|part| reading.note_unknown(part.path(), part.schema()));
-        let known = schema_of(self.table);
+        let known = Table::schema(self.table);
         let lacks = |part: &Part| known.fields().iter().any(|field| part.schema().index_of(field.name()).is_err());
         let own = if rows.iter().any(lacks) { relaxed(&known) } else { known };
         let (schema, origins) = self.columns(&own, &rows).await?;
@@ -135,7 +137,7 @@ impl Export<'_> {
     }
 
     async fn tasks(&self) -> Result<Reading, Failure> {
-        Reading::open(self.tables, &self.args.experiment, Table::Tasks).await
+        self.datasets.read(&self.args.experiment, Table::Tasks).await
     }
 
     /// The columns of the file, and where they come from.
@@ -149,19 +151,19 @@ impl Export<'_> {
             return Ok((Arc::clone(own), names.map(of_own).collect()));
         }
         let axes: Vec<String> = tasks::axes().into_iter().map(|column| column.name).collect();
-        let schema = join::schema(own, &varying::columns(axes.iter().map(String::as_str)));
+        let schema = join::schema(own, &scan::columns(axes.iter().map(String::as_str)));
         Ok((schema, names.map(of_own).chain(axes.into_iter().map(Origin::Task)).collect()))
     }
 
     /// The columns that vary among tasks, then the values of the table that a row has; both in the order of the tables.
     async fn tidy(&self, own: &SchemaRef, rows: &[Part]) -> Result<(SchemaRef, Vec<Origin>), Failure> {
-        let candidates = varying::candidates();
-        let columns = varying::columns(candidates.iter().map(String::as_str));
-        let tasks = varying::Tasks::open(&self.tasks().await?, &columns).await?;
-        let found = varying::search(&tasks.groups(), &candidates).await?;
+        let candidates = scan::candidates();
+        let columns = scan::columns(candidates.iter().map(String::as_str));
+        let tasks = scan::Tasks::open(&self.tasks().await?, &columns).await?;
+        let found = scan::search(&tasks.groups(), &candidates).await?;
         let vary = found.iter().filter(|candidate| candidate.varies()).map(|candidate| candidate.name.as_str());
         // Every table has the labels and the seed. In other tables, `procs` is a job's value, not the system size.
-        let is_key = |name: &str| varying::LABELS.contains(&name) || name == "seed";
+        let is_key = |name: &str| scan::LABELS.contains(&name) || name == "seed";
         let (keys, params): (Vec<&str>, Vec<&str>) = vary.partition(|name| is_key(name) || self.table == Table::Tasks);
         let values: Vec<String> = match self.table {
             Table::Tasks => tasks::metrics().into_iter().map(|column| column.name).collect(),
@@ -170,7 +172,7 @@ impl Export<'_> {
         let values: Vec<&str> = values.iter().map(String::as_str).filter(|name| has_value(rows, name)).collect();
         let field = |name: &&str| own.fields().find(name).map(|(_, field)| Arc::clone(field));
         let own_schema = Schema::new(keys.iter().chain(&values).filter_map(field).collect::<Vec<_>>());
-        let joined = join::schema(&own_schema, &varying::columns(params.iter().copied()));
+        let joined = join::schema(&own_schema, &scan::columns(params.iter().copied()));
         let (own_fields, joined) = joined.fields().split_at(keys.len() + values.len());
         let (keys_fields, values_fields) = own_fields.split_at(keys.len());
         let fields: Vec<_> = [keys_fields, joined, values_fields].concat();
@@ -187,6 +189,6 @@ impl Export<'_> {
 
 /// Whether a row has a value in this column.
 fn has_value(rows: &[Part], name: &str) -> bool {
-    let null = Seen::Equal(Json::Null);
-    rows.iter().any(|part| (0..part.groups().len()).any(|group| part.seen(name, group) != null))
+    let null = ColumnStats::Equal(Cell::Null);
+    rows.iter().any(|part| (0..part.groups().len()).any(|group| part.stats(name, group) != null))
 }

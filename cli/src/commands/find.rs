@@ -10,14 +10,15 @@ mod grid;
 mod judge;
 mod shown;
 
+use powersweep_dataset::Datasets;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use powersweep_analysis::Cell;
-use powersweep_coordinator::records::Table;
+use powersweep_dataset::Cell;
 use powersweep_experiments::{Derivation, Manifest, Over};
 use powersweep_proto::access::Role;
 use powersweep_proto::v1;
+use powersweep_results::Table;
 use tokio_util::sync::CancellationToken;
 
 use self::grid::Grid;
@@ -25,11 +26,10 @@ use self::judge::{Progress, Question, Rows};
 use super::{run, submit};
 use crate::args::{FindArgs, RunArgs, SubmitArgs};
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::reading::Reading;
-use crate::source::Source;
-use crate::stored::{self, Tables};
-use crate::writing::write_whole;
+use crate::stored;
 use crate::{client, inputs, interrupt, screen};
+use powersweep_dataset::source::Source;
+use powersweep_dataset::writing::write_whole;
 
 /// First line of a derived manifest: a file without it is not overwritten.
 const MARK: &str = "Written by `powersweep find`, which replaces this file.";
@@ -219,11 +219,11 @@ impl<'a> Search<'a> {
         let known: HashSet<&str> = tasks.map(|task| task.id.as_str()).collect();
         client::block_on(async {
             let mut rows = Rows::new();
-            let Some(tables) = self.tables().await? else { return Ok(rows) };
-            let reading = Reading::open(&tables, &self.name, Table::Tasks).await?;
+            let Some(datasets) = self.datasets().await? else { return Ok(rows) };
+            let reading = datasets.read(&self.name, Table::Tasks).await?;
             let names: Vec<&str> =
                 [TASK_ID].into_iter().chain(self.question.columns.iter().map(String::as_str)).collect();
-            let source = Source::open(&tables, &reading, &names, Vec::new()).await?;
+            let source = Source::open(&datasets, &reading, &names, Vec::new()).await?;
             let take = |batch: &arrow::array::RecordBatch, found: &[usize]| {
                 let column = |name: &&str| batch.column_by_name(name);
                 let columns: Option<Vec<_>> = names.iter().map(column).collect();
@@ -244,17 +244,17 @@ impl<'a> Search<'a> {
     }
 
     /// Where the experiment's rows are; `None` if there is no such experiment yet.
-    async fn tables(&self) -> Result<Option<Tables>, Failure> {
+    async fn datasets(&self) -> Result<Option<Datasets>, Failure> {
         if !self.is_remote() {
             let location = self.args.local.data.location()?;
             let is_there = stored::names(&location).await?.contains(&self.name);
-            return Ok(is_there.then_some(Tables::Here(location)));
+            return is_there.then(|| stored::datasets_here(&location)).transpose();
         }
         let address = client::address(&self.args.coordinator, &self.args.local.data, Role::Client)?;
         let mut farm = client::connect(&address).await?;
         let request = v1::StatusRequest { experiment: self.name.clone(), ..Default::default() };
         match client::status(&mut farm, request).await {
-            Ok(_) => Ok(Some(Tables::At(farm))),
+            Ok(_) => Ok(Some(stored::datasets_at(&farm))),
             Err(status) if status.code() == tonic::Code::NotFound => Ok(None),
             Err(status) => Err(client::refused(&status)),
         }

@@ -4,6 +4,7 @@ use std::io;
 
 use clap::builder::StyledStr;
 use clap::{Command, CommandFactory};
+use powersweep_experiments::reading::similar;
 
 use crate::args::{Cli, HelpArgs};
 use crate::config::Config;
@@ -35,7 +36,7 @@ pub fn run(args: &HelpArgs, config: &Config) -> Outcome {
     let name = args.words.join("-");
     match guide::topic(&name) {
         Some(topic) => pager::show(&page(topic)),
-        None => Err(failure!(Usage, "{}", unknown(&program, &args.words.join(" "), &name))),
+        None => Err(failure!(Usage, "{}", unknown_topic(&program, &args.words.join(" "), &name))),
     }
 }
 
@@ -69,10 +70,10 @@ fn shown(help: &StyledStr) -> String {
 }
 
 /// The error about words that name neither a command nor a topic.
-fn unknown(program: &Command, words: &str, name: &str) -> String {
+fn unknown_topic(program: &Command, words: &str, name: &str) -> String {
     let commands = program.get_subcommands().map(Command::get_name);
     let known: Vec<&str> = commands.chain(guide::TOPICS.iter().map(|topic| topic.name)).collect();
-    let near = screen::nearest(name, &known);
+    let near = similar(name, &known);
     let hint = match near.is_empty() {
         true => String::new(),
         false => format!("did you mean {}? ", near.join(" or ")),

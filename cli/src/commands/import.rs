@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use chrono::DateTime;
+use powersweep_dataset::writing::write_whole;
 use powersweep_engine::workload::swf::Record;
 use powersweep_experiments::{Digest, FileRef};
 use powersweep_joblogs::{Detail, JobLog};
@@ -11,7 +12,6 @@ use serde_json::{Value as Json, json};
 
 use crate::args::ImportArgs;
 use crate::exit::{Failure, Outcome, failure};
-use crate::writing::write_whole;
 use crate::{inputs, ledgers, screen};
 
 /// The name that stands for standard input.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use powersweep_experiments::reading::unknown;
 use powersweep_launch::Phase;
 use powersweep_launch::slurm::{Facts, WorkerJob, quote};
 use powersweep_proto::access::Role;
@@ -10,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use crate::args::{LaunchLogArgs, LaunchSlurmArgs, LaunchStatusArgs, LaunchStopArgs};
 use crate::batch::{self, BatchError};
-use crate::exit::{Exit, Failure, Outcome, failure};
+use crate::exit::{Exit, Failure, Kind, Outcome, failure};
 use crate::launcher::{self, End, Folder, Launcher, Plan, State};
 use crate::{client, interrupt, screen};
 
@@ -43,7 +44,7 @@ fn unusable(error: BatchError) -> Failure {
     } else {
         ""
     };
-    let exit = if matches!(error, BatchError::Refused(..)) { Exit::Refused } else { Exit::Failure };
+    let exit = if matches!(error, BatchError::Refused(..)) { Kind::Refused } else { Kind::Failure };
     Failure::new(exit, format!("{error}{hint}"))
 }
 
@@ -60,7 +61,7 @@ async fn run(args: &LaunchSlurmArgs, mut plan: Plan, folder: Folder, facts: &Fac
     let stop = interrupt::token();
     let (end, state) = launcher.run(&stop).await?;
     screen::print(&summary(&state))?;
-    Ok(if end == End::Interrupted { Exit::Interrupted } else { Exit::Done })
+    Ok(if end == End::Interrupted { Exit::Of(Kind::Interrupted) } else { Exit::Done })
 }
 
 fn cluster(facts: &Facts) -> String {
@@ -257,7 +258,7 @@ pub fn log(args: &LaunchLogArgs) -> Outcome {
         return screen::print(&names.join("\n"));
     };
     if !names.contains(&name.as_str()) {
-        return Err(Failure::new(Exit::Usage, screen::unknown("allocation", name, &names)));
+        return Err(Failure::new(Kind::Usage, unknown("allocation", name, &names)));
     }
     let mut text = String::new();
     for file in folder.files_of(name) {
@@ -294,7 +295,7 @@ async fn end_launcher(folder: &Folder) -> Result<(), Failure> {
                 folder.take_stop();
                 return Ok(());
             }
-            Err(failure) if failure.exit == Exit::Owned && begun.elapsed() < STOP_PATIENCE => folder.ask_to_stop()?,
+            Err(failure) if failure.kind == Kind::Owned && begun.elapsed() < STOP_PATIENCE => folder.ask_to_stop()?,
             Err(failure) => return Err(failure),
         }
         tokio::time::sleep(LOOK).await;

@@ -12,7 +12,7 @@ use powersweep_experiments::{Digest, Sweep, TaskSpec};
 use serde_json::{Value as Json, json};
 
 use crate::args::LpArgs;
-use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
+use crate::exit::{Failure, Kind, OrKind, Outcome, failure};
 use crate::fitted::Table;
 use crate::{inputs, screen};
 
@@ -106,7 +106,7 @@ impl Found {
         let groups = Groups::of(task.sim.choice(Role::Platform), systems[0].1.classes());
         let groups = groups.map_err(|problem| failure!(Usage, "{problem}"))?;
         let phase = |(at_s, system)| {
-            let capacity = lp::capacity(&system).or_exit(Exit::Failure)?;
+            let capacity = lp::capacity(&system).or_kind(Kind::Failure)?;
             Ok(Phase { at_s, system, capacity })
         };
         let phases = systems.into_iter().map(phase).collect::<Result<_, Failure>>()?;
@@ -139,7 +139,7 @@ impl Found {
     /// The allocations of a phase, with their labels.
     fn allocations(&self, phase: usize) -> Result<Vec<(&str, Allocation)>, Failure> {
         let Phase { system, capacity, .. } = &self.phases[phase];
-        let solved = |target| lp::allocation(system, capacity, target).or_exit(Exit::Failure);
+        let solved = |target| lp::allocation(system, capacity, target).or_kind(Kind::Failure);
         self.targets.iter().map(|(label, targets)| Ok((label.as_str(), solved(targets[phase])?))).collect()
     }
 

@@ -2,11 +2,11 @@
 
 use clap::CommandFactory;
 use clap_mangen::Man;
+use powersweep_dataset::writing::cannot_write;
 
 use crate::args::{Cli, ManArgs};
 use crate::exit::{Exit, Outcome};
 use crate::screen;
-use crate::writing::cannot_write;
 
 /// Writes one page for each command into a folder, or prints the page of the program.
 pub fn run(args: &ManArgs) -> Outcome {

@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 use super::submit;
 use crate::args::PlanArgs;
 use crate::exit::{Outcome, failure};
-use crate::{client, estimate, inputs, results_table, screen, shard_status, signals, stored, warnings};
+use crate::{client, estimate, inputs, screen, shard_status, signals, stored, warnings};
 
 /// Maximum number of values shown for an axis.
 const VALUES_SHOWN: usize = 12;
@@ -50,7 +50,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
         let loaded = stored::read(&location).await?;
         let known = loaded.experiments.iter().any(|record| record.name == manifest.name());
         let lost = !known && location.path().is_none_or(|path| path.exists());
-        let lost = lost && !results_table::is_empty(&location, manifest.name()).await?;
+        let lost = lost && !stored::is_without_parts(&location, manifest.name()).await?;
         Ok((loaded, served, lost))
     })?;
     if lost {

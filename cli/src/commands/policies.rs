@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use powersweep_engine::components;
 use powersweep_engine::spec::{Component, Default, Param, Role, Section};
+use powersweep_experiments::reading::unknown;
 use serde_json::{Value as Json, json};
 
 use crate::args::PoliciesArgs;
@@ -21,7 +22,7 @@ pub fn run(args: &PoliciesArgs) -> Outcome {
         let names: BTreeSet<&str> = components::COMPONENTS.iter().map(|e| e.name).collect();
         let names: Vec<&str> = names.into_iter().collect();
         let name = args.name.as_deref().unwrap_or_default();
-        return Err(failure!(Usage, "{}", screen::unknown("component", name, &names)));
+        return Err(failure!(Usage, "{}", unknown("component", name, &names)));
     }
     match args.output.is_json() {
         true => {

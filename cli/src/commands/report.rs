@@ -2,11 +2,11 @@
 
 use powersweep_dashboard::survey::Choice;
 use powersweep_dashboard::{Report, RowsAsk};
+use powersweep_dataset::writing::write_whole;
 use powersweep_proto::v1;
 
 use crate::args::ReportArgs;
 use crate::exit::{Exit, Outcome};
-use crate::writing::write_whole;
 use crate::{client, screen, stored, survey};
 
 /// Failures of a report.
@@ -17,15 +17,15 @@ const BINS: u32 = 2_000;
 /// Writes the report of an experiment.
 pub fn run(args: &ReportArgs) -> Outcome {
     client::block_on(async {
-        let tables = stored::tables(&args.from).await?;
+        let datasets = stored::datasets(&args.from).await?;
         let name = &args.experiment;
         let text = |option: &Option<String>| option.clone().unwrap_or_default();
         let choice =
             Choice { x: text(&args.x), y: text(&args.y), by: text(&args.by), of: text(&args.of), ..Choice::default() };
-        let survey = survey::survey(&tables, name, &choice, None).await?;
+        let survey = survey::survey(&datasets, name, &choice, None).await?;
         let options = survey::options(&args.from.coordinator, &args.from.data);
         let ask = RowsAsk { experiment: name.clone(), ..RowsAsk::default() };
-        let rows = survey::rows(&tables, &ask, &options).await?;
+        let rows = survey::rows(&datasets, &ask, &options).await?;
         let request =
             v1::StatusRequest { experiment: name.clone(), max_failures: FAILURES, bins: BINS, ledgers: false };
         let status = super::status::experiment(&args.from.coordinator, &args.from.data, request).await;
@@ -33,7 +33,7 @@ pub fn run(args: &ReportArgs) -> Outcome {
             screen::note(&format!("powersweep: the report has no state of {name}: {}", failure.message));
         }
         let now = chrono::Utc::now().format("%Y-%m-%d %H:%M UTC");
-        let made = format!("Made by powersweep {} on {now}, from {tables}.", env!("CARGO_PKG_VERSION"));
+        let made = format!("Made by powersweep {} on {now}, from {datasets}.", env!("CARGO_PKG_VERSION"));
         let report = Report { experiment: status.ok().flatten(), name: name.clone(), made, survey, rows };
         write_whole(args.output.as_deref(), powersweep_dashboard::report(&report).as_bytes())?;
         Ok(Exit::Done)

@@ -21,18 +21,19 @@ mod reproduced {
     use std::path::Path;
     use std::time::Instant;
 
-    use powersweep_analysis::text::Sheet;
     use powersweep_claims::{Claims, Finding, Preset, Presets, Shape, Verdict, papers};
     use powersweep_dashboard::{Body, ClaimSeen, Reproduced, Shown, SweepSeen, reproduction};
+    use powersweep_dataset::Datasets;
+    use powersweep_dataset::text::Sheet;
+    use powersweep_dataset::writing::{cannot_write, write_whole};
     use powersweep_experiments::Sweep;
+    use powersweep_experiments::reading::unknown;
 
     use crate::args::{FigureFormat, ReproduceArgs};
     use crate::commands::{check, plot};
-    use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
+    use crate::exit::{Exit, Failure, Kind, OrKind, Outcome, failure};
     use crate::presets::{self, Chosen};
-    use crate::stored::Tables;
-    use crate::writing::{cannot_write, write_whole};
-    use crate::{client, origin, screen};
+    use crate::{client, origin, screen, stored};
 
     /// The formats of the files of a figure.
     const FORMATS: [(&str, FigureFormat); 2] = [("svg", FigureFormat::Svg), ("pdf", FigureFormat::Pdf)];
@@ -40,8 +41,8 @@ mod reproduced {
     /// Runs the missing tasks of the papers, and writes their page.
     pub fn run(args: &ReproduceArgs) -> Outcome {
         let known: Vec<&str> = papers::builtin().iter().map(|(name, _)| *name).collect();
-        if let Some(unknown) = args.papers.iter().find(|name| !known.contains(&name.as_str())) {
-            return Err(failure!(Usage, "{}", screen::unknown("paper", unknown, &known)));
+        if let Some(other) = args.papers.iter().find(|name| !known.contains(&name.as_str())) {
+            return Err(failure!(Usage, "{}", unknown("paper", other, &known)));
         }
         let wanted = |name: &str| match args.papers.is_empty() {
             true => !papers::is_study(name),
@@ -86,14 +87,14 @@ mod reproduced {
         std::fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, &error))?;
         let experiments: BTreeSet<String> = sweeps.values().map(|sweep| sweep.manifest().name().to_owned()).collect();
         client::block_on(async {
-            let tables = Tables::Here(location);
-            let origin = origin::of(&tables, &experiments).await?;
+            let datasets = stored::datasets_here(&location)?;
+            let origin = origin::of(&datasets, &experiments).await?;
             let mut shown = Vec::new();
             for preset in presets.all() {
                 if !args.local.quiet {
                     screen::note(&format!("{name}: {}", preset.source()));
                 }
-                shown.push(one(&tables, name, claims, preset, &folder).await?);
+                shown.push(one(&datasets, name, claims, preset, &folder).await?);
             }
             Ok(Reproduced {
                 name: name.to_owned(),
@@ -119,7 +120,7 @@ mod reproduced {
 
     /// Writes a figure or table, and returns it for the page.
     async fn one(
-        tables: &Tables,
+        datasets: &Datasets,
         paper: &'static str,
         claims: &Claims,
         preset: &Preset,
@@ -129,7 +130,7 @@ mod reproduced {
         let (source, caption) = (preset.source(), preset.caption.clone());
         let file = |ending: &str| format!("{}.{ending}", preset.name);
         if preset.shape == Shape::Table {
-            let frame = presets::frame(preset, &chosen.rows(tables).await?)?;
+            let frame = presets::frame(preset, &chosen.rows(datasets).await?)?;
             let sheet = Sheet::of(&frame);
             write_whole(Some(&folder.join(file("md"))), sheet.markdown().as_bytes())?;
             let headings = sheet.columns.iter().map(|column| (column.heading(), column.is_numeric)).collect();
@@ -141,14 +142,14 @@ mod reproduced {
                 body: Body::Table(headings, rows),
             });
         }
-        let mut figure = plot::of_paper(&chosen, tables).await?;
+        let mut figure = plot::of_paper(&chosen, datasets).await?;
         let drawn = plot::drawn(&mut figure)?;
         let mut drawing = String::new();
         for (ending, format) in FORMATS {
             let bytes = plot::encoded(&figure, &drawn, format, &source)?;
             write_whole(Some(&folder.join(file(ending))), &bytes)?;
             if format == FigureFormat::Svg {
-                drawing = String::from_utf8(bytes).or_exit(Exit::Failure)?;
+                drawing = String::from_utf8(bytes).or_kind(Kind::Failure)?;
             }
         }
         Ok(Shown { source, caption, file: format!("{paper}/{}", file("pdf")), body: Body::Drawing(drawing) })

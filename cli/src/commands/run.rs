@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use powersweep_coordinator::LogSource;
+use powersweep_dataset::page::{self, Wanted};
 use powersweep_experiments::settings::quoted;
 use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::access::Role;
 use powersweep_proto::v1;
+use powersweep_results::Table;
 use powersweep_worker::{WorkerError, WorkerOptions, WorkerReport};
 use powersweep_workloads::{Library, ParsedLogs};
 use tokio::task::JoinHandle;
@@ -19,10 +21,11 @@ use tokio_util::sync::CancellationToken;
 use super::shard::Sharded;
 use super::{status, submit, worker};
 use crate::args::RunArgs;
-use crate::exit::{Exit, Failure, Outcome, failure};
+use crate::exit::{Exit, Failure, Kind, Outcome, failure};
 use crate::farm::{FarmOptions, Local, LocalFarm};
+use crate::framed::page_text;
 use crate::inputs::{self, Files};
-use crate::{client, farm, interrupt, results_table, screen, signals, stored, warnings};
+use crate::{client, farm, interrupt, screen, signals, stored, warnings};
 
 /// Interval of the status requests.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);
@@ -118,7 +121,7 @@ impl LogSource for LogFiles {
 
 /// Adds the command that submits the manifest to the running coordinator.
 async fn offer_submit(mut failure: Failure, args: &RunArgs) -> Failure {
-    if failure.exit == Exit::Owned
+    if failure.kind == Kind::Owned
         && let Ok(location) = args.local.data.location()
         && let Ok(Some(_)) = stored::owner_endpoint(&location).await
     {
@@ -305,11 +308,11 @@ impl Run {
         let seconds = self.began.elapsed().as_secs_f64();
         // An error that ended the sweep comes before one of the end itself.
         let mut finished = match ended {
-            Err(failure) if failure.exit != Exit::Interrupted => return Err(failure),
+            Err(failure) if failure.kind != Kind::Interrupted => return Err(failure),
             ended => closed.and(ended)?,
         };
         finished.spent.get_or_insert_default().parse_s += self.reading_s;
-        if finished.rows_in_parts > 0 && results_table::is_empty(&location, manifest.name()).await? {
+        if finished.rows_in_parts > 0 && stored::is_without_parts(&location, manifest.name()).await? {
             return Err(failure!(
                 Storage,
                 "the files of {0} are missing in {location}, whose state counts {1} as done. To run these tasks again, \
@@ -318,8 +321,12 @@ impl Run {
                 screen::count(finished.rows_in_parts, "task")
             ));
         }
-        if let Some(table) = results_table::show(&location, manifest.name(), args.show).await? {
-            screen::print(&format!("{table}\n"))?;
+        if args.show > 0 {
+            let published = stored::datasets_here(&location)?.read_published(manifest.name(), Table::Tasks).await?;
+            let wanted = Wanted { rows: args.show, ..Wanted::default() };
+            if let Some(shown) = page::shown(&published, &wanted).await?.filter(|shown| shown.count > 0) {
+                screen::print(&format!("{}\n", page_text(&shown)))?;
+            }
         }
         if !args.local.quiet && args.step.is_none() {
             screen::note(&format!("{part}{}", closing(&finished, seconds, &location.to_string(), args)));
@@ -334,7 +341,7 @@ impl Run {
 fn worker_ended(result: Result<Result<WorkerReport, WorkerError>, tokio::task::JoinError>) -> Failure {
     match result {
         Ok(Ok(report)) => failure!(Failure, "the worker ended early: {}", report.reason),
-        Ok(Err(error)) => Failure::new(worker::exit_of(&error), error.to_string()),
+        Ok(Err(error)) => Failure::new(worker::kind_of(&error), error.to_string()),
         Err(error) => failure!(Failure, "the worker ended early: {error}"),
     }
 }

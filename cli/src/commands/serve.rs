@@ -4,7 +4,7 @@ use powersweep_experiments::settings::quoted;
 use powersweep_proto::access::Role;
 
 use crate::args::ServeArgs;
-use crate::exit::{Exit, Outcome, failure};
+use crate::exit::{Exit, Kind, Outcome, failure};
 use crate::farm::{FarmOptions, LocalFarm};
 use crate::{client, farm, interrupt, screen};
 
@@ -39,7 +39,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
             () = farm.lost() => true,
         };
         let ended = farm::explained(farm.end()).await;
-        if lost || ended.as_ref().is_err_and(|failure| failure.exit == Exit::Fenced) {
+        if lost || ended.as_ref().is_err_and(|failure| failure.kind == Kind::Fenced) {
             return Err(failure!(Fenced, "another coordinator has taken the data over; this one has stopped"));
         }
         ended.map(|()| Exit::Done)

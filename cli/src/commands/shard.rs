@@ -12,7 +12,7 @@ use powersweep_experiments::{Digest, Shard, Sweep};
 
 use super::run;
 use crate::args::{RunArgs, ShardArgs};
-use crate::exit::{Exit, Failure, Outcome, failure};
+use crate::exit::{Exit, Failure, Kind, Outcome, failure};
 use crate::{client, shard_status};
 
 /// Part of the time limit, as 1 in N, in which the shard publishes its rows after its last task; and its bounds.
@@ -99,7 +99,7 @@ impl Sharded {
 
     /// Explains that another process runs the shard.
     pub async fn owned(&self, mut failure: Failure, location: &Location, experiment: &str) -> Failure {
-        if failure.exit == Exit::Owned {
+        if failure.kind == Kind::Owned {
             let owner = owner::look(&location.shard(experiment, self.shard)).await.ok().flatten();
             let record = owner.and_then(|owner| owner.record);
             let by = record.map_or_else(String::new, |owner| format!(" in process {} on {}", owner.pid, owner.host));

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use arrow::array::RecordBatch;
+use powersweep_dataset::Cell;
+use powersweep_dataset::cell::row_json;
+use powersweep_dataset::writing::{Encoding, Writing, refuse_existing};
 use powersweep_engine::components;
 use powersweep_engine::energy::EnergySplit;
 use powersweep_engine::spec::Model;
@@ -13,6 +16,7 @@ use powersweep_engine::spec::{Param, Type};
 use powersweep_engine::wasm::Module;
 use powersweep_engine::workload::{self, LOG_IMPORT, LogFormat, Workload};
 use powersweep_engine::{Choice, Details, Limits, Measured, Role, SimError, SimSpec, Value};
+use powersweep_experiments::reading::{similar, unknown};
 use powersweep_experiments::settings::reproduce;
 use powersweep_experiments::{FileRef, TaskSpec, identity};
 use powersweep_results::identity::{Micros, RunFacts};
@@ -24,9 +28,8 @@ use serde_json::Value as Json;
 
 use crate::args::SimulateArgs;
 use crate::commands::worker;
-use crate::exit::{Exit, Failure, OrExit, Outcome, failure};
-use crate::writing::{Encoding, Writing, refuse_existing};
-use crate::{batsim, inputs, modules, rows, screen, signals};
+use crate::exit::{Failure, Kind, OrKind, Outcome, failure};
+use crate::{batsim, inputs, modules, screen, signals};
 
 /// Maximum memory of one workload's jobs (bytes). A parameter that needs more is a typing error.
 const WORKLOAD_BYTES_MAX: u64 = 8 << 30;
@@ -68,7 +71,9 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     }
     match args.output.is_json() {
         // A row has the columns of its table, as in `results`.
-        true => screen::print(&screen::indented(&Json::Object(rows::pairs(&row, 0).into_iter().collect()))),
+        true => screen::print(&screen::indented(&Json::Object(
+            row_json(&row, 0).map(|(name, value)| (name.to_owned(), value)).collect(),
+        ))),
         false => screen::print(&row_text(&row)),
     }
 }
@@ -115,7 +120,7 @@ pub fn simulated(
     let accounts = match (signals, details.energy, measured.jobs()) {
         (Some(signals), Some(energy), Some(summary)) => {
             let mut rows = accounts::Builder::new();
-            rows.push(&task, &signals.of(&task.sim, &energy.cells, summary.machine_procs).or_exit(Exit::Usage)?);
+            rows.push(&task, &signals.of(&task.sim, &energy.cells, summary.machine_procs).or_kind(Kind::Usage)?);
             Some(rows.finish())
         }
         _ => None,
@@ -142,8 +147,8 @@ fn within_limits(
     powersweep_engine::simulate(sim, workload, &within, details).map_err(|error| {
         use SimError::{Deadline, EventLimit, MemoryLimit, Policy};
         let exit = match error {
-            Policy { .. } | Deadline | EventLimit(_) | MemoryLimit(_) => Exit::Failure,
-            _ => Exit::Usage,
+            Policy { .. } | Deadline | EventLimit(_) | MemoryLimit(_) => Kind::Failure,
+            _ => Kind::Usage,
         };
         Failure::new(exit, limits.words(&error))
     })
@@ -225,11 +230,11 @@ fn prepare(
     };
     task.task_id = identity::task_id(&task.sim, task.digest);
     // A generator fails because of its parameters.
-    let exit = if log.is_some() { Exit::Workload } else { Exit::Usage };
-    let workload = workload::build_within(&task.sim, log.as_ref(), WORKLOAD_BYTES_MAX).or_exit(exit)?;
+    let exit = if log.is_some() { Kind::Workload } else { Kind::Usage };
+    let workload = workload::build_within(&task.sim, log.as_ref(), WORKLOAD_BYTES_MAX).or_kind(exit)?;
     let placed = match loaded.is_empty() {
         true => None,
-        false => Some(signals::place(&loaded, &mut task.sim, &workload).or_exit(Exit::Usage)?),
+        false => Some(signals::place(&loaded, &mut task.sim, &workload).or_kind(Kind::Usage)?),
     };
     timing.parse_ms = started.elapsed().as_secs_f64() * 1e3;
     Ok((task, workload, placed))
@@ -260,7 +265,7 @@ fn apply(sim: &mut SimSpec, args: &SimulateArgs, library: &Library) -> Result<()
         let Some(role) = role_of(key) else { continue };
         let component = components::find(role, name).ok_or_else(|| {
             let names: Vec<&str> = components::of(role).map(|e| e.name).collect();
-            failure!(Usage, "{}", screen::unknown(key, name, &names))
+            failure!(Usage, "{}", unknown(key, name, &names))
         })?;
         if sim.choice(role).component() != component {
             sim.choose(Choice::new(component));
@@ -272,7 +277,7 @@ fn apply(sim: &mut SimSpec, args: &SimulateArgs, library: &Library) -> Result<()
             Some((choice.component().role, param))
         });
         let (role, param) = chosen.ok_or_else(|| failure!(Usage, "{}", unknown_parameter(key)))?;
-        sim.choice_mut(role).set(key, value_of(param, text)).or_exit(Exit::Usage)?;
+        sim.choice_mut(role).set(key, value_of(param, text)).or_kind(Kind::Usage)?;
     }
     Ok(())
 }
@@ -290,7 +295,7 @@ fn unknown_parameter(key: &str) -> String {
         None => {
             let params = components::COMPONENTS.iter().flat_map(|component| component.params.iter().map(|p| p.name));
             let known: BTreeSet<&str> = Role::ALL.iter().map(|role| role.key()).chain(params).collect();
-            let near = screen::nearest(key, &known.into_iter().collect::<Vec<_>>());
+            let near = similar(key, &known.into_iter().collect::<Vec<_>>());
             let hint = match near.is_empty() {
                 false => format!("did you mean {}?", near.join(" or ")),
                 true => "`powersweep policies` lists them".to_owned(),
@@ -328,9 +333,9 @@ fn value_of(param: &Param, text: &str) -> Value {
 /// One line for each column that has a value.
 fn row_text(batch: &RecordBatch) -> String {
     let mut table = screen::table();
-    for (name, value) in rows::pairs(batch, 0) {
-        if !value.is_null() {
-            table.add_row([name, rows::text(&value)]);
+    for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+        if column.is_valid(0) {
+            table.add_row([field.name().clone(), Cell::of(column, 0).shown()]);
         }
     }
     table.to_string()

@@ -2,12 +2,13 @@
 
 use std::io::Write;
 
+use powersweep_experiments::reading::unknown;
 use powersweep_launch::slurm::{Facts, Partition};
 use powersweep_launch::{Site, SlurmSite};
 
 use crate::args::SiteInitArgs;
 use crate::batch;
-use crate::exit::{Exit, Failure, Outcome, failure};
+use crate::exit::{Failure, Kind, Outcome, failure};
 use crate::{client, screen};
 
 /// Longest time limit that a site file gets by itself: longer jobs wait longer.
@@ -43,7 +44,7 @@ fn chosen<'a>(args: &SiteInitArgs, partitions: &'a [Partition]) -> Result<&'a Pa
     };
     let names: Vec<&str> = partitions.iter().map(|partition| partition.name.as_str()).collect();
     let found = partitions.iter().find(|partition| partition.name == *name);
-    found.ok_or_else(|| Failure::new(Exit::Usage, screen::unknown("partition", name, &names)))
+    found.ok_or_else(|| Failure::new(Kind::Usage, unknown("partition", name, &names)))
 }
 
 fn describe(facts: &Facts, partitions: &[Partition], chosen: &Partition) -> Result<String, Failure> {

@@ -6,13 +6,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use powersweep_coordinator::records::Table;
+use powersweep_dataset::reading::relaxed;
+use powersweep_dataset::writing::{Encoding, Scratch, Writing, cannot_write};
+use powersweep_results::Table;
 
 use crate::args::SqlArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::reading::{Reading, relaxed, schema_of};
-use crate::stored::{self, Tables};
-use crate::writing::{Encoding, Scratch, Writing, cannot_write};
+use crate::stored;
+use crate::stored::Coordinator;
 use crate::{client, screen};
 
 /// The program of DuckDB's command line.
@@ -54,10 +55,10 @@ fn ended(command: &mut Command) -> Result<Option<bool>, Failure> {
 
 /// A view for each table that has rows.
 async fn views(args: &SqlArgs, folder: &Path) -> Result<String, Failure> {
-    let tables = stored::tables(&args.from).await?;
+    let place = stored::place(&args.from).await?;
     let mut text = String::new();
     for table in Table::ALL {
-        let files = files(&tables, args, table, folder).await?;
+        let files = files(&place, args, table, folder).await?;
         if !files.is_empty() {
             let quoted: Vec<String> = files.iter().map(|file| quoted(&file.to_string_lossy())).collect();
             let list = quoted.join(", ");
@@ -72,10 +73,10 @@ async fn views(args: &SqlArgs, folder: &Path) -> Result<String, Failure> {
 }
 
 /// The files with the rows of a table: parts that DuckDB can read where they are, and a copy of the other rows.
-async fn files(tables: &Tables, args: &SqlArgs, table: Table, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let mut reading = Reading::open(tables, &args.experiment, table).await?;
+async fn files(place: &Coordinator, args: &SqlArgs, table: Table, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut reading = place.datasets()?.read(&args.experiment, table).await?;
     let mut files = Vec::new();
-    if let Tables::Here(location) = tables
+    if let Coordinator::None(location) = place
         && let Some(data) = location.path()
     {
         let data = std::path::absolute(data).map_err(|error| failure!(Storage, "{}: {error}", data.display()))?;
@@ -92,7 +93,7 @@ async fn files(tables: &Tables, args: &SqlArgs, table: Table, folder: &Path) -> 
         screen::note(&format!("powersweep: rows of {table} that are not published are left out: {hint}"));
         return Ok(files);
     }
-    let (copy, schema) = (folder.join(format!("{table}.parquet")), relaxed(&schema_of(table)));
+    let (copy, schema) = (folder.join(format!("{table}.parquet")), relaxed(&Table::schema(table)));
     let mut out = Writing::begin(Some(&copy), Encoding::Parquet, &schema, &args.experiment)?;
     reading.each(&schema, |batch| out.write(&batch)).await?;
     out.finish()?;

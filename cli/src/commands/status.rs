@@ -11,7 +11,7 @@ use powersweep_results::layout::left_name;
 use serde_json::{Value as Json, json};
 
 use crate::args::{CoordinatorArgs, DataArgs, StatusArgs};
-use crate::exit::{Exit, Failure, Outcome, failure};
+use crate::exit::{Exit, Failure, Kind, Outcome, failure};
 use crate::shard_status::{self, ShardLine};
 use crate::stored::{self, Coordinator};
 use crate::{client, interrupt, ledgers, screen};
@@ -141,7 +141,7 @@ async fn watch(args: &StatusArgs) -> Outcome {
                     (false, false) => to_lines(&status.reply),
                 }
             }
-            Err(failure) if known && matches!(failure.exit, Exit::Network | Exit::Storage) => {
+            Err(failure) if known && matches!(failure.kind, Kind::Network | Kind::Storage) => {
                 screen::note(&format!("powersweep: {}", failure.message.trim_end()));
                 last.clone()
             }

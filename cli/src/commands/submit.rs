@@ -10,7 +10,7 @@ use powersweep_workloads::ParsedLogs;
 
 use super::status::failures_text;
 use crate::args::SubmitArgs;
-use crate::exit::{Exit, Failure, Outcome, failure};
+use crate::exit::{Exit, Failure, Kind, Outcome, failure};
 use crate::{client, inputs, screen, signals, warnings};
 
 /// Interval of the status requests of `--wait`.
@@ -145,7 +145,7 @@ async fn wait(args: &SubmitArgs, mut farm: Client, experiment: &str) -> Outcome 
             }
             Err(status) => {
                 let failure = client::refused(&status);
-                if failure.exit != Exit::Network {
+                if failure.kind != Kind::Network {
                     return Err(failure);
                 }
                 farm = client::reconnect(&args.coordinator, &args.data, &failure).await?;

@@ -9,17 +9,18 @@ use std::collections::BTreeMap;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, TimestampMicrosecondType};
-use powersweep_coordinator::records::Table;
+use powersweep_dataset::cell::row_json;
+use powersweep_dataset::reading::Reading;
+use powersweep_dataset::scan::{self, LABELS, Tasks};
+use powersweep_dataset::writing::Output;
+use powersweep_results::Table;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 use self::lanes::{Lanes, Span};
 use crate::args::{TimelineArgs, TimelineFormat};
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::reading::Reading;
-use crate::varying::{self, LABELS, Tasks};
-use crate::writing::Output;
-use crate::{client, rows, screen, stored};
+use crate::{client, screen, stored};
 
 /// The columns that place a task on the timeline.
 const PLACE: [&str; 3] = ["worker", "started_at", "wall_ms"];
@@ -46,13 +47,13 @@ struct Event<'a> {
 pub fn run(args: &TimelineArgs) -> Outcome {
     let TimelineFormat::Perfetto = args.format;
     client::block_on(async {
-        let tables = stored::tables(&args.from).await?;
-        let reading = Reading::open(&tables, &args.experiment, Table::Tasks).await?;
+        let datasets = stored::datasets(&args.from).await?;
+        let reading = datasets.read(&args.experiment, Table::Tasks).await?;
         let (workers, lanes) = lanes(&reading).await?;
         if lanes.is_empty() {
             return Err(failure!(Usage, "{} has no rows yet", args.experiment));
         }
-        let schema = varying::columns(columns(&reading).await?.iter().map(String::as_str));
+        let schema = scan::columns(columns(&reading).await?.iter().map(String::as_str));
         let mut trace = Trace::begin(args, &workers, &lanes)?;
         let mut row = 0;
         reading.each(&schema, |batch| trace.tasks(&batch, &workers, &lanes, &mut row)).await?;
@@ -75,7 +76,7 @@ async fn lanes(reading: &Reading) -> Result<(BTreeMap<String, u32>, Lanes), Fail
     let mut workers = BTreeMap::new();
     let mut spans = Vec::new();
     reading
-        .each(&varying::columns(PLACE), |batch| {
+        .each(&scan::columns(PLACE), |batch| {
             for row in 0..batch.num_rows() {
                 let next = u32::try_from(workers.len()).unwrap_or(u32::MAX);
                 let worker = *workers.entry(worker_of(&batch, row)).or_insert(next);
@@ -104,9 +105,9 @@ pub(super) fn times(batch: &RecordBatch, row: usize) -> (i64, i64) {
 
 /// The columns of the trace: place and time, labels, facts, and the parameters that vary.
 async fn columns(reading: &Reading) -> Result<Vec<String>, Failure> {
-    let candidates = varying::candidates();
-    let tasks = Tasks::open(reading, &varying::columns(candidates.iter().map(String::as_str))).await?;
-    let found = varying::search(&tasks.groups(), &candidates).await?;
+    let candidates = scan::candidates();
+    let tasks = Tasks::open(reading, &scan::columns(candidates.iter().map(String::as_str))).await?;
+    let found = scan::search(&tasks.groups(), &candidates).await?;
     let is_label = |name: &str| LABELS.contains(&name);
     let vary = found.into_iter().filter(|column| column.varies() && !is_label(&column.name)).map(|column| column.name);
     let fixed = PLACE.iter().chain(&LABELS).chain(&SHOWN).map(|name| (*name).to_owned());
@@ -191,7 +192,7 @@ fn pid(worker: u32) -> usize {
 
 /// The values of a task without the place on the timeline; null is left out.
 fn shown(batch: &RecordBatch, row: usize) -> impl Iterator<Item = (String, Json)> {
-    let values = rows::cells(batch, row).filter(|(name, value)| !PLACE.contains(name) && !value.is_null());
+    let values = row_json(batch, row).filter(|(name, value)| !PLACE.contains(name) && !value.is_null());
     values.map(|(name, value)| (name.to_owned(), value))
 }
 

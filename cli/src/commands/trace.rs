@@ -3,11 +3,12 @@
 use powersweep_engine::facts::Datum;
 use powersweep_engine::workload::log_facts::{LogFacts, LogTotals, Spread};
 use powersweep_experiments::Digest;
+use powersweep_experiments::plain::plain;
 use serde_json::{Map, Value as Json, json};
 
 use crate::args::{LogArgs, OutputArgs};
 use crate::exit::Outcome;
-use crate::{inputs, rows, screen};
+use crate::{inputs, screen};
 
 /// Prints the facts about a log.
 pub fn info(name: &str, sha256: Option<Digest>, args: &LogArgs, output: OutputArgs) -> Outcome {
@@ -31,6 +32,16 @@ fn value(datum: Datum<'_>) -> Json {
         Datum::Text(v) => json!(v),
         Datum::Counts(v) => json!(v),
         Datum::Reals(v) => json!(v),
+    }
+}
+
+/// A value for people.
+fn text(value: &Json) -> String {
+    match value {
+        Json::Null => String::new(),
+        Json::String(text) => plain(text).into_owned(),
+        Json::Number(number) if number.is_f64() => screen::number(number.as_f64().unwrap_or(f64::NAN)),
+        other => other.to_string(),
     }
 }
 
@@ -63,12 +74,12 @@ fn to_text(facts: &LogFacts, digest: &str) -> String {
         table.add_row([key, value]);
     }
     for (name, value) in totals(facts).filter(|(_, value)| !value.is_null()) {
-        table.add_row([name.to_owned(), rows::text(&value)]);
+        table.add_row([name.to_owned(), text(&value)]);
     }
     let mut spreads = screen::table();
     spreads.set_header([""].into_iter().chain(Spread::FIELDS.iter().map(|field| field.name)));
     for (name, spread) in &facts.spreads {
-        let values = Spread::FIELDS.iter().map(|field| rows::text(&value((field.get)(spread))));
+        let values = Spread::FIELDS.iter().map(|field| text(&value((field.get)(spread))));
         spreads.add_row([(*name).to_owned()].into_iter().chain(values));
     }
     format!("{table}\n\n{spreads}")

@@ -8,10 +8,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use arrow::array::RecordBatch;
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
-use powersweep_coordinator::records::Table;
+use powersweep_dataset::cell::json_of;
+use powersweep_dataset::reading::{Part, relaxed};
 use powersweep_engine::rng::{Philox, Purpose};
 use powersweep_engine::{Details, Limits, simulate};
 use powersweep_experiments::{Manifest, Sweep, TaskSpec};
+use powersweep_results::Table;
 use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::tasks;
 use powersweep_signals::Loaded;
@@ -19,8 +21,7 @@ use powersweep_workloads::{Library, ParsedLogs};
 
 use crate::args::VerifyArgs;
 use crate::exit::{Failure, Outcome, failure};
-use crate::reading::{Part, Reading, relaxed};
-use crate::{client, inputs, modules, rows, screen, signals, stored, warnings};
+use crate::{client, inputs, modules, screen, signals, stored, warnings};
 
 /// Differences that are shown.
 const SHOWN: usize = 20;
@@ -97,8 +98,8 @@ enum Compared {
 
 /// Chooses rows. Returns them, and the number of all rows.
 async fn sample(args: &VerifyArgs, seed: u64) -> Result<(Vec<Stored>, usize), Failure> {
-    let tables = stored::tables(&args.from).await?;
-    let reading = Reading::open(&tables, &args.experiment, Table::Tasks).await?;
+    let datasets = stored::datasets(&args.from).await?;
+    let reading = datasets.read(&args.experiment, Table::Tasks).await?;
     let parts = reading.parts_of_all().await?;
     let groups: Vec<(&Part, usize)> =
         parts.iter().flat_map(|part| (0..part.groups().len()).map(move |group| (part, group))).collect();
@@ -164,7 +165,7 @@ impl Replay {
 
 impl Stored {
     fn compared(&self, replay: &Replay, logs: &ParsedLogs) -> Compared {
-        let cell = |name: &str| self.row.column_by_name(name).map(|column| rows::cell(column, 0)).unwrap_or_default();
+        let cell = |name: &str| self.row.column_by_name(name).map(|column| json_of(column, 0)).unwrap_or_default();
         let index = cell("task_index").as_i64().unwrap_or(-1);
         let task = u64::try_from(index).ok().and_then(|index| replay.sweep.task(index));
         let Some(task) = task.filter(|task| cell("task_id") == task.task_id.to_string()) else {
@@ -186,8 +187,8 @@ impl Stored {
             let stored = self.row.column_by_name(field.name());
             let is_equal = stored.is_some_and(|stored| stored.as_ref() == column.as_ref());
             if !of_run(field.name()) && !is_equal {
-                let text = stored.map(|stored| rows::cell(stored, 0).to_string()).unwrap_or_default();
-                columns.push((field.name().clone(), text, rows::cell(column, 0).to_string()));
+                let text = stored.map(|stored| json_of(stored, 0).to_string()).unwrap_or_default();
+                columns.push((field.name().clone(), text, json_of(column, 0).to_string()));
             }
         }
         if columns.is_empty() { Compared::Equal } else { Compared::Differs { index, columns } }

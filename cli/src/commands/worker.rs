@@ -10,7 +10,7 @@ use powersweep_worker::{TaskLimits, WorkerError, WorkerOptions, WorkerReport};
 
 use crate::allocation::Allocation;
 use crate::args::{TaskLimitArgs, WorkerArgs};
-use crate::exit::{Exit, Failure, Outcome, failure};
+use crate::exit::{Exit, Failure, Kind, Outcome, failure};
 use crate::{client, interrupt, program, screen};
 
 /// A worker restarts only if more than this part of its time limit is left.
@@ -47,8 +47,10 @@ pub fn run(args: &WorkerArgs) -> Outcome {
         return Err(restart(used, piped_access.as_deref()));
     }
     match report {
-        Ok(report) => ended(&report).map(|done| if stopped && args.fail_on_signal { Exit::Interrupted } else { done }),
-        Err(error) => Err(Failure::new(exit_of(&error), error.to_string())),
+        Ok(report) => {
+            ended(&report).map(|done| if stopped && args.fail_on_signal { Exit::Of(Kind::Interrupted) } else { done })
+        }
+        Err(error) => Err(Failure::new(kind_of(&error), error.to_string())),
     }
 }
 
@@ -111,13 +113,13 @@ pub fn default_name() -> String {
     format!("{}-{}", host.filter(|h| !h.is_empty()).as_deref().unwrap_or("worker"), std::process::id())
 }
 
-/// The exit code for a worker's error.
-pub fn exit_of(error: &WorkerError) -> Exit {
+/// The kind of a worker's error.
+pub fn kind_of(error: &WorkerError) -> Kind {
     match error {
-        WorkerError::Options(_) => Exit::Usage,
-        WorkerError::Access(error) => crate::access::refused(error).exit,
-        WorkerError::Unreachable { .. } => Exit::Network,
-        WorkerError::Refused { .. } | WorkerError::Protocol { .. } => Exit::Refused,
-        WorkerError::Thread { .. } => Exit::Failure,
+        WorkerError::Options(_) => Kind::Usage,
+        WorkerError::Access(error) => crate::access::refused(error).kind,
+        WorkerError::Unreachable { .. } => Kind::Network,
+        WorkerError::Refused { .. } | WorkerError::Protocol { .. } => Kind::Refused,
+        WorkerError::Thread { .. } => Kind::Failure,
     }
 }

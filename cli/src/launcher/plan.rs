@@ -11,7 +11,7 @@ use powersweep_proto::access::{Role, Source};
 use super::Folder;
 use crate::allocation::{END_RESERVE, STAGGER};
 use crate::args::{JobArgs, LaunchSlurmArgs};
-use crate::exit::{Exit, Failure, OrExit, failure};
+use crate::exit::{Failure, Kind, OrKind, failure};
 use crate::{access, inputs, program};
 
 /// Elements of an array job where Slurm does not say how many are allowed: its default.
@@ -147,7 +147,7 @@ pub fn request(args: &JobArgs, folder: &Folder) -> Result<Request, Failure> {
 /// The site file's options, with the command line's before them.
 fn combined(args: &JobArgs) -> Result<SlurmSite, Failure> {
     let file = args.site.clone().or_else(default_site);
-    let mut site = file.map(|file| Site::read(&file)).transpose().or_exit(Exit::Usage)?.unwrap_or_default().slurm;
+    let mut site = file.map(|file| Site::read(&file)).transpose().or_kind(Kind::Usage)?.unwrap_or_default().slurm;
     let chosen = [
         (&args.partition, &mut site.partition),
         (&args.account, &mut site.account),

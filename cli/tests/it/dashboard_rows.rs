@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use powersweep_dashboard::words::number;
+use powersweep_dataset::words::number;
 
 use crate::dashboard::Pages;
 use crate::farm::{terminate, worker};

@@ -200,7 +200,7 @@ fn tables_are_sorted_pivoted_and_written_for_papers() {
 fn a_mean_over_rows_that_are_no_replications_says_so() {
     let sandbox = sandbox();
     let mixed = sandbox.run(&["results", "groups", "--by", "policy", "--columns", "energy_total_j"]).exits(0);
-    mixed.says(&["a mean is over rows that differ in size_factor, bsld_threshold: add columns to --by"]);
+    mixed.says(&["a mean is over rows that differ in size_factor, bsld_threshold: group by more columns"]);
     let args = ["results", "groups", "--by", "policy,bsld_threshold,size_factor", "--columns", "energy_total_j"];
     let clean = sandbox.run(&args).exits(0);
     assert_eq!(clean.stderr, "");

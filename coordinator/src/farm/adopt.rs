@@ -8,12 +8,13 @@
 use std::collections::BTreeMap;
 
 use powersweep_experiments::{Digest, Sweep};
+use powersweep_results::Table;
 use powersweep_results::identity::RowKey;
 use uuid::Uuid;
 
 use super::index_set::IndexSet;
 use super::pins;
-use crate::records::{CoveredRecord, ExperimentRecord, Loaded, Record, RowsRecord, Table, Totals, Upload};
+use crate::records::{CoveredRecord, ExperimentRecord, Loaded, Record, RowsRecord, Totals, Upload};
 use crate::store::Batch;
 
 /// The rebuilt state of one experiment.

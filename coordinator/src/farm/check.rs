@@ -1,8 +1,9 @@
 //! The invariants as code: tests call this after every step.
 
+use powersweep_results::Table;
+
 use super::index_set::IndexSet;
 use super::{Farm, Now};
-use crate::records::Table;
 
 impl Farm {
     /// The first invariant that does not hold, as an error.

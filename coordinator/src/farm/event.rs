@@ -6,9 +6,10 @@ use std::time::Duration;
 use powersweep_experiments::{Digest, Sweep};
 use powersweep_proto::v1::worker_message::Body;
 use powersweep_proto::v1::{self, FailureKind};
+use powersweep_results::Table;
 use uuid::Uuid;
 
-use crate::records::{Fate, Intent, SplitPart, SplitRecord, Table};
+use crate::records::{Fate, Intent, SplitPart, SplitRecord};
 use crate::split::Sweeps;
 
 /// Wait before work on the dataset is tried again after a failure.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::v1::{self, ExperimentState};
+use powersweep_results::Table;
 use uuid::Uuid;
 
 use super::Now;
@@ -15,7 +16,7 @@ use super::pending::{Closed, Pending};
 use super::share::Share;
 use super::split::Split;
 use super::tables::{FlushWait, OpenIntent, TableRows};
-use crate::records::{DoneChunk, ExperimentRecord, FailureRecord, Key, Record, Stored, Table};
+use crate::records::{DoneChunk, ExperimentRecord, FailureRecord, Key, Record, Stored};
 
 /// A generation of the manifest before the present one.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Failed attempts: recorded, tried again on another worker, quarantined after a few.
 
 use powersweep_proto::v1::{self, FailureKind};
+use powersweep_results::Table;
 use powersweep_results::identity::Micros;
 use powersweep_results::{failures, wire};
 use uuid::Uuid;
@@ -8,7 +9,7 @@ use uuid::Uuid;
 use super::index_set::IndexSet;
 use super::pending::Group;
 use super::{ConnId, Farm, Now};
-use crate::records::{EncodedRows, FailureRecord, Table};
+use crate::records::{EncodedRows, FailureRecord};
 
 /// Longest failure message that is kept.
 const MESSAGE_BYTES_MAX: usize = 4096;

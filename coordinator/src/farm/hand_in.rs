@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use powersweep_proto::v1::farm_message::Body;
 use powersweep_proto::v1::{self, FailureKind, LeaseId};
+use powersweep_results::Table;
 use roaring::RoaringBitmap;
 use uuid::Uuid;
 
@@ -15,7 +16,7 @@ use super::index_set::{IndexSet, chunk_of, join};
 use super::lease::{Return, Revoked};
 use super::tables::{Header, tables_of};
 use super::{ConnId, Content, Effect, Farm, Now};
-use crate::records::{EncodedRows, Record, RowsRecord, Stored, Table, Upload};
+use crate::records::{EncodedRows, Record, RowsRecord, Stored, Upload};
 
 /// Most rows of one hand-in.
 pub(crate) const HAND_IN_ROWS_MAX: u32 = 65_536;

@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body;
+use powersweep_results::Table;
 
 use super::tables::Header;
 use super::{ClientId, ConnId, Effect, Reply};
-use crate::records::{DoneChunk, EncodedRows, Key, Record, Table};
+use crate::records::{DoneChunk, EncodedRows, Key, Record};
 use crate::store::Batch;
 
 /// Most bytes of rows of several hand-ins in one record: parts and their row groups end between records.

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use powersweep_proto::v1::{self, ExperimentState};
+use powersweep_results::Table;
 use uuid::Uuid;
 
 use super::leaving::Leaving;
 use super::tables::{FlushWait, OpenIntent, PartLimits, Progress, Taken};
 use super::{ClientId, Effect, Farm, Now, PublishFailure, Reply};
-use crate::records::{Intent, Key, Record, Table};
+use crate::records::{Intent, Key, Record};
 
 /// Rows wait for a part at most this fraction of their experiment's age, where that is longer than
 /// [`Config::part_age`](super::Config::part_age): the number of parts made because of their age grows with the

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use powersweep_experiments::Sweep;
 use powersweep_proto::v1::ExperimentState;
+use powersweep_results::Table;
 
 use super::experiment::{Earlier, Experiment, sweep_of};
 use super::index_set::IndexSet;
@@ -14,7 +15,7 @@ use super::split::Split;
 use super::tables::{OpenIntent, Progress};
 use super::worker::Worker;
 use super::{Config, Effect, Farm, Now, PartIds, pins};
-use crate::records::{CoveredRecord, FailureRecord, Intent, Key, LeaseRecord, Loaded, RowsHeader, Table};
+use crate::records::{CoveredRecord, FailureRecord, Intent, Key, LeaseRecord, Loaded, RowsHeader};
 
 impl Farm {
     /// The farm of a loaded state. Its first batch has the new epoch, and no effect comes out before that is durable.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use powersweep_results::Table;
 use uuid::Uuid;
 
 use super::ClientId;
 use super::tables::{Progress, TableRows};
-use crate::records::{Fragment, SplitPart, SplitRecord, Table};
+use crate::records::{Fragment, SplitPart, SplitRecord};
 
 /// The split of an experiment. Whether one is due is in the experiment's record.
 #[derive(Debug, Default)]

@@ -6,6 +6,7 @@
 //! durable; the driver replaces the parts; a commit deletes record and mark. An edit meanwhile marks the experiment
 //! again, and another split follows.
 
+use powersweep_results::Table;
 use uuid::Uuid;
 
 use super::experiment::Experiment;
@@ -13,7 +14,7 @@ use super::leaving::Leaving;
 use super::split::Attempt;
 use super::tables::{Progress, TableRows};
 use super::{ClientId, Effect, Farm, Now, PublishFailure};
-use crate::records::{Key, Record, SplitPart, SplitRecord, Table};
+use crate::records::{Key, Record, SplitPart, SplitRecord};
 use crate::split::Sweeps;
 
 impl Experiment {

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use powersweep_experiments::settings::reproduce;
 use powersweep_proto::v1::{self, ExperimentState};
+use powersweep_results::Table;
 
 use super::experiment::Experiment;
 use super::forecast::Left;
 use super::leaving::Leaving;
 use super::worker::Worker;
 use super::{Farm, Now};
-use crate::records::{FailureRecord, Table};
+use crate::records::FailureRecord;
 
 /// Most failures in one status, whatever is asked for.
 const FAILURES_MAX: u32 = 10_000;

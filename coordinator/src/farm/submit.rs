@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use powersweep_experiments::{Digest, Mapping, Sweep, difference};
 use powersweep_proto::v1::{self, ExperimentState, LeaseId};
+use powersweep_results::Table;
 use powersweep_results::layout::left_name;
 
 use super::experiment::{Earlier, Experiment};
@@ -12,7 +13,7 @@ use super::leaving::{aside_name, is_aside};
 use super::pending::Pending;
 use super::tables::tables_of;
 use super::{ClientId, Farm, Now, Reply, Submission, pins};
-use crate::records::{EarlierRecord, ExperimentRecord, FailureRecord, Key, LogRecord, Record, Table};
+use crate::records::{EarlierRecord, ExperimentRecord, FailureRecord, Key, LogRecord, Record};
 
 /// Most indices of a sweep: chunk numbers have 32 bits.
 const INDICES_MAX: u64 = 1 << 48;

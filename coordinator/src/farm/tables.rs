@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use powersweep_experiments::Sweep;
+use powersweep_results::Table;
 use uuid::Uuid;
 
 use super::{ClientId, Config};
-use crate::records::{CoveredRecord, Intent, Record, RowsHeader, Table, Totals};
+use crate::records::{CoveredRecord, Intent, Record, RowsHeader, Totals};
 
 /// Most uploads in one part: uploads are read one after the other.
 const UPLOADS_MAX: usize = 4_096;

@@ -1,9 +1,11 @@
 //! Keys of records.
 
-use super::{Record, Table};
 use powersweep_experiments::Digest;
 use powersweep_proto::v1::LeaseId;
+use powersweep_results::Table;
 use uuid::Uuid;
+
+use super::Record;
 
 /// The key of a record: at most one record of a key exists.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

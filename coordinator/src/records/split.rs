@@ -1,8 +1,9 @@
 //! The records of splits.
 
+use powersweep_results::Table;
 use uuid::Uuid;
 
-use super::{Stored, Table};
+use super::Stored;
 
 /// The write-ahead record of a split. After an edit of the manifest, parts can have rows of tasks that left, and parts of
 /// the folder for rows that left can have rows of tasks that are back. A split replaces each such part by at most two

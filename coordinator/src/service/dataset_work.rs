@@ -4,7 +4,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use powersweep_proto::client::chain;
+use powersweep_experiments::plain::chain;
+use powersweep_results::Table;
 use powersweep_results::part::Origin;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
@@ -12,7 +13,7 @@ use uuid::Uuid;
 
 use crate::farm::PublishFailure;
 use crate::publish::{self, PublishError, make_visible};
-use crate::records::{Fate, Intent, SplitPart, SplitRecord, Table};
+use crate::records::{Fate, Intent, SplitPart, SplitRecord};
 use crate::split::{self, Sweeps};
 use crate::store::{Store, StoreError};
 

@@ -1,6 +1,6 @@
 //! Direct uploads: a worker sends an object to the object store itself, and the coordinator takes the object in.
 
-use powersweep_proto::client::chain;
+use powersweep_experiments::plain::chain;
 use powersweep_proto::v1;
 use tonic::Status;
 use uuid::Uuid;

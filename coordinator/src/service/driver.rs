@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use powersweep_proto::client::chain;
+use powersweep_experiments::plain::chain;
 use powersweep_proto::v1;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;

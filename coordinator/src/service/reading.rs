@@ -10,9 +10,10 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures::{Stream, StreamExt};
 use object_store::path::{Path, PathPart};
-use powersweep_proto::client::chain;
+use powersweep_experiments::plain::chain;
 use powersweep_proto::{is_plain_name, v1};
-use powersweep_results::layout;
+use powersweep_results::Table;
+use powersweep_results::layout::{self, StoredPart};
 use prost::Message;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -21,9 +22,9 @@ use tonic::Status;
 use super::CHUNK_BYTES;
 use super::limits::{Limits, READER_WAIT};
 use super::requests::{Requests, store_status};
-use crate::records::{RowsRecord, Table};
+use crate::records::RowsRecord;
 use crate::store::{MAX_PART_BYTES, Objects, StoreError, check_name, staged_object};
-use crate::view::{State, StoredPart, View, ViewError, look_without_uploads};
+use crate::view::{State, View, ViewError, look_without_uploads};
 
 /// Longest time for a look at a table: while storage stalls, it would wait for the end of the stall.
 const LOOK_TIME: Duration = Duration::from_secs(60);

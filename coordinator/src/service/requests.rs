@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use powersweep_experiments::plain::chain;
 use powersweep_experiments::{Digest, Manifest, Sweep};
-use powersweep_proto::client::chain;
 use powersweep_proto::{is_plain_name, v1};
+use powersweep_results::Table;
 use powersweep_results::part::LEDGERS_BYTES_MAX;
 use tokio::sync::{mpsc, oneshot};
 use tonic::{Status, Streaming};
@@ -19,7 +20,6 @@ use super::refusals::Refusals;
 use super::uploads::{Announced, Facts, Uploads};
 use super::{LOG_BYTES_MAX, MANIFEST_BYTES_MAX};
 use crate::farm::{Action, Config, Reply, Request, Submission};
-use crate::records::Table;
 use crate::shards;
 use crate::store::{Objects, Store, StoreError};
 

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use powersweep_proto::v1;
+use powersweep_results::Table;
 use powersweep_results::{accounts, jobs, part, series};
 use tonic::Status;
 use uuid::Uuid;
 
 use crate::farm::BadUpload;
-use crate::records::Table;
 use crate::store::STAGED_MAX_AGE;
 
 /// Most bytes and objects that one worker may have in the staging folder before it hands in their tasks. A worker stops

@@ -11,12 +11,12 @@
 use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{Error as ObjectError, ObjectStoreExt};
+use powersweep_results::Table;
 use powersweep_results::layout;
 
 use super::encoding::check_name;
 use super::objects::{Objects, blocking, private, unavailable};
 use super::{StoreError, inbox};
-use crate::records::Table;
 
 /// The renaming of a dataset.
 #[derive(Debug, Default)]

@@ -7,12 +7,15 @@
 //! A key is `kind/ | experiment | 0 | numbers, big endian`. Rows are stored under two keys, so that recovery reads the
 //! headers without the rows.
 
-use super::StoreError;
-use crate::records::*;
-use bytes::Bytes;
-use prost::Message;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::ops::{Bound, RangeInclusive};
+
+use bytes::Bytes;
+use powersweep_results::Table;
+use prost::Message;
+
+use super::StoreError;
+use crate::records::*;
 
 /// Version of the value format.
 pub const FORMAT_VERSION: u8 = 1;

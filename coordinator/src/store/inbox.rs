@@ -4,19 +4,21 @@
 //! name of an upload; this copy is checked, and parts are made of it. No address names a copy, and a copy never replaces an
 //! upload.
 
-use super::objects::{Objects, STAGED_MAX_AGE, blocking, check_part, inbox, private, staged_path, unavailable};
-use super::signer::SignedPut;
-use super::{StoreError, encoding};
-use crate::records::Table;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, SystemTime};
+
 use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutPayload};
+use powersweep_results::Table;
 use powersweep_results::part;
-use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, SystemTime};
 use uuid::Uuid;
+
+use super::objects::{Objects, STAGED_MAX_AGE, blocking, check_part, inbox, private, staged_path, unavailable};
+use super::signer::SignedPut;
+use super::{StoreError, encoding};
 
 /// How long a signed address is valid. A store looks at it when a request begins, not when it ends.
 const ADDRESS_VALID: Duration = Duration::from_secs(300);

@@ -40,9 +40,10 @@ pub use open::{OPEN_TIME, OpenError, open};
 pub use signer::{SignError, SignedPut, Signer};
 pub use slate::{ReadOnly, SlateStore};
 
-use crate::records::{Key, Loaded, Record, RowsRecord, Table};
+use crate::records::{Key, Loaded, Record, RowsRecord};
 use async_trait::async_trait;
 use powersweep_experiments::Digest;
+use powersweep_results::Table;
 use uuid::Uuid;
 
 /// Most records in one batch. A hand-in has a few; closing a part deletes one for each hand-in (262,144 at worst);

@@ -5,16 +5,19 @@
 //! they are released, or a prefix of them survives a crash. The store starts no task and reads no clock, so virtual time
 //! works.
 
-use super::objects::Objects;
-use super::{Batch, Op, Signer, Store, StoreError, encoding};
-use crate::records::{Key, Loaded, Record, RowsRecord, Table};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard};
+use powersweep_results::Table;
 use tokio::sync::oneshot;
+
+use super::objects::Objects;
+use super::{Batch, Op, Signer, Store, StoreError, encoding};
+use crate::records::{Key, Loaded, Record, RowsRecord};
 
 /// The fault of one commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

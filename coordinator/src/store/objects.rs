@@ -4,10 +4,13 @@
 //! readers that list the folder would see. So parts are written in the staging folder first and then hard-linked to
 //! their name: a listing shows only complete files. On an object store, one conditional put is enough.
 
-use super::encoding::check_name;
-use super::signer::Signer;
-use super::{BoxError, StoreError};
-use crate::records::Table;
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
 use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::path::{Path, PathPart};
@@ -15,15 +18,14 @@ use object_store::{
     Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, WriteMultipart,
 };
 use powersweep_experiments::{Digest, DigestWriter};
+use powersweep_results::Table;
 use powersweep_results::layout::left_name;
 use powersweep_results::part::read_footer;
-use std::collections::BTreeSet;
-use std::fmt::Display;
-use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 use uuid::Uuid;
+
+use super::encoding::check_name;
+use super::signer::Signer;
+use super::{BoxError, StoreError};
 
 /// Largest object that is read or published in one piece. A part aims at 64 MiB; a row group of very wide rows stays far
 /// below this.

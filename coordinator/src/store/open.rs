@@ -1,13 +1,14 @@
 //! Opens DATA for writing: probe, ownership, state, clean-up.
 
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use powersweep_results::{ResultsError, wire};
+
 use super::{Location, SlateStore, Store, StoreError};
 use crate::owner::{OwnerError, Ownership};
 use crate::probe::{ProbeError, probe};
-use crate::publish::stored_schema;
 use crate::records::RowsHeader;
-use powersweep_results::{ResultsError, wire};
-use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime};
 
 /// Why DATA could not be opened for writing. The command line gives each its own exit code.
 #[derive(Debug, thiserror::Error)]
@@ -102,7 +103,10 @@ async fn check_version(location: &Location, store: &SlateStore, rows: &[RowsHead
     // Each table's last record.
     let tables: BTreeMap<_, _> = rows.iter().map(|header| ((&header.experiment, header.table()), header.seq)).collect();
     for ((experiment, table), seq) in tables {
-        let Some(schema) = stored_schema(table) else { continue };
+        if table.is_optional() {
+            continue;
+        }
+        let schema = table.schema();
         for hand_in in store.rows(experiment, table, seq, seq).await?.iter().flat_map(|record| &record.hand_ins) {
             if let Err(error) = wire::check_header(&hand_in.encoded, &schema) {
                 of_others.entry(experiment.clone()).or_insert(error);

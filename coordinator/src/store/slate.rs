@@ -7,22 +7,25 @@
 //! SlateDB retries a failing storage for ever, so a commit can take as long as the outage; the caller watches the time.
 //! The newer of two writers wins: the older one's commits fail with `Fenced`.
 
-use super::objects::{Objects, unavailable};
-use super::stall_detector::{LOOK_INTERVAL, StallDetector};
-use super::{Batch, Kind, Location, Store, StoreError, encoding, merges, model, tuning};
-use crate::records::{Loaded, RowsRecord, Table};
-use async_trait::async_trait;
-use futures::TryStreamExt;
-use object_store::ObjectStore;
-use object_store::path::Path;
-use slatedb::config::{DbReaderOptions, FlushOptions, FlushType, ScanOptions};
-use slatedb::{CloseReason, CompactorBuilder, Db, DbReadOps, DbReader, DbReaderMode, ErrorKind, WriteBatch};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::TryStreamExt;
+use object_store::ObjectStore;
+use object_store::path::Path;
+use powersweep_results::Table;
+use slatedb::config::{DbReaderOptions, FlushOptions, FlushType, ScanOptions};
+use slatedb::{CloseReason, CompactorBuilder, Db, DbReadOps, DbReader, DbReaderMode, ErrorKind, WriteBatch};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
+
+use super::objects::{Objects, unavailable};
+use super::stall_detector::{LOOK_INTERVAL, StallDetector};
+use super::{Batch, Kind, Location, Store, StoreError, encoding, merges, model, tuning};
+use crate::records::{Loaded, RowsRecord};
 
 /// Shortest time between the starts of two flushes on storage that is not of this machine: bounds the cost of an object
 /// store, and the files of a shared folder, at 20 a second.
@@ -352,7 +355,7 @@ impl Store for SlateStore {
 
     async fn trouble(&self) -> Option<String> {
         let error = crate::probe::probe(&self.location).await.err()?;
-        Some(powersweep_proto::client::chain(&error))
+        Some(powersweep_experiments::plain::chain(&error))
     }
 
     async fn close(&self) -> Result<(), StoreError> {

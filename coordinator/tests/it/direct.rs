@@ -10,16 +10,16 @@ use futures::TryStreamExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
-use powersweep_coordinator::records::Table;
 use powersweep_coordinator::store::{
     MAX_PART_BYTES, ModelStore, Objects, STAGED_MAX_AGE, SignError, SignedPut, Signer, Store, StoreError,
 };
 use powersweep_coordinator::{Config, ServeError};
 use powersweep_experiments::Sweep;
+use powersweep_experiments::plain::chain;
 use powersweep_proto::access::Role;
-use powersweep_proto::client::chain;
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body as FromFarm;
+use powersweep_results::Table;
 use powersweep_results::jobs;
 use tonic::{Code, Status};
 use uuid::Uuid;

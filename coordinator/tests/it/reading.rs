@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutPayload};
-use powersweep_coordinator::records::{RowsRecord, Table};
+use powersweep_coordinator::records::RowsRecord;
 use powersweep_coordinator::store::{MAX_PART_BYTES, Store};
 use powersweep_proto::access::Role;
 use powersweep_proto::client::Client;
 use powersweep_proto::v1;
+use powersweep_results::Table;
 use powersweep_results::jobs;
 use prost::Message;
 use tonic::{Code, Status};

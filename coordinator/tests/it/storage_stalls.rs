@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use powersweep_coordinator::records::{Key, Loaded, Record, RowsRecord, Table};
+use powersweep_coordinator::records::{Key, Loaded, Record, RowsRecord};
 use powersweep_coordinator::service::{Handle, ServeError, ServeOptions, serve};
 use powersweep_coordinator::store::{
     Batch, Fault, Location, ModelStore, Objects, OpenError, SlateStore, Store, StoreError, open,
 };
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_server::FarmServer;
+use powersweep_results::Table;
 use powersweep_results::wire;
 use tokio_util::sync::CancellationToken;
 use tonic::server::NamedService;

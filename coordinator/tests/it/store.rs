@@ -1,6 +1,7 @@
 //! The conformance suite of stores: in memory, on a directory, on an object store.
 
-use crate::store_samples::{a_part, hand_in, ids_in, one_of_each, stage_jobs};
+use std::sync::{Arc, Mutex};
+
 use bytes::Bytes;
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
@@ -9,10 +10,12 @@ use powersweep_coordinator::publish::part_path;
 use powersweep_coordinator::records::*;
 use powersweep_coordinator::store::{Batch, Location, ModelStore, SlateStore, Store, StoreError};
 use powersweep_experiments::Digest;
-use std::sync::{Arc, Mutex};
+use powersweep_results::Table;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use uuid::Uuid;
+
+use crate::store_samples::{a_part, hand_in, ids_in, one_of_each, stage_jobs};
 
 /// A place that can be opened repeatedly; each opening is a process of its own.
 pub(crate) enum Place {

@@ -1,12 +1,13 @@
 //! Object stores without conditional writes, which a start refuses.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{Error, ObjectStore, PutMode, PutOptions, PutPayload, PutResult, Result};
 use powersweep_coordinator::probe::{ProbeError, probe};
 use powersweep_coordinator::store::Location;
-use std::sync::Arc;
 
 use crate::store_writes::{Writes, Writing};
 

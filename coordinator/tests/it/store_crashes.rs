@@ -1,8 +1,11 @@
 //! The real store under the real state machine, over an object store that fails: at every operation in turn, and at
 //! random from seeds. Whatever happens, the next owner finds all that was promised, and the dataset is whole.
 
-use crate::store_ill::{Ailing, Ill, IllStore};
-use crate::store_samples::{a_part, ids_in, rows_of};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
 use futures::TryStreamExt;
 use object_store::ObjectStore;
 use object_store::ObjectStoreExt;
@@ -12,19 +15,19 @@ use powersweep_coordinator::farm::{
     Config, Content, Effect, Event, Farm, Now, PublishFailure, Reply, Request, Submission, build_versions,
 };
 use powersweep_coordinator::publish::make_visible;
-use powersweep_coordinator::records::{Record, Table};
+use powersweep_coordinator::records::Record;
 use powersweep_coordinator::store::{Batch, Location, SlateStore, Store, StoreError};
 use powersweep_experiments::{Manifest, Sweep};
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body as ToWorker;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
+use powersweep_results::Table;
 use powersweep_results::part::Origin;
 use powersweep_results::wire;
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use uuid::Uuid;
+
+use crate::store_ill::{Ailing, Ill, IllStore};
+use crate::store_samples::{a_part, ids_in, rows_of};
 
 /// Tasks of the first manifest, and of the edited one.
 const TASKS: [u64; 2] = [6, 9];

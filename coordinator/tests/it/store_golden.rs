@@ -1,10 +1,12 @@
 //! The stored bytes of each format version, kept in a file: later programs must read them.
 
-use crate::store_samples::one_of_each;
+use std::fmt::Write;
+
 use bytes::Bytes;
 use powersweep_coordinator::records::Record;
 use powersweep_coordinator::store::{DecodeError, FORMAT_VERSION, decode, encode};
-use std::fmt::Write;
+
+use crate::store_samples::one_of_each;
 
 fn golden() -> String {
     std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/records-v1.txt"))

@@ -1,6 +1,8 @@
 //! Ownership and the probe.
 
-use crate::store_faults::{Mortal, Stop};
+use std::path::Path;
+use std::sync::Arc;
+
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use powersweep_coordinator::owner::{self, Lost, OwnerError, OwnerRecord, Ownership, STALE_AFTER};
@@ -9,8 +11,8 @@ use powersweep_coordinator::records::Record;
 use powersweep_coordinator::store::{
     Batch, Location, LocationError, OpenError, ReadOnly, SlateStore, Store, StoreError, open,
 };
-use std::path::Path;
-use std::sync::Arc;
+
+use crate::store_faults::{Mortal, Stop};
 
 fn directory(path: &Path) -> Location {
     Location::directory(path).expect("a path")
@@ -180,7 +182,7 @@ async fn commands_read_the_state_beside_its_owner_or_without_one() {
     assert!(!location.path().expect("a path").exists(), "reading makes no folder");
 
     let (store, ownership) = open(&location, "", false).await.expect("free");
-    let rows = crate::store_samples::hand_in("e", powersweep_coordinator::records::Table::Tasks, 3, 0..4, &[1]);
+    let rows = crate::store_samples::hand_in("e", powersweep_results::Table::Tasks, 3, 0..4, &[1]);
     let mut batch = epoch(5);
     batch.put(Record::Rows(rows.clone()));
     store.commit(batch).await.expect("durable");
@@ -339,7 +341,7 @@ async fn a_real_object_store_keeps_the_same_promises() {
     assert!(matches!(error, OpenError::Owner(OwnerError::Held { .. })), "{error}");
 
     let id = uuid::Uuid::now_v7();
-    let path = powersweep_coordinator::publish::part_path("e", powersweep_coordinator::records::Table::Tasks, id);
+    let path = powersweep_coordinator::publish::part_path("e", powersweep_results::Table::Tasks, id);
     let part = crate::store_samples::a_part("e", id, 0..5);
     store.objects().expect("open").create(&path, part.clone(), id).await.expect("created");
     store.objects().expect("open").create(&path, part, id).await.expect("the same part");

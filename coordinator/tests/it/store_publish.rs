@@ -1,20 +1,23 @@
 //! Publishing: a crash at every step, and the listings of readers meanwhile.
 
-use crate::store::Place;
-use crate::store_faults::{Mortal, Stop};
-use crate::store_samples::{hand_in, ids_in, stage_jobs, upload};
-use object_store::ObjectStoreExt;
-use parquet::file::metadata::ParquetMetaDataReader;
-use powersweep_coordinator::publish::{PublishError, make_visible, part_path};
-use powersweep_coordinator::records::*;
-use powersweep_coordinator::store::{Batch, Fault, Location, ModelStore, SlateStore, Store};
-use powersweep_results::part::Origin;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use object_store::ObjectStoreExt;
+use parquet::file::metadata::ParquetMetaDataReader;
+use powersweep_coordinator::publish::{PublishError, make_visible, part_path};
+use powersweep_coordinator::records::*;
+use powersweep_coordinator::store::{Batch, Fault, Location, ModelStore, SlateStore, Store};
+use powersweep_results::Table;
+use powersweep_results::part::Origin;
 use uuid::Uuid;
+
+use crate::store::Place;
+use crate::store_faults::{Mortal, Stop};
+use crate::store_samples::{hand_in, ids_in, stage_jobs, upload};
 
 const HAND_INS: u64 = 3;
 const ROWS: u64 = 10;

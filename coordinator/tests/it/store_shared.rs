@@ -1,6 +1,11 @@
 //! Ownership and state on file systems that several machines share: locks that hold on one machine only, and lists of
 //! files that are old. Deleting the lock file makes the next process's lock independent of the older one's.
 
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -12,12 +17,9 @@ use object_store::{
 use powersweep_coordinator::owner::{
     self, Lost, OwnerError, OwnerRecord, Ownership, RENEW_INTERVAL, SHARED_STALE_AFTER, STALE_AFTER,
 };
-use powersweep_coordinator::records::{Record, Table};
+use powersweep_coordinator::records::Record;
 use powersweep_coordinator::store::{Batch, Kind, Location, SlateStore, Store, StoreError};
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use powersweep_results::Table;
 use tokio::time::Instant;
 
 fn shared(folder: &Path) -> Location {

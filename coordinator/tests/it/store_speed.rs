@@ -2,15 +2,18 @@
 //! Prints numbers, asserts none:
 //! `POWERSWEEP_SPEED_DIR=/tmp cargo test -p powersweep-coordinator --release --test it -- --nocapture store_speed`.
 
-use crate::store_publish::publish;
-use crate::store_samples::hand_in;
-use powersweep_coordinator::records::*;
-use powersweep_coordinator::store::{Batch, Location, SlateStore, Store};
-use powersweep_proto::v1::{IndexRange, LeaseId};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use powersweep_coordinator::records::*;
+use powersweep_coordinator::store::{Batch, Location, SlateStore, Store};
+use powersweep_proto::v1::{IndexRange, LeaseId};
+use powersweep_results::Table;
 use uuid::Uuid;
+
+use crate::store_publish::publish;
+use crate::store_samples::hand_in;
 
 fn folder() -> Option<tempfile::TempDir> {
     let Some(parent) = std::env::var_os("POWERSWEEP_SPEED_DIR") else {

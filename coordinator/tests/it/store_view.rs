@@ -1,16 +1,19 @@
 //! What a reader sees at each step of a part's way: every row once.
 
-use crate::store::Place;
-use crate::store_publish::intent;
-use crate::store_samples::{hand_in, ids_in, stage_jobs, upload};
 use object_store::ObjectStoreExt;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use powersweep_coordinator::publish::{live_batches, make_visible, stored_schema};
+use powersweep_coordinator::publish::make_visible;
 use powersweep_coordinator::records::*;
 use powersweep_coordinator::store::{Batch, Location, Store};
 use powersweep_coordinator::view::{self, State, View};
+use powersweep_results::Table;
 use powersweep_results::part::Origin;
+use powersweep_results::unpublished::{self, UnpublishedRows};
 use uuid::Uuid;
+
+use crate::store::Place;
+use crate::store_publish::intent;
+use crate::store_samples::{hand_in, ids_in, stage_jobs, upload};
 
 /// The ids in a table as a reader of the data sees it, sorted.
 async fn seen(location: &Location, table: Table) -> Vec<u64> {
@@ -37,8 +40,8 @@ async fn ids_of(location: &Location, view: View, table: Table) -> Vec<u64> {
         ids.extend(ids_in(objects.get(&part.path).await.expect("there").bytes().await.expect("read")));
     }
     view.staged.into_iter().for_each(|(_, bytes)| ids.extend(ids_in(bytes)));
-    let schema = stored_schema(table);
-    for batch in schema.iter().flat_map(|schema| live_batches(&view.rows, schema)) {
+    let rows: Vec<UnpublishedRows> = view.rows.iter().flat_map(RowsRecord::unpublished).collect();
+    for batch in unpublished::batches(&rows, &table.schema()) {
         let batch = batch.expect("readable").unfold().expect("whole");
         // Through Parquet only to read it like the others.
         let footer = powersweep_results::part::Footer::new("e", Uuid::nil(), batch.num_rows() as u64);

@@ -1,13 +1,13 @@
 //! Forms that change an experiment, and their answers.
 
 use maud::{Markup, html};
+use powersweep_dataset::words::count;
 use powersweep_proto::v1::control_request::Action;
 use powersweep_proto::v1::{self, FailureKind};
 
 use super::failures::hidden;
 use super::{frame, link};
 use crate::server::Query;
-use crate::words::count;
 
 /// The forms of an experiment. They are outside of the changing part, which would close an open one.
 pub(super) fn forms(name: &str) -> Markup {

@@ -1,12 +1,12 @@
 //! One experiment.
 
 use maud::{Markup, html};
+use powersweep_dataset::words::number;
 use powersweep_proto::v1;
 
 use super::experiments::remaining;
 use super::{has_ended, kinds, link};
 use crate::bins;
-use crate::words::number;
 
 /// `linked`: the name of the experiment, for the links of a page that is not frozen.
 pub(super) fn live(experiment: &v1::ExperimentStatus, linked: Option<&str>) -> Markup {

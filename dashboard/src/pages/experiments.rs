@@ -1,10 +1,10 @@
 //! All experiments.
 
 use maud::{Markup, html};
+use powersweep_dataset::words::{count, number, range};
 use powersweep_proto::v1;
 
 use super::{kinds, link};
-use crate::words::{count, number, range};
 
 /// Rows of the table. The page stays small.
 const ROWS_MAX: usize = 100;

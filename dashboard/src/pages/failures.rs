@@ -1,10 +1,10 @@
 //! The failures of an experiment.
 
 use maud::{Markup, html};
+use powersweep_dataset::words::count;
 use powersweep_proto::v1;
 
 use super::{kinds, link};
-use crate::words::count;
 
 pub(super) fn live(experiment: &v1::ExperimentStatus) -> Markup {
     let name = &experiment.name;

@@ -22,7 +22,7 @@ use crate::looks::{Ask, Looks, Seen};
 use crate::server::Query;
 use crate::slow::Known;
 use crate::survey::{Choice, Survey};
-use crate::words::duration;
+use powersweep_dataset::words::duration;
 
 /// Failures that the state of all experiments has, for their kinds.
 const KINDS: u32 = 100;

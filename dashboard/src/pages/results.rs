@@ -4,10 +4,10 @@
 //! name and a value only.
 
 use maud::{Markup, html};
+use powersweep_dataset::words::count;
 
 use super::link;
 use crate::server::Query;
-use crate::words::count;
 
 /// Rows of a page.
 pub const PAGE_ROWS: usize = 40;

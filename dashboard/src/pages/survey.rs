@@ -2,11 +2,11 @@
 //! axis.
 
 use maud::{Markup, html};
+use powersweep_dataset::words::{count, number};
 
 use super::link;
 use crate::plot::{named, plot};
 use crate::survey::{Choice, Effect, Mean, Survey};
-use crate::words::{count, number};
 
 /// Rows of the table of the front.
 const FRONT_MAX: usize = 30;

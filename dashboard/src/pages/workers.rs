@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
+use powersweep_dataset::words::{count, duration};
 use powersweep_proto::v1;
-
-use crate::words::{count, duration};
 
 /// Rows of each table. The page stays small.
 const ROWS_MAX: usize = 120;

@@ -310,7 +310,7 @@ impl Worker {
     }
 
     async fn work(&mut self, until: Instant) -> Result<(), String> {
-        let words = |error: &dyn std::error::Error| powersweep_proto::client::chain(error);
+        let words = |error: &dyn std::error::Error| powersweep_experiments::plain::chain(error);
         let target = crate::server::target(&self.load.access, Role::Worker);
         let mut client = loop {
             match target.connect().await {

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use bytes::Bytes;
-use powersweep_proto::client::chain;
+use powersweep_experiments::plain::chain;
 use reqwest::StatusCode;
 use reqwest::redirect::Policy;
 

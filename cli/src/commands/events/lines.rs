@@ -2,12 +2,13 @@
 
 use std::time::SystemTime;
 
+use powersweep_dataset::cell;
 use powersweep_proto::v1;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 use crate::exit::Failure;
-use crate::{rows, screen};
+use crate::screen;
 
 /// One event.
 #[derive(Serialize)]
@@ -47,7 +48,7 @@ impl Lines {
         if self.since_us.is_some_and(|since_us| time_us < since_us) {
             return None;
         }
-        let time = rows::instant(time_us).unwrap_or_default();
+        let time = cell::instant(time_us).unwrap_or_default();
         let line = Line { version: screen::JSON_VERSION, time, kind, experiment: &self.experiment, facts };
         Some(serde_json::to_string(&line).expect("texts and numbers become JSON") + "\n")
     }

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef, TimestampMicrosecondType};
 use object_store::path::Path;
-use powersweep_coordinator::records::Table;
+use powersweep_dataset::Datasets;
+use powersweep_dataset::cell::row_json;
+use powersweep_dataset::reading::relaxed;
+use powersweep_results::Table;
 use powersweep_results::layout;
 use serde_json::{Map, Value as Json, json};
 
 use super::lines::Lines;
 use crate::commands::timeline::times;
 use crate::exit::Failure;
-use crate::reading::{Reading, relaxed, schema_of};
-use crate::rows;
-use crate::stored::Tables;
 
 /// The columns of a finished task.
 const DONE: [&str; 10] =
@@ -49,9 +49,9 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Prints the rows that are new, and the parts.
-    pub(super) async fn look(&mut self, tables: &Tables, lines: &mut Lines) -> Result<(), Failure> {
+    pub(super) async fn look(&mut self, datasets: &Datasets, lines: &mut Lines) -> Result<(), Failure> {
         for table in [Table::Failures, Table::Tasks] {
-            let mut reading = Reading::open(tables, lines.experiment(), table).await?;
+            let mut reading = datasets.read(lines.experiment(), table).await?;
             reading.skip(&self.parts);
             let columns = columns(table);
             reading
@@ -82,7 +82,7 @@ impl Rows {
 }
 
 fn columns(table: Table) -> SchemaRef {
-    let all = relaxed(&schema_of(table));
+    let all = relaxed(&Table::schema(table));
     let names: &[&str] = if table == Table::Failures { &FAILED } else { &DONE };
     let fields = names.iter().filter_map(|name| Some(Arc::clone(all.fields().find(name)?.1)));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
@@ -93,7 +93,7 @@ fn row_text(batch: &RecordBatch, row: usize, table: Table, lines: &Lines) -> Opt
         Table::Failures => ("attempt_failed", failed_us(batch, row)),
         _ => ("task_completed", times(batch, row).1),
     };
-    let facts = rows::cells(batch, row).filter(|(name, value)| *name != "failed_at" && !value.is_null());
+    let facts = row_json(batch, row).filter(|(name, value)| *name != "failed_at" && !value.is_null());
     lines.line(time_us, kind, facts.map(|(name, value)| (name.to_owned(), value)).collect())
 }
 

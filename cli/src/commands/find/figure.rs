@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use powersweep_analysis::rows::is_number;
-use powersweep_coordinator::records::Table as Stored;
+use powersweep_dataset::rows::is_number;
+use powersweep_dataset::source::type_of;
 use powersweep_engine::Value;
 use powersweep_figures::kinds::{Axes, points};
 use powersweep_figures::{Column, Look, Table, Values, Width};
+use powersweep_results::Table as Stored;
 
 use super::Search;
 use super::grid::text;
@@ -15,7 +16,6 @@ use super::judge::Rows;
 use super::shown::{estimate, verdict};
 use crate::commands::plot;
 use crate::exit::Failure;
-use crate::source::type_of;
 use crate::{client, origin};
 
 /// Name of the column of verdicts.
@@ -83,8 +83,8 @@ pub(super) fn draw(search: &Search<'_>, rows: &Rows, output: &Path) -> Result<()
 /// What the rows come from; `None` if there are none.
 fn origin(search: &Search<'_>) -> Result<Option<serde_json::Value>, Failure> {
     client::block_on(async {
-        let Some(tables) = search.tables().await? else { return Ok(None) };
-        origin::of(&tables, &BTreeSet::from([search.name.clone()])).await.map(Some)
+        let Some(datasets) = search.datasets().await? else { return Ok(None) };
+        origin::of(&datasets, &BTreeSet::from([search.name.clone()])).await.map(Some)
     })
 }
 

@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 
-use powersweep_analysis::rows::is_number;
-use powersweep_analysis::search::{Estimate, Next, Score, Verdict, anchor, bisection, exception, halving};
-use powersweep_analysis::{Cell, Condition};
-use powersweep_coordinator::records::Table;
+use powersweep_dataset::rows::is_number;
+use powersweep_dataset::search::{Estimate, Next, Score, Verdict, anchor, bisection, exception, halving};
+use powersweep_dataset::source::{conditions, type_of};
+use powersweep_dataset::{Cell, Condition};
 use powersweep_engine::Value;
+use powersweep_results::Table;
 
 use super::grid::{Grid, Group, Task};
 use crate::args::FindArgs;
 use crate::exit::{Failure, failure};
-use crate::source::{conditions, type_of};
 
 /// What is searched for.
 pub(super) struct Question {

@@ -1,7 +1,8 @@
 //! The answers of a search, and the map of its candidates.
 
 use comfy_table::CellAlignment;
-use powersweep_analysis::search::{Estimate, Verdict};
+use powersweep_dataset::cell::real;
+use powersweep_dataset::search::{Estimate, Verdict};
 use powersweep_engine::Value;
 use serde_json::{Map, Value as Json, json};
 
@@ -10,7 +11,6 @@ use super::grid::{Group, text};
 use super::judge::{Judged, Progress, Rows};
 use crate::args::FindArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::rows::real;
 use crate::screen;
 
 /// Exceptions shown of each line.

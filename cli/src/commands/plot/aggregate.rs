@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use powersweep_analysis::{Stat, student_t};
+use powersweep_dataset::scan::SEED;
+use powersweep_dataset::{Stat, student_t};
 use powersweep_figures::kinds::Replications;
 use powersweep_figures::{Column, FigureError, Table, Values};
-
-use crate::varying::SEED;
 
 /// Coverage of the intervals (percent).
 const CONFIDENCE: u32 = 95;

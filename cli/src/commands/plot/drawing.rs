@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use powersweep_dataset::Datasets;
+use powersweep_dataset::writing::write_whole;
 use powersweep_figures::{Drawn, Engine, Figure, Look, Width, formats};
 use powersweep_proto::v1;
 
@@ -14,8 +16,7 @@ use crate::args::{FigureFormat, FigureWidth, PlotArgs};
 use crate::commands::status;
 use crate::commands::submit::end_of;
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::stored::{self, Tables};
-use crate::writing::write_whole;
+use crate::stored;
 use crate::{client, interrupt, presets, screen};
 
 /// A figure that takes longer is stopped.
@@ -41,11 +42,11 @@ pub(super) fn run(args: &PlotArgs) -> Outcome {
     let format = format(args)?;
     let wanted = Wanted::of(args)?;
     client::block_on(async {
-        let tables = stored::tables(&args.from).await?;
+        let datasets = stored::datasets(&args.from).await?;
         match args.watch {
-            true => watch(&wanted, &tables, format).await,
+            true => watch(&wanted, &datasets, format).await,
             false => {
-                let (figure, notes) = wanted.drawn(&source(args, &tables)).await?;
+                let (figure, notes) = wanted.drawn(&source(args, &datasets)).await?;
                 tell(&figure, &notes);
                 write_whole(args.output.as_deref(), &written(figure, format, args.experiment())?)?;
                 open(args)
@@ -73,8 +74,8 @@ impl Drawing {
     pub fn new(args: PlotArgs) -> Result<Drawing, Failure> {
         let wanted = Wanted::of(&args)?;
         let figure = client::block_on(async {
-            let tables = stored::tables(&args.from).await?;
-            let (figure, notes) = wanted.drawn(&source(&args, &tables)).await?;
+            let datasets = stored::datasets(&args.from).await?;
+            let (figure, notes) = wanted.drawn(&source(&args, &datasets)).await?;
             tell(&figure, &notes);
             Ok(figure)
         })?;
@@ -88,8 +89,8 @@ impl Drawing {
     }
 }
 
-fn source<'a>(args: &'a PlotArgs, tables: &'a Tables) -> Source<'a> {
-    Source { tables, experiment: args.experiment(), only: &args.only }
+fn source<'a>(args: &'a PlotArgs, datasets: &'a Datasets) -> Source<'a> {
+    Source { datasets, experiment: args.experiment(), only: &args.only }
 }
 
 /// The format: of the option, else of the file's ending. A terminal shows none of them.
@@ -196,7 +197,7 @@ fn start_viewer(file: &Path) -> Result<(), Failure> {
 }
 
 /// Writes the file whenever the rows have changed, until the experiment ends.
-async fn watch(wanted: &Wanted<'_>, tables: &Tables, format: FigureFormat) -> Outcome {
+async fn watch(wanted: &Wanted<'_>, datasets: &Datasets, format: FigureFormat) -> Outcome {
     let args = wanted.args;
     let stop = interrupt::token();
     let (mut last, mut told) = (None, None);
@@ -206,7 +207,7 @@ async fn watch(wanted: &Wanted<'_>, tables: &Tables, format: FigureFormat) -> Ou
         let request = v1::StatusRequest { experiment, ..Default::default() };
         let status = status::experiment(&args.from.coordinator, &args.from.data, request).await;
         let ended = status.ok().flatten().and_then(|found| end_of(&found));
-        match wanted.drawn(&source(args, tables)).await {
+        match wanted.drawn(&source(args, datasets)).await {
             Ok((figure, notes)) if last.as_ref() != Some(&figure) => {
                 if last.is_none() || ended.is_some() {
                     tell(&figure, &notes);

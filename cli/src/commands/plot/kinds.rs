@@ -2,21 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use powersweep_analysis::condition::Op;
-use powersweep_analysis::{Cell, Condition};
-use powersweep_coordinator::records::Table as Stored;
+use powersweep_dataset::condition::Op;
+use powersweep_dataset::scan::{self, SEED};
+use powersweep_dataset::{Cell, Condition};
 use powersweep_engine::components::SERIES;
+use powersweep_experiments::reading::unknown;
 use powersweep_figures::kinds::{self, Axes, Better, Gantt};
 use powersweep_figures::{Column, Figure, FigureError, Look, Table};
+use powersweep_results::Table as Stored;
 
 use super::aggregate::{SEEDS, groups, interval, means, mixed};
 use super::read::{Source, table_of};
 use super::{preset, titles};
 use crate::args::{FigureKind, LogAxis, PlotArgs};
 use crate::exit::{Failure, failure};
+use crate::origin;
 use crate::presets::Chosen;
-use crate::varying::{self, SEED};
-use crate::{origin, screen};
 
 /// Name of the column of combinations.
 const SETTING: &str = "combination";
@@ -38,8 +39,8 @@ impl Wanted<'_> {
     pub(super) async fn drawn(&self, source: &Source<'_>) -> Result<Made, Failure> {
         let (mut figure, notes) = self.figure(source).await?;
         let origin = match &self.chosen {
-            Some(chosen) => chosen.origin(source.tables).await?,
-            None => origin::of(source.tables, &BTreeSet::from([self.experiment().to_owned()])).await?,
+            Some(chosen) => chosen.origin(source.datasets).await?,
+            None => origin::of(source.datasets, &BTreeSet::from([self.experiment().to_owned()])).await?,
         };
         figure.set_origin(&origin);
         Ok((figure, notes))
@@ -48,7 +49,7 @@ impl Wanted<'_> {
     /// Reads the rows and builds the figure.
     async fn figure(&self, source: &Source<'_>) -> Result<Made, Failure> {
         if let Some(chosen) = &self.chosen {
-            return preset::figure(chosen, source.tables, &self.look).await;
+            return preset::figure(chosen, source.datasets, &self.look).await;
         }
         let figure = self.args.figure.ok_or_else(|| failure!(Usage, "a figure needs --figure KIND"))?;
         match figure {
@@ -146,7 +147,7 @@ impl Wanted<'_> {
     async fn points(&self, source: &Source<'_>, name: &str) -> Result<(Table, bool), Failure> {
         let known: Vec<&str> = SERIES.iter().map(|series| series.name).collect();
         if !known.contains(&name) {
-            return Err(failure!(Usage, "{}", screen::unknown("series", name, &known)));
+            return Err(failure!(Usage, "{}", unknown("series", name, &known)));
         }
         let names: Vec<String> = ["x", "value", TASK].map(str::to_owned).iter().chain(self.names()).cloned().collect();
         let only = Condition { column: "series".to_owned(), op: Op::Equal, value: Cell::Text(name.to_owned()) };
@@ -342,7 +343,7 @@ async fn rows(source: &Source<'_>, table: Stored, names: &[String]) -> Result<Ta
 fn combine(rows: &mut Table, others: &[String], without: &[&str]) -> Result<(), Failure> {
     let is_part = |name: &&String| *name != SEED && !without.contains(&name.as_str());
     // A label stands for parameters: where a parameter is the axis, the labels of its values differ, too.
-    let is_label = |name: &str| varying::LABELS.contains(&name) && !without.is_empty();
+    let is_label = |name: &str| scan::LABELS.contains(&name) && !without.is_empty();
     let parts: Vec<&String> = others.iter().filter(is_part).collect();
     let has_parameters = parts.iter().any(|name| !is_label(name));
     let parts = parts.into_iter().filter(|name| !is_label(name) || !has_parameters);

@@ -2,6 +2,7 @@
 
 use powersweep_claims::presets::Axis;
 use powersweep_claims::{Preset, Role, Row, Shape};
+use powersweep_dataset::Datasets;
 use powersweep_figures::kinds::{self, Axes};
 use powersweep_figures::{Column, Figure, Look, Table, Values, Width};
 
@@ -9,7 +10,6 @@ use super::kinds::{Made, gantt, refused};
 use super::read::Source;
 use crate::exit::{Failure, failure};
 use crate::presets::Chosen;
-use crate::stored::Tables;
 
 /// Names of columns of a figure.
 const VALUE: &str = "value";
@@ -19,18 +19,18 @@ const HIGH: &str = "value_high";
 const PUBLISHED: &str = "published";
 
 /// Reads the rows and builds the figure.
-pub(super) async fn figure(chosen: &Chosen, tables: &Tables, look: &Look) -> Result<Made, Failure> {
+pub(super) async fn figure(chosen: &Chosen, datasets: &Datasets, look: &Look) -> Result<Made, Failure> {
     match chosen.preset.shape {
-        Shape::Jobs => jobs(chosen, tables, look).await,
-        _ => Ok((of_rows(&chosen.preset, &chosen.rows(tables).await?, look)?, Vec::new())),
+        Shape::Jobs => jobs(chosen, datasets, look).await,
+        _ => Ok((of_rows(&chosen.preset, &chosen.rows(datasets).await?, look)?, Vec::new())),
     }
 }
 
 /// A figure of a paper in its usual width, with what it is drawn from.
-pub async fn of_paper(chosen: &Chosen, tables: &Tables) -> Result<Figure, Failure> {
+pub async fn of_paper(chosen: &Chosen, datasets: &Datasets) -> Result<Figure, Failure> {
     let look = Look::of(if chosen.preset.wide { Width::Page } else { Width::Column });
-    let (mut figure, _) = figure(chosen, tables, &look).await?;
-    figure.set_origin(&chosen.origin(tables).await?);
+    let (mut figure, _) = figure(chosen, datasets, &look).await?;
+    figure.set_origin(&chosen.origin(datasets).await?);
     Ok(figure)
 }
 
@@ -105,10 +105,10 @@ fn table(preset: &Preset, rows: &[&Row]) -> Table {
 }
 
 /// Jobs on processors, under the preset's conditions.
-async fn jobs(chosen: &Chosen, tables: &Tables, look: &Look) -> Result<Made, Failure> {
+async fn jobs(chosen: &Chosen, datasets: &Datasets, look: &Look) -> Result<Made, Failure> {
     let preset = &chosen.preset;
     let only: Vec<String> = preset.jobs.iter().map(|(column, value)| format!("{column}={value}")).collect();
-    let source = Source { tables, experiment: chosen.experiment(&preset.manifest), only: &only };
+    let source = Source { datasets, experiment: chosen.experiment(&preset.manifest), only: &only };
     let (colour, facet) = (preset.colour.as_ref().map(name), preset.facet.as_ref().map(name));
     let found = gantt(&source, colour.as_deref(), facet.as_deref(), None, look).await;
     found.map_err(|failure| chosen.lacks(&preset.manifest, failure))

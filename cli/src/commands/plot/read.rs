@@ -2,26 +2,26 @@
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, Schema};
-use powersweep_analysis::Condition;
-use powersweep_coordinator::records::Table as Stored;
+use powersweep_dataset::Cell;
+use powersweep_dataset::Condition;
+use powersweep_dataset::Datasets;
+use powersweep_dataset::grouped::FooterFacts;
+use powersweep_dataset::source;
 use powersweep_figures::{Table, Values};
+use powersweep_results::Table as Stored;
 
 use super::titles;
 use crate::exit::Failure;
-use crate::grouped::Known;
-use crate::reading::{Reading, schema_of};
-use crate::stored::Tables;
-use crate::{rows, source};
 
 /// The table that has a column, of those that a figure may be of.
 pub(super) fn table_of(column: &str) -> Stored {
-    let has = |table: &Stored| schema_of(*table).column_with_name(column).is_some();
+    let has = |table: &Stored| table.schema().column_with_name(column).is_some();
     [Stored::Tasks, Stored::Jobs, Stored::Series].into_iter().find(has).unwrap_or(Stored::Tasks)
 }
 
 /// Where a figure reads its rows.
 pub(super) struct Source<'a> {
-    pub(super) tables: &'a Tables,
+    pub(super) datasets: &'a Datasets,
     pub(super) experiment: &'a str,
     /// Conditions of the command line.
     pub(super) only: &'a [String],
@@ -32,9 +32,9 @@ impl Source<'_> {
     pub(super) async fn read(&self, table: Stored, names: &[String], more: &[Condition]) -> Result<Table, Failure> {
         let mut conditions = source::conditions(table, self.only)?;
         conditions.extend_from_slice(more);
-        let reading = Reading::open(self.tables, self.experiment, table).await?;
+        let reading = self.datasets.read(self.experiment, table).await?;
         let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
-        let found = source::Source::open(self.tables, &reading, &wanted, conditions).await?;
+        let found = source::Source::open(self.datasets, &reading, &wanted, conditions).await?;
         reading.check_table()?;
         let mut columns = empty(&found.schema(), names);
         found
@@ -51,7 +51,7 @@ impl Source<'_> {
 
     /// The labels, components and parameters that have several values in the experiment, and the seed.
     pub(super) async fn varying(&self) -> Result<Vec<String>, Failure> {
-        let found = Known::read(self.tables, self.experiment).await?.candidates;
+        let found = FooterFacts::read(self.datasets, self.experiment).await?.candidates;
         Ok(found.into_iter().filter(|column| column.distinguishes()).map(|column| column.name).collect())
     }
 }
@@ -75,7 +75,7 @@ fn empty(schema: &Schema, names: &[String]) -> Vec<(String, Values)> {
 fn push(values: &mut Values, column: &dyn Array, row: usize) {
     match values {
         Values::Numbers(values) => values.push(number(column, row)),
-        Values::Texts(texts) => texts.push(column.is_valid(row).then(|| rows::shown(column, row))),
+        Values::Texts(texts) => texts.push(column.is_valid(row).then(|| Cell::of(column, row).shown())),
     }
 }
 

@@ -2,11 +2,11 @@
 
 use powersweep_engine::components::SERIES;
 use powersweep_figures::{Column, Values};
-use powersweep_results::columns::{TABLES, unit_in};
+use powersweep_results::{Table, columns::unit_in};
 
 /// The unit of a column of any table.
 fn unit_of(name: &str) -> &'static str {
-    let all = TABLES.iter().flat_map(|table| (table.columns)());
+    let all = Table::ALL.into_iter().flat_map(Table::columns);
     let found = all.into_iter().find(|column| column.name == name);
     found.map_or_else(|| unit_in(name), |column| column.unit)
 }

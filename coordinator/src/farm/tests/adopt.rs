@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use powersweep_results::Table;
 use powersweep_results::identity::RowKey;
 use uuid::Uuid;
 
 use super::wire::sweep;
 use crate::farm::Adoption;
-use crate::records::{Loaded, Record, Table, Upload};
+use crate::records::{Loaded, Record, Upload};
 use crate::store::Op;
 
 /// Microseconds since 1970 of 1,000 s.

@@ -5,13 +5,14 @@ use std::time::Duration;
 use futures::executor::block_on;
 use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
+use powersweep_results::Table;
 use uuid::Uuid;
 
 use super::wire::{Wire, failure, hand_in, sweep, sweep_of, tasks};
 use crate::farm::outgoing::Outgoing;
 use crate::farm::tables::Header;
 use crate::farm::{Config, Event, PublishFailure, Reply, Request};
-use crate::records::{EncodedRows, Record, RowsRecord, Stored, Table};
+use crate::records::{EncodedRows, Record, RowsRecord, Stored};
 use crate::store::{ModelStore, Op, Store};
 
 /// A worker that hands in one task at a time, with an upload of its jobs.

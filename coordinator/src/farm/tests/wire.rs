@@ -9,6 +9,7 @@ use powersweep_experiments::{Manifest, Sweep};
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body as ToWorker;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
+use powersweep_results::Table;
 use prost::Message;
 use uuid::Uuid;
 
@@ -16,7 +17,7 @@ use crate::farm::{
     Action, Config, ConnId, Content, Effect, Event, Farm, Now, PublishFailure, Reply, Request, Submission,
     build_versions,
 };
-use crate::records::{Fate, Fragment, Intent, SplitPart, Table, Upload};
+use crate::records::{Fate, Fragment, Intent, SplitPart, Upload};
 use crate::store::{Fault, ModelStore, Store};
 
 pub(in crate::farm) fn sweep(name: &str, seeds: u64) -> Sweep {

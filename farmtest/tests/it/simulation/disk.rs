@@ -9,14 +9,15 @@
 //! - a deleted or renamed experiment leaves no record, and its parts are where its fate says;
 //! - a split loses no row and shows none twice.
 
-use powersweep_experiments::Digest;
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::executor::block_on;
 use powersweep_coordinator::records::{
-    EncodedRows, ExperimentRecord, Fate, Intent, Key, Loaded, Record, RowsRecord, SplitPart, SplitRecord, Table,
+    EncodedRows, ExperimentRecord, Fate, Intent, Key, Loaded, Record, RowsRecord, SplitPart, SplitRecord,
 };
 use powersweep_coordinator::store::{Batch, ModelStore, Op, Store, StoreError};
+use powersweep_experiments::Digest;
+use powersweep_results::Table;
 use powersweep_results::layout::{base_name, left_name};
 use uuid::Uuid;
 

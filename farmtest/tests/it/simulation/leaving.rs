@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use powersweep_coordinator::farm::{Event, PublishFailure};
-use powersweep_coordinator::records::{Fate, Table};
+use powersweep_coordinator::records::Fate;
+use powersweep_results::Table;
 use powersweep_results::layout::base_name;
 use uuid::Uuid;
 

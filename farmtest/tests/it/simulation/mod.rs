@@ -32,16 +32,16 @@ mod world;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use powersweep_coordinator::farm::Action;
-use powersweep_coordinator::records::{ExperimentRecord, Fate, Table};
-use powersweep_proto::v1;
-use powersweep_proto::v1::ExperimentState;
-use powersweep_results::layout::{base_name, left_name};
-use uuid::Uuid;
-
 use catalogue::{Choice, Nature, generation, pinned};
 use client::Wish;
+use powersweep_coordinator::farm::Action;
+use powersweep_coordinator::records::{ExperimentRecord, Fate};
+use powersweep_proto::v1;
+use powersweep_proto::v1::ExperimentState;
+use powersweep_results::Table;
+use powersweep_results::layout::{base_name, left_name};
 use random::Random;
+use uuid::Uuid;
 use world::{Rates, World};
 
 /// Seeds of `cargo test`; `POWERSWEEP_SEEDS` sets another number (`.ci/run`: 10,000), `POWERSWEEP_SEED` runs one.

@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use powersweep_coordinator::farm::{Event, PublishFailure};
-use powersweep_coordinator::records::{Fragment, SplitPart, SplitRecord, Table};
+use powersweep_coordinator::records::{Fragment, SplitPart, SplitRecord};
 use powersweep_coordinator::split::Sweeps;
+use powersweep_results::Table;
 use powersweep_results::layout::left_name;
 use uuid::Uuid;
 

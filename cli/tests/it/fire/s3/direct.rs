@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use bytes::Bytes;
-use powersweep_coordinator::records::Table;
 use powersweep_coordinator::store::{Location, Objects, StoreError};
+use powersweep_results::Table;
 use uuid::Uuid;
 
 use super::{CHANCES, DATA, Store, assert_dataset, environment, long, scene};

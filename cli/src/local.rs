@@ -1,0 +1,87 @@
+//! Tables of a data folder or object store that this process can read.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use object_store::ObjectStore;
+use object_store::path::Path;
+use powersweep_coordinator::records::RowsRecord;
+use powersweep_coordinator::store::Location;
+use powersweep_coordinator::view::{self, View, ViewError};
+use powersweep_dataset::tables::{Listing, Tables, Wanted};
+use powersweep_experiments::plain::chain;
+use powersweep_results::{Table, layout};
+
+use crate::exit::{Failure, Kind, OrKind, failure};
+use crate::stored;
+
+/// The tables of a data folder or object store.
+pub struct Local {
+    location: Location,
+    objects: Arc<dyn ObjectStore>,
+}
+
+impl Local {
+    /// The tables at a location. Writes nothing.
+    pub fn new(location: &Location) -> Result<Local, Failure> {
+        let objects = location.object_store().or_kind(Kind::Storage)?;
+        Ok(Local { location: location.clone(), objects })
+    }
+
+    /// The rows in parts and in the state, which are read together.
+    async fn all(&self, experiment: &str, table: Table) -> Result<Listing, Failure> {
+        let location = &self.location;
+        if location.path().is_some_and(|path| !path.exists()) {
+            let hint = "give the folder of the results with --data, or --access for a coordinator on another machine";
+            return Err(failure!(Usage, "there is no {location}: {hint}"));
+        }
+        let view = view::look(location, experiment, table).await.map_err(|error| match &error {
+            ViewError::Restless { .. } => failure!(Failure, "{error}"),
+            _ => failure!(Storage, "{}", chain(&error)),
+        })?;
+        if !view.known && view.is_empty() {
+            let known = stored::names(location).await?;
+            // A deleted experiment whose rows were kept has rows in other tables.
+            if !known.iter().any(|name| name == experiment) {
+                let reason = stored::unknown(experiment, &known);
+                return Err(failure!(Usage, "{location}: {reason}"));
+            }
+        }
+        let View { parts, staged, rows, known, lacks_table } = view;
+        let unpublished = rows.iter().flat_map(RowsRecord::unpublished).collect();
+        Ok(Listing { parts, uploads: staged, unpublished, has_state: known, lacks_table })
+    }
+}
+
+impl fmt::Display for Local {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.location.fmt(f)
+    }
+}
+
+#[async_trait]
+impl Tables for Local {
+    async fn list(&self, experiment: &str, table: Table, wanted: Wanted) -> Result<Listing, Failure> {
+        match wanted {
+            Wanted::All => self.all(experiment, table).await,
+            Wanted::Published => {
+                let folder = layout::table_dir(experiment, table.name());
+                let parts = view::list(&*self.objects, &folder).await.or_kind(Kind::Storage)?;
+                Ok(Listing { parts: parts.into_iter().collect(), has_state: true, ..Listing::default() })
+            }
+        }
+    }
+
+    async fn ranges(&self, part: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Failure> {
+        match self.objects.get_ranges(part, ranges).await {
+            Err(object_store::Error::NotFound { .. }) => {
+                let reason = "was deleted, because its rows moved to other parts: run the command again";
+                Err(failure!(Failure, "{part} {reason}"))
+            }
+            found => found.or_kind(Kind::Storage),
+        }
+    }
+}

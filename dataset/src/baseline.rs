@@ -1,0 +1,79 @@
+//! Divides measures by the measures of a baseline, row by row.
+//!
+//! A row is compared with the row of the baseline that has the same workload, machine, seed and so on: the columns in which
+//! the rows of the baseline differ from each other. With the same seed, both simulate the same jobs (common random numbers),
+//! and the ratio varies less than its two parts.
+
+use std::collections::HashMap;
+
+use arrow::datatypes::FieldRef;
+
+use crate::error::{Error, usage};
+use crate::frame::UNIT;
+use crate::{Axis, Cell, Condition, Rows};
+
+/// Values of a column in a message.
+const VALUES_SHOWN: usize = 8;
+
+/// The pairs of a baseline.
+#[derive(Debug)]
+pub struct Baseline {
+    /// For each row its row of the baseline.
+    pub of: Vec<Option<usize>>,
+    /// The columns by which rows are paired.
+    pub by: Vec<String>,
+}
+
+/// Finds the row of the baseline of each row. The baseline are the rows that satisfy all conditions; `rows` must have the
+/// columns of the conditions among its axes, and all columns in which rows may differ.
+pub fn pairs(rows: &Rows, conditions: &[Condition]) -> Result<Baseline, Error> {
+    let text = || conditions.iter().map(|condition| condition.column.as_str()).collect::<Vec<_>>().join(", ");
+    let is_named = |axis: &Axis| conditions.iter().any(|condition| condition.column == axis.name());
+    let named: Vec<&Axis> = rows.axes().iter().filter(|axis| is_named(axis)).collect();
+    let is_base = |row: usize| {
+        named.iter().all(|axis| {
+            let mut own = conditions.iter().filter(|condition| condition.column == axis.name());
+            own.all(|condition| condition.holds(axis.cell(row)))
+        })
+    };
+    let base: Vec<usize> = (0..rows.len()).filter(|row| is_base(*row)).collect();
+    let Some(&first) = base.first() else {
+        let found = |axis: &&Axis| {
+            let values = axis.values().iter().take(VALUES_SHOWN).map(Cell::exact).collect::<Vec<_>>().join(", ");
+            let more = if axis.values().len() > VALUES_SHOWN { ", ..." } else { "" };
+            format!("{} is {values}{more}", axis.name())
+        };
+        let found = named.iter().map(found).collect::<Vec<_>>().join("; ");
+        return Err(usage(format!("no row is in the baseline; in the rows, {found}")));
+    };
+    let differs = |axis: &&Axis| !is_named(axis) && base.iter().any(|row| axis.code(*row) != axis.code(first));
+    let by: Vec<&Axis> = rows.axes().iter().filter(differs).collect();
+    let key = |row: usize| by.iter().map(|axis| axis.code(row)).collect::<Vec<_>>();
+    let mut known = HashMap::new();
+    for row in base {
+        if known.insert(key(row), row).is_some() {
+            let more = "add a condition, so that one row is left for each of the others";
+            return Err(usage(format!("two rows of the baseline differ in {} alone: {more}", text())));
+        }
+    }
+    let of = (0..rows.len()).map(|row| known.get(&key(row)).copied()).collect();
+    Ok(Baseline { of, by: by.iter().map(|axis| axis.name().to_owned()).collect() })
+}
+
+/// The same rows, with each measure divided by the baseline's measure. NaN where the baseline has no row, no value or 0.
+/// Also returns the number of rows without a row in the baseline.
+pub fn ratios(rows: &Rows, conditions: &[Condition]) -> Result<(Rows, usize), Error> {
+    let baseline = pairs(rows, conditions)?;
+    let ratio = |values: &[f64], row: usize| match baseline.of[row].map(|base| values[base]) {
+        Some(base) if base != 0.0 => values[row] / base,
+        _ => f64::NAN,
+    };
+    let measures = rows.measures().iter().map(|(field, values)| {
+        let ratios = (0..rows.len()).map(|row| ratio(values, row)).collect();
+        let mut metadata = field.metadata().clone();
+        metadata.remove(UNIT);
+        (FieldRef::new(field.as_ref().clone().with_metadata(metadata)), ratios)
+    });
+    let lacking = baseline.of.iter().filter(|base| base.is_none()).count();
+    Ok((rows.with_measures(measures.collect()), lacking))
+}

@@ -1,0 +1,186 @@
+//! Statistics of the rows of a table, in groups.
+
+use std::collections::BTreeSet;
+
+use powersweep_results::Table;
+
+use crate::group::mixed;
+use crate::order::INDEX;
+use crate::reading::Reading;
+use crate::scan::{self, ColumnScan, SEED, Tasks};
+use crate::source::{Source, conditions};
+use crate::words::count;
+use crate::{Condition, Datasets, Error, Frame, Rows, Stat, grouped, page, ratios};
+
+/// What is asked of the rows of a table. The default is no column, no condition and all rows.
+#[derive(Debug, Clone, Default)]
+pub struct Query {
+    /// Columns of numbers; empty for the usual metrics of the table.
+    pub columns: Vec<String>,
+    /// Conditions that all rows satisfy, such as `policy=easy`.
+    pub only: Vec<String>,
+    /// A row of the answer for each combination of values of these columns.
+    pub by: Vec<String>,
+    /// Names of statistics; empty for the mean, and the interval of the mean where the rows of a group are replications.
+    pub stats: Vec<String>,
+    /// Conditions of the rows by whose values those of their partners are divided.
+    pub ratio_to: Vec<String>,
+    /// The values of this column of `by` become columns.
+    pub pivot: Option<String>,
+    /// Order by this column of the answer.
+    pub sort: Option<String>,
+    /// The greatest value first.
+    pub descending: bool,
+    /// Number of rows of the answer to leave out before the first one.
+    pub skip: usize,
+    /// Maximum number of rows of the answer.
+    pub rows: Option<usize>,
+}
+
+/// What the footers of `tasks` tell of an experiment.
+pub struct FooterFacts {
+    /// The columns in which tasks may differ.
+    pub candidates: Vec<ColumnScan>,
+    metrics: Vec<&'static str>,
+    is_relative: bool,
+}
+
+impl FooterFacts {
+    /// Reads the footers.
+    pub async fn read(datasets: &Datasets, experiment: &str) -> Result<FooterFacts, Error> {
+        let candidates = scan::candidates();
+        let names = candidates.iter().map(String::as_str).chain(page::LOOKED_AT);
+        let columns = scan::columns(names.collect::<BTreeSet<_>>());
+        let tasks = Tasks::open(&datasets.read(experiment, Table::Tasks).await?, &columns).await?;
+        let groups = tasks.groups();
+        let (metrics, is_relative) = (page::usual_metrics(&groups), page::are_relative(&groups));
+        Ok(FooterFacts { candidates: scan::search(&groups, &candidates).await?, metrics, is_relative })
+    }
+
+    /// The columns that are shown by default.
+    pub fn usual(&self, table: Table) -> Vec<&'static str> {
+        match table {
+            Table::Tasks => self.metrics.clone(),
+            Table::Jobs => vec!["wait_s", "run_s", "energy_j"],
+            Table::Series => vec!["value"],
+            Table::Accounts => vec!["emissions_g", "cost", "signal_energy_mean"],
+            Table::Failures => vec![INDEX],
+        }
+    }
+}
+
+/// The columns of a table, beside its task, that tell its rows apart.
+pub fn keys(table: Table) -> &'static [&'static str] {
+    match table {
+        Table::Jobs => &["job_id"],
+        Table::Series => &["series", "level", "x"],
+        Table::Accounts => &["signal", "signal_index"],
+        Table::Tasks | Table::Failures => &[],
+    }
+}
+
+/// The answer to a query.
+pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Result<Frame, Error> {
+    let table = reading.table();
+    let stats = query.stats.iter().map(|name| Stat::parse(name)).collect::<Result<Vec<_>, _>>()?;
+    let only = conditions(table, &query.only)?;
+    let baseline = conditions(table, &query.ratio_to)?;
+    let facts = FooterFacts::read(datasets, reading.experiment()).await?;
+    let measures: Vec<&str> = match query.columns.is_empty() {
+        true => facts.usual(table),
+        false => query.columns.iter().map(String::as_str).collect(),
+    };
+    let mut by: Vec<&str> = query.by.iter().map(String::as_str).collect();
+    if by.is_empty() {
+        // A ratio is asked for, of each of the compared rows.
+        by.extend(baseline.iter().map(|condition| condition.column.as_str()).collect::<BTreeSet<_>>());
+    }
+    let candidates = &facts.candidates;
+    let varying = candidates.iter().filter(|candidate| candidate.varies()).map(|candidate| candidate.name.as_str());
+    let of_baseline = baseline.iter().map(|condition| condition.column.as_str());
+    let paired = varying.chain(of_baseline).chain(keys(table).iter().copied());
+    let others = others(candidates, &by, table);
+    let mut axes = by.clone();
+    for name in paired.filter(|_| !baseline.is_empty()).chain(others.iter().copied()) {
+        if !axes.contains(&name) && !measures.contains(&name) {
+            axes.push(name);
+        }
+    }
+    let mut rows = collected(datasets, reading, &facts, [&axes, &measures], only).await?;
+    if !baseline.is_empty() {
+        let (relative, lacking) = ratios(&rows, &baseline)?;
+        if lacking > 0 {
+            let lacking = count(lacking as u64, "row");
+            let left_out = "have no row of the baseline to be divided by, and are left out";
+            datasets.notes().say(&format!("{lacking} {left_out}"));
+        }
+        rows = relative;
+    }
+    let mixed = mixed(&rows, &by, &others);
+    if !mixed.is_empty() {
+        let mixed = mixed.join(", ");
+        let advice = "group by more columns, or choose rows by conditions";
+        datasets.notes().say(&format!("a mean is over rows that differ in {mixed}: {advice}"));
+    }
+    let usual: &[Stat] = match table {
+        Table::Failures => &[Stat::Count],
+        // Otherwise the rows are no replications of each other, and their mean has no interval.
+        Table::Tasks if mixed.is_empty() => &[Stat::Mean, Stat::Interval(95)],
+        _ => &[Stat::Mean],
+    };
+    let stats = if stats.is_empty() { usual } else { &stats };
+    shaped(grouped(&rows, &by, stats)?, query)
+}
+
+/// Rows of a table with these axes and measures. Energies without a power of the machine are relative.
+pub async fn collected(
+    datasets: &Datasets,
+    reading: &Reading,
+    facts: &FooterFacts,
+    [axes, measures]: [&[&str]; 2],
+    only: Vec<Condition>,
+) -> Result<Rows, Error> {
+    let names: Vec<&str> = axes.iter().chain(measures).copied().chain([INDEX]).collect();
+    let source = Source::open(datasets, reading, &names, only).await?;
+    let mut rows = Rows::new(&source.schema(), axes, measures, INDEX)?;
+    source
+        .each(|batch, found| {
+            rows.add(batch, found)?;
+            Ok(true)
+        })
+        .await?;
+    let unit = |unit: &str| (facts.is_relative && ["J", "W", "J s"].contains(&unit)).then_some("relative");
+    Ok(rows.with_units(unit))
+}
+
+/// The columns, beside the seed, in which tasks of one group may differ. Jobs and points of series are no replications.
+fn others<'a>(candidates: &'a [ColumnScan], by: &[&str], table: Table) -> Vec<&'a str> {
+    // A label stands for the components and parameters of its block, so far as they vary with it.
+    let tells = |candidate: &&ColumnScan| match scan::LABELS.contains(&candidate.name.as_str()) {
+        true => candidate.varies(),
+        false => candidate.distinguishes(),
+    };
+    let names = candidates.iter().filter(tells).map(|candidate| candidate.name.as_str());
+    let has_replications = matches!(table, Table::Tasks | Table::Accounts);
+    names.filter(|name| has_replications && *name != SEED && !by.contains(name)).collect()
+}
+
+/// Sorts, pivots and cuts.
+fn shaped(mut frame: Frame, query: &Query) -> Result<Frame, Error> {
+    // A column of the pivoted result is not there before.
+    let is_early = query.sort.as_ref().is_some_and(|name| query.pivot.is_none() || frame.column(name).is_ok());
+    let sort = |frame: Frame| match &query.sort {
+        Some(name) => frame.sorted(name, query.descending),
+        None => Ok(frame),
+    };
+    if is_early {
+        frame = sort(frame)?;
+    }
+    if let Some(column) = &query.pivot {
+        frame = frame.pivoted(column)?;
+    }
+    if !is_early {
+        frame = sort(frame)?;
+    }
+    Ok(frame.part(query.skip, query.rows.unwrap_or(usize::MAX)))
+}

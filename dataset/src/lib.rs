@@ -1,0 +1,55 @@
+//! Answers from the rows of experiments: which rows, grouped how, with which statistic, beside which baseline.
+//!
+//! | step | module |
+//! |---|---|
+//! | where the tables of an experiment are | [`tables`]: one trait, [`Datasets`] |
+//! | the rows of one table, batch by batch | [`reading`] |
+//! | rows that satisfy conditions, with columns of their tasks | [`source`], [`condition`] |
+//! | the columns in which rows differ | [`scan`] |
+//! | the first rows of an order; a page of them | [`order`], [`page`] |
+//! | rows with axes and measures in memory | [`rows`] |
+//! | groups with statistics; ratios to a baseline | [`grouped`], [`group`], [`baseline`], [`stats`] |
+//! | a small table of answers: sorted, cut, pivoted, as text | [`frame`], [`text`] |
+//! | comparisons, Pareto fronts, searches, calibration | [`compare`], [`best`], [`search`], [`calibration`] |
+//! | rows for other tools; one sorted copy of a table | [`writing`], [`sorted_copy`] |
+//!
+//! This crate knows no coordinator, state or network: rows come through the trait [`tables::Tables`]. Results do not depend
+//! on the order in which rows arrive: values are sorted before they are added.
+
+pub mod baseline;
+pub mod best;
+pub mod calibration;
+pub mod cell;
+pub mod compare;
+pub mod condition;
+mod error;
+pub mod frame;
+pub mod group;
+pub mod grouped;
+mod notes;
+pub mod order;
+pub mod page;
+pub mod reading;
+pub mod rows;
+pub mod scan;
+pub mod search;
+pub mod sorted_copy;
+pub mod source;
+pub mod stats;
+pub mod tables;
+pub mod text;
+pub mod words;
+pub mod writing;
+
+pub use baseline::ratios;
+pub use cell::Cell;
+pub use compare::{Comparison, Interval};
+pub use condition::{Condition, Op};
+pub use error::{Error, Kind, OrKind};
+pub use frame::Frame;
+pub use group::grouped;
+pub use notes::Notes;
+pub use reading::Reading;
+pub use rows::{Axis, Rows};
+pub use stats::{Stat, student_t};
+pub use tables::Datasets;

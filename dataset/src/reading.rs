@@ -1,0 +1,200 @@
+//! The rows of one table, batch by batch: published rows from parts, unpublished rows from state and staging folder.
+
+mod part;
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, new_null_array};
+use arrow::datatypes::{Schema, SchemaRef};
+use futures::{StreamExt, TryStreamExt, stream};
+use object_store::path::Path;
+use powersweep_experiments::plain::chain;
+use powersweep_results::Table;
+use powersweep_results::folded::FoldedBatch;
+use powersweep_results::layout::StoredPart;
+use powersweep_results::part::{Footer, encode_from};
+use powersweep_results::unpublished;
+use uuid::Uuid;
+
+pub use self::part::{ColumnStats, Part};
+
+use crate::tables::{Datasets, Listing};
+use crate::{Error, Kind, OrKind, failure};
+
+/// Rows of a batch: the fixed costs are small, and so is the memory.
+const BATCH_ROWS: usize = 8_192;
+/// Footers that are read at the same time: each takes a round trip or two over a network.
+const FOOTERS_AT_ONCE: usize = 8;
+
+/// One table of an experiment at one moment.
+#[derive(Debug)]
+pub struct Reading {
+    datasets: Datasets,
+    listing: Listing,
+    experiment: String,
+    table: Table,
+}
+
+impl Reading {
+    pub(crate) fn new(datasets: Datasets, listing: Listing, experiment: &str, table: Table) -> Reading {
+        Reading { datasets, listing, experiment: experiment.to_owned(), table }
+    }
+
+    /// Name of the experiment.
+    pub fn experiment(&self) -> &str {
+        &self.experiment
+    }
+
+    /// The table.
+    pub fn table(&self) -> Table {
+        self.table
+    }
+
+    /// Leaves out parts.
+    pub fn skip(&mut self, parts: &BTreeSet<Path>) {
+        self.listing.parts.retain(|part| !parts.contains(&part.path));
+    }
+
+    /// The published parts that are read.
+    pub fn published_parts(&self) -> &[StoredPart] {
+        &self.listing.parts
+    }
+
+    /// Whether the table has rows.
+    pub fn has_rows(&self) -> bool {
+        !self.listing.is_empty()
+    }
+
+    /// Fails if the manifest of the experiment does not ask for the table, which then has no row.
+    pub fn check_table(&self) -> Result<(), Error> {
+        if self.has_rows() || !self.listing.lacks_table {
+            return Ok(());
+        }
+        let (experiment, table) = (&self.experiment, self.table);
+        Err(failure!(
+            Usage,
+            "the manifest of {experiment} has no table `{table}`: add tables = [\"{table}\"] at its top and give it a new \
+             name, so that all its tasks run with this table"
+        ))
+    }
+
+    /// Whether the state does not know the experiment: only published rows are read.
+    pub fn is_without_state(&self) -> bool {
+        !self.listing.has_state
+    }
+
+    /// Calls `each` with every batch, until `each` returns false. `schema` has columns of the table.
+    pub async fn each(
+        &self,
+        schema: &SchemaRef,
+        mut each: impl FnMut(RecordBatch) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        for number in 0..self.objects() {
+            let part = self.part(number).await?;
+            self.note_unknown(part.path(), part.schema());
+            let fit = |batch| each(fitted(&batch, schema, part.path())?);
+            if !part.each(&names, part.all(), BATCH_ROWS, fit).await? {
+                return Ok(());
+            }
+        }
+        for batch in self.unpublished() {
+            if !each(batch?.project(schema).unfold().or_kind(Kind::Storage)?)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of Parquet objects: parts, then staged uploads.
+    fn objects(&self) -> usize {
+        self.listing.parts.len() + self.listing.uploads.len()
+    }
+
+    async fn part(&self, number: usize) -> Result<Part, Error> {
+        match self.listing.parts.get(number) {
+            Some(part) => Part::stored(self.datasets.tables(), &part.path, part.bytes).await,
+            None => {
+                let (path, bytes) = &self.listing.uploads[number - self.listing.parts.len()];
+                Part::held(path, bytes.clone()).await
+            }
+        }
+    }
+
+    /// All Parquet objects, with their footers.
+    pub async fn parts(&self) -> Result<Vec<Part>, Error> {
+        let parts = stream::iter(0..self.objects()).map(|number| self.part(number));
+        parts.buffered(FOOTERS_AT_ONCE).try_collect().await
+    }
+
+    /// The unpublished rows in the state.
+    pub fn unpublished(&self) -> impl Iterator<Item = Result<FoldedBatch, Error>> + '_ {
+        unpublished::batches(&self.listing.unpublished, &self.table.schema()).map(|batch| {
+            batch.map_err(|(record, error)| {
+                let place = format!("rows {record} of {}/{} in the state", self.experiment, self.table);
+                unreadable(&place, &error)
+            })
+        })
+    }
+
+    /// All Parquet objects; the unpublished rows in the state are one more.
+    pub async fn parts_of_all(&self) -> Result<Vec<Part>, Error> {
+        let mut parts = self.parts().await?;
+        let rows = self.listing.unpublished.iter().map(|rows| rows.rows).sum();
+        if rows > 0 {
+            let schema = self.table.schema();
+            let footer = Footer::new(&self.experiment, Uuid::nil(), rows);
+            let batches = unpublished::batches(&self.listing.unpublished, &schema);
+            let batches = batches.map(|batch| batch.map_err(|(_, error)| error));
+            let place = Path::from("the state");
+            let bytes = encode_from(&schema, batches, &footer).map_err(|error| unreadable(&place, &error))?;
+            parts.push(Part::held(&place, bytes).await?);
+        }
+        Ok(parts)
+    }
+
+    /// Notes the columns of a part that this version does not know; they are not read.
+    pub fn note_unknown(&self, path: &Path, found: &Schema) {
+        let known = self.table.schema();
+        let unknown: Vec<&str> = found
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .filter(|name| known.column_with_name(name).is_none())
+            .collect();
+        if !unknown.is_empty() {
+            let columns = unknown.join(", ");
+            let notes = self.datasets.notes();
+            notes.say(&format!("{path} has columns that this version does not know and omits: {columns}"));
+        }
+    }
+}
+
+fn unreadable(place: &dyn Display, error: &dyn std::error::Error) -> Error {
+    failure!(Storage, "{place} cannot be read: {}", chain(error))
+}
+
+/// A batch with exactly these columns; a missing column is null.
+pub fn fitted(batch: &RecordBatch, schema: &SchemaRef, place: &Path) -> Result<RecordBatch, Error> {
+    let columns = schema.fields().iter().map(|field| match batch.column_by_name(field.name()) {
+        Some(column) => Arc::clone(column),
+        None => new_null_array(field.data_type(), batch.num_rows()),
+    });
+    let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns.collect(), &options)
+        .map_err(|error| failure!(Storage, "{place} does not have the columns of this version: {error}"))
+}
+
+/// The same columns, all nullable: a part of an earlier version may lack some.
+pub fn relaxed(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// The columns of these names, in the order of the schema.
+pub fn narrowed(schema: &Schema, wanted: &BTreeSet<String>) -> SchemaRef {
+    let fields = schema.fields().iter().filter(|field| wanted.contains(field.name()));
+    Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
+}

@@ -1,0 +1,262 @@
+//! One Parquet object of a table, read by ranges: the footer, then only the columns and rows that are asked for.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
+use object_store::path::Path;
+use parquet::DecodeResult;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowGroupSelection, RowSelectionPolicy};
+use parquet::arrow::push_decoder::ParquetPushDecoderBuilder;
+use parquet::basic::LogicalType;
+use parquet::file::metadata::{
+    ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder, RowGroupMetaData,
+};
+use parquet::file::statistics::Statistics;
+use powersweep_results::part::Origin;
+
+use super::{fitted, unreadable};
+use crate::tables::Tables;
+use crate::{Cell, Error, Kind, OrKind};
+
+/// Bytes at the end of an object that are fetched first: the footer of a small part fits, that of a large one is fetched in
+/// two steps.
+const FOOTER_BYTES: u64 = 1 << 17;
+
+/// A Parquet object whose footer has been read.
+pub struct Part {
+    path: Path,
+    source: Source,
+    footer: ArrowReaderMetadata,
+    /// Number of each column in the footer's row groups.
+    columns: HashMap<String, usize>,
+}
+
+/// Where the bytes of a part are.
+enum Source {
+    Stored(Arc<dyn Tables>),
+    Held(Bytes),
+}
+
+/// The values of a column in some rows, as far as they are known without reading the column.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ColumnStats {
+    /// All rows have this value, which may be null.
+    Equal(Cell),
+    /// The smallest and the greatest value, which differ or occur beside nulls.
+    Between {
+        /// The smallest value.
+        least: Cell,
+        /// The greatest value.
+        greatest: Cell,
+        /// Whether some rows have no value.
+        nulls: bool,
+    },
+    /// Only the column tells.
+    Unknown,
+}
+
+impl Part {
+    /// Reads the footer of a listed part of this size.
+    pub async fn stored(tables: &Arc<dyn Tables>, path: &Path, bytes: u64) -> Result<Part, Error> {
+        Part::read(path.clone(), Source::Stored(Arc::clone(tables)), bytes).await
+    }
+
+    /// Reads the footer of an object in memory; `path` names it in errors.
+    pub async fn held(path: &Path, bytes: Bytes) -> Result<Part, Error> {
+        let size = bytes.len() as u64;
+        Part::read(path.clone(), Source::Held(bytes), size).await
+    }
+
+    async fn read(path: Path, source: Source, size: u64) -> Result<Part, Error> {
+        let wrong = |error| unreadable(&path, &error);
+        let decoder = ParquetMetaDataPushDecoder::try_new(size).map_err(wrong)?;
+        let mut decoder = decoder.with_page_index_policy(PageIndexPolicy::Skip);
+        let end = size.saturating_sub(FOOTER_BYTES)..size;
+        let mut wanted = vec![end];
+        let footer = loop {
+            let found = source.fetch(&path, &wanted).await?;
+            decoder.push_ranges(wanted, found).map_err(wrong)?;
+            match decoder.try_decode().map_err(wrong)? {
+                DecodeResult::NeedsData(ranges) => wanted = ranges,
+                DecodeResult::Data(footer) => break footer,
+                DecodeResult::Finished => return Err(unreadable(&path, &std::fmt::Error)),
+            }
+        };
+        let footer = ArrowReaderMetadata::try_new(Arc::new(footer), ArrowReaderOptions::default()).map_err(wrong)?;
+        let leaves = footer.parquet_schema().columns().iter().enumerate();
+        let columns = leaves.map(|(at, leaf)| (leaf.path().parts()[0].clone(), at)).collect();
+        Ok(Part { path, source, footer, columns })
+    }
+
+    /// The name of the object.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The columns.
+    pub fn schema(&self) -> &SchemaRef {
+        self.footer.schema()
+    }
+
+    /// The manifest under which the part was made, if the footer has it.
+    pub fn manifest(&self) -> Option<String> {
+        Some(self.origin().manifest).filter(|manifest| !manifest.is_empty())
+    }
+
+    /// What the rows come from, as far as the footer says.
+    pub fn origin(&self) -> Origin {
+        let pairs = self.metadata().file_metadata().key_value_metadata();
+        Origin::of(|key| pairs?.iter().find(|pair| pair.key == key)?.value.clone())
+    }
+
+    fn metadata(&self) -> &ParquetMetaData {
+        self.footer.metadata()
+    }
+
+    /// The row groups.
+    pub fn groups(&self) -> &[RowGroupMetaData] {
+        self.metadata().row_groups()
+    }
+
+    /// Number of rows of a row group.
+    pub fn rows(&self, group: usize) -> usize {
+        usize::try_from(self.groups()[group].num_rows()).unwrap_or(0)
+    }
+
+    /// The footer's entry of a column in a row group; `None` if the part lacks the column.
+    pub fn chunk(&self, name: &str, group: usize) -> Option<&ColumnChunkMetaData> {
+        Some(self.groups()[group].column(*self.columns.get(name)?))
+    }
+
+    /// What the footer tells of a column in a row group. A column that the part lacks is null.
+    pub fn stats(&self, name: &str, group: usize) -> ColumnStats {
+        match self.chunk(name, group) {
+            Some(chunk) => stats(chunk, self.groups()[group].num_rows()),
+            None => ColumnStats::Equal(Cell::Null),
+        }
+    }
+
+    /// Calls `each` with batches of these columns until `each` returns false; false is returned then. Columns that the
+    /// part lacks are missing in the batches.
+    pub async fn each(
+        &self,
+        names: &[&str],
+        from: Vec<RowGroupSelection>,
+        batch_rows: usize,
+        mut each: impl FnMut(RecordBatch) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        let wrong = |error| unreadable(&self.path, &error);
+        let known = names.iter().filter(|name| self.columns.contains_key(**name));
+        let mask = ProjectionMask::columns(self.footer.parquet_schema(), known.copied());
+        let groups: Vec<usize> = from.iter().map(RowGroupSelection::row_group_index).collect();
+        let decoder = ParquetPushDecoderBuilder::new_with_metadata(self.footer.clone())
+            .with_projection(mask)
+            .with_row_group_selections(from)
+            .with_batch_size(batch_rows.max(1))
+            // A mask would need the filters of `arrow-select`, which this workspace compiles without optimisation.
+            .with_row_selection_policy(RowSelectionPolicy::Selectors)
+            .build();
+        let mut decoder = decoder.map_err(wrong)?;
+        let mut bytes = 0;
+        let whole = loop {
+            match decoder.try_decode().map_err(wrong)? {
+                DecodeResult::NeedsData(ranges) => {
+                    bytes += ranges.iter().map(|range| range.end - range.start).sum::<u64>();
+                    let found = self.source.fetch(&self.path, &ranges).await?;
+                    decoder.push_ranges(ranges, found).map_err(wrong)?;
+                }
+                DecodeResult::Data(batch) => {
+                    if !each(batch)? {
+                        break false;
+                    }
+                }
+                DecodeResult::Finished => break true,
+            }
+        };
+        tracing::debug!(path = %self.path, ?groups, columns = names.join(","), bytes, "rows read");
+        Ok(whole)
+    }
+
+    /// These columns of a row group, or of some of its rows, as one batch; null where the part lacks a column.
+    pub async fn batch(&self, schema: &SchemaRef, from: RowGroupSelection) -> Result<RecordBatch, Error> {
+        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let rows = self.rows(from.row_group_index());
+        let mut batches = Vec::new();
+        let collect = |batch| {
+            batches.push(fitted(&batch, schema, &self.path)?);
+            Ok(true)
+        };
+        self.each(&names, vec![from], rows, collect).await?;
+        match batches.pop() {
+            Some(batch) if batches.is_empty() => Ok(batch),
+            last => {
+                batches.extend(last);
+                concat_batches(schema, &batches).or_kind(Kind::Storage)
+            }
+        }
+    }
+
+    /// All row groups.
+    pub fn all(&self) -> Vec<RowGroupSelection> {
+        (0..self.groups().len()).map(|group| RowGroupSelection::new(group, None)).collect()
+    }
+}
+
+impl Source {
+    async fn fetch(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Error> {
+        let slice = |bytes: &Bytes, range: &Range<u64>| bytes.slice(range.start as usize..range.end as usize);
+        match self {
+            Source::Stored(tables) => tables.ranges(path, ranges).await,
+            Source::Held(bytes) => Ok(ranges.iter().map(|range| slice(bytes, range)).collect()),
+        }
+    }
+}
+
+/// The values of a column in a row group of `rows` rows, from its statistics.
+fn stats(chunk: &ColumnChunkMetaData, rows: i64) -> ColumnStats {
+    let rows = rows.unsigned_abs();
+    if chunk.column_descr().max_rep_level() > 0 {
+        // A list: level 0 means that there is no list, and statistics have only the smallest and greatest element.
+        let absent = chunk.definition_level_histogram().and_then(|levels| levels.get(0));
+        return if absent.is_some_and(|absent| absent.unsigned_abs() == rows) {
+            ColumnStats::Equal(Cell::Null)
+        } else {
+            ColumnStats::Unknown
+        };
+    }
+    let Some(statistics) = chunk.statistics() else { return ColumnStats::Unknown };
+    let Some(nulls) = statistics.null_count_opt() else { return ColumnStats::Unknown };
+    if nulls == rows {
+        return ColumnStats::Equal(Cell::Null);
+    }
+    let is_instant = matches!(chunk.column_descr().logical_type_ref(), Some(LogicalType::Timestamp { .. }));
+    match bounds(statistics, is_instant) {
+        Some((least, greatest)) if least == greatest && nulls == 0 => ColumnStats::Equal(least),
+        Some((least, greatest)) => ColumnStats::Between { least, greatest, nulls: nulls > 0 },
+        None => ColumnStats::Unknown,
+    }
+}
+
+/// The smallest and the greatest value. Long texts are cut in the footer, and a value that is no number has no order:
+/// then they are not known.
+fn bounds(statistics: &Statistics, is_instant: bool) -> Option<(Cell, Cell)> {
+    if !(statistics.min_is_exact() && statistics.max_is_exact()) || statistics.nan_count_opt().unwrap_or(0) > 0 {
+        return None;
+    }
+    let text = |bytes: &parquet::data_type::ByteArray| Some(Cell::Text(bytes.as_utf8().ok()?.to_owned()));
+    match statistics {
+        Statistics::Boolean(of) => Some((Cell::Bool(*of.min_opt()?), Cell::Bool(*of.max_opt()?))),
+        Statistics::Int64(of) if is_instant => Some((Cell::Instant(*of.min_opt()?), Cell::Instant(*of.max_opt()?))),
+        Statistics::Int64(of) => Some((Cell::Int(*of.min_opt()?), Cell::Int(*of.max_opt()?))),
+        // A zero has the sign of a bound here, whatever its sign is in the column; the sum of both zeros has none.
+        Statistics::Double(of) => Some((Cell::Real(of.min_opt()? + 0.0), Cell::Real(of.max_opt()? + 0.0))),
+        Statistics::ByteArray(of) => Some((text(of.min_opt()?)?, text(of.max_opt()?)?)),
+        _ => None,
+    }
+}

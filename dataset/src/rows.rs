@@ -1,0 +1,199 @@
+//! Rows in memory: values of axes as numbers, measures as reals.
+
+use std::collections::HashMap;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, FieldRef, Float64Type, Int64Type, Schema};
+
+use crate::Cell;
+use crate::cell::array;
+use crate::error::{Error, usage};
+use crate::frame::UNIT;
+
+/// Most rows that are held: a row takes 4 bytes for each axis and 8 for each measure.
+pub const ROWS_MAX: usize = 200_000_000;
+
+/// A column whose values distinguish rows.
+#[derive(Debug, Clone)]
+pub struct Axis {
+    field: FieldRef,
+    /// The different values, in the order in which they came.
+    values: Vec<Cell>,
+    known: HashMap<Vec<u8>, u32>,
+    /// For each row the position of its value.
+    codes: Vec<u32>,
+}
+
+impl Axis {
+    fn new(field: FieldRef) -> Axis {
+        Axis { field, values: Vec::new(), known: HashMap::new(), codes: Vec::new() }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.field.name()
+    }
+
+    /// Its column.
+    pub(crate) fn field(&self) -> &FieldRef {
+        &self.field
+    }
+
+    /// The different values, in the order in which they came.
+    pub fn values(&self) -> &[Cell] {
+        &self.values
+    }
+
+    /// For each of the values its position in another axis of the same column; `None` where that has no such value.
+    pub(crate) fn positions_in(&self, other: &Axis) -> Vec<Option<u32>> {
+        let mut positions = vec![None; self.values.len()];
+        for (key, code) in &self.known {
+            positions[*code as usize] = other.known.get(key).copied();
+        }
+        positions
+    }
+
+    /// The position of a row's value in [`Axis::values`].
+    pub fn code(&self, row: usize) -> u32 {
+        self.codes[row]
+    }
+
+    /// The value of a row.
+    pub fn cell(&self, row: usize) -> &Cell {
+        &self.values[self.codes[row] as usize]
+    }
+
+    fn push(&mut self, column: &dyn Array, rows: &[usize]) {
+        let mut key = Vec::new();
+        for &row in rows {
+            Cell::write_key(column, row, &mut key);
+            let code = match self.known.get(&key) {
+                Some(code) => *code,
+                None => {
+                    let code = self.values.len() as u32;
+                    self.known.insert(key.clone(), code);
+                    self.values.push(Cell::of(column, row));
+                    code
+                }
+            };
+            self.codes.push(code);
+        }
+    }
+
+    /// The values of some rows, as a column.
+    pub(crate) fn column(&self, rows: impl Iterator<Item = usize>) -> ArrayRef {
+        array(self.field.data_type(), rows.map(|row| self.cell(row)))
+    }
+}
+
+/// Rows with chosen columns.
+#[derive(Debug, Clone)]
+pub struct Rows {
+    axes: Vec<Axis>,
+    measures: Vec<(FieldRef, Vec<f64>)>,
+    /// What rows are ordered by.
+    index: Vec<i64>,
+    index_column: String,
+}
+
+impl Rows {
+    /// No rows yet. `axes` and `measures` name columns of the batches to come; measures must be numbers. Groups are shown
+    /// in the order of the column `index`, which has whole numbers.
+    pub fn new(schema: &Schema, axes: &[&str], measures: &[&str], index: &str) -> Result<Rows, Error> {
+        let field = |name: &&str| match schema.fields().find(name) {
+            Some((_, field)) => Ok(FieldRef::clone(field)),
+            None => Err(usage(format!("there is no column `{name}`"))),
+        };
+        let axes = axes.iter().map(|name| field(name).map(Axis::new)).collect::<Result<_, _>>()?;
+        let measure = |name: &&str| match field(name)? {
+            field if is_number(field.data_type()) => Ok((field, Vec::new())),
+            _ => Err(usage(format!("`{name}` has no numbers, so that it has no statistics; group by it instead"))),
+        };
+        let measures = measures.iter().map(measure).collect::<Result<_, _>>()?;
+        Ok(Rows { axes, measures, index: Vec::new(), index_column: index.to_owned() })
+    }
+
+    /// Adds these rows of a batch, which has all columns.
+    pub fn add(&mut self, batch: &RecordBatch, rows: &[usize]) -> Result<(), Error> {
+        let column =
+            |name: &str| batch.column_by_name(name).ok_or_else(|| usage(format!("the rows have no column `{name}`")));
+        if self.len() + rows.len() > ROWS_MAX {
+            let hint = "choose fewer by conditions, or query the Parquet files with SQL";
+            return Err(usage(format!("more than {ROWS_MAX} rows: {hint}")));
+        }
+        for axis in &mut self.axes {
+            axis.push(column(axis.field.name())?, rows);
+        }
+        for (field, values) in &mut self.measures {
+            push_numbers(column(field.name())?, rows, values);
+        }
+        let index = column(&self.index_column)?.as_primitive_opt::<Int64Type>();
+        self.index.extend(
+            rows.iter()
+                .map(|row| index.filter(|index| index.is_valid(*row)).map_or(i64::MAX, |index| index.value(*row))),
+        );
+        Ok(())
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// The axes, in the order of their names at the start.
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// The axis of a name.
+    pub fn axis(&self, name: &str) -> Option<&Axis> {
+        self.axes.iter().find(|axis| axis.name() == name)
+    }
+
+    /// The measures with their values, NaN for none.
+    pub fn measures(&self) -> &[(FieldRef, Vec<f64>)] {
+        &self.measures
+    }
+
+    /// The same rows with other values of the measures.
+    pub(crate) fn with_measures(&self, measures: Vec<(FieldRef, Vec<f64>)>) -> Rows {
+        Rows { measures, ..self.clone() }
+    }
+
+    /// Replaces units of measures.
+    pub fn with_units(mut self, unit: impl Fn(&str) -> Option<&'static str>) -> Rows {
+        for (field, _) in &mut self.measures {
+            let mut metadata = field.metadata().clone();
+            if let Some(unit) = metadata.get(UNIT).and_then(|old| unit(old)) {
+                metadata.insert(UNIT.to_owned(), unit.to_owned());
+                *field = FieldRef::new(field.as_ref().clone().with_metadata(metadata));
+            }
+        }
+        self
+    }
+
+    /// What a row is ordered by.
+    pub fn index(&self, row: usize) -> i64 {
+        self.index[row]
+    }
+}
+
+/// Whether a type has numbers.
+pub fn is_number(of: &DataType) -> bool {
+    matches!(of, DataType::Int64 | DataType::Float64 | DataType::Boolean)
+}
+
+fn push_numbers(column: &dyn Array, rows: &[usize], values: &mut Vec<f64>) {
+    match column.data_type() {
+        DataType::Float64 if column.null_count() == 0 => {
+            let column = column.as_primitive::<Float64Type>().values();
+            values.extend(rows.iter().map(|row| column[*row]));
+        }
+        _ => values.extend(rows.iter().map(|row| Cell::of(column, *row).number().unwrap_or(f64::NAN))),
+    }
+}

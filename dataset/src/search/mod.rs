@@ -1,0 +1,141 @@
+//! Searches that run few tasks: which candidates to try next, from what is known of the tried ones.
+//!
+//! A search is a function of what is known. It keeps no state of its own, so that it continues wherever rows are.
+
+mod bisection;
+mod halving;
+
+pub use bisection::{Exception, bisection, exception};
+pub use halving::{Score, anchor, halving};
+
+use crate::stats::{half_width, mean};
+use crate::{Cell, Condition};
+
+/// What a search needs next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next<T> {
+    /// These candidates must be tried, or tried with more seeds.
+    Try(Vec<T>),
+    /// The best candidate.
+    Found(usize),
+    /// No candidate satisfies the conditions.
+    Nothing,
+}
+
+/// A mean over seeds, with the half width of its 95% interval where there is one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The mean; `None` without values.
+    pub mean: Option<f64>,
+    /// Half the width of the interval of Student's t; `None` below two values.
+    pub half_width: Option<f64>,
+}
+
+impl Estimate {
+    /// The estimate from values of any order; NaN counts as no value.
+    pub fn of(values: impl Iterator<Item = f64>) -> Estimate {
+        let mut values: Vec<f64> = values.filter(|value| !value.is_nan()).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        Estimate { mean: mean(&values), half_width: half_width(&values, 95) }
+    }
+
+    /// Estimates the mean of a candidate over all seeds from its values with the first seeds. `anchor` has the values of
+    /// another candidate with all seeds. The estimate is the anchor's mean plus the mean difference between both candidates
+    /// over the first seeds; its interval is the interval of the mean difference. Candidates that simulate the same jobs
+    /// differ much less from each other than the jobs of different seeds do.
+    pub fn beside(values: &[f64], anchor: &[f64]) -> Estimate {
+        let of_anchor = Estimate::of(anchor.iter().copied());
+        let differences = Estimate::of(values.iter().zip(anchor).map(|(value, anchor)| value - anchor));
+        let mean = of_anchor.mean.zip(differences.mean).map(|(anchor, difference)| anchor + difference);
+        Estimate { mean, half_width: differences.half_width }
+    }
+}
+
+/// Whether a condition holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether it holds for the mean.
+    pub holds: bool,
+    /// Whether the interval of the mean lies on one side of the limit. Values of a random simulation with one seed have no
+    /// interval, and are uncertain.
+    pub is_certain: bool,
+}
+
+impl Verdict {
+    /// The verdict of a condition on an estimate. `is_whole`: the values are all that there are, such as the one task of a
+    /// log.
+    pub fn of(condition: &Condition, estimate: Estimate, is_whole: bool) -> Verdict {
+        let holds_at = |value: Option<f64>| condition.holds(&value.map_or(Cell::Null, Cell::Real));
+        let holds = holds_at(estimate.mean);
+        let is_certain = match (estimate.mean, estimate.half_width) {
+            (Some(mean), Some(half)) => [mean - half, mean + half].iter().all(|end| holds_at(Some(*end)) == holds),
+            _ => is_whole,
+        };
+        Verdict { holds, is_certain }
+    }
+
+    /// The verdict of several conditions together.
+    pub fn all(verdicts: impl Iterator<Item = Verdict> + Clone) -> Verdict {
+        let holds = verdicts.clone().all(|verdict| verdict.holds);
+        let is_certain = match holds {
+            true => verdicts.clone().all(|verdict| verdict.is_certain),
+            false => verdicts.clone().any(|verdict| !verdict.holds && verdict.is_certain),
+        };
+        Verdict { holds, is_certain }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::DataType;
+
+    use super::*;
+    use crate::Error;
+
+    fn condition(text: &str) -> Condition {
+        Condition::parse::<Error>(text, |_| Ok(DataType::Float64)).expect(text)
+    }
+
+    fn verdict(text: &str, values: &[f64], is_whole: bool) -> (bool, bool) {
+        let found = Verdict::of(&condition(text), Estimate::of(values.iter().copied()), is_whole);
+        (found.holds, found.is_certain)
+    }
+
+    #[test]
+    fn an_interval_across_the_limit_is_uncertain() {
+        // 5 ± 2.48
+        let values = [4.0, 5.0, 6.0];
+        assert_eq!(verdict("x <= 8", &values, false), (true, true));
+        assert_eq!(verdict("x <= 7", &values, false), (true, false));
+        assert_eq!(verdict("x <= 4", &values, false), (false, false));
+        assert_eq!(verdict("x <= 2", &values, false), (false, true));
+        assert_eq!(verdict("x > 2", &values, false), (true, true));
+    }
+
+    #[test]
+    fn an_anchor_gives_the_mean_of_seeds_that_did_not_run() {
+        let anchor = [10.0, 20.0, 60.0];
+        let found = Estimate::beside(&[12.0, 22.0], &anchor);
+        assert_eq!((found.mean, found.half_width), (Some(32.0), Some(0.0)));
+        assert_eq!(Estimate::beside(&[12.0], &anchor), Estimate { mean: Some(32.0), half_width: None });
+        assert_eq!(Estimate::beside(&[f64::NAN], &anchor).mean, None);
+    }
+
+    #[test]
+    fn one_value_is_certain_only_where_there_are_no_others() {
+        assert_eq!(verdict("x <= 8", &[5.0], false), (true, false));
+        assert_eq!(verdict("x <= 8", &[5.0], true), (true, true));
+        assert_eq!(verdict("x <= 8", &[5.0, 5.0], false), (true, true));
+        assert_eq!(verdict("x <= 8", &[f64::NAN], true), (false, true));
+    }
+
+    #[test]
+    fn one_certain_failure_decides() {
+        let of = |holds, is_certain| Verdict { holds, is_certain };
+        let all = |verdicts: &[Verdict]| Verdict::all(verdicts.iter().copied());
+        assert_eq!(all(&[]), of(true, true));
+        assert_eq!(all(&[of(true, false), of(true, true)]), of(true, false));
+        assert_eq!(all(&[of(true, false), of(false, true)]), of(false, true));
+        assert_eq!(all(&[of(true, true), of(false, false)]), of(false, false));
+    }
+}

@@ -1,0 +1,111 @@
+//! Rows of one table that satisfy conditions, with columns of their tasks.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use powersweep_experiments::reading::similar;
+use powersweep_results::Table;
+use powersweep_results::join::{self, TasksById};
+use powersweep_results::tasks;
+
+use crate::Datasets;
+use crate::condition::satisfying;
+use crate::reading::{Reading, relaxed};
+use crate::{Condition, Error, Kind, OrKind, failure};
+
+/// The column by which rows find their task.
+const TASK_ID: &str = "task_id";
+
+/// Rows of one table that satisfy conditions, with the columns of their tasks that are asked for.
+pub struct Source<'a> {
+    reading: &'a Reading,
+    /// The table's own columns that are read.
+    own: SchemaRef,
+    tasks: Option<TasksById>,
+    conditions: Vec<Condition>,
+}
+
+impl<'a> Source<'a> {
+    /// The rows with these columns, which are of the table or of its tasks. `datasets` has both.
+    pub async fn open(
+        datasets: &Datasets,
+        reading: &'a Reading,
+        names: &[&str],
+        conditions: Vec<Condition>,
+    ) -> Result<Source<'a>, Error> {
+        let table = reading.table();
+        let all = relaxed(&table.schema());
+        let wanted: BTreeSet<&str> =
+            names.iter().copied().chain(conditions.iter().map(|condition| condition.column.as_str())).collect();
+        for name in &wanted {
+            type_of(table, name)?;
+        }
+        let (own, foreign): (BTreeSet<&str>, BTreeSet<&str>) =
+            wanted.into_iter().partition(|name| all.column_with_name(name).is_some());
+        let is_read = |name: &str| own.contains(name) || (name == TASK_ID && !foreign.is_empty());
+        let fields = all.fields().iter().filter(|field| is_read(field.name()));
+        let own = Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()));
+        let tasks = match foreign.is_empty() {
+            true => None,
+            false => Some(columns_of_tasks(datasets, reading.experiment(), foreign).await?),
+        };
+        Ok(Source { reading, own, tasks, conditions })
+    }
+
+    /// The columns of the batches.
+    pub fn schema(&self) -> SchemaRef {
+        match &self.tasks {
+            None => Arc::clone(&self.own),
+            Some(tasks) => join::schema(&self.own, tasks.schema()),
+        }
+    }
+
+    /// Calls `each` with every batch and those of its rows that satisfy the conditions, until it returns false.
+    pub async fn each(&self, mut each: impl FnMut(&RecordBatch, &[usize]) -> Result<bool, Error>) -> Result<(), Error> {
+        let joined = |batch: RecordBatch| match &self.tasks {
+            None => Ok(batch),
+            Some(tasks) => tasks.join(&batch).or_kind(Kind::Storage),
+        };
+        let visit = |batch| {
+            let batch = joined(batch)?;
+            let rows = satisfying(&batch, &self.conditions)?;
+            if rows.is_empty() { Ok(true) } else { each(&batch, &rows) }
+        };
+        self.reading.each(&self.own, visit).await
+    }
+}
+
+/// The type of a column of a table or of its tasks.
+pub fn type_of(table: Table, name: &str) -> Result<DataType, Error> {
+    let (own, of_tasks) = (table.schema(), tasks::schema());
+    let found = [&own, &of_tasks].into_iter().find_map(|schema| schema.field_with_name(name).ok());
+    found.map(|field| field.data_type().clone()).ok_or_else(|| {
+        let names = own.fields().iter().chain(of_tasks.fields()).map(|field| field.name().as_str());
+        let known: Vec<&str> = names.collect::<BTreeSet<_>>().into_iter().collect();
+        let near = similar(name, &known);
+        let hint = match near.is_empty() {
+            true => format!("`powersweep columns {table}` lists them"),
+            false => format!("did you mean {}?", near.join(" or ")),
+        };
+        failure!(Usage, "{table} has no column `{name}`; {hint}")
+    })
+}
+
+/// The conditions on the rows of a table.
+pub fn conditions(table: Table, texts: &[String]) -> Result<Vec<Condition>, Error> {
+    texts.iter().map(|text| Condition::parse(text, |name| type_of(table, name))).collect()
+}
+
+async fn columns_of_tasks(datasets: &Datasets, experiment: &str, names: BTreeSet<&str>) -> Result<TasksById, Error> {
+    let schema = crate::scan::columns(names.into_iter().chain([TASK_ID]));
+    let mut batches = Vec::new();
+    let take = |batch| {
+        batches.push(batch);
+        Ok(true)
+    };
+    datasets.read(experiment, Table::Tasks).await?.each(&schema, take).await?;
+    TasksById::new(concat_batches(&schema, &batches).or_kind(Kind::Storage)?).or_kind(Kind::Storage)
+}

@@ -1,0 +1,292 @@
+//! Frames as text: Markdown, LaTeX (booktabs) and Typst, and the cells of a table on the screen.
+//!
+//! All numbers of a column have the same number of decimals, so that right-aligned numbers are aligned by their points. Very
+//! great and very small numbers share a power of ten, which the heading has beside the unit.
+
+use std::fmt::Write;
+
+use arrow::array::RecordBatch;
+
+use crate::frame::{MEASURE, PIVOT, STAT, UNIT, is_half_width};
+use crate::{Cell, Frame};
+
+/// Significant digits of the greatest number of a column, unless an interval asks for more or fewer.
+const DIGITS: i32 = 4;
+/// Significant digits of the least half width of an interval.
+const INTERVAL_DIGITS: i32 = 2;
+/// Powers of ten of the greatest number of a column, from which on columns have a factor.
+const PLAIN: std::ops::Range<i32> = -3..7;
+
+/// A number with its interval, before it is written in a format.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entry {
+    /// No value.
+    Empty,
+    /// A text.
+    Text(String),
+    /// A number, and half the width of its interval.
+    Number(String, Option<String>),
+}
+
+/// A column of a [`Sheet`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// Its name for people.
+    pub name: String,
+    /// Symbol of the unit; empty for none.
+    pub unit: String,
+    /// The numbers are to be multiplied by this power of ten.
+    pub exponent: i32,
+    /// Whether it has numbers.
+    pub is_numeric: bool,
+    /// The rows.
+    pub entries: Vec<Entry>,
+}
+
+/// A table for people.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sheet {
+    /// All columns have the same number of entries.
+    pub columns: Vec<Column>,
+}
+
+impl Column {
+    /// The name with factor and unit, such as "energy_total_j (10^9 J)".
+    pub fn heading(&self) -> String {
+        self.headed(|exponent| format!("10^{exponent}"))
+    }
+
+    fn headed(&self, factor: impl Fn(i32) -> String) -> String {
+        let factor = (self.exponent != 0).then(|| factor(self.exponent));
+        let parts: Vec<String> = factor.into_iter().chain((!self.unit.is_empty()).then(|| self.unit.clone())).collect();
+        if parts.is_empty() { self.name.clone() } else { format!("{} ({})", self.name, parts.join(" ")) }
+    }
+}
+
+impl Sheet {
+    /// The table of a frame: an interval is written behind its mean.
+    pub fn of(frame: &Frame) -> Sheet {
+        let batch = frame.batch();
+        let fields = batch.schema_ref().fields();
+        let mut columns = Vec::new();
+        let mut at = 0;
+        while at < fields.len() {
+            let next = fields.get(at + 1).filter(|next| is_half_width(next, fields[at].name()));
+            columns.push(column(batch, frame.keys(), at, next.is_some()));
+            at += 1 + usize::from(next.is_some());
+        }
+        Sheet { columns }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.entries.len())
+    }
+
+    /// The texts of a row, as a terminal shows them.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = String> {
+        self.columns.iter().map(move |column| written(&column.entries[row], &column.pads(""), " ± "))
+    }
+
+    /// A table of GitHub's Markdown.
+    pub fn markdown(&self) -> String {
+        let escaped = |text: &str| text.replace('|', "\\|");
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let mut text = line(self.columns.iter().map(|column| escaped(&column.heading())).collect());
+        text += &line(
+            self.columns.iter().map(|column| if column.is_numeric { "---:" } else { "---" }.to_owned()).collect(),
+        );
+        for row in 0..self.rows() {
+            text += &line(self.row(row).map(|cell| escaped(&cell)).collect());
+        }
+        text
+    }
+
+    /// A LaTeX table, for the package `booktabs`.
+    pub fn latex(&self) -> String {
+        let align: String = self.columns.iter().map(|column| if column.is_numeric { 'r' } else { 'l' }).collect();
+        let line = |cells: Vec<String>| format!("{} \\\\\n", cells.join(" & "));
+        let heading = |column: &Column| latex_text(&column.headed(|exponent| format!("\u{1}{exponent}\u{2}")));
+        let mut text = format!("\\begin{{tabular}}{{{align}}}\n\\toprule\n");
+        text += &line(self.columns.iter().map(heading).collect());
+        text += "\\midrule\n";
+        for row in 0..self.rows() {
+            let cell = |column: &Column| match &column.entries[row] {
+                Entry::Number(..) => {
+                    format!("${}$", written(&column.entries[row], &column.pads("\\phantom{0}"), " \\pm "))
+                }
+                entry => latex_text(&written(entry, &Pads::default(), "")),
+            };
+            text += &line(self.columns.iter().map(cell).collect());
+        }
+        text + "\\bottomrule\n\\end{tabular}\n"
+    }
+
+    /// A Typst table.
+    pub fn typst(&self) -> String {
+        let align: Vec<&str> =
+            self.columns.iter().map(|column| if column.is_numeric { "right" } else { "left" }).collect();
+        let factor = |exponent| format!("\u{1}{exponent}\u{2}");
+        let mut text = String::from("#table(\n");
+        let _ = writeln!(text, "  columns: {},", self.columns.len());
+        let _ = writeln!(text, "  align: ({},),", align.join(", "));
+        text += "  stroke: none,\n  table.hline(),\n";
+        let headings = self.columns.iter().map(|column| format!("[{}]", typst_text(&column.headed(factor))));
+        let _ = writeln!(text, "  table.header({}),", headings.collect::<Vec<_>>().join(", "));
+        text += "  table.hline(stroke: 0.5pt),\n";
+        for row in 0..self.rows() {
+            let cell = |column: &Column| match &column.entries[row] {
+                Entry::Number(..) => {
+                    format!("[${}$]", written(&column.entries[row], &column.pads("#hide[0]"), " plus.minus "))
+                }
+                entry => format!("[{}]", typst_text(&written(entry, &Pads::default(), ""))),
+            };
+            let _ = writeln!(text, "  {},", self.columns.iter().map(cell).collect::<Vec<_>>().join(", "));
+        }
+        text + "  table.hline(),\n)\n"
+    }
+}
+
+/// What stands for a missing digit of a half width, and the greatest width of them.
+#[derive(Debug, Default)]
+struct Pads {
+    pad: String,
+    width: usize,
+}
+
+impl Column {
+    fn pads(&self, pad: &str) -> Pads {
+        let widths = self.entries.iter().filter_map(|entry| match entry {
+            Entry::Number(_, Some(half)) => Some(half.chars().count()),
+            _ => None,
+        });
+        Pads { pad: if pad.is_empty() { " ".to_owned() } else { pad.to_owned() }, width: widths.max().unwrap_or(0) }
+    }
+}
+
+fn written(entry: &Entry, pads: &Pads, sign: &str) -> String {
+    match entry {
+        Entry::Empty => String::new(),
+        Entry::Text(text) => text.clone(),
+        Entry::Number(number, None) => number.clone(),
+        Entry::Number(number, Some(half)) => {
+            let missing = pads.width.saturating_sub(half.chars().count());
+            format!("{number}{sign}{}{half}", pads.pad.repeat(missing))
+        }
+    }
+}
+
+/// The column at a position, which is a key if it is one of the first `keys`.
+fn column(batch: &RecordBatch, keys: usize, at: usize, has_intervals: bool) -> Column {
+    let field = &batch.schema_ref().fields()[at];
+    let cells = |at: usize| (0..batch.num_rows()).map(|row| Cell::of(batch.column(at), row)).collect::<Vec<_>>();
+    let (own, halves) = (cells(at), if has_intervals { cells(at + 1) } else { Vec::new() });
+    let tag = |key: &str| field.metadata().get(key).cloned().unwrap_or_default();
+    let (measure, stat, pivot) = (tag(MEASURE), tag(STAT), tag(PIVOT));
+    let base = if stat == "mean" {
+        measure
+    } else if stat.is_empty() {
+        field.name().clone()
+    } else {
+        format!("{stat}({measure})")
+    };
+    let name = if pivot.is_empty() { base } else { format!("{base} {pivot}") };
+    let format = if at < keys { Format::exact(&own) } else { Format::of(&own, &halves) };
+    let entry = |(row, cell): (usize, &Cell)| match cell {
+        Cell::Null => Entry::Empty,
+        Cell::Int(value) => Entry::Number(value.to_string(), None),
+        Cell::Real(value) if value.is_finite() => {
+            Entry::Number(format.number(*value), halves.get(row).and_then(Cell::number).map(|half| format.number(half)))
+        }
+        other => Entry::Text(other.exact()),
+    };
+    let entries: Vec<Entry> = own.iter().enumerate().map(entry).collect();
+    let is_numeric = entries.iter().any(|entry| matches!(entry, Entry::Number(..)));
+    let unit = if at < keys { String::new() } else { tag(UNIT) };
+    Column { name, unit, exponent: format.exponent, is_numeric, entries }
+}
+
+/// How the real numbers of a column are written.
+#[derive(Debug, Clone, Copy)]
+struct Format {
+    exponent: i32,
+    decimals: usize,
+}
+
+impl Format {
+    fn of(cells: &[Cell], halves: &[Cell]) -> Format {
+        let finite = |cell: &Cell| match cell {
+            Cell::Real(value) if value.is_finite() && *value != 0.0 => Some(value.abs()),
+            _ => None,
+        };
+        let values: Vec<f64> = cells.iter().filter_map(finite).collect();
+        let greatest = values.iter().copied().fold(0.0, f64::max);
+        if greatest == 0.0 {
+            return Format { exponent: 0, decimals: 0 };
+        }
+        let power = greatest.log10().floor() as i32;
+        let exponent = if PLAIN.contains(&power) { 0 } else { power.div_euclid(3) * 3 };
+        let least_half = halves.iter().filter_map(finite).fold(f64::INFINITY, f64::min);
+        let decimals = match least_half.is_finite() {
+            true => INTERVAL_DIGITS - 1 - (least_half.log10().floor() as i32 - exponent),
+            // Whole numbers, such as counts, stay whole.
+            false if exponent == 0 && values.iter().all(|value| value.fract() == 0.0) => 0,
+            false => DIGITS - 1 - (power - exponent),
+        };
+        Format { exponent, decimals: decimals.clamp(0, 12) as usize }
+    }
+
+    /// As many decimals as the values of a key need: a key is what the manifest says, not a measurement.
+    fn exact(cells: &[Cell]) -> Format {
+        let decimals = |cell: &Cell| match cell {
+            Cell::Real(value) if value.is_finite() => {
+                value.to_string().split_once('.').map_or(0, |(_, after)| after.len())
+            }
+            _ => 0,
+        };
+        Format { exponent: 0, decimals: cells.iter().map(decimals).max().unwrap_or(0) }
+    }
+
+    fn number(self, value: f64) -> String {
+        let text = format!("{:.*}", self.decimals, value / 10f64.powi(self.exponent));
+        // No negative zero.
+        if text.starts_with('-') && text.chars().all(|c| "-0.".contains(c)) { text[1..].to_owned() } else { text }
+    }
+}
+
+fn latex_text(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    let mut last = ' ';
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        // A minus sign is longer than a hyphen.
+        let is_minus = c == '-' && last == ' ' && chars.peek().is_some_and(char::is_ascii_digit);
+        last = c;
+        match c {
+            '-' if is_minus => escaped.push_str("$-$"),
+            '\u{1}' => escaped.push_str("$10^{"),
+            '\u{2}' => escaped.push_str("}$"),
+            '#' | '$' | '%' | '&' | '_' | '{' | '}' => escaped.extend(['\\', c]),
+            '~' => escaped.push_str("\\textasciitilde{}"),
+            '^' => escaped.push_str("\\textasciicircum{}"),
+            '\\' => escaped.push_str("\\textbackslash{}"),
+            '<' => escaped.push_str("\\textless{}"),
+            '>' => escaped.push_str("\\textgreater{}"),
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+fn typst_text(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\u{1}' => escaped.push_str("$10^("),
+            '\u{2}' => escaped.push_str(")$"),
+            '#' | '$' | '*' | '_' | '`' | '<' | '>' | '@' | '[' | ']' | '\\' | '~' | '/' => escaped.extend(['\\', c]),
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}

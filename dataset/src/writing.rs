@@ -1,0 +1,330 @@
+//! Rows for other tools as CSV, JSON lines, Parquet or an Arrow stream, to standard output or to a file. A file gets
+//! its name when it is complete.
+
+use std::error::Error as StdError;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{Array, RecordBatch};
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::ipc::writer::StreamWriter;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use parquet::arrow::ArrowWriter;
+use powersweep_results::part;
+use serde::Serializer;
+use serde_json::Value as Json;
+
+use crate::cell::{json_of, row_json};
+use crate::{Error, failure};
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// RFC 4180 with a header; null is an empty field.
+    Csv,
+    /// One JSON object for each line.
+    Json,
+    /// One Parquet file.
+    Parquet,
+    /// One Arrow IPC stream.
+    Arrow,
+}
+
+/// A file while it grows; deleted unless it is finished.
+struct Unfinished {
+    path: PathBuf,
+    partial: PathBuf,
+    file: File,
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // A finished file was renamed.
+        let _ = std::fs::remove_file(&self.partial);
+    }
+}
+
+/// Standard output that records that its reader has closed the pipe.
+struct Stdout {
+    out: io::Stdout,
+    closed: Arc<AtomicBool>,
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.note(|out| out.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.note(Write::flush)
+    }
+}
+
+impl Stdout {
+    fn note<T>(&mut self, work: impl FnOnce(&mut io::Stdout) -> io::Result<T>) -> io::Result<T> {
+        let result = work(&mut self.out);
+        if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            self.closed.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+}
+
+/// Standard output or a file.
+type Out = Box<dyn Write + Send>;
+
+/// The place of an output: a file gets its name when it is complete.
+struct Target {
+    /// Without one, the output goes to standard output.
+    file: Option<Unfinished>,
+    closed: Arc<AtomicBool>,
+}
+
+impl Target {
+    /// Opens a file, or standard output.
+    fn open(path: Option<&Path>) -> Result<(Target, Out), Error> {
+        let closed = Arc::new(AtomicBool::new(false));
+        let Some(path) = path else {
+            let out = Stdout { out: io::stdout(), closed: Arc::clone(&closed) };
+            return Ok((Target { file: None, closed }, Box::new(BufWriter::new(out))));
+        };
+        let partial = partial_beside(path);
+        let error = |error: io::Error| cannot_write(path, &error);
+        let file = File::create(&partial).map_err(error)?;
+        let unfinished = Unfinished { path: path.to_owned(), partial, file: file.try_clone().map_err(error)? };
+        Ok((Target { file: Some(unfinished), closed }, Box::new(BufWriter::new(file))))
+    }
+
+    /// False if the reader of standard output has closed the pipe.
+    fn written(&self, result: Encoded<()>) -> Result<bool, Error> {
+        match result {
+            Ok(()) => Ok(true),
+            Err(_) if self.closed.load(Ordering::Relaxed) => Ok(false),
+            Err(error) => Err(self.failed(&*error)),
+        }
+    }
+
+    /// Names the file, whose last bytes were written with this result.
+    fn finish(self, ended: Encoded<()>) -> Result<(), Error> {
+        if !self.written(ended)? {
+            return Ok(());
+        }
+        let Some(Unfinished { path, partial, file }) = &self.file else { return Ok(()) };
+        file.sync_all().and_then(|()| std::fs::rename(partial, path)).map_err(|error| cannot_write(path, &error))
+    }
+
+    fn failed(&self, error: &dyn StdError) -> Error {
+        match &self.file {
+            None => failure!(Failure, "cannot write to standard output: {error}"),
+            Some(file) => cannot_write(&file.path, error),
+        }
+    }
+}
+
+/// A text for other tools, compressed if the name of its file ends in .gz.
+pub struct Output {
+    out: Sink,
+    target: Target,
+}
+
+enum Sink {
+    Plain(Out),
+    Compressed(Box<GzEncoder<Out>>),
+}
+
+impl Output {
+    /// Opens a file, or standard output.
+    pub fn open(path: Option<&Path>) -> Result<Output, Error> {
+        let (target, out) = Target::open(path)?;
+        let is_compressed = path.and_then(Path::extension).is_some_and(|ending| ending == "gz");
+        let out = match is_compressed {
+            true => Sink::Compressed(Box::new(GzEncoder::new(out, Compression::default()))),
+            false => Sink::Plain(out),
+        };
+        Ok(Output { out, target })
+    }
+
+    /// Adds bytes. False: the reader of standard output has closed the pipe.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<bool, Error> {
+        let written = match &mut self.out {
+            Sink::Plain(out) => out.write_all(bytes),
+            Sink::Compressed(out) => out.write_all(bytes),
+        };
+        self.target.written(written.map_err(boxed))
+    }
+
+    /// Ends the text. A file gets its name now.
+    pub fn finish(self) -> Result<(), Error> {
+        let ended = match self.out {
+            Sink::Plain(mut out) => out.flush(),
+            Sink::Compressed(out) => out.finish().and_then(|mut out| out.flush()),
+        };
+        self.target.finish(ended.map_err(boxed))
+    }
+}
+
+/// Writes a whole file, or to standard output.
+pub fn write_whole(path: Option<&Path>, bytes: &[u8]) -> Result<(), Error> {
+    let mut out = Output::open(path)?;
+    out.write(bytes)?;
+    out.finish()
+}
+
+fn boxed(error: io::Error) -> Box<dyn StdError> {
+    error.into()
+}
+
+/// The columns and the rows of a table in memory.
+type Table = (SchemaRef, Vec<RecordBatch>);
+
+/// Rows that are kept in memory for a caller in this process.
+#[derive(Debug, Clone, Default)]
+pub struct MemorySink(Arc<Mutex<Option<Table>>>);
+
+impl MemorySink {
+    fn with<T>(&self, change: impl FnOnce(&mut Option<Table>) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The columns and the rows; `None` if the command wrote none.
+    pub fn take(&self) -> Option<Table> {
+        self.with(Option::take)
+    }
+}
+
+enum Encoder {
+    Kept(MemorySink),
+    Csv(Box<csv::Writer<Out>>),
+    Json(Out),
+    Parquet(Box<ArrowWriter<Out>>),
+    Arrow(Box<StreamWriter<Out>>),
+}
+
+/// A writer of rows.
+pub struct Writing {
+    encoder: Encoder,
+    target: Target,
+}
+
+impl Writing {
+    /// Begins with the columns. Without `path`, rows go to standard output.
+    pub fn begin(
+        path: Option<&Path>,
+        encoding: Encoding,
+        schema: &SchemaRef,
+        experiment: &str,
+    ) -> Result<Writing, Error> {
+        let (target, out) = Target::open(path)?;
+        let encoder = Encoder::new(encoding, schema, experiment, out);
+        let encoder = encoder.map_err(|error| target.failed(&*error))?;
+        Ok(Writing { encoder, target })
+    }
+
+    /// Keeps the rows in memory.
+    pub fn keep(kept: &MemorySink, schema: &SchemaRef) -> Writing {
+        kept.with(|rows| *rows = Some((SchemaRef::clone(schema), Vec::new())));
+        Writing { encoder: Encoder::Kept(kept.clone()), target: Target { file: None, closed: Arc::default() } }
+    }
+
+    /// Adds rows. False: the reader of standard output has closed the pipe.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<bool, Error> {
+        self.target.written(self.encoder.write(batch))
+    }
+
+    /// Writes the end of the format. A file gets its name now.
+    pub fn finish(self) -> Result<(), Error> {
+        self.target.finish(self.encoder.finish())
+    }
+}
+
+/// A folder that is deleted when this value is dropped.
+pub struct Scratch(pub PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The temporary name of a file or folder that is being written, in the same folder.
+pub fn partial_beside(path: &Path) -> PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    path.with_file_name(format!("{name}.partial-{}", std::process::id()))
+}
+
+/// Refuses a name that is taken.
+pub fn refuse_existing(output: &Path) -> Result<(), Error> {
+    match output.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(cannot_write(output, &error)),
+        Ok(_) => Err(failure!(Refused, "{} exists already, and an export overwrites nothing", output.display())),
+    }
+}
+
+/// An error about a file or folder of the user.
+pub fn cannot_write(path: &Path, error: &dyn StdError) -> Error {
+    failure!(Storage, "cannot write {}: {error}", path.display())
+}
+
+/// The errors of the encodings have no common type.
+type Encoded<T> = Result<T, Box<dyn StdError>>;
+
+impl Encoder {
+    fn new(encoding: Encoding, schema: &SchemaRef, experiment: &str, out: Out) -> Encoded<Encoder> {
+        Ok(match encoding {
+            Encoding::Csv => {
+                let mut out = csv::Writer::from_writer(out);
+                out.write_record(schema.fields().iter().map(|field| field.name()))?;
+                Encoder::Csv(Box::new(out))
+            }
+            Encoding::Json => Encoder::Json(out),
+            Encoding::Parquet => Encoder::Parquet(Box::new(part::export_writer(schema, experiment, out)?)),
+            Encoding::Arrow => Encoder::Arrow(Box::new(StreamWriter::try_new(out, schema)?)),
+        })
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Encoded<()> {
+        let rows = 0..batch.num_rows();
+        match self {
+            Encoder::Kept(kept) => kept.with(|rows| rows.iter_mut().for_each(|(_, rows)| rows.push(batch.clone()))),
+            Encoder::Csv(out) => {
+                for row in rows {
+                    out.write_record(batch.columns().iter().map(|column| csv_field(column, row)))?;
+                }
+            }
+            Encoder::Json(out) => {
+                for row in rows {
+                    serde_json::Serializer::new(&mut *out).collect_map(row_json(batch, row))?;
+                    out.write_all(b"\n")?;
+                }
+            }
+            Encoder::Parquet(writer) => writer.write(batch)?,
+            Encoder::Arrow(writer) => writer.write(batch)?,
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Encoded<()> {
+        Ok(match self {
+            Encoder::Kept(_) => Ok(()),
+            Encoder::Csv(mut out) => out.flush(),
+            Encoder::Json(mut out) => out.flush(),
+            Encoder::Parquet(writer) => writer.into_inner()?.flush(),
+            Encoder::Arrow(writer) => writer.into_inner()?.flush(),
+        }?)
+    }
+}
+
+/// A value in CSV: null is empty, infinity is `inf`, a list is JSON.
+fn csv_field(column: &dyn Array, row: usize) -> String {
+    match json_of(column, row) {
+        Json::Null => String::new(),
+        Json::String(_) if *column.data_type() == DataType::Float64 => "inf".to_owned(),
+        Json::String(text) => text,
+        other => other.to_string(),
+    }
+}
