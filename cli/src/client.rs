@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use powersweep_experiments::{Digest, Manifest};
+use powersweep_inputs::library::Library;
 use powersweep_proto::access::Role;
 use powersweep_proto::client::{Address, Client, ConnectError, Target, words};
 use powersweep_proto::{plain, v1};
-use powersweep_workloads::Library;
 use tonic::{Code, Status};
 
 use crate::args::{CoordinatorArgs, DataArgs};

@@ -244,7 +244,7 @@ fn variables_of(folder: &Path, found: &mut BTreeSet<String>) {
 #[test]
 fn every_variable_that_is_read_is_on_the_page() {
     let mut found = BTreeSet::new();
-    for member in ["cli", "coordinator", "worker", "workloads", "launch", "dashboard", "figures", "proto"] {
+    for member in ["cli", "coordinator", "worker", "inputs", "launch", "dashboard", "figures", "proto"] {
         variables_of(&root().join(member).join("src"), &mut found);
     }
     assert!(found.contains("XDG_STATE_HOME"), "{found:?}");

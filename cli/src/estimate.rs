@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use powersweep_engine::workload::{self, GENERATORS, Workload};
 use powersweep_engine::{Details, Limits, Role, SimError, SimSpec, Value, simulate};
 use powersweep_experiments::{Sweep, TaskSpec};
-use powersweep_workloads::ParsedLogs;
+use powersweep_inputs::library::ParsedLogs;
 use serde_json::{Value as Json, json};
 
 use crate::{screen, warnings};

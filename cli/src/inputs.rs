@@ -10,9 +10,9 @@ use powersweep_engine::workload::swf::SwfLog;
 use powersweep_engine::workload::{FORMATS, LogFormat};
 use powersweep_experiments::reading::unknown;
 use powersweep_experiments::{Digest, FileRef, Manifest, ManifestErrors, Sweep, TaskSpec, manifests};
-use powersweep_joblogs::{self as joblogs, Count, Effect, JobLog, Ledger, Rule, Settings};
+use powersweep_inputs::joblogs::{self, Count, Effect, JobLog, Ledger, Rule, Settings};
+use powersweep_inputs::library::{Library, LoadError, LogBytes, ParsedLogs};
 use powersweep_results::part::LEDGERS_BYTES_MAX;
-use powersweep_workloads::{Library, LoadError, LogBytes, ParsedLogs};
 use serde_json::{Value as Json, json};
 
 use crate::args::{LogArgs, ReadingArgs};

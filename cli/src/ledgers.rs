@@ -1,7 +1,7 @@
 //! Ledgers: what happened to the rows of job logs and signals. For programs, and in results, they are JSON.
 
-use powersweep_joblogs::{Count, Ledger, Rule};
-use powersweep_signals::{self as signals, Series};
+use powersweep_inputs::joblogs::{Count, Ledger, Rule};
+use powersweep_inputs::signals::{self, Series};
 use serde_json::{Value as Json, json};
 
 use crate::screen;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use powersweep_engine::wasm::Module;
 use powersweep_engine::{Choice, Role, SimSpec, Value, components};
 use powersweep_experiments::{Digest, FileRef, Manifest};
-use powersweep_workloads::{Library, LogBytes};
+use powersweep_inputs::library::{Library, LogBytes};
 
 use crate::exit::{Failure, Kind, OrKind, failure};
 use crate::inputs;

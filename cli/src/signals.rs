@@ -4,8 +4,8 @@ use powersweep_engine::SimSpec;
 use powersweep_engine::workload::Workload;
 use powersweep_experiments::signals::Word;
 use powersweep_experiments::{FileRef, Manifest};
-use powersweep_signals::{Accounts, Loaded, PlaceError, SignalError};
-use powersweep_workloads::{Library, LogBytes};
+use powersweep_inputs::library::{Library, LogBytes};
+use powersweep_inputs::signals::{Accounts, Loaded, PlaceError, SignalError};
 use serde_json::{Value as Json, json};
 
 use crate::exit::{Failure, Kind, OrKind};
@@ -20,7 +20,7 @@ pub fn check(manifest: &Manifest, name: &str, bytes: &LogBytes) -> Result<Vec<Js
     let (mut read, mut found) = (Vec::new(), Vec::new());
     for signal in manifest.signals().iter().filter(|signal| *signal.file == *name) {
         if !read.contains(&&signal.reading) {
-            let series = powersweep_signals::read(&bytes.bytes, &bytes.origin.to_string(), &signal.reading)
+            let series = powersweep_inputs::signals::read(&bytes.bytes, &bytes.origin.to_string(), &signal.reading)
                 .or_kind(Kind::Workload)?;
             read.push(&signal.reading);
             found.push(ledgers::of_signal(name, &signal.label, &series));

@@ -6,7 +6,7 @@ use powersweep_engine::batch::physics::Demand;
 use powersweep_engine::workload::swf::SwfError;
 use powersweep_engine::workload::{Workload, WorkloadError};
 use powersweep_experiments::{Sweep, TaskSpec, Warning};
-use powersweep_workloads::ParsedLogs;
+use powersweep_inputs::library::ParsedLogs;
 use serde_json::{Value as Json, json};
 
 use crate::screen;

@@ -1,5 +1,5 @@
 //! Signals: series of values over time that a manifest names, such as carbon intensity and price. This module has their
-//! settings; the crate `signals` reads their files.
+//! settings; `signals` of the crate `inputs` reads their files.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -16,7 +16,7 @@ use std::time::Instant;
 use powersweep_engine::{Details, Limits, simulate, workload};
 use powersweep_experiments::{Manifest, Sweep, manifests};
 use powersweep_farmtest::bench_binary;
-use powersweep_workloads::Library;
+use powersweep_inputs::library::Library;
 
 const THREADS: usize = 2;
 const ROUNDS: usize = 5;

@@ -6,8 +6,8 @@ use powersweep_engine::Role;
 use powersweep_engine::workload::swf::SwfError;
 use powersweep_engine::workload::{LogFormat, Workload, WorkloadError};
 use powersweep_experiments::{Digest, FileRef, TaskSpec};
-use powersweep_signals::{PlaceError, SignalError};
-use powersweep_workloads::{Cache, Library, LoadError, ParsedLogs};
+use powersweep_inputs::library::{Cache, Library, LoadError, ParsedLogs};
+use powersweep_inputs::signals::{PlaceError, SignalError};
 use std::sync::Arc;
 
 use crate::options::{WorkerError, WorkerOptions};

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use powersweep_engine::SimError;
 use powersweep_engine::workload::Workload;
+use powersweep_inputs::library::ParsedLogs;
 use powersweep_proto::access::AccessError;
 use powersweep_proto::client::Address;
-use powersweep_workloads::ParsedLogs;
 
 /// The options of a worker.
 #[derive(Debug, Clone)]

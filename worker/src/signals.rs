@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use powersweep_engine::workload::Workload;
 use powersweep_experiments::Sweep;
-use powersweep_signals::{Accounts, Loaded};
+use powersweep_inputs::signals::{Accounts, Loaded};
 
 use crate::logs::{LogError, Logs};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser};
-use powersweep_joblogs::{Arrival, Format, Procs, Settings, TimeUnit};
+use powersweep_inputs::joblogs::{Arrival, Format, Procs, Settings, TimeUnit};
 
 use super::{LogArgs, OutputArgs};
 use powersweep_experiments::Digest;

@@ -10,7 +10,7 @@ use powersweep_dataset::writing::write_whole;
 use powersweep_engine::account::J_PER_KWH;
 use powersweep_engine::workload::swf::{Record, SwfLog, spans};
 use powersweep_experiments::FileRef;
-use powersweep_signals::{Base, Series};
+use powersweep_inputs::signals::{Base, Series};
 use serde_json::{Value as Json, json};
 
 use crate::args::CalibrateArgs;
@@ -59,7 +59,7 @@ pub fn run(args: &CalibrateArgs) -> Outcome {
     let log = inputs::parsed(format, &inputs::log(&library, format, &args.log, args.sha256)?)?;
     let ran = jobs(&log)?;
     let bytes = inputs::file(&library, &FileRef::plain(&args.meter, args.meter_sha256))?;
-    let series = powersweep_signals::read(&bytes.bytes, &args.meter, &args.reading())
+    let series = powersweep_inputs::signals::read(&bytes.bytes, &args.meter, &args.reading())
         .map_err(|error| failure!(Workload, "{}", named_by_options(error.to_string())))?;
     let all = steps(&series, &log, &args.meter)?;
     let first_s = ran.parts.iter().map(|job| job.start_s).fold(f64::INFINITY, f64::min);

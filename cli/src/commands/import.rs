@@ -7,7 +7,7 @@ use chrono::DateTime;
 use powersweep_dataset::writing::write_whole;
 use powersweep_engine::workload::swf::Record;
 use powersweep_experiments::{Digest, FileRef};
-use powersweep_joblogs::{Detail, JobLog};
+use powersweep_inputs::joblogs::{Detail, JobLog};
 use serde_json::{Value as Json, json};
 
 use crate::args::ImportArgs;

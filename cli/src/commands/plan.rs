@@ -6,9 +6,9 @@ use powersweep_coordinator::shards::ShardState;
 use powersweep_coordinator::store::Location;
 use powersweep_experiments::settings::quoted;
 use powersweep_experiments::{AxisSummary, Sweep, TaskSpec};
+use powersweep_inputs::library::ParsedLogs;
 use powersweep_proto::access::Role;
 use powersweep_proto::v1;
-use powersweep_workloads::ParsedLogs;
 use serde_json::{Value as Json, json};
 
 use super::submit;

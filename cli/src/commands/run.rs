@@ -10,11 +10,11 @@ use powersweep_coordinator::LogSource;
 use powersweep_dataset::page::{self, Wanted};
 use powersweep_experiments::settings::quoted;
 use powersweep_experiments::{Digest, Manifest, Sweep};
+use powersweep_inputs::library::{Library, ParsedLogs};
 use powersweep_proto::access::Role;
 use powersweep_proto::v1;
 use powersweep_results::Table;
 use powersweep_worker::{WorkerError, WorkerOptions, WorkerReport};
-use powersweep_workloads::{Library, ParsedLogs};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 

@@ -19,11 +19,11 @@ use powersweep_engine::{Choice, Details, Limits, Measured, Role, SimError, SimSp
 use powersweep_experiments::reading::{similar, unknown};
 use powersweep_experiments::settings::reproduce;
 use powersweep_experiments::{FileRef, TaskSpec, identity};
+use powersweep_inputs::library::Library;
+use powersweep_inputs::signals::Accounts;
 use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::{accounts, jobs, series, tasks};
-use powersweep_signals::Accounts;
 use powersweep_worker::{TaskLimits, processor_time};
-use powersweep_workloads::Library;
 use serde_json::Value as Json;
 
 use crate::args::SimulateArgs;

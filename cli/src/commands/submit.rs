@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use powersweep_inputs::library::ParsedLogs;
 use powersweep_proto::access::Role;
 use powersweep_proto::client::Client;
 use powersweep_proto::v1;
 use powersweep_results::layout::left_name;
-use powersweep_workloads::ParsedLogs;
 
 use super::status::failures_text;
 use crate::args::SubmitArgs;

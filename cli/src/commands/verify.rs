@@ -13,11 +13,11 @@ use powersweep_dataset::reading::{Part, relaxed};
 use powersweep_engine::rng::{Philox, Purpose};
 use powersweep_engine::{Details, Limits, simulate};
 use powersweep_experiments::{Manifest, Sweep, TaskSpec};
+use powersweep_inputs::library::{Library, ParsedLogs};
+use powersweep_inputs::signals::Loaded;
 use powersweep_results::Table;
 use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::tasks;
-use powersweep_signals::Loaded;
-use powersweep_workloads::{Library, ParsedLogs};
 
 use crate::args::VerifyArgs;
 use crate::exit::{Failure, Outcome, failure};

@@ -8,9 +8,9 @@ use powersweep_engine::energy::EnergySplit;
 use powersweep_engine::workload::{Workload, WorkloadError};
 use powersweep_engine::{Account, Details, Limits, Measured, SimError, SimSpec, simulate};
 use powersweep_experiments::{Decoder, Sweep, Tables};
+use powersweep_inputs::signals::{Accounts, PlaceError};
 use powersweep_proto::v1::FailureKind;
 use powersweep_results::identity::{Micros, RunFacts};
-use powersweep_signals::{Accounts, PlaceError};
 
 use super::batch::Row;
 use super::clock::{Clock, Phase};

@@ -15,8 +15,15 @@ const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "manager", "helper", "
 const UNFINISHED: &[(&str, &str)] = &[("todo", "!("), ("unimplemented", "!("), ("dbg", "!("), ("#[ign", "ore")];
 
 /// Folders whose logic never waits, and owns no clock, file, socket, thread or random source.
-const LOGIC: &[&str] =
-    &["engine/src/", "experiments/src/", "results/src/", "coordinator/src/farm/", "worker/src/session/"];
+const LOGIC: &[&str] = &[
+    "engine/src/",
+    "experiments/src/",
+    "inputs/src/joblogs/",
+    "inputs/src/signals/",
+    "results/src/",
+    "coordinator/src/farm/",
+    "worker/src/session/",
+];
 
 /// Names of functions and syntax that wait, or that give another value at each call.
 const WAITING: &[&str] = &[

@@ -1,0 +1,58 @@
+//! CSV of any origin. The setting `columns` says which column has which field, such as
+//! `submit=arrival_time,run=length,cpus=cpus`.
+
+use crate::joblogs::entry::Entries;
+use crate::joblogs::error::{Problem, shortened};
+use crate::joblogs::formats::table::{Field, Plan, Sheet};
+use crate::joblogs::ledger::Ledger;
+use crate::joblogs::settings::{Settings, TimeUnit};
+
+pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
+    let mut sheet = Sheet::open(bytes)?;
+    let plan = plan(&sheet, settings)?;
+    plan.read(&mut sheet, settings, ledger)
+}
+
+fn plan(sheet: &Sheet<'_>, settings: &Settings) -> Result<Plan, Problem> {
+    let names = || sheet.names.iter().map(|name| shortened(name)).collect::<Vec<_>>().join(", ");
+    let unfit = |reason: String| Problem::Setting { setting: "columns", reason };
+    let fields = || Field::ALL.map(|(_, name)| name).join(", ");
+    let Some(columns) = &settings.columns else {
+        let reason = format!(
+            "it must say which column has which field, such as submit=COLUMN,run=COLUMN,{}=COLUMN; fields: {}; columns: {}",
+            settings.procs.word(),
+            fields(),
+            names()
+        );
+        return Err(unfit(reason));
+    };
+    let mut plan = Plan::new(settings.time_unit.unwrap_or(TimeUnit::Seconds));
+    for item in columns.split(',') {
+        let (field, name) = item.split_once('=').ok_or_else(|| unfit(format!("{item:?} is not FIELD=COLUMN")))?;
+        let found = Field::ALL.iter().find(|(_, known)| *known == field.trim());
+        let (field, known) =
+            found.ok_or_else(|| unfit(format!("there is no field {:?}; fields: {}", shortened(field), fields())))?;
+        let column = sheet.find(name.trim());
+        let column =
+            column.ok_or_else(|| unfit(format!("there is no column {:?}; columns: {}", shortened(name), names())))?;
+        if plan.column(*field).is_some() {
+            return Err(unfit(format!("the field `{known}` has two columns")));
+        }
+        plan.set(*field, column);
+    }
+    let size = settings.procs.word();
+    let lacks = |fields: &[Field]| fields.iter().any(|field| plan.column(*field).is_none());
+    if lacks(&[Field::Submit]) {
+        return Err(unfit("the field `submit`, at which jobs arrive, has no column".to_owned()));
+    }
+    if lacks(&[Field::Run]) && lacks(&[Field::Start, Field::End]) {
+        return Err(unfit("neither the field `run` nor the fields `start` and `end` have columns".to_owned()));
+    }
+    if lacks(&[Field::of(settings.procs)]) {
+        return Err(unfit(format!("the field `{size}`, which counts as processors, has no column")));
+    }
+    Ok(plan)
+}
+
+#[cfg(test)]
+mod tests;

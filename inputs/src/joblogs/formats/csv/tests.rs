@@ -1,0 +1,153 @@
+//! CSV of any origin.
+
+use crate::joblogs::{Format, JobLog, Procs, Settings, TimeUnit, read};
+
+fn try_read(text: &str, columns: &str, change: fn(&mut Settings)) -> Result<JobLog, String> {
+    let mut settings = Settings { columns: Some(columns.to_owned()), ..Settings::new(Format::Csv) };
+    change(&mut settings);
+    let log = read(text.as_bytes(), "jobs.csv", &settings).map_err(|error| error.to_string())?;
+    assert_eq!(log.ledger.read, log.ledger.kept + log.ledger.dropped(), "{text}");
+    Ok(log)
+}
+
+fn rules(log: &JobLog) -> Vec<(&'static str, u64)> {
+    log.ledger.rules().map(|(rule, count)| (rule.name(), count.rows)).collect()
+}
+
+#[test]
+fn times_from_the_second_0() {
+    let text = "arrival_time,length,cpus\n0.5,0.25,4\n1,2,1\n";
+    let hours = |settings: &mut Settings| settings.time_unit = Some(TimeUnit::Hours);
+    let log = try_read(text, "submit=arrival_time, run=length, cpus=cpus", hours).expect("reads");
+    let found: Vec<_> = log.records.iter().map(|job| (job.id, job.submit_s, job.wait_s, job.run_s)).collect();
+    assert_eq!(found, [(1, 1800.0, -1.0, 900.0), (2, 3600.0, -1.0, 7200.0)]);
+    assert_eq!((log.facts.unix_start_s, rules(&log)), (None, vec![]));
+    assert!(log.settings.describe().contains("time_unit = h"));
+}
+
+#[test]
+fn all_fields() {
+    let text = "Job;Who;Team;Q;Sub;Beg;End;Lim;C;N;G;St\n\
+                a7;ann;x;long;2023-01-31 09:00;2023-01-31 10:00;2023-01-31 10:01;1:00:00;4;1;0.5;done\n\
+                8;bob;x;long;2023-01-31 09:00;;;60;4;1;0;Cancelled\n\
+                9;bob;x;long;2023-01-31 09:00;2023-01-31 10:00;None;;4;1;0;\n\
+                Job;Who;Team;Q;Sub;Beg;End;Lim;C;N;G;St\n";
+    let columns =
+        "id=job,user=Who,group=Team,queue=Q,submit=Sub,start=Beg,end=End,limit=Lim,cpus=C,nodes=N,gpus=G,state=St";
+    let zone = |settings: &mut Settings| {
+        settings.timezone = Some("UTC".to_owned());
+        settings.procs = Procs::Gpus;
+    };
+    let log = try_read(text, columns, zone).expect("reads");
+    let expected =
+        [("repeated_header", 1), ("not_ended", 1), ("never_started", 1), ("rounded_up", 1), ("renumbered", 1)];
+    assert_eq!(rules(&log), expected);
+    let job = log.records[0];
+    assert_eq!((job.id, job.wait_s, job.run_s, job.requested_s, job.procs_allocated), (1, 3600.0, 60.0, 3600.0, 1));
+    assert_eq!((log.details[0].id.as_str(), log.details[0].cpus, log.users.len()), ("a7", Some(4), 1));
+    let error = try_read(text, columns, |_| {}).expect_err("no zone");
+    assert!(error.contains("line 2: the time \"2023-01-31 09:00\" has no offset"), "{error}");
+}
+
+#[test]
+fn memory_is_that_of_the_whole_job() {
+    let columns = "submit=s,run=r,cpus=c,memory_gib=m";
+    let log = try_read("s,r,c,m\n0,10,3,1.5\n0,10,2,\n0,10,2,0\n", columns, |_| {}).expect("reads");
+    let memory: Vec<i32> = log.records.iter().map(|record| record.memory_requested_kib).collect();
+    assert_eq!(memory, [524_288, -1, -1]);
+    let error = try_read("s,r,c,m\n0,10,3,-1\n", columns, |_| {}).expect_err("negative");
+    assert!(error.contains("is no memory in GiB"), "{error}");
+}
+
+#[test]
+fn waits_give_starts() {
+    let log = try_read("s,w,r,c\n1600000000,10,5,2\n", "submit=s,wait=w,run=r,cpus=c", |_| {}).expect("reads");
+    assert_eq!((log.facts.unix_start_s, log.records[0].wait_s, log.facts.peak_procs), (Some(1_600_000_000), 10.0, 2));
+    let ms = |settings: &mut Settings| settings.time_unit = Some(TimeUnit::Milliseconds);
+    let log = try_read("s,w,r,c\n1600000000500,10,5,2\n", "submit=s,wait=w,run=r,cpus=c", ms).expect("reads");
+    assert_eq!(
+        (log.facts.unix_start_s, log.records[0].submit_s, log.records[0].run_s),
+        (Some(1_600_000_000), 0.5, 0.005)
+    );
+}
+
+/// A start before second 0 would be no time.
+#[test]
+fn a_start_that_only_the_run_time_tells_is_not_before_the_arrival() {
+    let columns = "submit=s,start=b,end=e,run=r,cpus=c";
+    let log = try_read("s,b,e,r,c\n3308,,11486,1483228800,1\n3308,,11486,8178,1\n", columns, |_| {}).expect("reads");
+    assert_eq!(rules(&log), [("contradictory_times", 1), ("start_from_elapsed", 1)]);
+    assert_eq!((log.records[0].submit_s, log.records[0].wait_s), (3308.0, 0.0));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let read = |text: &str, columns: &str| try_read(text, columns, |_| {}).expect_err(columns);
+    let text = "s,r,c\n0,5,1\n";
+    for (columns, message) in [
+        ("submit", "\"submit\" is not FIELD=COLUMN"),
+        ("submitted=s", "there is no field \"submitted\"; fields: id, submit, eligible"),
+        ("submit=t", "there is no column \"t\"; columns: s, r, c"),
+        ("submit=s,submit=r", "the field `submit` has two columns"),
+        ("run=r,cpus=c", "the field `submit`, at which jobs arrive, has no column"),
+        ("submit=s,cpus=c", "neither the field `run` nor the fields `start` and `end` have columns"),
+        ("submit=s,run=r", "the field `cpus`, which counts as processors, has no column"),
+    ] {
+        let error = read(text, columns);
+        assert!(error.starts_with("jobs.csv: `columns` does not fit the file: ") && error.contains(message), "{error}");
+    }
+    let mapped = "submit=s,run=r,cpus=c";
+    for (text, message) in [
+        ("s,r,c\n0,5\n", "line 2 has 2 fields, and there are 3 columns: is the file cut?"),
+        ("s,r,c\n0,-5,1\n", "line 2, column \"r\": \"-5\" is no time of at least 0"),
+        ("s,r,c\n0,5,-1\n", "line 2, column \"c\": \"-1\" is no count"),
+        ("s,r,c\n-1,5,1\n", "line 2, column \"s\": \"-1\" is no time from 0"),
+        ("s,r,c\n5,5,1\n1600000000,5,1\n", "line 3, column \"s\": \"1600000000\" is another kind of time"),
+        ("s,r,c\nsoon,5,1\n", "\"soon\" is not a time"),
+        ("s r c\n", "the first line, \"s r c\", names one column"),
+    ] {
+        let error = read(text, mapped);
+        assert!(error.starts_with("jobs.csv: ") && error.contains(message), "{message}: {error}");
+    }
+    let without = Settings::new(Format::Csv);
+    let error = crate::joblogs::read(text.as_bytes(), "jobs.csv", &without).expect_err("no columns").to_string();
+    assert!(
+        error.contains("such as submit=COLUMN,run=COLUMN,cpus=COLUMN") && error.ends_with("columns: s, r, c"),
+        "{error}"
+    );
+    assert!(
+        crate::joblogs::read(b"s,r\n\xff,1\n", "jobs.csv", &Settings { columns: Some("submit=s".into()), ..without })
+            .is_err()
+    );
+}
+
+#[test]
+fn powers_and_energies() {
+    // PM100 has samples of all nodes together, F-DATA means of a node, and both have energies.
+    let text = "s,r,n,node_power_consumption,avgpcon,econ\n\
+                0,100,2,\"[300, 500]\",,\n\
+                1,100,2,,150,30000\n\
+                2,100,2,[],,25000\n\
+                3,100,2,,200,100\n\
+                4,100,2,0,,0\n\
+                5,100,2,50000,,\n\
+                6,0,2,,,70\n";
+    let columns = "submit=s,run=r,nodes=n,power_w=node_power_consumption,node_power_w=avgpcon,energy_j=econ";
+    let nodes = |settings: &mut Settings| settings.procs = Procs::Nodes;
+    let log = try_read(text, columns, nodes).expect("reads");
+    let powers: Vec<_> = log.details.iter().map(|detail| detail.power_w).collect();
+    assert_eq!(powers, [Some(400.0), Some(300.0), Some(250.0), Some(400.0), None, None, None]);
+    let expected =
+        [("no_power", 2), ("power_from_energy", 1), ("power_and_energy_differ", 1), ("implausible_power", 1)];
+    assert_eq!(rules(&log), expected);
+    assert!(log.swf("").contains("; JobPowerW: 1 400\n2 1 -1 100 2"), "{}", log.swf(""));
+    let ghz =
+        try_read("s,r,n,p,f\n0,1,1,5,2.2\n0,1,1,6,\n", "submit=s,run=r,nodes=n,power_w=p,ghz=f", nodes).expect("reads");
+    assert!(ghz.swf("").contains("; JobPowerW: 1 5 2.2\n2 ") && ghz.swf("").ends_with("; JobPowerW: 2 6\n"));
+    let error = try_read("s,r,n,f\n0,1,1,2200\n", "submit=s,run=r,nodes=n,ghz=f", nodes).expect_err("MHz");
+    assert!(error.contains("is no frequency in GHz"), "{error}");
+    for (cell, reason) in [("-1", "is no number of at least 0"), ("\"[1,x]\"", "has a sample that is no number")] {
+        let error = try_read(&format!("s,r,n,p\n0,1,1,{cell}\n"), "submit=s,run=r,nodes=n,power_w=p", nodes);
+        assert!(error.as_ref().is_err_and(|error| error.contains("line 2") && error.contains(reason)), "{error:?}");
+    }
+}

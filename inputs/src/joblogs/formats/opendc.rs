@@ -1,0 +1,217 @@
+//! Tasks of OpenDC: `tasks.parquet`, with the columns of its present and of earlier versions.
+//!
+//! Times are milliseconds. A task runs for its duration from its submission on; OpenDC has neither queues nor limits.
+
+use ::parquet::arrow::ProjectionMask;
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{DataType, Int32Type, Int64Type, Schema, TimestampMillisecondType};
+
+use crate::joblogs::clock::{SECOND_US, Time, civil};
+use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit, memory_kib};
+use crate::joblogs::error::{Problem, shortened};
+use crate::joblogs::formats::parquet::{self, damaged};
+use crate::joblogs::ledger::{Ledger, Rule};
+use crate::joblogs::settings::{Procs, Settings, TimeUnit};
+
+/// Least calendar time (s): 2001. Earlier ones are seconds that were read as milliseconds, or count from 0.
+const UNIX_MIN_S: i64 = 1_000_000_000;
+
+/// Greatest time (µs): the year 2286.
+const TIME_MAX_US: i64 = 10_000_000_000 * SECOND_US;
+
+/// KiB of a megabyte, the unit of a task's memory.
+const KIB_OF_MB: f64 = 1e6 / 1024.0;
+
+/// The columns that are read, by the names of the versions of OpenDC.
+const ID: &[&str] = &["id"];
+const SUBMISSION: &[&str] = &["submission_time", "submissionTime"];
+const DURATION: &[&str] = &["duration"];
+const END: &[&str] = &["endTime"];
+const CPUS: &[&str] = &["cpu_count", "maxCores"];
+const GPUS: &[&str] = &["gpu_count"];
+const MEMORY: &[&str] = &["mem_capacity", "requiredMemory"];
+const PARENTS: &[&str] = &["parents"];
+
+pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
+    settings.refuse_columns("the columns are known")?;
+    if !bytes.starts_with(parquet::MAGIC) {
+        return Err(Problem::Content("the file is not Parquet, which OpenDC's tasks are".to_owned()));
+    }
+    if settings.procs == Procs::Nodes {
+        let reason = "the tasks have no nodes; they have cpus, and gpus in newer versions".to_owned();
+        return Err(Problem::Setting { setting: "procs", reason });
+    }
+    let rows = parquet::guarded(|| tasks(bytes, settings))?;
+    ledger.read = rows.list.len() as u64;
+    Ok(rows)
+}
+
+/// The columns of a batch by name.
+struct Columns<'a> {
+    schema: &'a Schema,
+    arrays: &'a [ArrayRef],
+}
+
+impl<'a> Columns<'a> {
+    fn find(&self, names: &[&str]) -> Option<(&'a str, &'a ArrayRef)> {
+        let fields = self.schema.fields().iter().zip(self.arrays);
+        fields
+            .filter(|(field, _)| names.contains(&field.name().as_str()))
+            .map(|(field, array)| (field.name().as_str(), array))
+            .next()
+    }
+
+    fn numbers(&self, names: &[&str]) -> Result<Option<Vec<Option<i64>>>, Problem> {
+        let Some((name, array)) = self.find(names) else { return Ok(None) };
+        let numbers = match array.data_type() {
+            DataType::Int32 => array.as_primitive::<Int32Type>().iter().map(|value| value.map(i64::from)).collect(),
+            DataType::Int64 => array.as_primitive::<Int64Type>().iter().collect(),
+            DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, _) => {
+                array.as_primitive::<TimestampMillisecondType>().iter().collect()
+            }
+            other => {
+                return Err(Problem::Content(format!(
+                    "the column {name} has values of the type {other}, not whole numbers"
+                )));
+            }
+        };
+        Ok(Some(numbers))
+    }
+}
+
+fn tasks(bytes: &[u8], settings: &Settings) -> Result<Entries, Problem> {
+    let (builder, rows) = parquet::open(bytes)?;
+    let schema = builder.schema().clone();
+    check(&schema, settings)?;
+    let used = [ID, SUBMISSION, DURATION, END, CPUS, GPUS, MEMORY, PARENTS].concat();
+    let is_used = |at: &usize| used.contains(&schema.field(*at).name().as_str());
+    parquet::check_size(&builder, rows, |at| at < schema.fields().len() && is_used(&at))?;
+    let mask = ProjectionMask::roots(builder.parquet_schema(), (0..schema.fields().len()).filter(is_used));
+    let mut read = Vec::new();
+    for batch in builder.with_projection(mask).build().map_err(damaged)? {
+        let batch = batch.map_err(damaged)?;
+        let columns = Columns { schema: batch.schema_ref(), arrays: batch.columns() };
+        rows_of(&columns, settings, &mut read)?;
+    }
+    if read.len() != rows {
+        return Err(damaged("it has another number of rows than it says"));
+    }
+    let is_calendar = read.iter().filter_map(|entry: &Entry| entry.submit).any(|time| is_calendar(time.us));
+    Ok(Entries { list: read, is_calendar })
+}
+
+fn is_calendar(us: i64) -> bool {
+    us >= UNIX_MIN_S * SECOND_US
+}
+
+/// Refuses other files of OpenDC, and tasks without a column that is needed.
+fn check(schema: &Schema, settings: &Settings) -> Result<(), Problem> {
+    let has =
+        |names: &[&str]| schema.fields().iter().filter(|field| names.contains(&field.name().as_str())).count() == 1;
+    if has(&["cpu_usage"]) || has(&["cpuUsage"]) {
+        let reason = "the file has fragments of tasks, not tasks: import the file tasks.parquet beside it";
+        return Err(Problem::Content(reason.to_owned()));
+    }
+    if has(&["failure_interval"]) {
+        return Err(Problem::Content("the file has failures of machines, not tasks".to_owned()));
+    }
+    let size = if settings.procs == Procs::Gpus { GPUS } else { CPUS };
+    let needed: [(&[&str], &'static str); 3] = [(ID, "id"), (SUBMISSION, "submission_time"), (size, size[0])];
+    let lacking = needed.into_iter().find(|(names, _)| !has(names)).map(|(_, wanted)| wanted);
+    let lacking = lacking.or((!has(DURATION) && !has(END)).then_some("duration"));
+    let columns = || schema.fields().iter().map(|field| field.name().clone()).collect();
+    let purpose = "which OpenDC's tasks have";
+    lacking.map_or(Ok(()), |wanted| Err(Problem::NoColumn { wanted, purpose, columns: columns() }))
+}
+
+/// Adds the rows of a batch.
+fn rows_of(columns: &Columns<'_>, settings: &Settings, read: &mut Vec<Entry>) -> Result<(), Problem> {
+    let unit = settings.time_unit.unwrap_or(TimeUnit::Milliseconds);
+    let (submissions, durations) = (columns.numbers(SUBMISSION)?, columns.numbers(DURATION)?);
+    let (ends, cpus, gpus) = (columns.numbers(END)?, columns.numbers(CPUS)?, columns.numbers(GPUS)?);
+    let memories = columns.numbers(MEMORY)?;
+    let ids = columns.find(ID).map(|(_, array)| ids(array)).transpose()?.unwrap_or_default();
+    let parents = columns.find(PARENTS).and_then(|(_, array)| array.as_list_opt::<i32>());
+    for (at, id) in ids.into_iter().enumerate() {
+        let row = read.len() as u64 + 1;
+        let of = |numbers: &Option<Vec<Option<i64>>>| {
+            numbers.as_ref().and_then(|numbers| numbers.get(at).copied().flatten())
+        };
+        let wrong = |what: &str, number: i64| Problem::Content(format!("row {row}: {number} is no {what}"));
+        let time = |what: &str, number: Option<i64>| {
+            let us = number
+                .map(|number| unit.us(number as f64).filter(|us| (0..=TIME_MAX_US).contains(us)).ok_or((what, number)));
+            us.transpose().map_err(|(what, number)| wrong(what, number))
+        };
+        let count = |what: &str, number: Option<i64>| {
+            let counted =
+                number.map(|number| u32::try_from(number).ok().filter(|count| *count <= 1 << 30).ok_or((what, number)));
+            counted.transpose().map_err(|(what, number)| wrong(what, number))
+        };
+        let memory = |number: i64| {
+            memory_kib(number as f64 * KIB_OF_MB).ok_or_else(|| wrong("memory of a task in megabytes", number))
+        };
+        let submit = time("time of submission", of(&submissions))?;
+        check_calendar(row, submit, settings)?;
+        let end = time("end", of(&ends))?;
+        let mut changes = Vec::new();
+        if parents.is_some_and(|parents| parents.is_valid(at) && parents.value_length(at) > 0) {
+            changes.push(Rule::DependenciesIgnored);
+        }
+        read.push(Entry {
+            line: row,
+            number: id.parse().ok().filter(|number| (0..=i64::from(u32::MAX)).contains(number)),
+            id,
+            outcome: Outcome::Completed,
+            submit: submit.map(Time::only),
+            eligible: None,
+            // Versions with an end state no start; a task starts when it is submitted.
+            start: end.and(submit).map(Time::only),
+            end: end.map(Time::only),
+            elapsed_us: time("duration", of(&durations))?,
+            limit: TimeLimit::Absent,
+            allocated: Size {
+                cpus: count("number of CPUs", of(&cpus))?,
+                nodes: None,
+                gpus: count("number of GPUs", of(&gpus))?,
+            },
+            requested: Size::default(),
+            user: String::new(),
+            group: String::new(),
+            queue: String::new(),
+            memory_kib: of(&memories).map(memory).transpose()?.flatten(),
+            measured: Measured::default(),
+            changes,
+        });
+    }
+    Ok(())
+}
+
+/// Refuses times before 2001 unless their unit is stated: they are seconds that were read as milliseconds, or count from 0.
+fn check_calendar(row: u64, submit_us: Option<i64>, settings: &Settings) -> Result<(), Problem> {
+    let Some(us) = submit_us.filter(|us| !is_calendar(*us) && settings.time_unit.is_none()) else { return Ok(()) };
+    let date = civil(us).map_or_else(String::new, |time| format!(" is {}", time.date()));
+    let reason = format!(
+        "the time of submission in row {row}{date} in milliseconds: set it to \"s\" if times are seconds, or to \"ms\" if they count \
+         from 0"
+    );
+    Err(Problem::Setting { setting: "time_unit", reason })
+}
+
+/// The ids as texts.
+fn ids(array: &ArrayRef) -> Result<Vec<String>, Problem> {
+    match array.data_type() {
+        DataType::Utf8 => Ok(array.as_string::<i32>().iter().map(|id| shortened(id.unwrap_or_default())).collect()),
+        DataType::Int32 => Ok(array
+            .as_primitive::<Int32Type>()
+            .iter()
+            .map(|id| id.map_or(String::new(), |id| id.to_string()))
+            .collect()),
+        DataType::Int64 => Ok(array
+            .as_primitive::<Int64Type>()
+            .iter()
+            .map(|id| id.map_or(String::new(), |id| id.to_string()))
+            .collect()),
+        other => Err(Problem::Content(format!("the column id has values of the type {other}"))),
+    }
+}

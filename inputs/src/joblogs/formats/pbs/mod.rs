@@ -1,0 +1,186 @@
+//! Accounting logs of PBS Pro, OpenPBS and Torque: `TIME;TYPE;ID;key=value key=value ...`.
+//!
+//! A record of type `E` ends a job and is an entry. Records of other types (queued, started, deleted, ...) are dropped. Times
+//! inside of records are Unix times, so no time zone is needed.
+
+mod places;
+
+use crate::joblogs::clock::{Clock, Time};
+use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit};
+use crate::joblogs::error::{Problem, shortened};
+use crate::joblogs::formats::lines::Lines;
+use crate::joblogs::formats::slurm::duration;
+use crate::joblogs::ledger::{Ledger, Rule};
+use crate::joblogs::settings::Settings;
+
+/// Greatest job id that becomes a job number.
+const ID_MAX: i64 = u32::MAX as i64;
+
+/// Reads the entries of an accounting log.
+pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
+    settings.refuse_columns("records of PBS have no columns")?;
+    settings.refuse_time_unit()?;
+    let clock = Clock::new(settings.timezone.as_deref())?;
+    let mut lines = Lines::of(bytes);
+    let mut list = Vec::new();
+    while let Some((line, text)) = lines.next_text()? {
+        let record = Record::split(line, text)?;
+        ledger.read += 1;
+        if record.kind != "E" {
+            ledger.add(Rule::OtherRecord, line);
+        } else if record.id.contains("[]") {
+            ledger.add(Rule::ArrayParent, line);
+        } else {
+            list.push(record.entry(&clock)?);
+        }
+    }
+    Ok(Entries { list, is_calendar: true })
+}
+
+/// A record: one line.
+struct Record<'a> {
+    line: u64,
+    kind: &'a str,
+    id: &'a str,
+    /// Keys and values. A value without blanks is the usual case; a word without `=` belongs to the value before it.
+    values: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Record<'a> {
+    fn split(line: u64, text: &'a str) -> Result<Record<'a>, Problem> {
+        let mut parts = text.splitn(4, ';');
+        let (Some(time), Some(kind), Some(id)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(not_pbs(line, text));
+        };
+        // MM/DD/YYYY HH:MM:SS.
+        let is_time = time.len() >= 16 && time.as_bytes()[2] == b'/' && time.contains(':');
+        if !is_time || kind.len() != 1 {
+            return Err(not_pbs(line, text));
+        }
+        let words = parts.next().unwrap_or_default().split_ascii_whitespace();
+        Ok(Record { line, kind, id: id.trim(), values: words.filter_map(|word| word.split_once('=')).collect() })
+    }
+
+    /// The value of a key; of several, the first.
+    fn get(&self, key: &str) -> Option<&'a str> {
+        self.values.iter().find(|(known, _)| *known == key).map(|(_, value)| value.trim_matches('"'))
+    }
+
+    fn text(&self, key: &str) -> String {
+        self.get(key).unwrap_or_default().to_owned()
+    }
+
+    fn problem(&self, key: &str, reason: &str) -> Problem {
+        let text = shortened(self.get(key).unwrap_or_default());
+        Problem::Cell { line: self.line, column: key.to_owned(), text, reason: reason.to_owned() }
+    }
+
+    fn entry(&self, clock: &Clock) -> Result<Entry, Problem> {
+        if self.id.is_empty() {
+            return Err(Problem::Content(format!("line {}: the record has no job id", self.line)));
+        }
+        let digits = self.id.split('.').next().unwrap_or_default();
+        let mut changes = Vec::new();
+        let allocated = self.allocated(&mut changes)?;
+        let start = self.time(clock, &["start"])?;
+        let outcome = match self.get("Exit_status") {
+            _ if start.is_none() => Outcome::NeverStarted,
+            Some("0") => Outcome::Completed,
+            None | Some(_) => Outcome::Failed,
+        };
+        Ok(Entry {
+            line: self.line,
+            id: self.id.to_owned(),
+            number: digits.parse().ok().filter(|number| (0..=ID_MAX).contains(number)),
+            outcome,
+            submit: self.time(clock, &["ctime", "qtime"])?,
+            eligible: self.time(clock, &["etime"])?,
+            start,
+            end: self.time(clock, &["end"])?,
+            elapsed_us: None,
+            limit: self.limit()?,
+            allocated,
+            requested: self.requested()?,
+            user: self.text("user"),
+            group: self.text("group"),
+            queue: self.text("queue"),
+            memory_kib: self.memory_kib()?,
+            measured: Measured::default(),
+            changes,
+        })
+    }
+
+    /// The instant of the first of these keys that has one.
+    fn time(&self, clock: &Clock, keys: &[&str]) -> Result<Option<Time>, Problem> {
+        for key in keys {
+            match self.get(key) {
+                None | Some("" | "0") => {}
+                Some(text) => return clock.read(text, (self.line, key)).map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    fn limit(&self) -> Result<TimeLimit, Problem> {
+        const KEY: &str = "Resource_List.walltime";
+        match self.get(KEY) {
+            None | Some("") => Ok(TimeLimit::Unknown),
+            Some(text) => {
+                let limit =
+                    duration(text).or_else(|| places::count(text).map(|seconds| i64::from(seconds) * 1_000_000));
+                limit.map(TimeLimit::Us).ok_or_else(|| self.problem(KEY, "is no time such as 12:00:00"))
+            }
+        }
+    }
+
+    fn memory_kib(&self) -> Result<Option<u64>, Problem> {
+        const KEY: &str = "Resource_List.mem";
+        match self.get(KEY) {
+            None | Some("") => Ok(None),
+            Some(text) => places::memory_kib(text).ok_or_else(|| self.problem(KEY, "is no memory such as 16gb")),
+        }
+    }
+
+    /// The size by the places of the job: `exec_vnode`, which states CPUs, else `exec_host`.
+    fn allocated(&self, changes: &mut Vec<Rule>) -> Result<Size, Problem> {
+        let vnode = self.get("exec_vnode").map(|text| {
+            places::vnodes(text).ok_or_else(|| self.problem("exec_vnode", "is no list such as (node1:ncpus=4)"))
+        });
+        let host = self.get("exec_host").map(|text| {
+            places::hosts(text).ok_or_else(|| self.problem("exec_host", "is no list such as node1/0*4+node2/0-3"))
+        });
+        let (vnode, host) = (vnode.transpose()?.unwrap_or_default(), host.transpose()?.unwrap_or_default());
+        if let (Some(vnode), Some(host)) = (vnode.cpus, host.cpus)
+            && vnode != host
+        {
+            changes.push(Rule::SizesDiffer);
+        }
+        Ok(Size { cpus: vnode.cpus.or(host.cpus), nodes: host.nodes.or(vnode.nodes), gpus: vnode.gpus })
+    }
+
+    /// The size by `Resource_List`.
+    fn requested(&self) -> Result<Size, Problem> {
+        let nodes = self.get("Resource_List.nodes").map(|text| {
+            places::requested_nodes(text)
+                .ok_or_else(|| self.problem("Resource_List.nodes", "is no list such as 2:ppn=8+1:ppn=4:gpus=1"))
+        });
+        let nodes = nodes.transpose()?.unwrap_or_default();
+        let count = |key: &'static str| match self.get(key) {
+            None | Some("") => Ok(None),
+            Some(text) => places::count(text).map(Some).ok_or_else(|| self.problem(key, "is no count from 0 to 2^30")),
+        };
+        let gpus = nodes.gpus.or(count("Resource_List.ngpus")?).or(count("Resource_List.gpu")?);
+        // The list of nodes comes first: beside it, Torque states one CPU by default.
+        Ok(Size { cpus: nodes.cpus.or(count("Resource_List.ncpus")?), nodes: nodes.nodes, gpus })
+    }
+}
+
+fn not_pbs(line: u64, text: &str) -> Problem {
+    Problem::Content(format!(
+        "line {line} is no record of PBS such as \"01/26/2016 00:00:37;E;2994.pbs;user=...\": {:?}",
+        shortened(text)
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! Tables that operators of clusters have published: their columns are known.
+//!
+//! - Helios (SenseTime): `cluster_log.csv`.
+//! - Alibaba: `openb_pod_list*.csv` (GPU cluster of 2023), `job_info_df.csv` (spot GPUs of 2026) and the instances of
+//!   recommendation models of 2025. The header says which one a file is.
+//! - PM100 (CINECA, Marconi100): `job_table.parquet`. Powers are sums over the nodes of a job every 20 s; limits are minutes.
+//! - F-DATA (RIKEN, Fugaku): `YY_MM.parquet`. Powers are means of a node, frequencies are MHz; `pclass`, whether a job is
+//!   bound by computation or memory, is the queue.
+
+use crate::joblogs::entry::{Entries, Outcome};
+use crate::joblogs::error::{Problem, shortened};
+use crate::joblogs::formats::table::{Field, Plan, Sheet};
+use crate::joblogs::ledger::Ledger;
+use crate::joblogs::settings::{Format, Procs, Settings, TimeUnit};
+
+/// A published table.
+struct Published {
+    /// A column that no other table has.
+    mark: &'static str,
+    columns: &'static [(Field, &'static str)],
+    /// Columns that it shares with other tables.
+    more_columns: &'static [(Field, &'static str)],
+    cpu_parts: f64,
+    memory_parts: f64,
+    gpu_milli: Option<&'static str>,
+    instances: Option<&'static str>,
+    outcome: fn(&str) -> Outcome,
+    /// Whether a job that was deleted at the last instant of the table had not ended.
+    is_cut: bool,
+    /// Unit of time limits where it differs from the unit of the other times.
+    limit_unit: Option<TimeUnit>,
+    /// Time between the samples of a power (s).
+    power_step_s: Option<u32>,
+    is_mhz: bool,
+}
+
+const PUBLISHED: Published = Published {
+    mark: "",
+    columns: &[],
+    more_columns: &[],
+    cpu_parts: 1.0,
+    memory_parts: 1.0,
+    gpu_milli: None,
+    instances: None,
+    outcome: Outcome::of,
+    is_cut: false,
+    limit_unit: None,
+    power_step_s: None,
+    is_mhz: false,
+};
+
+const HELIOS: [Published; 1] = [Published {
+    mark: "gpu_num",
+    columns: &[
+        (Field::Id, "job_id"),
+        (Field::User, "user"),
+        (Field::Queue, "vc"),
+        (Field::Gpus, "gpu_num"),
+        (Field::Cpus, "cpu_num"),
+        (Field::Nodes, "node_num"),
+        (Field::State, "state"),
+        (Field::Submit, "submit_time"),
+        (Field::Start, "start_time"),
+        (Field::End, "end_time"),
+    ],
+    ..PUBLISHED
+}];
+
+const ALIBABA: [Published; 3] = [
+    Published {
+        mark: "pod_phase",
+        columns: &[
+            (Field::Id, "name"),
+            (Field::Cpus, "cpu_milli"),
+            (Field::Gpus, "num_gpu"),
+            (Field::MemoryGib, "memory_mib"),
+            (Field::Queue, "qos"),
+            (Field::State, "pod_phase"),
+            (Field::Submit, "creation_time"),
+            (Field::Start, "scheduled_time"),
+            (Field::End, "deletion_time"),
+        ],
+        cpu_parts: 1000.0,
+        memory_parts: 1024.0,
+        gpu_milli: Some("gpu_milli"),
+        outcome: pod_phase,
+        is_cut: true,
+        ..PUBLISHED
+    },
+    Published {
+        mark: "worker_num",
+        columns: &[
+            (Field::Id, "job_name"),
+            (Field::User, "organization"),
+            (Field::Queue, "job_type"),
+            (Field::Cpus, "cpu_request"),
+            (Field::Gpus, "gpu_request"),
+            (Field::Submit, "submit_time"),
+            (Field::Run, "duration"),
+        ],
+        instances: Some("worker_num"),
+        ..PUBLISHED
+    },
+    Published {
+        mark: "instance_sn",
+        columns: &[
+            (Field::Id, "instance_sn"),
+            (Field::User, "app_name"),
+            (Field::Queue, "role"),
+            (Field::Cpus, "cpu_request"),
+            (Field::Gpus, "gpu_request"),
+            (Field::MemoryGib, "memory_request"),
+            (Field::Submit, "creation_time"),
+            (Field::Start, "scheduled_time"),
+            (Field::End, "deletion_time"),
+        ],
+        ..PUBLISHED
+    },
+];
+
+/// Columns of PM100 that all versions of its documentation have.
+const PM100_ALL: [(Field, &str); 11] = [
+    (Field::Id, "job_id"),
+    (Field::User, "user_id"),
+    (Field::Group, "group_id"),
+    (Field::Queue, "partition"),
+    (Field::Nodes, "num_nodes_alloc"),
+    (Field::State, "job_state"),
+    (Field::Submit, "submit_time"),
+    (Field::Eligible, "eligible_time"),
+    (Field::Start, "start_time"),
+    (Field::End, "end_time"),
+    (Field::Limit, "time_limit"),
+];
+
+const PM100_TABLE: Published =
+    Published { more_columns: &PM100_ALL, limit_unit: Some(TimeUnit::Minutes), power_step_s: Some(20), ..PUBLISHED };
+
+const PM100: [Published; 2] = [
+    Published {
+        mark: "node_power_consumption",
+        columns: &[
+            (Field::Cpus, "num_cores_alloc"),
+            (Field::Gpus, "num_gpus_alloc"),
+            (Field::PowerW, "node_power_consumption"),
+        ],
+        ..PM100_TABLE
+    },
+    Published { mark: "power_consumption", columns: &[(Field::PowerW, "power_consumption")], ..PM100_TABLE },
+];
+
+const FDATA: [Published; 1] = [Published {
+    mark: "avgpcon",
+    columns: &[
+        (Field::Id, "jid"),
+        (Field::User, "usr"),
+        (Field::Queue, "pclass"),
+        (Field::Cpus, "cnumat"),
+        (Field::Nodes, "nnuma"),
+        (Field::State, "exit state"),
+        (Field::Submit, "adt"),
+        (Field::Start, "sdt"),
+        (Field::End, "edt"),
+        (Field::Limit, "elpl"),
+        (Field::NodePowerW, "avgpcon"),
+        (Field::EnergyJ, "econ"),
+        (Field::Ghz, "freq_alloc"),
+    ],
+    is_mhz: true,
+    ..PUBLISHED
+}];
+
+/// Pods that are deleted keep their last phase: one that ran until then is `Running`, one that never ran `Pending`.
+fn pod_phase(phase: &str) -> Outcome {
+    match phase {
+        "Pending" => Outcome::NeverStarted,
+        "Running" => Outcome::Cancelled,
+        other => Outcome::of(other),
+    }
+}
+
+pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
+    settings.refuse_columns("the columns are known")?;
+    let mut sheet = Sheet::open(bytes)?;
+    let tables: &[Published] = match settings.format {
+        Format::Helios => &HELIOS,
+        Format::Pm100 => &PM100,
+        Format::FData => &FDATA,
+        _ => &ALIBABA,
+    };
+    let table =
+        tables.iter().find(|table| sheet.find(table.mark).is_some()).ok_or_else(|| unknown(&sheet, settings))?;
+    let unit = settings.time_unit.unwrap_or(TimeUnit::Seconds);
+    let mut plan = Plan::new(unit);
+    (plan.cpu_parts, plan.memory_parts, plan.outcome) = (table.cpu_parts, table.memory_parts, table.outcome);
+    (plan.limit_unit, plan.power_step_s, plan.is_mhz) =
+        (table.limit_unit.unwrap_or(unit), table.power_step_s, table.is_mhz);
+    let find = |name: &'static str| {
+        let purpose = "which the published table has";
+        let columns = || sheet.names.clone();
+        sheet.find(name).ok_or_else(|| Problem::NoColumn { wanted: name, purpose, columns: columns() })
+    };
+    for (field, name) in table.columns.iter().chain(table.more_columns) {
+        plan.set(*field, find(name)?);
+    }
+    plan.gpu_milli = table.gpu_milli.map(find).transpose()?;
+    plan.instances = table.instances.map(find).transpose()?;
+    if plan.column(Field::of(settings.procs)).is_none() {
+        let has = Procs::ALL.iter().filter(|procs| plan.column(Field::of(**procs)).is_some()).map(|procs| procs.word());
+        let has = has.collect::<Vec<_>>().join(" and ");
+        let reason = format!("the table has no {}; jobs have {has}", settings.procs.word());
+        return Err(Problem::Setting { setting: "procs", reason });
+    }
+    let mut entries = plan.read(&mut sheet, settings, ledger)?;
+    if table.is_cut {
+        let last = entries.list.iter().filter_map(|entry| entry.end).map(|end| end.us).max();
+        let is_last = |outcome: Outcome, end: Option<i64>| outcome == Outcome::Cancelled && end == last;
+        for entry in entries.list.iter_mut().filter(|entry| is_last(entry.outcome, entry.end.map(|end| end.us))) {
+            entry.outcome = Outcome::NotEnded;
+        }
+    }
+    Ok(entries)
+}
+
+/// Why a table is none of the known ones.
+fn unknown(sheet: &Sheet<'_>, settings: &Settings) -> Problem {
+    let has = |names: &[&str]| names.iter().all(|name| sheet.find(name).is_some());
+    let names = || sheet.names.iter().take(12).map(|name| shortened(name)).collect::<Vec<_>>().join(", ");
+    let reason = if has(&["sn", "model"]) || has(&["node_name", "gpu_capacity_num"]) {
+        "the file lists nodes, not jobs".to_owned()
+    } else if has(&["name", "num_gpu", "gpu_milli"]) {
+        "the file has sizes of pods without times: nothing says when they arrive and how long they run".to_owned()
+    } else {
+        let format = settings.format.word();
+        format!("the columns are not those of a table of jobs that {format} has published: {}", names())
+    };
+    Problem::Content(reason)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,355 @@
+//! Tables of text with a header: CSV of any origin, and tables of published clusters.
+//!
+//! A [`Plan`] says which column has which field of a job. Fields without a column are not known; a table without ends has
+//! run times.
+
+mod cells;
+mod sheet;
+mod texts;
+
+use crate::joblogs::clock::{Clock, SECOND_US, Time};
+use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, PowerSamples, Size, TimeLimit};
+use crate::joblogs::error::Problem;
+use crate::joblogs::formats::slurm::duration;
+use crate::joblogs::ledger::{Ledger, Rule};
+use crate::joblogs::settings::{Procs, Settings, TimeUnit};
+use cells::{Times, is_missing};
+pub(super) use sheet::{Row, Sheet};
+
+/// A field of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    Id,
+    Submit,
+    Eligible,
+    Start,
+    End,
+    Wait,
+    Run,
+    Limit,
+    Cpus,
+    Nodes,
+    Gpus,
+    User,
+    Group,
+    Queue,
+    State,
+    PowerW,
+    NodePowerW,
+    EnergyJ,
+    Ghz,
+    MemoryGib,
+}
+
+impl Field {
+    /// All fields in their order.
+    pub(super) const ALL: [(Field, &'static str); 20] = [
+        (Field::Id, "id"),
+        (Field::Submit, "submit"),
+        (Field::Eligible, "eligible"),
+        (Field::Start, "start"),
+        (Field::End, "end"),
+        (Field::Wait, "wait"),
+        (Field::Run, "run"),
+        (Field::Limit, "limit"),
+        (Field::Cpus, "cpus"),
+        (Field::Nodes, "nodes"),
+        (Field::Gpus, "gpus"),
+        (Field::User, "user"),
+        (Field::Group, "group"),
+        (Field::Queue, "queue"),
+        (Field::State, "state"),
+        (Field::PowerW, "power_w"),
+        (Field::NodePowerW, "node_power_w"),
+        (Field::EnergyJ, "energy_j"),
+        (Field::Ghz, "ghz"),
+        (Field::MemoryGib, "memory_gib"),
+    ];
+
+    /// The field that counts as processors.
+    pub(super) fn of(procs: Procs) -> Field {
+        match procs {
+            Procs::Cpus => Field::Cpus,
+            Procs::Nodes => Field::Nodes,
+            Procs::Gpus => Field::Gpus,
+        }
+    }
+}
+
+/// Greatest power (W) or energy (J) of a job.
+const MEASURED_MAX: f64 = 1e15;
+
+/// Greatest plausible frequency (GHz).
+const GHZ_MAX: f64 = 20.0;
+
+/// The mean of a cell, and the samples of a list.
+type Power = (f64, Option<Vec<f64>>);
+
+/// How a table is read.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// Places of the fields that have a column.
+    columns: [Option<usize>; Field::ALL.len()],
+    /// Unit of numbers that are times.
+    pub(super) unit: TimeUnit,
+    /// Number by which CPUs are divided: 1000 for thousandths.
+    pub(super) cpu_parts: f64,
+    /// Number by which memory is divided to be GiB: 1024 for MiB.
+    pub(super) memory_parts: f64,
+    /// Unit of numbers that are limits.
+    pub(super) limit_unit: TimeUnit,
+    /// Time between samples of a power, if the table has lists with a known step (s).
+    pub(super) power_step_s: Option<u32>,
+    /// Whether frequencies are MHz.
+    pub(super) is_mhz: bool,
+    /// Column of the thousandths of a GPU that a job has.
+    pub(super) gpu_milli: Option<usize>,
+    /// Column of the number of equal instances of which the job consists.
+    pub(super) instances: Option<usize>,
+    /// The outcome of a state.
+    pub(super) outcome: fn(&str) -> Outcome,
+}
+
+impl Plan {
+    /// A plan without columns.
+    pub(super) fn new(unit: TimeUnit) -> Plan {
+        Plan {
+            columns: [None; Field::ALL.len()],
+            unit,
+            limit_unit: unit,
+            power_step_s: None,
+            is_mhz: false,
+            cpu_parts: 1.0,
+            memory_parts: 1.0,
+            gpu_milli: None,
+            instances: None,
+            outcome: Outcome::of,
+        }
+    }
+
+    /// Sets the column of a field.
+    pub(super) fn set(&mut self, field: Field, column: usize) {
+        self.columns[field as usize] = Some(column);
+    }
+
+    pub(super) fn column(&self, field: Field) -> Option<usize> {
+        self.columns[field as usize]
+    }
+
+    /// Reads the rows below the header.
+    pub(super) fn read(
+        &self,
+        sheet: &mut Sheet<'_>,
+        settings: &Settings,
+        ledger: &mut Ledger,
+    ) -> Result<Entries, Problem> {
+        let clock = Clock::new(settings.timezone.as_deref())?;
+        let mut times = Times::new(self.unit, &clock);
+        let mut list = Vec::new();
+        sheet.read_only(self.columns.iter().flatten().chain(&self.gpu_milli).chain(&self.instances));
+        while let Some(row) = sheet.next_row()? {
+            ledger.read += 1;
+            if row.is_header() {
+                ledger.add(Rule::RepeatedHeader, row.line);
+            } else {
+                list.push(Cells { plan: self, row: &row, settings }.entry(&mut times)?);
+            }
+        }
+        Ok(Entries { list, is_calendar: times.is_calendar() })
+    }
+}
+
+/// A row that is being read.
+struct Cells<'a> {
+    plan: &'a Plan,
+    row: &'a Row<'a>,
+    settings: &'a Settings,
+}
+
+impl Cells<'_> {
+    /// The text of a field; `None` if it has no column or no value.
+    fn get(&self, field: Field) -> Option<&str> {
+        self.plan.column(field).map(|at| self.row.get(at)).filter(|text| !is_missing(text))
+    }
+
+    fn text(&self, field: Field) -> String {
+        self.get(field).unwrap_or_default().to_owned()
+    }
+
+    fn problem(&self, field: Field, reason: &str) -> Problem {
+        match self.plan.column(field) {
+            Some(at) => self.row.problem(at, reason),
+            None => Problem::Content(format!("line {}: {reason}", self.row.line)),
+        }
+    }
+
+    fn entry(&self, times: &mut Times<'_>) -> Result<Entry, Problem> {
+        let (submit, mut start) = (self.time(Field::Submit, times)?, self.time(Field::Start, times)?);
+        let (wait_us, elapsed_us) = (self.span_us(Field::Wait)?, self.span_us(Field::Run)?);
+        if self.plan.column(Field::Start).is_none() {
+            let start_us = submit.zip(wait_us).and_then(|(submit, wait_us)| submit.us.checked_add(wait_us));
+            start = start_us.map(Time::only);
+        }
+        let mut end = self.time(Field::End, times)?;
+        if self.plan.column(Field::End).is_none() {
+            let end_us = start.zip(elapsed_us).and_then(|(start, elapsed_us)| start.us.checked_add(elapsed_us));
+            end = end_us.map(Time::only);
+        }
+        let mut outcome = match self.plan.column(Field::State) {
+            Some(at) => (self.plan.outcome)(self.row.get(at)),
+            None => Outcome::Completed,
+        };
+        let has_start = self.plan.column(Field::Start).is_some();
+        if outcome == Outcome::Cancelled && has_start && start.is_none() {
+            outcome = Outcome::NeverStarted;
+        }
+        // Where every ended job has an end, a job without one has not ended. A state may say that it never started.
+        let has_end = self.plan.column(Field::End).is_some();
+        let may_run = start.is_some() || self.plan.column(Field::State).is_none();
+        if has_end && end.is_none() && elapsed_us.is_none() && may_run {
+            outcome = Outcome::NotEnded;
+        }
+        let id = self.text(Field::Id);
+        let number = match self.plan.column(Field::Id) {
+            Some(_) => id.parse().ok().filter(|number| (0..=i64::from(u32::MAX)).contains(number)),
+            // Jobs without ids are numbered as the rows are.
+            None => i64::try_from(self.row.number).ok(),
+        };
+        let id = number.filter(|_| id.is_empty()).map_or(id, |number| number.to_string());
+        let mut changes = Vec::new();
+        Ok(Entry {
+            line: self.row.line,
+            id,
+            number,
+            outcome,
+            submit,
+            eligible: self.time(Field::Eligible, times)?,
+            start,
+            end,
+            elapsed_us,
+            limit: self.limit()?,
+            allocated: self.size(&mut changes)?,
+            requested: Size::default(),
+            user: self.text(Field::User),
+            group: self.text(Field::Group),
+            queue: self.text(Field::Queue),
+            memory_kib: self.memory_kib()?,
+            measured: self.measured()?,
+            changes,
+        })
+    }
+
+    fn time(&self, field: Field, times: &mut Times<'_>) -> Result<Option<Time>, Problem> {
+        let Some(text) = self.get(field) else { return Ok(None) };
+        let at = self.plan.column(field).map_or("", |at| self.row.name(at));
+        times.read(text, (self.row.line, at)).map(Some)
+    }
+
+    fn limit(&self) -> Result<TimeLimit, Problem> {
+        let is_none = |text: &str| ["infinite", "unlimited"].iter().any(|word| text.eq_ignore_ascii_case(word));
+        if self.get(Field::Limit).is_some_and(is_none) {
+            return Ok(TimeLimit::None);
+        }
+        Ok(match (self.plan.column(Field::Limit), self.span_us(Field::Limit)?) {
+            (None, _) => TimeLimit::Absent,
+            (Some(_), None) => TimeLimit::Unknown,
+            (Some(_), Some(limit_us)) => TimeLimit::Us(limit_us),
+        })
+    }
+
+    /// A span of time: a number in the unit of the table, or `1-02:03:04`.
+    fn span_us(&self, field: Field) -> Result<Option<i64>, Problem> {
+        let Some(text) = self.get(field) else { return Ok(None) };
+        let unit = if field == Field::Limit { self.plan.limit_unit } else { self.plan.unit };
+        let number = || cells::number(text).and_then(|number| unit.us(number));
+        let span_us = if text.contains(':') { duration(text) } else { number() };
+        let span_us = span_us.filter(|span_us| (0..=cells::SPAN_MAX_S * SECOND_US).contains(span_us));
+        span_us.map(Some).ok_or_else(|| self.problem(field, "is no time of at least 0, such as 90.5 or 1-02:03:04"))
+    }
+
+    fn measured(&self) -> Result<Measured, Problem> {
+        let fields = [Field::PowerW, Field::NodePowerW, Field::EnergyJ];
+        let step_s = self.settings.power_step_s.or(self.plan.power_step_s);
+        let (of_job, of_node) = (self.power(Field::PowerW)?, self.power(Field::NodePowerW)?);
+        let (power_w, node_power_w) = (of_job.as_ref().map(|power| power.0), of_node.as_ref().map(|power| power.0));
+        let samples = of_job.or(of_node).and_then(|power| power.1);
+        Ok(Measured {
+            has_column: fields.iter().any(|field| self.plan.column(*field).is_some()),
+            power_w,
+            samples: step_s.zip(samples).map(|(step_s, watts)| PowerSamples { step_s: f64::from(step_s), watts }),
+            node_power_w,
+            energy_j: self.mean(Field::EnergyJ)?.filter(|energy_j| *energy_j > 0.0),
+            ghz: self.ghz()?,
+        })
+    }
+
+    fn ghz(&self) -> Result<Option<f64>, Problem> {
+        let Some(number) = self.mean(Field::Ghz)?.filter(|number| *number > 0.0) else { return Ok(None) };
+        let ghz = if self.plan.is_mhz { number / 1000.0 } else { number };
+        // Numbers in MHz or kHz are a wrong unit.
+        if ghz > GHZ_MAX {
+            return Err(self.problem(Field::Ghz, "is no frequency in GHz"));
+        }
+        Ok(Some(ghz))
+    }
+
+    fn memory_kib(&self) -> Result<Option<u64>, Problem> {
+        let Some(text) = self.get(Field::MemoryGib) else { return Ok(None) };
+        let gib = |number| number / self.plan.memory_parts;
+        let kib =
+            cells::number(text).and_then(|number| crate::joblogs::entry::memory_kib(gib(number) * 1024.0 * 1024.0));
+        kib.ok_or_else(|| self.problem(Field::MemoryGib, "is no memory in GiB"))
+    }
+
+    /// A number of 0 or more, or the mean of a list of samples with equal steps such as `[300, 310]`.
+    fn mean(&self, field: Field) -> Result<Option<f64>, Problem> {
+        Ok(self.power(field)?.map(|(mean, _)| mean))
+    }
+
+    /// [`Cells::mean`], and the samples of a list. An empty list is no value.
+    fn power(&self, field: Field) -> Result<Option<Power>, Problem> {
+        let Some(text) = self.get(field) else { return Ok(None) };
+        let Some(list) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) else {
+            let number = cells::number(text).filter(|number| (0.0..=MEASURED_MAX).contains(number));
+            let number = number.ok_or_else(|| self.problem(field, "is no number of at least 0"))?;
+            return Ok(Some((number, None)));
+        };
+        let samples = list.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|sample| !sample.is_empty());
+        let sample = |text: &str| {
+            let sample = cells::number(text).filter(|sample| (0.0..=MEASURED_MAX).contains(sample));
+            sample.ok_or_else(|| self.problem(field, "has a sample that is no number of at least 0"))
+        };
+        let samples: Vec<f64> = samples.map(sample).collect::<Result<_, _>>()?;
+        let mean = samples.iter().sum::<f64>() / samples.len() as f64;
+        Ok((!samples.is_empty()).then_some((mean, Some(samples))))
+    }
+
+    fn size(&self, changes: &mut Vec<Rule>) -> Result<Size, Problem> {
+        let instances = match self.plan.instances.map(|at| (at, self.row.get(at))) {
+            None => 1.0,
+            Some((at, text)) => {
+                let number = cells::number(text).filter(|number| *number >= 0.0 && number.fract() == 0.0);
+                number.ok_or_else(|| self.row.problem(at, "is no number of instances"))?
+            }
+        };
+        let mut count = |field: Field, parts: f64| -> Result<Option<u32>, Problem> {
+            let Some(text) = self.get(field) else { return Ok(None) };
+            let number = cells::number(text).map(|number| number / parts * instances);
+            let number = number.filter(|number| (0.0..=f64::from(1_u32 << 30)).contains(number));
+            let number = number.ok_or_else(|| self.problem(field, "is no count from 0 to 2^30"))?;
+            if field == Field::of(self.settings.procs) && number.fract() != 0.0 {
+                changes.push(Rule::RoundedUp);
+            }
+            Ok(Some(number.ceil() as u32))
+        };
+        let (cpus, nodes) = (count(Field::Cpus, self.plan.cpu_parts)?, count(Field::Nodes, 1.0)?);
+        let gpus = count(Field::Gpus, 1.0)?;
+        let milli = self.plan.gpu_milli.and_then(|at| cells::number(self.row.get(at)));
+        let is_part =
+            gpus.is_some_and(|gpus| gpus > 0) && milli.is_some_and(|milli| milli > 0.0 && milli % 1000.0 != 0.0);
+        if is_part && self.settings.procs == Procs::Gpus {
+            changes.push(Rule::RoundedUp);
+        }
+        Ok(Size { cpus, nodes, gpus })
+    }
+}

@@ -1,0 +1,85 @@
+//! Cells of Parquet as the texts that a table of CSV has.
+
+use std::fmt::Write as _;
+
+use arrow::array::{Array, ArrowPrimitiveType, AsArray, PrimitiveArray};
+use arrow::datatypes::{
+    DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
+
+use crate::joblogs::clock::civil;
+use crate::joblogs::error::{Problem, shortened};
+use crate::joblogs::formats::parquet::damaged;
+
+/// Writes the cell of a row, of the column `name`. A cell without a value has no text.
+pub(super) fn write(array: &dyn Array, at: usize, name: &str, text: &mut String) -> Result<(), Problem> {
+    if array.is_null(at) {
+        return Ok(());
+    }
+    match array.data_type() {
+        DataType::Utf8 => text.push_str(array.as_string::<i32>().value(at)),
+        DataType::LargeUtf8 => text.push_str(array.as_string::<i64>().value(at)),
+        DataType::Boolean => text.push_str(if array.as_boolean().value(at) { "true" } else { "false" }),
+        DataType::Int8 => number::<Int8Type>(array, at, text),
+        DataType::Int16 => number::<Int16Type>(array, at, text),
+        DataType::Int32 => number::<Int32Type>(array, at, text),
+        DataType::Int64 => number::<Int64Type>(array, at, text),
+        DataType::UInt8 => number::<UInt8Type>(array, at, text),
+        DataType::UInt16 => number::<UInt16Type>(array, at, text),
+        DataType::UInt32 => number::<UInt32Type>(array, at, text),
+        DataType::UInt64 => number::<UInt64Type>(array, at, text),
+        DataType::Float32 => number::<Float32Type>(array, at, text),
+        DataType::Float64 => number::<Float64Type>(array, at, text),
+        DataType::Timestamp(unit, zone) => {
+            let us = match unit {
+                TimeUnit::Second => primitive::<TimestampSecondType>(array).value(at).checked_mul(1_000_000),
+                TimeUnit::Millisecond => primitive::<TimestampMillisecondType>(array).value(at).checked_mul(1000),
+                TimeUnit::Microsecond => Some(primitive::<TimestampMicrosecondType>(array).value(at)),
+                TimeUnit::Nanosecond => Some(primitive::<TimestampNanosecondType>(array).value(at).div_euclid(1000)),
+            };
+            let time =
+                us.and_then(civil).ok_or_else(|| damaged(format!("{} has an impossible time", shortened(name))))?;
+            // A type with a zone counts from 1970 UTC, whichever the zone is; one without is a local time.
+            let _ = write!(text, "{time}{}", if zone.is_some() { "Z" } else { "" });
+        }
+        DataType::List(_) => list(array.as_list::<i32>().value(at).as_ref(), name, text)?,
+        DataType::LargeList(_) => list(array.as_list::<i64>().value(at).as_ref(), name, text)?,
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            let mut key = String::new();
+            write(dictionary.keys(), at, name, &mut key)?;
+            let key = key.parse().ok().filter(|key| *key < dictionary.values().len());
+            write(dictionary.values(), key.ok_or_else(|| damaged("a key of a dictionary is too large"))?, name, text)?;
+        }
+        other => {
+            let name = shortened(name);
+            let reason =
+                format!("the column {name} has values of the type {other}, not numbers, texts, times or lists of them");
+            return Err(Problem::Content(reason));
+        }
+    }
+    Ok(())
+}
+
+fn primitive<T: ArrowPrimitiveType>(array: &dyn Array) -> &PrimitiveArray<T> {
+    array.as_primitive::<T>()
+}
+
+fn number<T: ArrowPrimitiveType<Native: std::fmt::Display>>(array: &dyn Array, at: usize, text: &mut String) {
+    let _ = write!(text, "{}", primitive::<T>(array).value(at));
+}
+
+/// A list such as `[300, 310]`.
+fn list(values: &dyn Array, name: &str, text: &mut String) -> Result<(), Problem> {
+    text.push('[');
+    for at in 0..values.len() {
+        if at > 0 {
+            text.push_str(", ");
+        }
+        write(values, at, name, text)?;
+    }
+    text.push(']');
+    Ok(())
+}

@@ -1,0 +1,12 @@
+//! Inputs of tasks.
+//!
+//! - [`library`] finds logs and other files by name, path or URL, and caches them on disk and in memory.
+//! - [`joblogs`] reads job logs of real systems as logs in the Standard Workload Format.
+//! - [`signals`] reads values over time, such as carbon intensity and price.
+//!
+//! The readers `joblogs` and `signals` take bytes and settings. They have no knowledge of files, network, clocks or tasks;
+//! `library` alone opens files and connections.
+
+pub mod joblogs;
+pub mod library;
+pub mod signals;

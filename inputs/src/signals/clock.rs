@@ -1,0 +1,240 @@
+//! The clock of a file's times: which instant a time means.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
+use powersweep_experiments::signals::ClockChange;
+
+use crate::signals::error::{Problem, shortened};
+use crate::signals::ledger::{Ledger, Rule};
+use crate::signals::stamp::{self, SECOND_US, Stamp};
+use crate::signals::table::{Counted, Row};
+
+/// The clock of a table's times.
+#[derive(Debug)]
+pub(crate) enum Clock {
+    /// Instants; the text says why.
+    Instants(String),
+    /// Local times of a zone.
+    Zone {
+        /// Its clock changes.
+        zone: TimeZone,
+        /// Its IANA name.
+        name: String,
+    },
+    /// Seconds from the simulated time 0.
+    Offsets,
+}
+
+impl Clock {
+    /// An instant of a calendar, or an offset, for messages.
+    pub(crate) fn show(&self, time_us: i64) -> String {
+        let utc = || stamp::civil(time_us).map_or_else(|| format!("{time_us} us"), |time| format!("{time}Z"));
+        match self {
+            Clock::Offsets => format!("{} s", seconds(time_us)),
+            Clock::Instants(_) => utc(),
+            Clock::Zone { zone, name } => match Timestamp::from_microsecond(time_us) {
+                Ok(time) => format!("{} ({} in {name})", utc(), zone.to_datetime(time)),
+                Err(_) => utc(),
+            },
+        }
+    }
+
+    /// What the times are, for the facts.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Clock::Offsets => "seconds from the simulated time 0".to_owned(),
+            Clock::Instants(why) => why.clone(),
+            Clock::Zone { name, .. } => format!("local times of {name}"),
+        }
+    }
+}
+
+/// Seconds of microseconds.
+pub(crate) fn seconds(time_us: i64) -> f64 {
+    time_us as f64 / SECOND_US as f64
+}
+
+/// The first number of a column of Unix times, in seconds: 2001 to 2286.
+const UNIX_S: std::ops::Range<f64> = 1e9..1e10;
+/// The same in milliseconds.
+const UNIX_MS: std::ops::Range<f64> = 1e12..1e13;
+/// Greatest number of a column of offsets (µs): 200 years. As seconds in double precision, different times differ.
+const OFFSET_MAX_US: i64 = 200 * 366 * 86_400 * SECOND_US;
+/// Greatest first number of a column of offsets (s): three years.
+const FIRST_OFFSET_MAX: f64 = 1e8;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Local,
+    Instant,
+    UnixS,
+    UnixMs,
+    Offset,
+}
+
+/// Reads the times of a column, which are all of one kind.
+#[derive(Debug, Default)]
+pub(crate) struct Times {
+    kind: Option<Kind>,
+    first: (u32, String),
+}
+
+impl Times {
+    /// The time of a text (µs), or why there is none.
+    pub(crate) fn read(&mut self, text: &str, line: u32) -> Result<i64, String> {
+        let stamp = Stamp::parse(text).ok_or(
+            "is not a time: times are dates such as 2023-01-31 14:00 (with an offset such as +01:00 or Z, or without), Unix \
+             times, or seconds from the simulated time 0",
+        )?;
+        let kind = match (self.kind, stamp) {
+            (Some(kind @ (Kind::UnixS | Kind::UnixMs | Kind::Offset)), Stamp::Number(_)) => kind,
+            (_, Stamp::Local(_)) => Kind::Local,
+            (_, Stamp::Instant(_)) => Kind::Instant,
+            (_, Stamp::Number(number)) if UNIX_S.contains(&number) => Kind::UnixS,
+            (_, Stamp::Number(number)) if UNIX_MS.contains(&number) => Kind::UnixMs,
+            (_, Stamp::Number(number)) if number.abs() < FIRST_OFFSET_MAX => Kind::Offset,
+            (_, Stamp::Number(_)) => {
+                return Err("is neither a Unix time nor seconds from the simulated time 0".to_owned());
+            }
+        };
+        match self.kind {
+            None => (self.kind, self.first) = (Some(kind), (line, text.to_owned())),
+            Some(first) if first != kind => {
+                return Err(format!("is another kind of time than the first, {:?}", self.first.1));
+            }
+            Some(_) => {}
+        }
+        // A product that is too large for the type becomes its greatest number, which is refused below.
+        let time_us = match stamp {
+            Stamp::Local(time_us) | Stamp::Instant(time_us) => time_us,
+            Stamp::Number(number) if kind == Kind::UnixMs => (number * 1e3).round() as i64,
+            Stamp::Number(number) => (number * 1e6).round() as i64,
+        };
+        match kind {
+            Kind::Offset if time_us.abs() > OFFSET_MAX_US => {
+                Err("is more than 200 years from the simulated time 0".to_owned())
+            }
+            Kind::UnixS | Kind::UnixMs if !stamp::is_in_range(time_us) => Err(stamp::OUT_OF_RANGE.to_owned()),
+            _ => Ok(time_us),
+        }
+    }
+
+    /// Whether the times have neither offsets nor are numbers.
+    pub(crate) fn is_local(&self) -> bool {
+        self.kind == Some(Kind::Local)
+    }
+
+    /// The clock of these times. `utc` says why times without an offset are of UTC, if they are.
+    pub(crate) fn clock(self, utc: Option<&str>, timezone: Option<&str>, counted: Counted) -> Result<Clock, Problem> {
+        let unfit = |reason: &str| Problem::Setting { setting: "timezone", reason: reason.to_owned() };
+        let fixed = match self.kind {
+            Some(Kind::Local) | None => {
+                return local(utc, timezone, || (counted.at(self.first.0), shortened(&self.first.1)));
+            }
+            Some(Kind::Instant) => Clock::Instants("the times have offsets".to_owned()),
+            Some(Kind::UnixS) => Clock::Instants("Unix times (s)".to_owned()),
+            Some(Kind::UnixMs) => Clock::Instants("Unix times (ms)".to_owned()),
+            Some(Kind::Offset) => Clock::Offsets,
+        };
+        match timezone {
+            None => Ok(fixed),
+            Some(_) => Err(unfit(&format!("its times need no zone ({}); remove it", fixed.describe()))),
+        }
+    }
+}
+
+/// The clock of times without an offset. `utc` says why they are of UTC, if they are; `first` is the place and text of one.
+pub(crate) fn local(
+    utc: Option<&str>,
+    timezone: Option<&str>,
+    first: impl FnOnce() -> (String, String),
+) -> Result<Clock, Problem> {
+    let unfit = |reason: String| Problem::Setting { setting: "timezone", reason };
+    let is_utc = |name: &str| name.eq_ignore_ascii_case("UTC");
+    match (utc, timezone) {
+        (Some(why), None) => Ok(Clock::Instants(why.to_owned())),
+        (Some(why), Some(name)) if is_utc(name) => Ok(Clock::Instants(why.to_owned())),
+        (Some(why), Some(name)) => Err(unfit(format!("{why}, not {name}; remove it"))),
+        (None, Some(name)) if is_utc(name) => Ok(Clock::Instants("UTC, by `timezone`".to_owned())),
+        (None, Some(name)) => match TimeZoneDatabase::bundled().get(name) {
+            Ok(zone) => Ok(Clock::Zone { zone, name: name.to_owned() }),
+            Err(_) => {
+                let name = shortened(name);
+                Err(unfit(format!("there is no time zone {name:?}; names are IANA's, such as \"Europe/Berlin\"")))
+            }
+        },
+        (None, None) => {
+            let (at, text) = first();
+            Err(Problem::NoTimezone { at, text })
+        }
+    }
+}
+
+/// A local time that the clocks showed twice.
+struct Twice {
+    /// The first row with this time.
+    row: Row,
+    count: u64,
+    second_us: i64,
+}
+
+/// Turns local times into instants. Of a time that the clocks showed twice, the first row in the file is the one before
+/// the change. Returns the rows, and the rows that [`ClockChange::Repair`] adds.
+pub(crate) fn to_instants(
+    rows: Vec<Row>,
+    (zone, name): (&TimeZone, &str),
+    setting: ClockChange,
+    counted: Counted,
+    ledger: &mut Ledger,
+) -> Result<(Vec<Row>, Vec<Row>), Problem> {
+    let mut twice: BTreeMap<i64, Twice> = BTreeMap::new();
+    let (mut missing, mut first_missing) = (0, None);
+    let mut kept = Vec::with_capacity(rows.len());
+    for row in rows {
+        let time = stamp::civil(row.time_us).expect("times are of the years that a stamp may have");
+        let instant = |offset: Offset| row.time_us - i64::from(offset.seconds()) * SECOND_US;
+        let time_us = match zone.to_ambiguous_timestamp(time).offset() {
+            AmbiguousOffset::Unambiguous { offset } => instant(offset),
+            AmbiguousOffset::Gap { .. } => {
+                missing += 1;
+                first_missing.get_or_insert((row, time));
+                continue;
+            }
+            AmbiguousOffset::Fold { before, after } => {
+                let new =
+                    || Twice { row: Row { time_us: instant(before), ..row }, count: 0, second_us: instant(after) };
+                let seen = twice.entry(row.time_us).or_insert_with(new);
+                seen.count += 1;
+                if seen.count == 1 { seen.row.time_us } else { seen.second_us }
+            }
+        };
+        kept.push(Row { time_us, ..row });
+    }
+    let zone = || name.to_owned();
+    if let Some((row, time)) = first_missing {
+        if setting == ClockChange::Error {
+            let (at, time) = (counted.at(row.line), time.to_string());
+            return Err(Problem::NoSuchTime { at, time, zone: zone(), count: missing as u64 });
+        }
+        ledger.add(Rule::NoSuchTime, missing);
+    }
+    let once = || twice.iter().filter(|(_, seen)| seen.count == 1);
+    if setting == ClockChange::Error
+        && let Some((local_us, seen)) = once().next()
+    {
+        let time = stamp::civil(*local_us).map_or(String::new(), |time| time.to_string());
+        return Err(Problem::OneOfTwo {
+            at: counted.at(seen.row.line),
+            time,
+            zone: zone(),
+            count: once().count() as u64,
+        });
+    }
+    let second = |seen: &Twice| Row { time_us: seen.second_us, ..seen.row };
+    // An empty cell has no value for the second time either: that time is a gap.
+    let added: Vec<Row> = once().map(|(_, seen)| second(seen)).filter(|row| !row.value.is_nan()).collect();
+    ledger.add(Rule::SecondOfTwo, added.len());
+    Ok((kept, added))
+}

@@ -1,0 +1,243 @@
+//! From the rows of a file to a series: order, duplicates, ends and gaps.
+
+use powersweep_experiments::signals::{Duplicates, Form, Gaps, Reading};
+
+use crate::signals::clock::{self, Clock, seconds};
+use crate::signals::error::{Problem, ROWS_MAX};
+use crate::signals::ledger::{Effect, Ledger, Rule};
+use crate::signals::table::{Row, Table};
+
+/// What the times of a series count from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Base {
+    /// Seconds since 1970-01-01 00:00 UTC.
+    Calendar,
+    /// Seconds from the simulated time 0.
+    Offset,
+}
+
+/// What was chosen to read a file, to show beside results.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Facts {
+    /// The form.
+    pub form: Form,
+    /// The column of times.
+    pub time_column: String,
+    /// The column of values.
+    pub column: String,
+    /// The unit of the values in the file.
+    pub unit: String,
+    /// What the times are and why: "UTC, by the name of their column", "local times of Europe/Berlin".
+    pub times: String,
+    /// The regular step (s): that of more than half of the steps. `None`: a single time, or uneven steps.
+    pub step_s: Option<f64>,
+    /// Rows that the file flags as estimated.
+    pub flagged: u64,
+    /// Rows without the flag whose source is an estimate.
+    pub estimated_by_source: u64,
+}
+
+/// Values over time, in the unit of their quantity: g/kWh, currency/kWh, W or degrees Celsius.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// What the times count from.
+    pub base: Base,
+    /// The times (s), strictly increasing, at least one.
+    pub times_s: Vec<f64>,
+    /// The value of each time, finite.
+    pub values: Vec<f64>,
+    /// End of the last interval (s): the last time and the regular step. The last time itself where there is no regular
+    /// step: then nobody knows how long the last value holds.
+    pub end_s: f64,
+    /// Whether the value of each time is an estimate, by its flag or its source, or was filled. Empty if the file does not
+    /// say.
+    pub estimated: Vec<bool>,
+    /// Currency of a price, where the unit says it.
+    pub currency: Option<String>,
+    /// Zone of the grid that the file names, such as DE.
+    pub zone: Option<String>,
+    /// What was chosen to read the file.
+    pub facts: Facts,
+    /// What happened to its rows.
+    pub ledger: Ledger,
+}
+
+/// The series of a file's rows.
+pub(crate) fn build(table: Table, reading: &Reading) -> Result<Series, Problem> {
+    let Table { form, rows, counted, clock, time_column, column, estimates, zone } = table;
+    let mut ledger = Ledger { read: rows.len() as u64, ..Ledger::default() };
+    let (mut rows, added) = match &clock {
+        Clock::Zone { zone, name } => {
+            clock::to_instants(rows, (zone, name), reading.clock_change, counted, &mut ledger)?
+        }
+        Clock::Instants(_) | Clock::Offsets => (rows, Vec::new()),
+    };
+    if let Some(pair) = rows.windows(2).find(|pair| pair[1].time_us < pair[0].time_us) {
+        return Err(Problem::Order { at: counted.at(pair[1].line), time: clock.show(pair[1].time_us) });
+    }
+    if !added.is_empty() {
+        rows.extend(added);
+        rows.sort_by_key(|row| row.time_us);
+    }
+    let again = |row: &Row, count| {
+        let (at, time) = (counted.at(row.line), clock.show(row.time_us));
+        Problem::Duplicate { at, time, count }
+    };
+    let rows = without_duplicates(rows, reading.duplicates, &mut ledger, again)?;
+    let rows = without_empty_ends(rows, &mut ledger);
+    let Some(last) = rows.last() else { return Err(Problem::Empty { column: column.name }) };
+    let step_us = regular_step(&rows);
+    let end_us = last.time_us + step_us.unwrap_or(0);
+    let rows = without_gaps(rows, step_us, reading.gaps, &mut ledger, &clock)?;
+    ledger.kept = (rows.len() as u64).saturating_sub(ledger.total(Effect::Added));
+    let (flagged, estimated_by_source) = estimates.unwrap_or_default();
+    Ok(Series {
+        base: if matches!(clock, Clock::Offsets) { Base::Offset } else { Base::Calendar },
+        times_s: rows.iter().map(|row| seconds(row.time_us)).collect(),
+        values: rows.iter().map(|row| row.value).collect(),
+        end_s: seconds(end_us),
+        estimated: if estimates.is_some() { rows.iter().map(|row| row.estimated).collect() } else { Vec::new() },
+        zone,
+        facts: Facts {
+            form,
+            time_column,
+            column: column.name,
+            unit: column.unit.text,
+            times: clock.describe(),
+            step_s: step_us.map(seconds),
+            flagged,
+            estimated_by_source,
+        },
+        currency: column.unit.currency,
+        ledger,
+    })
+}
+
+/// One row for each time.
+fn without_duplicates(
+    rows: Vec<Row>,
+    setting: Duplicates,
+    ledger: &mut Ledger,
+    again: impl Fn(&Row, u64) -> Problem,
+) -> Result<Vec<Row>, Problem> {
+    let mut kept = Vec::with_capacity(rows.len());
+    let (mut different, mut first_different) = (0, None);
+    for same in rows.chunk_by(|a, b| a.time_us == b.time_us) {
+        let (first, repeated) = (same[0], same.len() - 1);
+        let is_equal = |row: &Row| row.value == first.value || row.value.is_nan() && first.value.is_nan();
+        let estimated = same.iter().any(|row| row.estimated);
+        if same.iter().all(is_equal) {
+            ledger.add(Rule::EqualDuplicate, repeated);
+            kept.push(Row { estimated, ..first });
+            continue;
+        }
+        different += repeated;
+        first_different.get_or_insert(same[1]);
+        ledger.add(Rule::Duplicate, repeated);
+        // An empty cell is not one of the values.
+        let mut values = same.iter().map(|row| row.value).filter(|value| !value.is_nan());
+        let value = match setting {
+            Duplicates::Error | Duplicates::First => values.next().unwrap_or(f64::NAN),
+            Duplicates::Last => values.next_back().unwrap_or(f64::NAN),
+            Duplicates::Mean => {
+                let values: Vec<f64> = values.collect();
+                ledger.add(Rule::Averaged, usize::from(values.len() > 1));
+                values.iter().sum::<f64>() / values.len() as f64
+            }
+        };
+        kept.push(Row { value, estimated, ..first });
+    }
+    match first_different {
+        Some(row) if setting == Duplicates::Error => Err(again(&row, different as u64)),
+        _ => Ok(kept),
+    }
+}
+
+/// The rows from the first to the last value.
+fn without_empty_ends(mut rows: Vec<Row>, ledger: &mut Ledger) -> Vec<Row> {
+    let end = rows.iter().rposition(|row| !row.value.is_nan()).map_or(0, |last| last + 1);
+    ledger.add(Rule::EmptyAtEnd, rows.len() - end);
+    rows.truncate(end);
+    let begin = rows.iter().position(|row| !row.value.is_nan()).unwrap_or(0);
+    ledger.add(Rule::EmptyAtStart, begin);
+    rows.drain(..begin);
+    rows
+}
+
+/// The step between two times that more than half of the steps have (µs). There is none if more than a tenth of the steps
+/// are no multiples of it: such a file lists changes, and its last step says nothing about the end.
+fn regular_step(rows: &[Row]) -> Option<i64> {
+    let mut steps: Vec<i64> = rows.windows(2).map(|pair| pair[1].time_us - pair[0].time_us).collect();
+    steps.sort_unstable();
+    // A step of more than half of the steps is also the one in the middle.
+    let middle = *steps.get(steps.len() / 2)?;
+    let count = steps.partition_point(|step| *step <= middle) - steps.partition_point(|step| *step < middle);
+    let off_grid = steps.iter().filter(|step| (*step % middle).min(middle - *step % middle) > middle / 20).count();
+    (count * 2 > steps.len() && off_grid * 10 <= steps.len()).then_some(middle)
+}
+
+/// Times of the regular step that are missing between two times: none if they are less than one and a half steps apart.
+fn missing_between(begin_us: i64, end_us: i64, step_us: Option<i64>) -> i64 {
+    // (apart + step / 2) / step, rounded down, is the number of steps, rounded.
+    step_us.map_or(0, |step_us| ((end_us - begin_us + step_us / 2) / step_us - 1).max(0))
+}
+
+/// Rows with a value at every time of the regular step.
+fn without_gaps(
+    rows: Vec<Row>,
+    step_us: Option<i64>,
+    setting: Gaps,
+    ledger: &mut Ledger,
+    clock: &Clock,
+) -> Result<Vec<Row>, Problem> {
+    let empty = rows.iter().filter(|row| row.value.is_nan()).count();
+    let gaps = || rows.windows(2).map(|pair| missing_between(pair[0].time_us, pair[1].time_us, step_us));
+    let missing = gaps().sum::<i64>();
+    if missing == 0 && empty == 0 {
+        return Ok(rows);
+    }
+    if setting == Gaps::Error {
+        let first_empty = rows.iter().find(|row| row.value.is_nan()).map(|row| row.time_us);
+        let first_missing = gaps().position(|missing| missing > 0).map(|at| rows[at].time_us + step_us.unwrap_or(0));
+        let first = first_empty.into_iter().chain(first_missing).min().unwrap_or_default();
+        let (times, step_s) = (missing.unsigned_abs(), step_us.map(seconds));
+        return Err(Problem::Gap { first: clock.show(first), times, values: empty as u64, step_s });
+    }
+    let missing = usize::try_from(missing).ok().filter(|missing| rows.len().saturating_add(*missing) <= ROWS_MAX);
+    let Some(missing) = missing else { return Err(Problem::TooManyRows { filled: true }) };
+    ledger.add(Rule::ValueFilled, empty);
+    ledger.add(Rule::TimeFilled, missing);
+    let mut whole: Vec<Row> = Vec::with_capacity(rows.len() + missing);
+    for row in rows {
+        if let Some(before) = whole.last().copied() {
+            for at in 1..=missing_between(before.time_us, row.time_us, step_us) {
+                let time_us = before.time_us + at * step_us.unwrap_or(0);
+                whole.push(Row { time_us, value: f64::NAN, ..before });
+            }
+        }
+        whole.push(row);
+    }
+    fill(&mut whole, setting);
+    Ok(whole)
+}
+
+/// Fills empty values between values; the first and the last row have one.
+fn fill(rows: &mut [Row], setting: Gaps) {
+    let mut before = rows[0];
+    let mut at = 1;
+    while at < rows.len() {
+        let length = rows[at..].iter().take_while(|row| row.value.is_nan()).count();
+        let (gap, rest) = rows[at..].split_at_mut(length);
+        let Some(after) = rest.first().copied() else { break };
+        for row in gap {
+            let share = (row.time_us - before.time_us) as f64 / (after.time_us - before.time_us) as f64;
+            row.value = match setting {
+                Gaps::Interpolate => before.value + (after.value - before.value) * share,
+                Gaps::Hold | Gaps::Error => before.value,
+            };
+            row.estimated = true;
+        }
+        before = after;
+        at += length + 1;
+    }
+}

@@ -1,0 +1,91 @@
+//! Rows of a file, as its form gave them.
+
+use powersweep_experiments::signals::{Form, Quantity, Reading, Word};
+
+use crate::signals::clock::Clock;
+use crate::signals::error::{Problem, shortened};
+use crate::signals::unit::{self, Unit};
+
+/// A row of a file, or of the series that is made from it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    /// Its time (µs): since 1970 UTC, since 1970 by the file's clock, or from the simulated time 0.
+    pub time_us: i64,
+    /// Its value in the unit of the quantity; NaN where the file has none.
+    pub value: f64,
+    /// Its number in the file: see [`Counted`].
+    pub line: u32,
+    /// Whether the file says that its value is an estimate.
+    pub estimated: bool,
+}
+
+/// What the numbers of rows count.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Counted {
+    /// Lines of text.
+    Lines,
+    /// Rows, from 1.
+    Rows,
+}
+
+impl Counted {
+    /// The place of a row, for messages.
+    pub(crate) fn at(self, line: u32) -> String {
+        match self {
+            Counted::Lines => format!("line {line}"),
+            Counted::Rows => format!("row {line}"),
+        }
+    }
+}
+
+/// The rows of a file, and what they mean.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub form: Form,
+    pub rows: Vec<Row>,
+    pub counted: Counted,
+    pub clock: Clock,
+    /// Name of the column of times.
+    pub time_column: String,
+    /// The column of values.
+    pub column: ValueColumn,
+    /// Where the file says which values are estimates: how many it flags, and how many more it takes from an estimate.
+    pub estimates: Option<(u64, u64)>,
+    /// Zone of the grid that the file names.
+    pub zone: Option<String>,
+}
+
+/// The column of values.
+#[derive(Debug)]
+pub(crate) struct ValueColumn {
+    pub quantity: Quantity,
+    pub name: String,
+    pub unit: Unit,
+}
+
+impl ValueColumn {
+    /// The unit is that of the setting, else of the column's name, else the `usual` one of the form.
+    pub(crate) fn new(name: &str, reading: &Reading, usual: Option<&str>) -> Result<ValueColumn, Problem> {
+        let quantity = reading.quantity;
+        let unit = match &reading.unit {
+            Some(text) => Unit::parse(quantity, text).ok_or_else(|| {
+                let reason =
+                    format!("{text:?} is no unit of a {}, such as {}", quantity.word(), Unit::examples(quantity));
+                Problem::Setting { setting: "unit", reason }
+            })?,
+            None => Unit::in_name(quantity, name)
+                .or_else(|| Unit::parse(quantity, usual?))
+                .ok_or_else(|| Problem::NoUnit { column: shortened(name), examples: Unit::examples(quantity) })?,
+        };
+        Ok(ValueColumn { quantity, name: name.to_owned(), unit })
+    }
+
+    /// A value in the unit of the quantity, or why it is refused.
+    pub(crate) fn convert(&self, value: f64) -> Result<f64, String> {
+        let converted = self.unit.convert(value);
+        match unit::objection(self.quantity, &self.unit, converted) {
+            Some(reason) => Err(reason),
+            None => Ok(converted),
+        }
+    }
+}
