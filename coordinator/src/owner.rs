@@ -32,7 +32,7 @@ pub const RENEW_INTERVAL: Duration = Duration::from_secs(5);
 /// A record that has not changed for this time has no live owner: three renewals may fail.
 pub const STALE_AFTER: Duration = Duration::from_secs(20);
 
-/// The same on a shared file system, where the record that is seen may be an old one.
+/// Time after which a record on a shared file system has no live owner: the record that is seen may be an old one.
 pub const SHARED_STALE_AFTER: Duration = STALE_AFTER.saturating_add(CACHE_TIME);
 
 /// Time after which an owner of a shared directory reads whether the record is still its own: of several processes that

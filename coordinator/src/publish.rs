@@ -54,7 +54,7 @@ impl PublishError {
     }
 }
 
-/// Most parts encoded at once: each takes as much memory as its rows.
+/// Maximum number of parts encoded at once: each takes as much memory as its rows.
 const AT_ONCE_MAX: usize = 4;
 /// Cores of the machine for each of these parts: most cores run tasks, or serve requests.
 const CORES_EACH: usize = 4;

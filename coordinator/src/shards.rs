@@ -239,7 +239,7 @@ pub async fn find(location: &Location, experiment: &str) -> Result<Option<ShardR
     }
 }
 
-/// The same in an object store rooted at DATA.
+/// Reads the record of an experiment's shards from an object store rooted at DATA.
 pub(crate) async fn find_in(store: &dyn ObjectStore, experiment: &str) -> Result<Option<ShardRecord>, ShardError> {
     Records { store, data: store.to_string() }.find(experiment).await
 }

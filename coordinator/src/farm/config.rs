@@ -19,7 +19,7 @@ pub struct Config {
     /// Leases become smaller towards the end of a sweep, down to this work for each slot: granting a lease costs about
     /// as much as running less.
     pub lease_work_min: Duration,
-    /// Most tasks that one worker holds.
+    /// Maximum number of tasks that one worker holds.
     pub lease_tasks_max: u64,
     /// Failed attempts, or abrupt losses of the worker, after which a task is quarantined.
     pub attempts_max: u32,

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Most tasks that earlier measurements count as, so that the mean follows a change after about this number of tasks.
+/// Maximum number of tasks that earlier measurements count as, so that the mean follows a change after about this
+/// number of tasks.
 const MEMORY_TASKS: f64 = 32.0;
 
 /// Classes of slot times for each doubling: a percentile is at most 19% too long.

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::records::LeaseRecord;
 
-/// Most leases that are kept, and most of their ranges: some ten megabytes.
+/// Maximum number of leases that are kept, and of their ranges: some ten megabytes.
 const LEASES_MAX: usize = 65_536;
 const RANGES_MAX: usize = 1 << 19;
 
@@ -26,7 +26,7 @@ pub(super) struct Grant {
     pub(super) worker: Uuid,
 }
 
-/// The same of a lease that continues or has ended.
+/// The tasks of a lease and the worker that was granted them, whether the lease continues or has ended.
 pub(super) struct Granted<'a> {
     pub(super) experiment: &'a str,
     pub(super) generation: u64,

@@ -27,7 +27,7 @@ pub(super) struct Earlier {
     pub(super) extra: IndexSet,
 }
 
-/// See the module.
+/// One experiment of the farm.
 #[derive(Debug, Default)]
 pub(super) struct Experiment {
     pub(super) record: ExperimentRecord,
@@ -65,7 +65,7 @@ pub(super) struct Experiment {
     pub(super) split: Split,
     /// Durable number of done tasks, and durable state.
     pub(super) durable: (u64, ExperimentState),
-    /// The same with the batch in flight.
+    /// Number of done tasks and state once the batch in flight is durable.
     in_flight: Option<(u64, ExperimentState)>,
 }
 

@@ -25,7 +25,7 @@ const DRIFT: f64 = 0.12;
 const ONE_HAND_IN: f64 = 0.6;
 /// Standard deviation of the logarithm of costs between workloads, before any two are known.
 const BETWEEN_WORKLOADS: f64 = 1.2;
-/// The same between policies on one workload.
+/// Standard deviation of the logarithm of costs between policies on one workload, before any two are known.
 const BETWEEN_POLICIES: f64 = 0.6;
 /// Time between samples of the pace, and their greatest number: the pace is that of the last minute.
 const PACE: (Duration, usize) = (Duration::from_secs(2), 30);
@@ -144,7 +144,7 @@ pub(super) struct Open<'a> {
     pub(super) slots: u64,
 }
 
-/// See the module.
+/// The learned costs of tasks, from which the remaining time follows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Forecast {
     /// The generation of the manifest whose cells are learned.

@@ -18,10 +18,10 @@ use super::tables::{Header, tables_of};
 use super::{ConnId, Content, Effect, Farm, Now};
 use crate::records::{EncodedRows, Record, RowsRecord, Stored, Upload};
 
-/// Most rows of one hand-in.
+/// Maximum number of rows of one hand-in.
 pub(crate) const HAND_IN_ROWS_MAX: u32 = 65_536;
 
-/// Most uploads of one hand-in: one for each table.
+/// Maximum number of uploads of one hand-in: one for each table.
 const UPLOADS_MAX: usize = 4;
 
 /// Ids of deleted uploads that are kept: a hand-in that names one is repeated soon, after a broken connection.

@@ -14,7 +14,8 @@ use super::{ClientId, ConnId, Effect, Reply};
 use crate::records::{DoneChunk, EncodedRows, Key, Record};
 use crate::store::Batch;
 
-/// Most bytes of rows of several hand-ins in one record: parts and their row groups end between records.
+/// Maximum size of the rows of several hand-ins in one record, in bytes: parts and their row groups end between
+/// records.
 const JOINED_BYTES_MAX: u64 = 64 * 1024;
 
 /// Records and effects that wait.

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::index_set::{IndexSet, chunk_of, join};
 use crate::records::CHUNK_TASKS;
 
-/// Most ranges in one lease: bounds the message of a fragmented sweep.
+/// Maximum number of ranges in one lease: bounds the message of a fragmented sweep.
 pub(super) const LEASE_RANGES_MAX: usize = 4096;
 
 /// Tasks that were returned together.
@@ -24,7 +24,7 @@ pub(super) struct Group {
     pub indices: IndexSet,
     /// Number of their next lease, counted from 1.
     pub attempt: u32,
-    /// Most tasks in one lease of this group.
+    /// Maximum number of tasks in one lease of this group.
     pub most: u64,
     /// Not to be leased before this instant.
     pub not_before: Duration,
@@ -80,7 +80,7 @@ impl Closed<'_> {
     }
 }
 
-/// See the module.
+/// The pending tasks of one experiment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Pending {
     cursor: u64,

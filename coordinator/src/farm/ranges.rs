@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use powersweep_proto::v1::IndexRange;
 
-/// Most ranges in one list of a message: no lease has more tasks.
+/// Maximum number of ranges in one list of a message: no lease has more tasks.
 const RANGES_MAX: usize = 1 << 17;
 
 /// The ranges of a message, or why they are refused: they must be few, in order and disjoint.

@@ -13,9 +13,9 @@ use super::worker::Worker;
 use super::{Farm, Now};
 use crate::records::FailureRecord;
 
-/// Most failures in one status, whatever is asked for.
+/// Maximum number of failures in one status, whatever is asked for.
 const FAILURES_MAX: u32 = 10_000;
-/// Most index intervals in which the tasks of an experiment are counted.
+/// Maximum number of index intervals in which the tasks of an experiment are counted.
 const BINS_MAX: u32 = 4_096;
 
 impl Farm {

@@ -15,10 +15,10 @@ use super::tables::tables_of;
 use super::{ClientId, Farm, Now, Reply, Submission, pins};
 use crate::records::{EarlierRecord, ExperimentRecord, FailureRecord, Key, LogRecord, Record};
 
-/// Most indices of a sweep: chunk numbers have 32 bits.
+/// Maximum number of indices of a sweep: chunk numbers have 32 bits.
 const INDICES_MAX: u64 = 1 << 48;
 
-/// Most differences of two manifests in a refusal.
+/// Maximum number of differences of two manifests in a refusal.
 const DIFFERENCES_SHOWN: usize = 8;
 
 /// Done and failed tasks of an experiment, by the indices of a new manifest.

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{ClientId, Config};
 use crate::records::{CoveredRecord, Intent, Record, RowsHeader, Totals};
 
-/// Most uploads in one part: uploads are read one after the other.
+/// Maximum number of uploads in one part: uploads are read one after the other.
 const UPLOADS_MAX: usize = 4_096;
 
 /// The optional tables of a sweep.

@@ -16,14 +16,14 @@ use super::{ConnId, Farm, Now, ranges};
 /// Longest worker name: the name is in every row.
 const NAME_BYTES_MAX: usize = 200;
 
-/// Most slots of one worker.
+/// Maximum number of slots of one worker.
 const SLOTS_MAX: u32 = 4096;
 
-/// Most leases that a worker says that it holds, and most of their ranges.
+/// Maximum number of leases that a worker says that it holds, and of their ranges.
 const HELD_MAX: usize = 65_536;
 const HELD_RANGES_MAX: usize = 1 << 20;
 
-/// Most bytes of the versions of a worker's build: it has some dozens of components.
+/// Maximum size of the versions of a worker's build, in bytes: it has some dozens of components.
 const VERSIONS_BYTES_MAX: usize = 65_536;
 
 /// One worker process.

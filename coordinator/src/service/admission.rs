@@ -92,7 +92,7 @@ struct Metered {
     room: Option<OwnedSemaphorePermit>,
     /// When that message must be complete.
     until: Instant,
-    /// The same, or the end of its sender's silence.
+    /// Wakes at `until`, or when its sender has been silent for too long.
     late: Pin<Box<Sleep>>,
 }
 

@@ -20,9 +20,9 @@ use tonic::transport::server::{Connected, TcpConnectInfo};
 
 /// Open files that connections leave to the state, the logs and the parts.
 const FILES_RESERVED: u64 = 256;
-/// Most connections, whatever the limit of open files is.
+/// Maximum number of connections, whatever the limit of open files is.
 const CONNECTIONS_MAX: u64 = 65_536;
-/// Most connections without an authorised call: each may hold a buffer of a TLS handshake.
+/// Maximum number of connections without an authorised call: each may hold a buffer of a TLS handshake.
 const STRANGERS_MAX: usize = 8_192;
 /// How long a connection may take until its first authorised call.
 pub(super) const FIRST_CALL_WAIT: Duration = Duration::from_secs(10);

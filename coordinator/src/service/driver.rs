@@ -32,7 +32,7 @@ use crate::store::{Store, StoreError};
 
 /// Events that may wait for the driver; with more, streams are not read.
 const WAITING_MAX: usize = 512;
-/// Most events handled before the next commit.
+/// Maximum number of events handled before the next commit.
 const BURST_MAX: usize = 256;
 /// Status requests may take this share of the driver's time, as 1 in N: with a flood of them, hand-ins still are taken in.
 const STATUS_SHARE: u32 = 5;

@@ -33,7 +33,7 @@ pub(super) const READER_WAIT: Duration = MESSAGE_WAIT;
 const TURN_WAIT: Duration = Duration::from_secs(300);
 const TURN: Duration = Duration::from_secs(120);
 
-/// See the module.
+/// The memory, threads and time that callers have taken and may take.
 pub(super) struct Limits {
     uploads: Arc<Semaphore>,
     large: Arc<Semaphore>,

@@ -50,16 +50,16 @@ use crate::access::{Authority, reachable};
 use crate::farm::Config;
 use crate::store::{Store, StoreError};
 
-/// Most bytes of one gRPC message: a hand-in of 65,536 rows, or a manifest.
+/// Maximum size of one gRPC message, in bytes: a hand-in of 65,536 rows, or a manifest.
 pub const MESSAGE_BYTES_MAX: usize = 32 << 20;
 
-/// Most bytes of a message to the services that need no token.
+/// Maximum size of a message to the services that need no token, in bytes.
 const OPEN_BYTES_MAX: usize = 4 << 10;
 
-/// Most bytes of a manifest.
+/// Maximum size of a manifest, in bytes.
 pub const MANIFEST_BYTES_MAX: usize = 4 << 20;
 
-/// Most bytes of a log after decompression.
+/// Maximum size of a log after decompression, in bytes.
 pub const LOG_BYTES_MAX: u64 = 2 << 30;
 
 /// Bytes of one message of a streamed log or table.
@@ -73,9 +73,10 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 /// fill them at the same time.
 const STREAM_WINDOW_BYTES: u32 = 128 << 10;
 const WINDOW_BYTES: u32 = 512 << 10;
-/// Most calls at a time over one connection: a worker has its session, two uploads, and a log for each slot.
+/// Maximum number of calls at a time over one connection: a worker has its session, two uploads, and a log for each
+/// slot.
 const STREAMS_MAX: u32 = 256;
-/// Most bytes of the headers of a call.
+/// Maximum size of the headers of a call, in bytes.
 const HEADERS_BYTES_MAX: u32 = 16 << 10;
 /// Interval at which unused logs and uploads are deleted.
 const COLLECT_INTERVAL: Duration = Duration::from_secs(3600);
@@ -200,7 +201,7 @@ impl Handle {
         &self.access
     }
 
-    /// The same requests as over gRPC, in this process. Cheap to clone.
+    /// The requests of clients, for callers in this process: they have the effects of those over gRPC. Cheap to clone.
     pub fn requests(&self) -> &Requests {
         &self.requests
     }

@@ -11,7 +11,7 @@ const INTERVAL: Duration = Duration::from_millis(25);
 /// Commits that may start without waiting, after a pause of as many intervals.
 const AT_ONCE: u32 = 100;
 
-/// See the module.
+/// The token bucket of commits.
 #[derive(Debug)]
 pub(super) struct Pace {
     /// Time at which the commits so far would have ended at the steady rate.

@@ -30,7 +30,7 @@ use crate::view::{State, View, ViewError, look_without_uploads};
 const LOOK_TIME: Duration = Duration::from_secs(60);
 /// Parts that one message names.
 const PARTS_EACH: usize = 1_000;
-/// Most ranges of one request.
+/// Maximum number of ranges of one request.
 const RANGES_MAX: usize = 10_000;
 /// Longest stretch of a part in which ranges are read together: an object store may read what is between them, too.
 const STRETCH_BYTES: u64 = 4 * CHUNK_BYTES;

@@ -25,7 +25,7 @@ use crate::store::{Objects, Store, StoreError};
 
 /// Longest name of a user.
 const USER_BYTES_MAX: usize = 256;
-/// Most tasks that a retry can name.
+/// Maximum number of tasks that a retry can name.
 const RETRY_INDICES_MAX: usize = 10_000;
 
 /// Requests to a running coordinator.

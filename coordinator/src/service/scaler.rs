@@ -30,10 +30,10 @@ use self::wanted::{Settings, wanted};
 
 /// Name of the metric.
 const METRIC: &str = "powersweep-workers";
-/// Most connections, and most connections without a call. KEDA opens one for each ScaledObject.
+/// Maximum number of connections, and of connections without a call. KEDA opens one for each ScaledObject.
 const CONNECTIONS_MAX: usize = 64;
 const STRANGERS_MAX: usize = 16;
-/// Most calls at a time over one connection.
+/// Maximum number of calls at a time over one connection.
 const STREAMS_MAX: u32 = 16;
 /// Age up to which a status is used again: any number of callers costs the farm one status in this time. An open stream
 /// looks for a change as often.

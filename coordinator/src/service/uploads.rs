@@ -19,13 +19,13 @@ use uuid::Uuid;
 use crate::farm::BadUpload;
 use crate::store::STAGED_MAX_AGE;
 
-/// Most bytes and objects that one worker may have in the staging folder before it hands in their tasks. A worker stops
-/// computing at 256 MiB of unacknowledged rows.
+/// Maximum size in bytes and maximum number of the objects that one worker may have in the staging folder before it
+/// hands in their tasks. A worker stops computing at 256 MiB of unacknowledged rows.
 const WORKER_BYTES_MAX: u64 = 1 << 30;
 const WORKER_OBJECTS_MAX: u64 = 16_384;
 /// How long the facts of an upload are kept after a hand-in named it: a hand-in is sent again after a broken connection.
 const NAMED_AGE: Duration = Duration::from_secs(600);
-/// The same limit for all workers together, in tasks of uploads: 16 bytes each.
+/// Maximum number of tasks in the facts of uploads that hand-ins named, of all workers together: 16 bytes each.
 const NAMED_TASKS_MAX: usize = 2_000_000;
 
 /// The upload that the first message of a stream names.
@@ -137,7 +137,7 @@ struct Known {
     taken_in: BTreeSet<Uuid>,
 }
 
-/// See the module.
+/// The facts of the uploads that were checked.
 #[derive(Default)]
 pub(super) struct Uploads(Mutex<Known>);
 

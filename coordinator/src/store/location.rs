@@ -111,7 +111,7 @@ impl Location {
         Location { shown, place: Place::Remote { url, store, signer: None }, kind: None, private: None }
     }
 
-    /// The same data for one shard of an experiment, which has a private folder of its own.
+    /// These data as one shard of an experiment uses them: with a private folder of its own.
     #[must_use]
     pub fn shard(&self, experiment: &str, shard: Shard) -> Location {
         Location {

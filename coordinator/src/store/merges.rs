@@ -23,7 +23,7 @@ const NEW_SHARE_MIN: f64 = 0.5;
 /// Number of new files that are merged whatever the number of bytes: each lookup of a key searches every file. Below
 /// `L0_SSTS_MAX` of `tuning.rs`: otherwise writers would wait there for a merge that is never due.
 const NEW_FILES_MAX: usize = 64;
-/// Most new files of one merge: each has a read-ahead buffer in memory.
+/// Maximum number of new files of one merge: each has a read-ahead buffer in memory.
 const NEW_FILES_AT_ONCE: usize = 32;
 
 /// The supplier of [`Merges`].

@@ -46,8 +46,8 @@ use powersweep_experiments::Digest;
 use powersweep_results::Table;
 use uuid::Uuid;
 
-/// Most records in one batch. A hand-in has a few; closing a part deletes one for each hand-in (262,144 at worst);
-/// retrying or deleting an experiment writes one for each failed task, perhaps millions.
+/// Maximum number of records in one batch. A hand-in has a few; closing a part deletes one for each hand-in (262,144 at
+/// worst); retrying or deleting an experiment writes one for each failed task, perhaps millions.
 pub const MAX_BATCH_RECORDS: usize = 1 << 24;
 
 /// Puts and deletes that become durable together. Later entries win over earlier ones of the same key.

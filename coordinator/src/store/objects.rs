@@ -62,12 +62,12 @@ impl Objects {
         Objects { store, directory, private_folder, signer: None }
     }
 
-    /// The same objects with another private folder, where DATA is a directory.
+    /// These objects with another private folder, where DATA is a directory.
     pub(super) fn with_private_folder(self, private_folder: Option<PathBuf>) -> Objects {
         Objects { private_folder, ..self }
     }
 
-    /// The same objects with a signer.
+    /// These objects with a signer of addresses.
     #[must_use]
     pub fn with_signer(self, signer: Option<Arc<dyn Signer>>) -> Objects {
         Objects { signer, ..self }

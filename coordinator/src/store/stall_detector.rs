@@ -21,7 +21,7 @@ pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Time between two readings of the clocks that counts as a stall; shorter than the age at which files are deleted.
 const STALL: Duration = Duration::from_secs(4);
 
-/// See the module.
+/// Compares clocks to find that this process stood still.
 pub(super) struct StallDetector {
     /// SlateDB's number of this process's ownership.
     writer_epoch: u64,

@@ -9,15 +9,15 @@ use slatedb::config::{
 
 /// How often garbage is collected. SlateDB's default of minutes leaves 150,000 files on a busy directory.
 const GC_INTERVAL: Duration = Duration::from_secs(1);
-/// The same elsewhere, where every look costs a request.
+/// How often garbage is collected in an object store, where every listing costs a request.
 const GC_INTERVAL_REMOTE: Duration = Duration::from_secs(10);
 
 /// Age at which files are deleted that the state no longer names: longer than any read that may still use them.
 const GC_MIN_AGE_LOCAL: Duration = Duration::from_secs(4);
-/// The same on an object store, where reads are slower.
+/// Age at which unnamed files are deleted from an object store, where reads are slower.
 const GC_MIN_AGE_REMOTE: Duration = Duration::from_secs(60);
-/// The same on a shared file system: a process may begin with a list of files of [`CACHE_TIME`] ago, and the age is the
-/// difference between a time of the server's clock and this machine's clock. 20 flushes a second leave 3,600 log files.
+/// Age at which unnamed files are deleted from a shared file system: a process may begin with a list of files of
+/// [`CACHE_TIME`] ago, and the age is the difference between a time of the server's clock and this machine's clock. 20 flushes a second leave 3,600 log files.
 const GC_MIN_AGE_SHARED: Duration = CACHE_TIME.saturating_add(MAX_CLOCK_DIFFERENCE).saturating_add(GC_MIN_AGE_REMOTE);
 
 /// Size at which SlateDB writes its memory to a sorted file: bounds the replay when the state is opened, and the memory of
@@ -33,11 +33,11 @@ const L0_SSTS_MAX: usize = 128;
 
 /// How often the compaction rule is applied. With the default of 5 s, a busy farm writes dozens of files meanwhile.
 const COMPACTION_POLL: Duration = Duration::from_secs(1);
-/// The same elsewhere, where every poll costs a request.
+/// How often the compaction rule is applied in an object store, where every poll costs a request.
 const COMPACTION_POLL_REMOTE: Duration = Duration::from_secs(5);
 /// Read-ahead of a merge for each of its files, in bytes and in reads: the defaults take 8 MiB for a file.
 const COMPACTION_READ_BYTES: usize = 128 << 10;
-/// The same elsewhere, where every read costs a request.
+/// Read-ahead of a merge in an object store, where every read costs a request.
 const COMPACTION_READ_BYTES_REMOTE: usize = 512 << 10;
 const COMPACTION_READS: usize = 2;
 /// Size of the files that a merge writes, one after the other. Each is in memory until it is complete; a larger file would
@@ -46,7 +46,7 @@ const COMPACTED_SST_BYTES: usize = 4 << 20;
 
 /// How often the manifest is polled.
 const MANIFEST_POLL: Duration = Duration::from_secs(1);
-/// The same elsewhere, where every poll costs a request.
+/// How often the manifest is polled in an object store, where every poll costs a request.
 const MANIFEST_POLL_REMOTE: Duration = Duration::from_secs(5);
 
 /// The settings for a kind of storage.

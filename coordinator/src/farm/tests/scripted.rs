@@ -231,7 +231,7 @@ fn sweep_with_jobs(seeds: &str, jobs: bool) -> powersweep_experiments::Sweep {
     ))
 }
 
-/// The same hand-in with an upload of the jobs table.
+/// A hand-in with an upload of the jobs table added to it.
 fn with_upload(wire: &mut Wire, body: ToFarm, part: u128) -> ToFarm {
     let ToFarm::HandIn(mut hand_in) = body else { panic!("a hand-in") };
     let part_id = uuid::Uuid::from_u128(part);

@@ -51,7 +51,7 @@ struct Told {
     tasks: BTreeMap<u64, Uuid>,
 }
 
-/// See the module.
+/// A farm with its model store and its connections.
 pub(super) struct Wire {
     pub(super) farm: Farm,
     pub(super) store: ModelStore,
@@ -67,9 +67,9 @@ pub(super) struct Wire {
     pub(super) to_leave: Vec<(String, Fate)>,
     /// Visible parts of the tasks table: identities of tasks.
     pub(super) visible: BTreeMap<Uuid, Vec<Uuid>>,
-    /// The same of the jobs table.
+    /// Visible parts of the jobs table: identities of the tasks of their rows.
     pub(super) visible_jobs: BTreeMap<Uuid, Vec<Uuid>>,
-    /// The same of both tables, for rows that left.
+    /// Parts of both tables with rows that left: identities of their tasks.
     pub(super) left: BTreeMap<Uuid, Vec<Uuid>>,
     pub(super) left_jobs: BTreeMap<Uuid, Vec<Uuid>>,
     /// Splits that the driver was told to prepare or carry out, and prunes.

@@ -14,7 +14,7 @@ use crate::farm::Event;
 const LONGEST_DRAIN: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// How long publishing the last rows may take, and closing the store.
 const CLOSE_LIMIT: Duration = Duration::from_secs(60);
-/// The same while storage does not answer.
+/// How long publishing the last rows and closing the store may take while storage does not answer.
 const STALLED_CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Progress of a shutdown.

@@ -12,7 +12,7 @@ const MOST: &str = "maxWorkers";
 
 /// Time in which waiting tasks shall be done, without a setting.
 const DEFAULT_MINUTES: f64 = 10.0;
-/// Most workers of any settings.
+/// Maximum number of workers of any settings.
 const WORKERS_MAX: u64 = 100_000;
 
 /// What a ScaledObject says about its workers.
@@ -24,7 +24,7 @@ pub(super) struct Settings {
     target_s: f64,
     /// Workers while the slot time of waiting tasks is not known.
     first: u64,
-    /// Most workers.
+    /// Maximum number of workers.
     most: u64,
 }
 
