@@ -13,7 +13,7 @@ pub struct Weight {
     pub machine: f64,
     /// Energy of the jobs times the signal.
     pub jobs: f64,
-    /// The same if each job had started at its submission.
+    /// Energy of the jobs times the signal, if each job had started at its submission.
     pub at_once: f64,
     /// Energy of the machine, and that energy at the meter of the facility (J).
     pub energy_j: f64,

@@ -42,7 +42,7 @@ pub struct Cell {
     pub machine: Energy,
     /// Energy of the procs of jobs from start to end, each job with its mean power.
     pub jobs: Energy,
-    /// The same if each job had started at its submission, with the same power and duration.
+    /// Energy of the jobs if each had started at its submission, with the same power and duration.
     pub at_once: Energy,
 }
 

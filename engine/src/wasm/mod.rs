@@ -92,7 +92,7 @@ enum Program {
 pub struct Module {
     name: String,
     program: Program,
-    /// Most fuel that one pass has used. Nothing that is simulated depends on it.
+    /// Maximum fuel that one pass has used. Nothing that is simulated depends on it.
     fuel_most: AtomicU64,
 }
 
@@ -135,7 +135,7 @@ impl Module {
         }
     }
 
-    /// Most fuel that one pass has used so far, over all runs.
+    /// Maximum fuel that one pass has used so far, over all runs.
     pub fn fuel_most(&self) -> u64 {
         self.fuel_most.load(Ordering::Relaxed)
     }

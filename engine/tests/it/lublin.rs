@@ -155,7 +155,7 @@ fn sizes_and_run_times_follow_the_published_sample() {
     }
 }
 
-/// The same comparisons reject the model's other variant, so that they are able to fail.
+/// The comparisons above reject the model's other variant, so that they are able to fail.
 #[test]
 fn the_batch_interactive_variant_is_another_distribution() {
     let Some(sample) = sample("the_batch_interactive_variant_is_another_distribution") else { return };

@@ -78,7 +78,7 @@ impl Scales {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Excess {
     parts: i128,
-    /// The same in watts, so that most instants do not convert it.
+    /// `parts` in watts, so that few instants convert it.
     pub(super) watts: f64,
 }
 

@@ -19,7 +19,7 @@ pub struct MachineClass {
     pub procs: u32,
     /// Gears for jobs of the first class, slowest first, at least one.
     pub gears: Vec<Gear>,
-    /// The same gears for jobs of the second, third, ... class. If empty, the class of a job does not matter.
+    /// Gears with the times and powers of jobs of the second, third, ... class. If empty, the class of a job does not matter.
     pub more_job_classes: Vec<Vec<Gear>>,
     /// Power of an idle processor (W).
     pub idle_w: f64,

@@ -41,7 +41,7 @@ pub(crate) struct Table<'a> {
     pub(crate) ascends: bool,
 }
 
-/// Most classes of jobs: the kernel counts gears times classes in 16 bits.
+/// Maximum number of classes of jobs: the kernel counts gears times classes in 16 bits.
 const CLASSES_MAX: usize = 64;
 
 /// Problems of tables with a number of gears, in sentences that name the parameters. `betas`: number of classes in the

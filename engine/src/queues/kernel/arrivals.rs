@@ -16,7 +16,7 @@ pub enum Work {
         /// Its mean, above 0.
         mean: f64,
     },
-    /// The same for every job.
+    /// Every job has this work.
     Deterministic {
         /// The work, 0 or more.
         mean: f64,

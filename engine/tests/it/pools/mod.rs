@@ -166,7 +166,7 @@ fn rigid(machine: &Vectors) -> impl Strategy<Value = Vec<Rigid>> + use<> {
     })
 }
 
-/// The same jobs for the engine.
+/// These jobs as a workload of the engine.
 fn workload(machine: &Vectors, jobs: &[Rigid]) -> Workload {
     let partitions = machine.partitions.len();
     let times: Vec<_> = jobs

@@ -37,7 +37,7 @@ impl HeldJobs {
         self.jobs.insert(at, Held { job, priority: cluster.priority(job), ceiling, gear: ceiling });
     }
 
-    /// The same jobs, by their numbers in copies of the cluster.
+    /// A copy of these jobs with their numbers in copies of the cluster.
     pub(super) fn fork(&self, copied: &Copied) -> HeldJobs {
         let known = |held: &Held| copied.number(held.job).map(|job| Held { job, ..*held });
         HeldJobs { jobs: self.jobs.iter().filter_map(known).collect(), ..*self }
