@@ -101,7 +101,7 @@ fn push_real(out: &mut Vec<u8>, value: f64) {
     out.extend_from_slice(&one_zero(value).to_bits().to_le_bytes());
 }
 
-/// The same number, `0.0` for `-0.0`.
+/// The number with one zero: `0.0` for `-0.0`.
 fn one_zero(value: f64) -> f64 {
     value + 0.0
 }

@@ -16,9 +16,9 @@ use crate::names::suggestion;
 pub struct TaskLimits {
     /// Longest simulation of one task (s), above 0. Loading and parsing its log does not count.
     pub task_deadline_s: Option<f64>,
-    /// Most simulated events of one task, at least 1.
+    /// Maximum number of simulated events of one task, at least 1.
     pub task_max_events: Option<u64>,
-    /// Most bytes of one task's workload and of the state of its simulation, at least 1.
+    /// Maximum memory of one task's workload and of the state of its simulation, in bytes, at least 1.
     pub task_max_memory_bytes: Option<u64>,
 }
 

@@ -16,7 +16,7 @@ use crate::values::Values;
 /// Greatest number of comparisons for one table of zipped values. Beyond it, positions are compared one by one.
 const ZIP_COMPARISONS_MAX: u64 = 1 << 22;
 
-/// Most positions of a level that are compared by [`Mapping::may_share_a_task`].
+/// Maximum number of positions of a level that are compared by [`Mapping::may_share_a_task`].
 const POSITIONS_MAX: u64 = 1 << 16;
 
 /// Maps indices of one sweep to the indices of the same tasks in another sweep.

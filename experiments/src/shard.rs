@@ -12,7 +12,8 @@ use std::ops::Range;
 
 use crate::exclusion::Exclusion;
 
-/// Most rounds: bounds the memory of a share, and the difference between two shards to the 256th part of one.
+/// Maximum number of rounds: bounds the memory of a share, and the difference between two shards to the 256th part of
+/// one.
 const ROUNDS_MAX: u64 = 256;
 
 /// One of N shards.

@@ -18,7 +18,7 @@ pub enum Quantity {
     Price,
     /// Greatest power of the machine (W).
     Cap,
-    /// The same as a share of the machine's peak power, from 0 to 1.
+    /// Greatest power as a share of the machine's peak power, from 0 to 1.
     CapShare,
     /// Temperature of the outside air (degrees Celsius).
     Temperature,
@@ -166,7 +166,7 @@ impl Reading {
 /// Facility energy over the energy of the machine's supply (power usage effectiveness, ISO/IEC 30134-2).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pue {
-    /// The same at all times, at least 1.
+    /// One value at all times, at least 1.
     Constant(f64),
     /// By the temperature of the outside air.
     Curve {

@@ -97,7 +97,7 @@ impl Sweep {
         Ok(Sweep(Arc::new(Inner { manifest, logs, others, signal_ids, strides, index_count, share: None })))
     }
 
-    /// The same sweep with the tasks of one shard: other indices count as excluded.
+    /// This sweep with the tasks of one shard: other indices count as excluded.
     #[must_use]
     pub fn shard(&self, shard: Shard) -> Sweep {
         let share = Some(Share::new(shard, self.exclusion()));

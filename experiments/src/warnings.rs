@@ -15,9 +15,9 @@ use crate::manifest::unique::span_of;
 use crate::space::SECTIONS;
 use crate::sweep::{Sweep, TaskSpec};
 
-/// Most workloads that are looked at: each may take a tenth of a second.
+/// Maximum number of workloads that are looked at: each may take a tenth of a second.
 const WORKLOADS_MAX: usize = 16;
-/// Most jobs of a generated workload that is looked at.
+/// Maximum number of jobs of a generated workload that is looked at.
 const GENERATED_MAX: u64 = 50_000;
 
 /// One warning about a sweep. The sweep may run nevertheless.
