@@ -53,7 +53,7 @@ struct Look {
 /// A page as it was last rendered.
 type Rendered = Option<(Instant, Arc<Live>)>;
 
-/// See the module.
+/// The last answers of the coordinator, for all pages.
 pub(crate) struct Looks {
     pub(crate) farm: Arc<dyn Farm>,
     kept: std::sync::Mutex<HashMap<Ask, Arc<Mutex<Look>>>>,

@@ -14,7 +14,8 @@ use tokio::sync::watch;
 
 /// Least time from an answer to the next question.
 const REST_LEAST: Duration = Duration::from_secs(2);
-/// The same, in times of what the answer took: a question keeps a two-hundredth of one core busy.
+/// Time from an answer to the next question, as a multiple of the answer's duration: a question keeps a two-hundredth of
+/// one core busy.
 const REST_FACTOR: u32 = 200;
 /// Greatest time from an answer to the next question.
 const REST_MOST: Duration = Duration::from_secs(300);
@@ -51,7 +52,7 @@ struct Entry<V> {
 /// Rows that change only together with this value; `None` while tasks run.
 pub(crate) type State = Option<(u64, u64)>;
 
-/// See the module.
+/// The last answers to questions about many rows, by question.
 pub(crate) struct Slow<K, V> {
     kept: Mutex<HashMap<K, Arc<Entry<V>>>>,
 }

@@ -121,13 +121,13 @@ impl Column {
         levels
     }
 
-    /// The same column with its values as texts.
+    /// This column with its values as texts.
     pub(crate) fn as_texts(&self) -> Column {
         let texts = (0..self.values.len()).map(|row| Some(self.text(row))).collect();
         Column { values: Values::Texts(texts), ..self.clone() }
     }
 
-    /// The same column with other numbers.
+    /// This column with other numbers.
     pub(crate) fn with_numbers(&self, values: Vec<Option<f64>>) -> Column {
         Column { values: Values::Numbers(values), ..self.clone() }
     }
@@ -228,7 +228,7 @@ impl Table {
         self.columns = kept;
     }
 
-    /// The same table, in which these columns are texts.
+    /// This table with these columns as texts.
     pub(crate) fn with_texts(mut self, names: &[&str]) -> Table {
         for column in self.columns.iter_mut().filter(|column| names.contains(&column.name.as_str())) {
             // Numbers as names keep the order of the numbers.

@@ -39,10 +39,10 @@ pub struct SlurmSite {
     /// Memory of an allocation on each node, as Slurm writes it: "16G"; "0" for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
-    /// Most nodes at a time.
+    /// Maximum number of nodes at a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_nodes: Option<u64>,
-    /// Most elements of one array job.
+    /// Maximum number of elements of one array job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_array: Option<u64>,
     /// Further options of sbatch, such as "--hint=nomultithread".

@@ -22,9 +22,9 @@ pub struct Need {
 /// The room that the user and the site give.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Room {
-    /// Most nodes at a time, of queued and running allocations.
+    /// Maximum number of nodes at a time, of queued and running allocations.
     pub nodes: u64,
-    /// Most allocations that wait in the queue at a time.
+    /// Maximum number of allocations that wait in the queue at a time.
     pub backlog: u64,
     /// Nodes of one allocation.
     pub nodes_each: u64,
@@ -34,9 +34,9 @@ pub struct Room {
     pub usable_s: f64,
     /// Waiting work that connected slots finish within this time asks for no allocation (s).
     pub patience_s: f64,
-    /// Most elements of one array job.
+    /// Maximum number of elements of one array job.
     pub array: u64,
-    /// Most jobs that the user may have in the queue; `None` where Slurm does not say.
+    /// Maximum number of jobs that the user may have in the queue; `None` where Slurm does not say.
     pub submitted: Option<u64>,
 }
 

@@ -134,7 +134,7 @@ pub fn encode(schema: &SchemaRef, batches: &[RecordBatch], footer: &Footer) -> R
     encode_from(schema, batches.iter().map(|batch| Ok(FoldedBatch::of(batch))), footer)
 }
 
-/// Like [`encode`], for batches that are made one after the other: only one row group is in memory besides the file's
+/// Encodes batches that are made one after the other into a part: only one row group is in memory besides the file's
 /// bytes. A batch of few rows takes as long as one of some hundreds.
 pub fn encode_from(
     schema: &SchemaRef,

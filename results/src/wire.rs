@@ -31,7 +31,7 @@ pub use self::keys::{decoded_bytes, keys};
 use crate::ResultsError;
 use crate::columns::fingerprint;
 
-/// Most bytes of a batch after decompression.
+/// Maximum size of a batch after decompression, in bytes.
 pub const MAX_BATCH_BYTES: u64 = 1 << 28;
 
 const MARK: &[u8; 4] = b"PSB3";

@@ -162,7 +162,7 @@ impl Sums {
     }
 }
 
-/// See the module.
+/// Sums over the rows that were added so far.
 #[derive(Debug, Clone, Default)]
 pub struct Survey {
     /// With the name of every column.

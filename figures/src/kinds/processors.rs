@@ -89,7 +89,7 @@ impl Free {
     }
 }
 
-/// The same processors in as few ranges as possible.
+/// These processors in as few ranges as possible.
 fn joined(ranges: Ranges) -> Ranges {
     let mut joined = Ranges::new();
     for (first, end) in ranges {

@@ -278,7 +278,7 @@ pub fn effect_of_an_axis(look: &Look) -> Result<Figure> {
     effect_in(&mut draws, &LOGS[..1], None, look)
 }
 
-/// The same in two panels.
+/// Draws the effect of an axis in two panels.
 pub fn effect_in_panels(look: &Look) -> Result<Figure> {
     let mut draws = Draws::new();
     effect_in(&mut draws, &LOGS[..2], Some("workload"), look)

@@ -64,7 +64,7 @@ pub struct Facts {
     pub cluster: Option<String>,
     /// Version of Slurm.
     pub version: Option<String>,
-    /// Most elements of an array job.
+    /// Maximum number of elements of an array job.
     pub max_array: Option<u64>,
     /// What happens to a preempted job: OFF, CANCEL, REQUEUE, SUSPEND.
     pub preempt_mode: Option<String>,
@@ -89,7 +89,8 @@ impl Facts {
     }
 }
 
-/// Most jobs that a user may have in the queue; `None` without a limit. `account` and `qos`: those that the user chose.
+/// Maximum number of jobs that a user may have in the queue; `None` without a limit. `account` and `qos`: those that
+/// the user chose.
 ///
 /// `associations`: the answer of `sacctmgr --noheader --parsable2 show associations format=Account,MaxSubmitJobs,DefaultQOS`
 /// about the user. `qos_limits`: the answer of `sacctmgr --noheader --parsable2 show qos format=Name,MaxSubmitJobsPerUser`.

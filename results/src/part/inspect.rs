@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::{Footer, read_footer};
 use crate::ResultsError;
 
-/// Most tasks with rows in one object: those of a hand-in.
+/// Maximum number of tasks with rows in one object: those of a hand-in.
 const TASKS_MAX: usize = 65_536;
 
 /// The columns that are read.

@@ -107,7 +107,7 @@ struct Growing {
     values: Grown,
 }
 
-/// Like [`Values`].
+/// The growing values of a column, with a variant for each of [`Values`].
 #[derive(Debug)]
 enum Grown {
     Bits(BooleanBufferBuilder),
@@ -213,7 +213,7 @@ impl Growing {
         }
     }
 
-    /// Like [`append_equal`](Self::append_equal), but stores every element.
+    /// Appends an element this number of times, and stores each of them.
     fn repeat(&mut self, column: &Column<'_>, at: usize, times: usize) {
         match (&mut self.values, &column.values) {
             _ if column.validity.is_some_and(|bits| !get_bit(bits, at)) => return self.append_nulls(times),

@@ -84,7 +84,7 @@ fn ours(schema: &SchemaRef, batches: &[RecordBatch]) -> Bytes {
     part::encode(schema, batches, &footer).expect("encodes")
 }
 
-/// The same rows, written by the library's writer of batches.
+/// The rows as the library's writer of batches writes them.
 fn reference(schema: &SchemaRef, batches: &[RecordBatch]) -> Bytes {
     let properties = WriterProperties::builder()
         .set_statistics_enabled(EnabledStatistics::Chunk)

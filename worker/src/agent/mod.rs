@@ -42,7 +42,7 @@ use transfer::{FromCoordinator, LogRequest};
 const OUTBOUND_MESSAGES: usize = 16;
 /// Time-out of the answer to the greeting.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
-/// Most uploads at the same time.
+/// Maximum number of uploads at the same time.
 const UPLOADS_MAX: usize = 2;
 /// Time that a drained worker waits for its last acknowledgements beyond its drain limit.
 const LAST_ACKS_WAIT: Duration = Duration::from_secs(2);

@@ -7,7 +7,7 @@ use powersweep_proto::clocks::{Clocks, Gap};
 /// Time between two looks that counts as a stall. The loop looks four times a second.
 const STALL: Duration = Duration::from_secs(5);
 
-/// See the module. Setting the wall clock forward costs one connection.
+/// Compares clocks to find that this process stood still. Setting the wall clock forward costs one connection.
 pub(super) struct StallDetector {
     last: Clocks,
 }
