@@ -109,7 +109,8 @@ pub fn assert_undisturbed(disturbed: &Path, undisturbed: &Path, experiment: &str
     assert_undisturbed_but(disturbed, undisturbed, experiment, name, &[])
 }
 
-/// The same without some columns: `task_index` counts in the manifest that a task ran under, and edits change it.
+/// Compares two datasets without some columns: `task_index` counts in the manifest that a task ran under, and edits change
+/// it.
 pub fn assert_undisturbed_but(
     disturbed: &Path,
     undisturbed: &Path,

@@ -40,7 +40,7 @@ pub(crate) struct Load {
     pub(crate) workers: usize,
     /// Rows of a hand-in.
     pub(crate) rows: usize,
-    /// Most unacknowledged hand-ins.
+    /// Maximum number of unacknowledged hand-ins.
     pub(crate) ahead: usize,
     /// Mean duration of a task; 0 for none.
     pub(crate) task_ms: u64,

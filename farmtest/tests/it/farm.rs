@@ -60,7 +60,7 @@ impl Coordinator {
         Coordinator::start_with(data, port, LONG_ABSENCE)
     }
 
-    /// The same with another time until a lost worker's leases expire.
+    /// Starts a coordinator with another time until a lost worker's leases expire.
     pub(crate) fn start_with(data: &Data, port: u16, absence: Duration) -> Coordinator {
         let config = Config {
             heartbeat: Duration::from_millis(100),

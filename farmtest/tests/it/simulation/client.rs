@@ -63,7 +63,7 @@ struct Asked {
     history: Option<usize>,
 }
 
-/// See the module.
+/// A simulated client.
 #[derive(Debug, Default)]
 pub(super) struct Client {
     pub(super) wishes: VecDeque<Wish>,

@@ -38,7 +38,7 @@ struct InFlight {
     since_us: u64,
 }
 
-/// See the module.
+/// A simulated coordinator process.
 #[derive(Debug)]
 pub(super) struct Coordinator {
     stage: Stage,

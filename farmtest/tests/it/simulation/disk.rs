@@ -31,7 +31,7 @@ type RowOf = (String, Uuid);
 /// The path of a part: the experiment's folder, the table's, its own name.
 pub(super) type Place = (String, Table, Uuid);
 
-/// See the module.
+/// Simulated storage with its ledger.
 #[derive(Debug, Default)]
 pub(super) struct Disk {
     /// The newest owner's handle; every earlier one is fenced.

@@ -19,7 +19,7 @@ pub(super) struct History {
     pub(super) end: Option<Fate>,
 }
 
-/// See the module.
+/// The histories of all experiments.
 #[derive(Debug, Default)]
 pub(super) struct Histories {
     all: Vec<History>,

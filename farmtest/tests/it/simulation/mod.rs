@@ -110,7 +110,7 @@ impl Scenario {
         Scenario { rates, poison, edits, jobs, changes_tables, wishes, places }
     }
 
-    /// The same requests without faults.
+    /// This scenario's requests without faults.
     fn undisturbed(mut self) -> Scenario {
         self.rates = Rates {
             crash_after_effect: 0,

@@ -52,7 +52,7 @@ impl World {
         self.send_up_after(link, 0, body);
     }
 
-    /// The same after a wait.
+    /// Sends a message to the coordinator after a wait.
     pub(super) fn send_up_after(&mut self, link: u64, wait_us: u64, body: Body) {
         let settles = matches!(body, Body::HandIn(_) | Body::Failure(_) | Body::HandBack(_));
         let bytes = v1::WorkerMessage { body: Some(body) }.encode_to_vec();

@@ -28,7 +28,7 @@ const BATCH_AGE_JOBS_US: u64 = 700_000;
 /// Reasons for which a correct worker's hand-in may be refused. A refusal ends the hand-in's leases: if the hand-in comes
 /// again, because its answer was lost, its lease is not known.
 const REFUSALS: [&str; 3] = ["done already", "uploads were deleted", "it ended long ago and was dropped"];
-/// The same where its experiment is being removed, or was.
+/// Reasons for a refusal where its experiment is being removed, or was.
 const REMOVED: [&str; 3] = ["is being removed", "there is no experiment", "is no longer known"];
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub(super) struct Said {
     pub(super) tasks: Vec<Uuid>,
 }
 
-/// See the module.
+/// A simulated worker process.
 #[derive(Debug)]
 pub(super) struct Worker {
     pub(super) place: usize,

@@ -72,7 +72,7 @@ pub(super) struct Rates {
     pub(super) fault_every_us: u64,
 }
 
-/// See the module.
+/// The simulated processes, networks and disks, and the events that wait.
 pub(super) struct World {
     pub(super) now_us: u64,
     queue: BTreeMap<(u64, u64), Happening>,
