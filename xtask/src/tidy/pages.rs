@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{File, links};
 
-/// Most lines of a page.
+/// Maximum number of lines of a page.
 const CEILINGS: &[(&str, usize)] = &[("README.md", 150), ("ARCHITECTURE.md", 120)];
 
 /// The folder of the guide.

@@ -3,9 +3,9 @@
 
 use super::File;
 
-/// Most lines of a source file: a longer one seldom has one subject.
+/// Maximum number of lines of a source file: a longer one seldom has one subject.
 const FILE_LINES: usize = 500;
-/// Most lines of a function.
+/// Maximum number of lines of a function.
 const FUNCTION_LINES: usize = 80;
 
 /// Names of modules and folders that do not name their contents.

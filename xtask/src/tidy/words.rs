@@ -1,7 +1,8 @@
 //! Retired names and phrases do not come back: one concept has one name (the glossary of ARCHITECTURE.md), and a
 //! sentence names its noun.
 //!
-//! A term is retired by a line in [`NAMES`] or [`PHRASES`].
+//! A term is retired by a line in [`NAMES`] or [`PHRASES`]. A doc comment stands alone: it does not begin with one of
+//! [`OPENINGS`], which point at another item.
 
 use super::File;
 
@@ -33,11 +34,59 @@ const PHRASES: &[(&str, &str)] = &[
     ("whoever", "the user, the caller"),
 ];
 
+/// Words that begin no doc comment, with the way to begin.
+const OPENINGS: &[(&str, &str)] = &[
+    ("The same", "the noun, and what differs"),
+    ("Most", "the maximum number or size of NOUN"),
+    ("Like", "what the item is or does"),
+    ("See the module", "what the item is"),
+];
+
+/// Folders and files whose doc comments are not yet checked for [`OPENINGS`].
+const OPENINGS_NOT_CHECKED: &[&str] = &[
+    "analysis/",
+    "claims/",
+    "cli/",
+    "coordinator/src/service/metrics.rs",
+    "engine/src/batch/policy/backfill/",
+    "joblogs/",
+    "signals/",
+    "worker/src/slots/",
+    "workloads/",
+];
+
 /// This file has all retired terms.
 const OWN: &str = "xtask/src/tidy/words.rs";
 
 pub(super) fn check(files: &[File], violations: &mut Vec<String>) {
     check_terms(NAMES, files, violations);
+    let is_checked = |file: &&File| OPENINGS_NOT_CHECKED.iter().all(|folder| !file.name.starts_with(folder));
+    files.iter().filter(|file| file.is("rs")).filter(is_checked).for_each(|file| openings(file, violations));
+}
+
+/// Doc comments that begin with one of [`OPENINGS`].
+fn openings(file: &File, violations: &mut Vec<String>) {
+    let mut before = None;
+    for (number, line) in (1..).zip(file.text.lines()) {
+        let doc = doc(line);
+        let begins = doc.filter(|_| before.is_none());
+        before = doc;
+        let found = OPENINGS.iter().find(|(opening, _)| begins.is_some_and(|text| begins_with(text, opening)));
+        if let Some((opening, instead)) = found {
+            let place = format!("{}:{number}", file.name);
+            violations.push(format!("{place}: a doc comment begins with `{opening}`; begin with: {instead}"));
+        }
+    }
+}
+
+/// The text of a line of a doc comment.
+fn doc(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim_start)
+}
+
+fn begins_with(text: &str, opening: &str) -> bool {
+    text.strip_prefix(opening).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
 fn check_terms(names: &[(&str, &str)], files: &[File], violations: &mut Vec<String>) {
@@ -95,6 +144,20 @@ mod tests {
         let mut found = Vec::new();
         check_terms(&names, &[file], &mut found);
         found.iter().map(|line| line.replace(" is a retired term; use:", "")).collect()
+    }
+
+    #[test]
+    fn doc_comments_that_point_elsewhere_are_found() {
+        let docs = "//! Most rules.\n\n/// The same.\nconst A: u8 = 1;\n/// One rule.\n/// Most are short.\nconst B: u8 = 1;\n\
+                    /// Likely\n// Like this\n    /// Like `A`.\n";
+        let lines = |name: &str| {
+            let mut found = Vec::new();
+            check(&[File { name: name.to_owned(), text: docs.to_owned() }], &mut found);
+            found.iter().map(|line| line.split(':').nth(1).map(str::to_owned)).collect::<Option<Vec<_>>>()
+        };
+        assert_eq!(lines("x.rs").as_deref(), Some(&["1", "3", "10"].map(str::to_owned)[..]));
+        assert_eq!(lines("claims/src/x.rs").as_deref(), Some(&[][..]));
+        assert_eq!(lines("x.md").as_deref(), Some(&[][..]));
     }
 
     #[test]
