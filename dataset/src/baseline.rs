@@ -60,7 +60,7 @@ pub fn pairs(rows: &Rows, conditions: &[Condition]) -> Result<Baseline, Error> {
     Ok(Baseline { of, by: by.iter().map(|axis| axis.name().to_owned()).collect() })
 }
 
-/// The same rows, with each measure divided by the baseline's measure. NaN where the baseline has no row, no value or 0.
+/// These rows with each measure divided by the baseline's measure. NaN where the baseline has no row, no value or 0.
 /// Also returns the number of rows without a row in the baseline.
 pub fn ratios(rows: &Rows, conditions: &[Condition]) -> Result<(Rows, usize), Error> {
     let baseline = pairs(rows, conditions)?;

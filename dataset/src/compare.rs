@@ -286,7 +286,7 @@ mod tests {
         }
     }
 
-    /// The same for 30 weeks of 20 jobs that depend on the load of their week.
+    /// Intervals of 30 weeks of 20 jobs, which depend on the load of their week, contain the truth as often.
     #[test]
     fn intervals_of_blocks_cover_the_truth() {
         let make = |random: &mut Philox| {

@@ -51,7 +51,7 @@ pub struct Wanted {
     pub order: Order,
     /// Rows that are left out before the first one.
     pub skip: usize,
-    /// Most rows.
+    /// Maximum number of rows.
     pub rows: usize,
 }
 

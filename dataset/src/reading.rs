@@ -187,7 +187,7 @@ pub fn fitted(batch: &RecordBatch, schema: &SchemaRef, place: &Path) -> Result<R
         .map_err(|error| failure!(Storage, "{place} does not have the columns of this version: {error}"))
 }
 
-/// The same columns, all nullable: a part of an earlier version may lack some.
+/// These columns as nullable ones: a part of an earlier version may lack some.
 pub fn relaxed(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))

@@ -10,7 +10,7 @@ use crate::cell::array;
 use crate::error::{Error, usage};
 use crate::frame::UNIT;
 
-/// Most rows that are held: a row takes 4 bytes for each axis and 8 for each measure.
+/// Maximum number of rows that are held: a row takes 4 bytes for each axis and 8 for each measure.
 pub const ROWS_MAX: usize = 200_000_000;
 
 /// A column whose values distinguish rows.
@@ -160,7 +160,7 @@ impl Rows {
         &self.measures
     }
 
-    /// The same rows with other values of the measures.
+    /// These rows with other values of the measures.
     pub(crate) fn with_measures(&self, measures: Vec<(FieldRef, Vec<f64>)>) -> Rows {
         Rows { measures, ..self.clone() }
     }

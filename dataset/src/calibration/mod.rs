@@ -92,7 +92,7 @@ impl Origin {
 pub struct Errors {
     /// Mean of simulated minus measured power over time (W).
     pub bias_w: f64,
-    /// The same over the mean of the measured power.
+    /// That difference over the mean of the measured power.
     pub bias_share: f64,
     /// Root of the mean square difference (W), over time.
     pub rmse_w: f64,
