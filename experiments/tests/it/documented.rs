@@ -2,6 +2,7 @@
 //!
 //! `POWERSWEEP_REGENERATE=1 cargo test -p powersweep-experiments --test it documented` rewrites it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -25,6 +26,9 @@ an axis.
 | key | required | meaning |
 |---|---|---|
 ";
+
+/// The head of a table of parameters.
+const PARAMETERS: &str = "| parameter | default | value | meaning |\n|---|---|---|---|\n";
 
 /// The keys of the top level, in the order in which manifests have them.
 const KEYS: [&str; 14] = [
@@ -73,12 +77,41 @@ fn component(component: &Component) -> String {
         let _ = write!(text, " Source: {}.", plain(source));
     }
     text.push_str(")\n\n");
-    if !params.is_empty() {
-        text.push_str("| parameter | default | value | meaning |\n|---|---|---|---|\n");
-        params.iter().for_each(|param| text.push_str(&parameter(param)));
+    let (shared, own): (Vec<&Param>, Vec<&Param>) = params.iter().partition(|param| is_shared(*role, param.name));
+    if !shared.is_empty() {
+        let names: Vec<String> = shared.iter().map(|param| format!("`{}`", param.name)).collect();
+        let _ = writeln!(text, "Shared parameters, explained above: {}.\n", names.join(", "));
+    }
+    if !own.is_empty() {
+        text += &parameters(own);
         text.push('\n');
     }
     text
+}
+
+/// Whether several components of a role have a parameter.
+fn is_shared(role: Role, name: &str) -> bool {
+    let has_it = |component: &&Component| component.params.iter().any(|param| param.name == name);
+    components::of(role).filter(has_it).count() > 1
+}
+
+/// The parameters that several components of a role have. A name has one declaration, so that equal names have equal rows.
+fn shared(role: Role) -> String {
+    let mut found: Vec<&Param> = Vec::new();
+    for param in components::of(role).flat_map(|component| component.params) {
+        if is_shared(role, param.name) && found.iter().all(|known| known.name != param.name) {
+            found.push(param);
+        }
+    }
+    match found.is_empty() {
+        true => String::new(),
+        false => format!("Parameters that several components share:\n\n{}\n", parameters(found)),
+    }
+}
+
+/// A table of parameters.
+fn parameters<'a>(params: impl IntoIterator<Item = &'a Param>) -> String {
+    PARAMETERS.to_owned() + &params.into_iter().map(parameter).collect::<String>()
 }
 
 fn parameter(param: &Param) -> String {
@@ -102,14 +135,15 @@ fn manifest_md_is_up_to_date() {
     for (title, section) in sections {
         let _ = write!(text, "\n## `{title}`\n\n");
         for role in Role::ALL.into_iter().filter(|role| role.section() == section) {
-            let _ = write!(text, "### `{}`\n\n", role.key());
+            let _ = write!(text, "### `{}`\n\n{}", role.key(), shared(role));
             components::of(role).for_each(|of_role| text.push_str(&component(of_role)));
         }
     }
     text.push_str("\n## `[signals.NAME]`\n\n[Signals](../signals.md) explains the keys.\n\n");
-    text.push_str("| parameter | default | value | meaning |\n|---|---|---|---|\n");
-    schema::signal_keys().iter().for_each(|param| text.push_str(&parameter(param)));
+    text += &parameters(schema::signal_keys());
     let text = text.trim_end().to_owned() + "\n";
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| `")).collect();
+    assert_eq!(rows.iter().collect::<BTreeSet<_>>().len(), rows.len(), "no parameter is explained twice");
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/manifest.md");
     if std::env::var_os("POWERSWEEP_REGENERATE").is_some_and(|value| value == "1") {
         std::fs::write(&path, text).expect("the repository is writable");
