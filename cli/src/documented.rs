@@ -1,5 +1,7 @@
-//! Pages of the reference that are generated from the command line and the exit codes: `cargo xtask docs` writes them, the
-//! tests here compare them.
+//! Pages that are generated from the command line, the exit codes and the list of components: `cargo xtask docs` writes
+//! them, the tests here compare them.
+
+mod comparison;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -26,7 +28,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("XDG_CACHE_HOME", "The folder of `powersweep`, which caches logs; `~/.cache` without it."),
     ("XDG_STATE_HOME", "The folder of access files for object stores; `~/.local/state` without it."),
     ("USER", "The user who submits, as `status` shows the owner of an experiment."),
-    ("LOGNAME", "The same, where `USER` is not set."),
+    ("LOGNAME", "The user who submits, where `USER` is not set."),
     ("HOSTNAME", "The machine's part of a worker's name."),
     ("SLURM_JOB_ID", "The allocation's name, in a job of Slurm."),
     ("SLURM_ARRAY_JOB_ID", "With `SLURM_ARRAY_TASK_ID`, the allocation's name in a job array."),
@@ -45,17 +47,14 @@ variables of their own, which `CONTRIBUTING.md` in the source lists.
 
 /// Compares a page with the generated text, or writes it.
 fn check(page: &str, generated: &str) {
-    let path = root().join("docs/reference").join(page);
+    let path = root().join("docs").join(page);
     if std::env::var_os("POWERSWEEP_REGENERATE").is_some_and(|value| value == "1") {
         std::fs::write(&path, generated).expect("the repository is writable");
         return;
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     let differs = generated.lines().zip(committed.lines().chain(std::iter::repeat(""))).find(|(new, old)| new != old);
-    assert!(
-        committed == generated,
-        "docs/reference/{page} is generated: run `cargo xtask docs`. First line: {differs:?}"
-    );
+    assert!(committed == generated, "docs/{page} is generated: run `cargo xtask docs`. First line: {differs:?}");
 }
 
 fn root() -> PathBuf {
@@ -80,7 +79,7 @@ fn commands_md_is_up_to_date() {
     let program = program();
     let mut text =
         "# Commands\n\nThis page is generated from the program by `cargo xtask docs`. `powersweep help COMMAND` \
-                    shows the same in the terminal.\n\n## Options of every command\n\n"
+                    shows the options of one command in the terminal.\n\n## Options of every command\n\n"
             .to_owned();
     let of_all = program.get_arguments().filter(|arg| arg.is_global_set());
     text += &options(of_all);
@@ -88,7 +87,7 @@ fn commands_md_is_up_to_date() {
     for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {
         describe(command, &mut text, 2);
     }
-    check("commands.md", &text);
+    check("reference/commands.md", &text);
 }
 
 fn describe(command: &Command, text: &mut String, level: usize) {
@@ -147,7 +146,7 @@ fn exit_codes_md_is_up_to_date() {
     for (code, meaning) in exit::TABLE {
         let _ = writeln!(text, "| {} | {meaning} |", code.code());
     }
-    check("exit-codes.md", &text);
+    check("reference/exit-codes.md", &text);
 }
 
 // ---- environment
@@ -216,7 +215,7 @@ fn environment_md_is_up_to_date() {
         let _ = writeln!(text, "| `{name}` | {meaning} |");
     }
     let _ = write!(text, "\n{OF_LIBRARIES}");
-    check("environment.md", &text);
+    check("reference/environment.md", &text);
 }
 
 /// The names in quotes that a line of source reads from the environment.
