@@ -203,7 +203,7 @@ pub enum Command {
     /// Simulate some finished tasks again and compare their rows, bit for bit.
     #[command(after_help = examples::VERIFY)]
     Verify(VerifyArgs),
-    /// Open DuckDB, which must be on the PATH, with a view for each table of an experiment: tasks, jobs, series, failures.
+    /// Open DuckDB, which must be on the PATH, with a view for each table of an experiment that has rows.
     ///
     /// The views have unpublished rows, too, as they are at the start.
     #[command(after_help = examples::SQL)]

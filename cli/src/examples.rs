@@ -154,9 +154,9 @@ pub const HELP: &str = "Examples:
   powersweep help figures         a page of the guide
   powersweep help access export   the options of a command";
 pub const CONFORMANCE: &str = "Examples:
-  powersweep conformance --module easy.wasm                      a module
-  powersweep conformance --formula \"estimate_s * procs\"          a formula
-  powersweep conformance --module easy.wasm --log KTH-SP2-1996   on a log, too";
+  powersweep conformance --module easy.wasm                              a module
+  powersweep conformance --formula \"estimate_s * procs\"                  a formula
+  powersweep conformance --module easy.wasm --log KTH-SP2-1996-2.1-cln   on a log, too";
 pub const DOCTOR: &str = "Examples:
   powersweep doctor --data /shared/data         before a coordinator starts there
   powersweep doctor --access worker.json        from a machine of a worker";

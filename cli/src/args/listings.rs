@@ -45,7 +45,7 @@ pub struct PoliciesArgs {
 
 #[derive(Debug, Args)]
 pub struct ColumnsArgs {
-    /// List only the columns of this table: tasks, jobs, series or failures.
+    /// List only the columns of this table: tasks, jobs, series, accounts or failures.
     pub table: Option<String>,
     #[command(flatten)]
     pub output: OutputArgs,

@@ -31,8 +31,8 @@ pub struct ServeArgs {
     /// a network policy keep others out.
     #[arg(long, value_name = "ADDRESS", env = "POWERSWEEP_SCALER")]
     pub scaler: Option<SocketAddr>,
-    /// Let workers send rows of optional tables (jobs, series) to the object store of the data themselves, by addresses that
-    /// this coordinator signs. Workers that do not reach the store send them to this coordinator.
+    /// Let workers send rows of optional tables (jobs, series, accounts) to the object store of the data themselves, by
+    /// addresses that this coordinator signs. Workers that do not reach the store send them to this coordinator.
     #[arg(long, env = "POWERSWEEP_DIRECT_UPLOADS")]
     pub direct_uploads: bool,
     /// Take the data over from a coordinator that still seems to run.

@@ -126,7 +126,8 @@ pub struct GroupArgs {
     #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
     pub by: Vec<String>,
     /// Statistics of each of --columns: mean, sd, ci (half the width of the 95% interval of the mean; ci90, ci99),
-    /// median, p95 or another percentile, min, max, sum, count. By default mean and ci.
+    /// median, p95 or another percentile, min, max, sum, count. By default mean and ci; of tables other than `tasks` the
+    /// mean alone, of `failures` the count.
     #[arg(long = "stat", value_name = "NAME,...", value_delimiter = ',')]
     pub stats: Vec<String>,
     /// Divide by the value of the row that satisfies this condition and has the same workload, machine and seed, such as
@@ -190,7 +191,7 @@ pub struct ExportArgs {
     /// Copy only this table.
     #[arg(long, value_parser = tables())]
     pub table: Option<Table>,
-    /// Add the components and parameters of the task to each row of `jobs`, `series` and `failures`.
+    /// Add the components and parameters of the task to each row of the tables other than `tasks`.
     #[arg(long)]
     pub wide: bool,
     /// Only the labels, components, parameters and seeds that have several values, then what was measured; both in the

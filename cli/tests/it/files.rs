@@ -39,8 +39,12 @@ fn is_like(pattern: &str, text: &str) -> bool {
 fn the_page_has_every_file_of_a_data_folder() {
     let sandbox = Sandbox::new();
     let tables = "\ntables = [\"jobs\", \"series\"]\n[workloads.w]";
-    let manifest = |text: &str| drop(sandbox.write("wide.toml", text.replace("\n[workloads.w]", tables)));
+    let signals = "[signals.tariff]\nquantity = \"price\"\nfile = \"tariff.csv\"\nbeyond = \"hold\"\n";
+    let manifest = |text: &str| {
+        sandbox.write("wide.toml", text.replace("\n[workloads.w]", tables) + signals);
+    };
     sandbox.write("tiny.swf", TINY_LOG);
+    sandbox.write("tariff.csv", "seconds,price (EUR/MWh)\n0,100\n3600,50\n7200,50\n");
     sandbox.write("shards.toml", synthetic("shards", 2));
     manifest(WIDE);
     sandbox.run(&["run", "wide.toml", "--quiet", "--data", "DATA"]).exits(3);
