@@ -9,7 +9,7 @@
 //! | `sql`, `python` | run where POWERSWEEP_PYTHON is set |
 //! | `needs=figures` | runs where the binary has the feature `figures`; its arguments are checked everywhere |
 //! | `needs=traces` | is skipped where POWERSWEEP_TRACES is not set |
-//! | `needs=unfinished` | runs after README's sweep got more tasks |
+//! | `needs=unfinished` | runs after the first sweep got more tasks |
 //! | `needs=traces,figures` | needs both |
 //! | `each=terminal` | its lines start side by side; the end of the last line ends the others |
 //! | `printed` | each line, but for `...`, begins a line that the block before it printed |
@@ -163,11 +163,11 @@ impl Shell {
         }
     }
 
-    /// Makes README's sweep unfinished: submits it with more seeds to a coordinator without workers.
+    /// Makes the first sweep unfinished: submits it with more seeds to a coordinator without workers.
     fn add_tasks(&self) {
-        let manifest = std::fs::read_to_string(self.sandbox.path("sweep.toml")).expect("README's manifest exists");
+        let manifest = std::fs::read_to_string(self.sandbox.path("sweep.toml")).expect("the first manifest exists");
         let more = manifest.replace("count = 3", "count = 6");
-        assert_ne!(manifest, more, "README's sweep has three seeds");
+        assert_ne!(manifest, more, "the first sweep has three seeds");
         self.sandbox.write("sweep.toml", more);
         let (serving, url) = self.sandbox.serve(&[]);
         self.sandbox.run(&["submit", "sweep.toml", "--coordinator", &url]).exits(0).prints(&["36 to run"]);
@@ -257,9 +257,9 @@ impl Shell {
         blocks.iter().for_each(|block| self.perform(block));
     }
 
-    /// Writes README's manifest and runs its sweep.
+    /// Writes the manifest of the page "Five minutes" and runs its sweep, which the other pages continue with.
     fn first_sweep(&self) {
-        let files = blocks("README.md").into_iter().filter(|block| block.tag.starts_with("file="));
+        let files = blocks("docs/five-minutes.md").into_iter().filter(|block| block.tag.starts_with("file="));
         files.for_each(|block| self.perform(&block));
         self.start(Path::new("powersweep"), &["run", "sweep.toml", "--quiet"], &[]).wait().exits(0);
         assert_eq!(self.rows("my-sweep"), 36, "the product of all axes");
@@ -277,11 +277,21 @@ fn every_command_of_the_readme_runs() {
     assert_eq!(shell.rows("quickstart"), 88);
     assert_eq!(shell.rows("my-sweep"), 36, "the product of all axes");
     assert!(shell.sandbox.path("jobs.csv").exists());
+    if cfg!(feature = "figures") {
+        assert_eq!(drawing(&shell.sandbox.path("front.svg")), drawing(&root().join("docs/front.svg")), "README's figure");
+    }
     assert_eq!(shell.rows("etinski2010"), if shell.traces.is_some() { 125 } else { 0 });
     shell.document("CONTRIBUTING.md");
 }
 
-/// Each page continues after README's first sweep, independently of the other pages.
+/// The text of a figure in SVG without its origin, which has the commit of the program.
+fn drawing(file: &Path) -> String {
+    let text = std::fs::read_to_string(file).expect("the figure exists");
+    let (before, after) = text.split_once("<metadata>").expect("it has an origin");
+    before.to_owned() + after.split_once("</metadata>").expect("the origin ends").1
+}
+
+/// Each page continues after the sweep of "Five minutes", independently of the other pages.
 #[test]
 fn every_command_of_the_guide_runs() {
     let pages: Vec<_> = pages("docs").into_iter().filter(|page| !blocks(page).is_empty()).collect();
