@@ -1,5 +1,5 @@
 //! Project chores: `cargo xtask tidy` checks the house rules, `cargo xtask docs` regenerates documents, `cargo xtask
-//! recipe` follows the recipes for new components in a copy of the tree, `cargo xtask book` builds the guide as a book,
+//! recipe` follows the examples of new components in a copy of the tree, `cargo xtask book` builds the guide as a book,
 //! `cargo xtask sbom TARGET` prints the bill of materials of a release.
 
 mod book;

@@ -1,5 +1,5 @@
-//! Follows the recipes for new components of one file literally, in a copy of the tree: the recipes of CONTRIBUTING.md and the
-//! one of the guide's tutorial.
+//! Follows the examples of new components literally, in a copy of the tree: the one of CONTRIBUTING.md and those of the guide's
+//! tutorials.
 //!
 //! A block `rust elsewhere: ... file=PATH` becomes that file; the `+` lines of a block `diff elsewhere: ... file=PATH` go
 //! after its other lines, which that file must have side by side, once. Then the copy's conformance tests must pass and
@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::process::Command;
 
-const DOCUMENTS: [&str; 2] = ["CONTRIBUTING.md", "docs/tutorials/policy.md"];
+const DOCUMENTS: [&str; 3] = ["CONTRIBUTING.md", "docs/tutorials/components.md", "docs/tutorials/policy.md"];
 
 /// The conformance tests of the engine by kind of component: a text in the file of such a component, the filter of the
 /// tests, and the test that must have passed.
