@@ -15,7 +15,7 @@ use powersweep_dataset::page::{self, KIND, Wanted};
 use powersweep_dataset::reading::{ColumnStats, relaxed};
 use powersweep_dataset::scan::{self, RowGroup, SEED, Tasks, whole};
 use powersweep_experiments::reading::unknown;
-use powersweep_launch::slurm::quote;
+use powersweep_experiments::settings::quoted;
 use powersweep_results::Table;
 use powersweep_results::columns::Column;
 use powersweep_results::folded::{Folded, FoldedBatch};
@@ -33,7 +33,7 @@ const USUAL: [[&str; 3]; 2] =
 /// The options that a command needs in order to read the same data, with a blank before each.
 pub fn options(coordinator: &CoordinatorArgs, data: &DataArgs) -> String {
     let mut options = String::new();
-    let mut add = |name: &str, value: &str| options.push_str(&format!(" --{name} {}", quote(value)));
+    let mut add = |name: &str, value: &str| options.push_str(&format!(" --{name} {}", quoted(value)));
     let absolute = |path: &str| match std::path::absolute(path) {
         Ok(path) if !path.as_os_str().is_empty() => path.display().to_string(),
         _ => path.to_owned(),
@@ -81,8 +81,8 @@ pub async fn rows(datasets: &Datasets, ask: &RowsAsk, options: &str) -> Result<R
 
 /// The command that prints these rows.
 fn command(ask: &RowsAsk, options: &str) -> String {
-    let mut line = format!("powersweep results {}{options}", quote(&ask.experiment));
-    let mut add = |name: &str, value: &str| line.push_str(&format!(" --{name} {}", quote(value)));
+    let mut line = format!("powersweep results {}{options}", quoted(&ask.experiment));
+    let mut add = |name: &str, value: &str| line.push_str(&format!(" --{name} {}", quoted(value)));
     if !ask.columns.is_empty() {
         add("columns", &ask.columns.join(","));
     }

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use powersweep_experiments::reading::unknown;
+use powersweep_experiments::settings::quoted;
 use powersweep_launch::Phase;
-use powersweep_launch::slurm::{Facts, WorkerJob, quote};
+use powersweep_launch::slurm::{Facts, WorkerJob};
 use powersweep_proto::access::Role;
 use serde_json::{Value as Json, json};
 
@@ -120,10 +121,10 @@ async fn check(args: &LaunchSlurmArgs, plan: Plan, folder: &Folder) -> Outcome {
     let insecure = if args.insecure { " --insecure" } else { "" };
     let doctor = format!(
         "{} doctor --access {}{insecure} >{} 2>&1\necho $? >{}\n",
-        quote(&request.program),
-        quote(&file),
-        quote(&out.display().to_string()),
-        quote(&code.display().to_string())
+        quoted(&request.program),
+        quoted(&file),
+        quoted(&out.display().to_string()),
+        quoted(&code.display().to_string())
     );
     let script = folder.write_script("check.sh", &job.with_body(&doctor))?;
     let number = batch::submit(&["--array=1-1", &script.display().to_string()]).await;

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use shlex::Quoter;
+
 use crate::SlurmSite;
 
 /// What all jobs of a launcher ask for.
@@ -54,19 +56,11 @@ const SIGNAL_RESERVE: Duration = Duration::from_secs(20);
 /// Time that a coordinator gets to publish its rows before its job ends.
 const HAND_OVER: Duration = Duration::from_secs(120);
 
-/// A word of a shell command.
-pub fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
+/// A command for a shell.
 fn command(program: &str, words: &[String]) -> String {
-    let words: Vec<String> = std::iter::once(program).chain(words.iter().map(String::as_str)).map(quote).collect();
-    words.join(" ")
+    // Bash leaves nul bytes out.
+    let words = std::iter::once(program).chain(words.iter().map(String::as_str));
+    Quoter::new().allow_nul(true).join(words).expect("only nul bytes are refused")
 }
 
 /// A time as Slurm reads it.
@@ -151,7 +145,7 @@ impl CoordinatorJob {
         let seconds = HAND_OVER.as_secs();
         let _ = writeln!(text, "#SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH --signal=B:TERM@{seconds}\n");
         text += &self.request.prologue();
-        let (folder, file) = (quote(folder), quote(file));
+        let (folder, file) = (command(folder, &[]), command(file, &[]));
         let _ = write!(
             text,
             r#"# A requeued job has its successor already.
