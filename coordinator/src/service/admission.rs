@@ -21,7 +21,7 @@ use tonic::server::NamedService;
 
 use super::MESSAGE_BYTES_MAX;
 use super::auth;
-use super::metrics::Counts;
+use super::metrics::Counters;
 use crate::access::Authority;
 
 /// Bytes of all messages that arrive in pieces at the same time.
@@ -35,13 +35,13 @@ const SILENCE: Duration = Duration::from_secs(30);
 pub(super) struct Admission<S> {
     inner: S,
     access: Arc<Authority>,
-    counts: Arc<Counts>,
+    counters: Arc<Counters>,
     budget: Arc<Semaphore>,
 }
 
 impl<S> Admission<S> {
-    pub(super) fn new(inner: S, access: Arc<Authority>, counts: Arc<Counts>) -> Admission<S> {
-        Admission { inner, access, counts, budget: Arc::new(Semaphore::new(BUDGET_BYTES)) }
+    pub(super) fn new(inner: S, access: Arc<Authority>, counters: Arc<Counters>) -> Admission<S> {
+        Admission { inner, access, counters, budget: Arc::new(Semaphore::new(BUDGET_BYTES)) }
     }
 }
 
@@ -63,14 +63,14 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let Admission { mut inner, access, counts, budget } = self.clone();
+        let Admission { mut inner, access, counters, budget } = self.clone();
         Box::pin(async move {
             let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
             let token = auth::token(header);
             match auth::admit(&access, token).await {
                 Ok(admitted) => drop(request.extensions_mut().insert(admitted)),
                 Err(status) => {
-                    counts.unknown_tokens.add(1);
+                    counters.unknown_tokens.inc();
                     return Ok(status.into_http());
                 }
             }

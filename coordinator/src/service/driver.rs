@@ -21,7 +21,7 @@ use tonic::Status;
 use self::ending::Ending;
 use super::command::{Command, Outbox};
 use super::dataset_work::DatasetWork;
-use super::metrics::Counts;
+use super::metrics::Counters;
 use super::pace::Pace;
 use super::refusals::Refusals;
 use super::requests::Requests;
@@ -78,7 +78,7 @@ struct Driver {
     pace: Pace,
     stalled: bool,
     health: watch::Sender<bool>,
-    counts: Arc<Counts>,
+    counters: Arc<Counters>,
     /// Uploads that storage refused.
     refusals: Arc<Refusals>,
     /// The fault of stalled storage, as far as a probe found it.
@@ -99,7 +99,7 @@ struct Driver {
 /// Loads the state and starts the driver.
 pub(super) async fn start(
     options: &ServeOptions,
-    counts: Arc<Counts>,
+    counters: Arc<Counters>,
     health: watch::Sender<bool>,
     shutdown: CancellationToken,
 ) -> Result<(JoinHandle<Result<(), ServeError>>, Requests), ServeError> {
@@ -125,7 +125,7 @@ pub(super) async fn start(
         pace: Pace::new(started),
         stalled: false,
         health,
-        counts,
+        counters,
         refusals: Arc::clone(&refusals),
         trouble: None,
         probed: None,
@@ -335,7 +335,7 @@ impl Driver {
             return Some(self.pace.next());
         }
         let (row_bytes, (token, batch)) = (self.farm.waiting_bytes(), self.farm.take_commit()?);
-        self.counts.committed_row_bytes.add(row_bytes as u64);
+        self.counters.committed_row_bytes.inc_by(row_bytes as u64);
         self.pace.started(now);
         self.commit_since = Some(now);
         let (store, report) = (Arc::clone(&self.store), self.reporter());
@@ -350,7 +350,7 @@ impl Driver {
     fn report(&mut self, report: Report) -> Option<StoreError> {
         match report {
             Report::Commit { token, result } => {
-                self.counts.committed(self.commit_since.take(), result.is_ok());
+                self.counters.committed(self.commit_since.take(), result.is_ok());
                 match result {
                     Ok(()) => self.event(Event::Committed { token }),
                     Err(error) => return Some(error),
@@ -358,7 +358,7 @@ impl Driver {
                 self.watch_storage();
             }
             Report::Event(event) => {
-                self.counts.event(&event);
+                self.counters.event(&event);
                 match &*event {
                     Event::Published { part_id, result: Err(failure) } => {
                         tracing::warn!("part {part_id} could not be published: {}", failure.reason);

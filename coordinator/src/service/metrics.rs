@@ -1,12 +1,11 @@
 //! Numbers of a coordinator in the text format of Prometheus: counted while it works, or read from its status.
 //!
-//! [`METRICS`] is the list of all of them, from which the guide's table is generated. The listener is separate from the
-//! service and has no token; it shows numbers and names of experiments, so it is for loopback.
+//! The table of metrics in the guide is generated from the text. The listener is separate from the service and has no
+//! token; it shows numbers and names of experiments, so it is for loopback.
 
-use std::fmt::Write as _;
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -15,172 +14,38 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use powersweep_proto::v1;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder, prometheus_text};
+use prometheus_client::metrics::TypedMetric;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::requests::Requests;
 use crate::farm::Event;
 
-/// Kind of a metric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Goes up and down.
-    Gauge,
-    /// Only grows while the coordinator runs.
-    Counter,
-    /// Counts of values up to each bound.
-    Histogram,
-}
-
-impl Kind {
-    fn word(self) -> &'static str {
-        match self {
-            Kind::Gauge => "gauge",
-            Kind::Counter => "counter",
-            Kind::Histogram => "histogram",
-        }
-    }
-}
-
-/// A documented metric.
-#[derive(Debug)]
-pub struct Metric {
-    /// Its name, with the unit.
-    pub name: &'static str,
-    /// Its kind.
-    pub kind: Kind,
-    /// Names of its labels.
-    pub labels: &'static [&'static str],
-    /// Its meaning.
-    pub help: &'static str,
-}
-
-const fn metric(name: &'static str, kind: Kind, labels: &'static [&'static str], help: &'static str) -> Metric {
-    Metric { name, kind, labels, help }
-}
-
-/// Every metric, in the order of the output.
-pub const METRICS: &[Metric] = &[
-    metric(
-        "powersweep_info",
-        Kind::Gauge,
-        &["version", "epoch"],
-        "1, with the version and the number of this ownership of the data.",
-    ),
-    metric(
-        "powersweep_storage_stalled",
-        Kind::Gauge,
-        &[],
-        "1 while storage does not confirm writes: no task is leased.",
-    ),
-    metric(
-        "powersweep_tasks",
-        Kind::Gauge,
-        &["experiment", "state"],
-        "Tasks that are done, running (in a slot), open (queued or leased), or failed for good.",
-    ),
-    metric("powersweep_done_tasks_per_second", Kind::Gauge, &["experiment"], "Rate at which tasks become done."),
-    metric(
-        "powersweep_eta_seconds",
-        Kind::Gauge,
-        &["experiment"],
-        "Estimated time until the experiment has ended; missing if unknown.",
-    ),
-    metric(
-        "powersweep_rows",
-        Kind::Gauge,
-        &["experiment", "place"],
-        "Rows of the table `tasks`, in published parts or in the state.",
-    ),
-    metric(
-        "powersweep_slot_seconds_total",
-        Kind::Counter,
-        &["experiment", "phase"],
-        "Time of slots: engine (simulating), parse (logs and workloads), store (rows), idle.",
-    ),
-    metric("powersweep_workers", Kind::Gauge, &[], "Workers that are connected or expected back."),
-    metric("powersweep_slots", Kind::Gauge, &["state"], "Slots of these workers, busy or idle."),
-    metric("powersweep_leased_tasks", Kind::Gauge, &[], "Tasks under a lease."),
-    metric("powersweep_streams_total", Kind::Counter, &[], "Streams that workers have opened."),
-    metric("powersweep_hand_ins_total", Kind::Counter, &[], "Hand-ins of workers, with repeated ones."),
-    metric("powersweep_received_rows_total", Kind::Counter, &[], "Rows in these hand-ins."),
-    metric(
-        "powersweep_simulated_jobs_total",
-        Kind::Counter,
-        &[],
-        "Jobs that the tasks of these rows simulated; divided by the slot seconds of `engine`: the engine's speed.",
-    ),
-    metric(
-        "powersweep_received_bytes_total",
-        Kind::Counter,
-        &["kind"],
-        "Bytes of rows, of uploads of optional tables, and of logs.",
-    ),
-    metric(
-        "powersweep_direct_upload_bytes_total",
-        Kind::Counter,
-        &[],
-        "Bytes of uploads of optional tables that workers sent to the object store themselves.",
-    ),
-    metric("powersweep_sent_bytes_total", Kind::Counter, &[], "Bytes of tables that clients have read."),
-    metric("powersweep_failures_total", Kind::Counter, &["kind"], "Failed attempts by kind of failure."),
-    metric("powersweep_commit_seconds", Kind::Histogram, &[], "Time until the store has confirmed a commit."),
-    metric("powersweep_commit_failures_total", Kind::Counter, &[], "Commits that failed; the state is loaded again."),
-    metric("powersweep_committed_row_bytes_total", Kind::Counter, &[], "Bytes of rows in commits."),
-    metric(
-        "powersweep_parts_total",
-        Kind::Counter,
-        &["result"],
-        "Parts that were published, or whose publishing failed.",
-    ),
-    metric("powersweep_request_seconds", Kind::Histogram, &["request"], "Time until a client's request was answered."),
-    metric(
-        "powersweep_refused_calls_total",
-        Kind::Counter,
-        &["reason"],
-        "Calls without a valid token, or with the token of another role.",
-    ),
-];
-
-/// The table of the guide.
-pub fn markdown() -> String {
-    let mut text = "| metric | kind | labels | meaning |\n|---|---|---|---|\n".to_owned();
-    for Metric { name, kind, labels, help } in METRICS {
-        let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
-        let _ = writeln!(text, "| `{name}` | {} | {} | {help} |", kind.word(), labels.join(", "));
-    }
-    text
-}
+#[cfg(test)]
+mod tests;
 
 /// Upper bounds of the buckets of durations (s).
 const BOUNDS_S: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
-/// A number that only grows.
-#[derive(Debug, Default)]
-pub(super) struct Counter(AtomicU64);
+/// Durations by bucket.
+#[derive(Debug)]
+pub(super) struct Durations(Histogram);
 
-impl Counter {
-    pub(super) fn add(&self, more: u64) {
-        self.0.fetch_add(more, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+impl Default for Durations {
+    fn default() -> Durations {
+        Durations(Histogram::new(BOUNDS_S))
     }
 }
 
-/// Durations by bucket; the last bucket has the longest.
-#[derive(Debug, Default)]
-pub(super) struct Histogram {
-    buckets: [Counter; BOUNDS_S.len() + 1],
-    sum_us: Counter,
-}
-
-impl Histogram {
+impl Durations {
     pub(super) fn observe(&self, duration: Duration) {
-        let at = BOUNDS_S.iter().position(|bound| duration.as_secs_f64() <= *bound).unwrap_or(BOUNDS_S.len());
-        self.buckets[at].add(1);
-        self.sum_us.add(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX));
+        self.0.observe(duration.as_secs_f64());
     }
 }
 
@@ -204,7 +69,7 @@ const FAILURE_KINDS: usize = 9;
 
 /// What is counted while the coordinator works.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct Counters {
     pub(super) streams: Counter,
     pub(super) hand_ins: Counter,
     pub(super) rows: Counter,
@@ -215,161 +80,187 @@ pub(super) struct Counts {
     pub(super) log_bytes: Counter,
     pub(super) sent_bytes: Counter,
     failures: [Counter; FAILURE_KINDS],
-    commits: Histogram,
+    commits: Durations,
     commit_failures: Counter,
     pub(super) committed_row_bytes: Counter,
     parts: Counter,
     part_failures: Counter,
-    requests: [Histogram; TIMED.len()],
+    requests: [Durations; TIMED.len()],
     pub(super) unknown_tokens: Counter,
     pub(super) wrong_roles: Counter,
 }
 
-impl Counts {
+impl Counters {
     pub(super) fn failure(&self, kind: v1::FailureKind) {
-        self.failures[kind as usize].add(1);
+        self.failures[kind as usize].inc();
     }
 
     /// The end of a commit that began at this moment.
     pub(super) fn committed(&self, since: Option<Instant>, well: bool) {
         since.iter().for_each(|since| self.commits.observe(since.elapsed()));
-        self.commit_failures.add(u64::from(!well));
+        self.commit_failures.inc_by(u64::from(!well));
     }
 
     /// A report to the farm.
     pub(super) fn event(&self, event: &Event) {
         match event {
-            Event::Published { result: Ok(_), .. } => self.parts.add(1),
-            Event::Published { result: Err(_), .. } => self.part_failures.add(1),
-            _ => {}
-        }
+            Event::Published { result: Ok(_), .. } => self.parts.inc(),
+            Event::Published { result: Err(_), .. } => self.part_failures.inc(),
+            _ => 0,
+        };
     }
 
-    pub(super) fn request(&self, request: Timed) -> &Histogram {
+    pub(super) fn request(&self, request: Timed) -> &Durations {
         &self.requests[request as usize]
     }
 }
 
-/// The output, which has each metric of [`METRICS`] in its order.
-#[derive(Default)]
-struct Output {
-    text: String,
-    next: usize,
+/// The facts that all metrics are written from.
+#[derive(Debug)]
+struct Snapshot {
+    counters: Arc<Counters>,
+    status: v1::StatusReply,
 }
 
-impl Output {
-    /// Begins the next metric, which must be this one.
-    fn begin(&mut self, name: &str) -> &mut Output {
-        let metric = &METRICS[self.next];
-        debug_assert_eq!(metric.name, name, "the order is that of METRICS");
-        self.next += 1;
-        let _ = writeln!(self.text, "# HELP {name} {}\n# TYPE {name} {}", metric.help, metric.kind.word());
-        self
+impl Snapshot {
+    fn text(self) -> String {
+        let (mut registry, mut text) = (Registry::default(), String::new());
+        registry.register_collector(Box::new(self));
+        prometheus_text::encode(&mut text, &registry).expect("a text takes every write");
+        text
     }
 
-    fn value(&mut self, labels: &[&str], value: f64) {
-        let metric = &METRICS[self.next - 1];
-        debug_assert_eq!(labels.len(), metric.labels.len(), "{}", metric.name);
-        self.sample("", &metric.labels.iter().copied().zip(labels.iter().copied()).collect::<Vec<_>>(), value);
+    fn of_experiments(&self, out: &mut Output<'_>) -> fmt::Result {
+        let of_each = || self.status.experiments.iter().map(|e| (("experiment", e.name.as_str()), e));
+        let help = "Tasks that are done, running (in a slot), open (queued or leased), or failed for good.";
+        let tasks = of_each().flat_map(|(experiment, e)| {
+            let lost = e.failed + e.quarantined;
+            let open = e.tasks.saturating_sub(e.done + e.running + lost);
+            let states = [("done", e.done), ("running", e.running), ("open", open), ("failed", lost)];
+            states.map(|(state, tasks)| ([experiment, ("state", state)], ConstGauge::new(tasks)))
+        });
+        out.family("powersweep_tasks", help, tasks)?;
+        let rates = of_each().map(|(experiment, e)| ([experiment], ConstGauge::new(e.tasks_per_s)));
+        out.family("powersweep_done_tasks_per_second", "Rate at which tasks become done.", rates)?;
+        let help = "Estimated time until the experiment has ended; missing if unknown.";
+        let known = of_each().filter_map(|(experiment, e)| Some(([experiment], ConstGauge::new(e.eta_s?))));
+        out.family("powersweep_eta_seconds", help, known)?;
+        let rows = of_each().flat_map(|(experiment, e)| {
+            let places = [("parts", e.rows_in_parts), ("state", e.rows_unpublished)];
+            places.map(|(place, rows)| ([experiment, ("place", place)], ConstGauge::new(rows)))
+        });
+        out.family("powersweep_rows", "Rows of the table `tasks`, in published parts or in the state.", rows)?;
+        let help = "Time of slots: engine (simulating), parse (logs and workloads), store (rows), idle.";
+        let spent = of_each().flat_map(|(experiment, e)| {
+            let s = e.spent.unwrap_or_default();
+            let phases = [("engine", s.engine_s), ("parse", s.parse_s), ("store", s.store_s), ("idle", s.idle_s)];
+            phases.map(|(phase, seconds)| ([experiment, ("phase", phase)], ConstCounter::new(seconds)))
+        });
+        out.family("powersweep_slot_seconds_total", help, spent)
     }
 
-    fn sample(&mut self, suffix: &str, labels: &[(&str, &str)], value: f64) {
-        self.text.push_str(METRICS[self.next - 1].name);
-        self.text.push_str(suffix);
-        for (at, (label, value)) in labels.iter().enumerate() {
-            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-            let _ = write!(self.text, "{}{label}=\"{value}\"", if at == 0 { '{' } else { ',' });
-        }
-        let close = if labels.is_empty() { "" } else { "}" };
-        let _ = writeln!(self.text, "{close} {value}");
+    fn of_workers(&self, out: &mut Output<'_>) -> fmt::Result {
+        let workers = &self.status.workers;
+        let connected = ConstGauge::new(workers.len());
+        out.single("powersweep_workers", "Workers that are connected or expected back.", &connected)?;
+        let slots: u32 = workers.iter().map(|worker| worker.slots).sum();
+        let busy: u32 = workers.iter().map(|worker| worker.busy_slots).sum();
+        let states = [("busy", busy), ("idle", slots.saturating_sub(busy))];
+        let states = states.map(|(state, slots)| ([("state", state)], ConstGauge::new(slots)));
+        out.family("powersweep_slots", "Slots of these workers, busy or idle.", states)?;
+        let leased = ConstGauge::new(workers.iter().map(|worker| worker.leased_tasks).sum::<u64>());
+        out.single("powersweep_leased_tasks", "Tasks under a lease.", &leased)
     }
 
-    fn histogram(&mut self, labels: &[(&str, &str)], histogram: &Histogram) {
-        let mut count = 0;
-        let bounds = BOUNDS_S.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
-        for (bound, bucket) in bounds.zip(&histogram.buckets) {
-            count += bucket.get();
-            self.sample("_bucket", &[labels, &[("le", &bound)]].concat(), count as f64);
-        }
-        self.sample("_sum", labels, histogram.sum_us.get() as f64 / 1e6);
-        self.sample("_count", labels, count as f64);
+    fn of_messages(&self, out: &mut Output<'_>) -> fmt::Result {
+        let counters = &self.counters;
+        out.single("powersweep_streams_total", "Streams that workers have opened.", &counters.streams)?;
+        out.single("powersweep_hand_ins_total", "Hand-ins of workers, with repeated ones.", &counters.hand_ins)?;
+        out.single("powersweep_received_rows_total", "Rows in these hand-ins.", &counters.rows)?;
+        let help =
+            "Jobs that the tasks of these rows simulated; divided by the slot seconds of `engine`: the engine's speed.";
+        out.single("powersweep_simulated_jobs_total", help, &counters.jobs)?;
+        let help = "Bytes of rows, of uploads of optional tables, and of logs.";
+        let kinds = [("rows", &counters.row_bytes), ("uploads", &counters.upload_bytes), ("logs", &counters.log_bytes)];
+        out.family(
+            "powersweep_received_bytes_total",
+            help,
+            kinds.map(|(kind, bytes)| ([("kind", kind)], bytes.clone())),
+        )?;
+        let help = "Bytes of uploads of optional tables that workers sent to the object store themselves.";
+        out.single("powersweep_direct_upload_bytes_total", help, &counters.direct_bytes)?;
+        out.single("powersweep_sent_bytes_total", "Bytes of tables that clients have read.", &counters.sent_bytes)?;
+        let failures =
+            v1::FailureKind::all().map(|kind| ([("kind", kind.word())], counters.failures[kind as usize].clone()));
+        out.family("powersweep_failures_total", "Failed attempts by kind of failure.", failures)
+    }
+
+    fn of_storage_and_calls(&self, out: &mut Output<'_>) -> fmt::Result {
+        let counters = &self.counters;
+        out.single("powersweep_commit_seconds", "Time until the store has confirmed a commit.", &counters.commits.0)?;
+        let help = "Commits that failed; the state is loaded again.";
+        out.single("powersweep_commit_failures_total", help, &counters.commit_failures)?;
+        let bytes = &counters.committed_row_bytes;
+        out.single("powersweep_committed_row_bytes_total", "Bytes of rows in commits.", bytes)?;
+        let results = [("published", &counters.parts), ("failed", &counters.part_failures)];
+        let results = results.map(|(result, parts)| ([("result", result)], parts.clone()));
+        out.family("powersweep_parts_total", "Parts that were published, or whose publishing failed.", results)?;
+        let requests = TIMED.iter().zip(&counters.requests);
+        let requests = requests.map(|(request, durations)| ([("request", *request)], durations.0.clone()));
+        out.family("powersweep_request_seconds", "Time until a client's request was answered.", requests)?;
+        let help = "Calls without a valid token, or with the token of another role.";
+        let reasons = [("token", &counters.unknown_tokens), ("role", &counters.wrong_roles)];
+        out.family(
+            "powersweep_refused_calls_total",
+            help,
+            reasons.map(|(reason, calls)| ([("reason", reason)], calls.clone())),
+        )
     }
 }
 
-fn render(counts: &Counts, status: &v1::StatusReply) -> String {
-    let mut output = Output::default();
-    output.begin("powersweep_info").value(&[&status.build, &status.epoch.to_string()], 1.0);
-    output.begin("powersweep_storage_stalled").value(&[], f64::from(u8::from(status.storage_stalled)));
-    of_experiments(&mut output, &status.experiments);
-    output.begin("powersweep_workers").value(&[], status.workers.len() as f64);
-    let slots: u32 = status.workers.iter().map(|worker| worker.slots).sum();
-    let busy: u32 = status.workers.iter().map(|worker| worker.busy_slots).sum();
-    output.begin("powersweep_slots").value(&["busy"], f64::from(busy));
-    output.value(&["idle"], f64::from(slots.saturating_sub(busy)));
-    let leased: u64 = status.workers.iter().map(|worker| worker.leased_tasks).sum();
-    output.begin("powersweep_leased_tasks").value(&[], leased as f64);
-    counted(&mut output, counts);
-    output.text
-}
-
-fn of_experiments(output: &mut Output, experiments: &[v1::ExperimentStatus]) {
-    output.begin("powersweep_tasks");
-    for e in experiments {
-        let lost = e.failed + e.quarantined;
-        let open = e.tasks.saturating_sub(e.done + e.running + lost);
-        for (state, tasks) in [("done", e.done), ("running", e.running), ("open", open), ("failed", lost)] {
-            output.value(&[&e.name, state], tasks as f64);
-        }
-    }
-    output.begin("powersweep_done_tasks_per_second");
-    experiments.iter().for_each(|e| output.value(&[&e.name], e.tasks_per_s));
-    output.begin("powersweep_eta_seconds");
-    experiments.iter().filter_map(|e| Some((e, e.eta_s?))).for_each(|(e, eta_s)| output.value(&[&e.name], eta_s));
-    output.begin("powersweep_rows");
-    for e in experiments {
-        output.value(&[&e.name, "parts"], e.rows_in_parts as f64);
-        output.value(&[&e.name, "state"], e.rows_unpublished as f64);
-    }
-    output.begin("powersweep_slot_seconds_total");
-    for e in experiments {
-        let spent = e.spent.unwrap_or_default();
-        let phases =
-            [("engine", spent.engine_s), ("parse", spent.parse_s), ("store", spent.store_s), ("idle", spent.idle_s)];
-        phases.iter().for_each(|(phase, seconds)| output.value(&[&e.name, phase], *seconds));
+impl Collector for Snapshot {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let out = &mut Output(encoder);
+        let epoch = self.status.epoch.to_string();
+        let labels = [("version", self.status.build.as_str()), ("epoch", &epoch)];
+        let help = "1, with the version and the number of this ownership of the data.";
+        out.family("powersweep_info", help, [(labels, ConstGauge::new(1))])?;
+        let help = "1 while storage does not confirm writes: no task is leased.";
+        out.single("powersweep_storage_stalled", help, &ConstGauge::new(u64::from(self.status.storage_stalled)))?;
+        self.of_experiments(out)?;
+        self.of_workers(out)?;
+        self.of_messages(out)?;
+        self.of_storage_and_calls(out)
     }
 }
 
-fn counted(output: &mut Output, counts: &Counts) {
-    let simple =
-        |output: &mut Output, name: &str, counter: &Counter| output.begin(name).value(&[], counter.get() as f64);
-    simple(output, "powersweep_streams_total", &counts.streams);
-    simple(output, "powersweep_hand_ins_total", &counts.hand_ins);
-    simple(output, "powersweep_received_rows_total", &counts.rows);
-    simple(output, "powersweep_simulated_jobs_total", &counts.jobs);
-    output.begin("powersweep_received_bytes_total");
-    for (kind, bytes) in [("rows", &counts.row_bytes), ("uploads", &counts.upload_bytes), ("logs", &counts.log_bytes)] {
-        output.value(&[kind], bytes.get() as f64);
+/// Metrics as they are written; the kind of one follows from its type.
+struct Output<'a>(DescriptorEncoder<'a>);
+
+impl Output<'_> {
+    fn begin<'s, M: TypedMetric>(&'s mut self, name: &'s str, help: &str) -> Result<MetricEncoder<'s>, fmt::Error> {
+        // The encoder adds the ending.
+        self.0.encode_descriptor(name.strip_suffix("_total").unwrap_or(name), help, None, M::TYPE)
     }
-    simple(output, "powersweep_direct_upload_bytes_total", &counts.direct_bytes);
-    simple(output, "powersweep_sent_bytes_total", &counts.sent_bytes);
-    output.begin("powersweep_failures_total");
-    for kind in v1::FailureKind::all() {
-        output.value(&[kind.word()], counts.failures[kind as usize].get() as f64);
+
+    fn single<M: TypedMetric + EncodeMetric>(&mut self, name: &str, help: &str, metric: &M) -> fmt::Result {
+        metric.encode(self.begin::<M>(name, help)?)
     }
-    output.begin("powersweep_commit_seconds").histogram(&[], &counts.commits);
-    simple(output, "powersweep_commit_failures_total", &counts.commit_failures);
-    simple(output, "powersweep_committed_row_bytes_total", &counts.committed_row_bytes);
-    output.begin("powersweep_parts_total").value(&["published"], counts.parts.get() as f64);
-    output.value(&["failed"], counts.part_failures.get() as f64);
-    output.begin("powersweep_request_seconds");
-    TIMED.iter().zip(&counts.requests).for_each(|(request, taken)| output.histogram(&[("request", request)], taken));
-    output.begin("powersweep_refused_calls_total").value(&["token"], counts.unknown_tokens.get() as f64);
-    output.value(&["role"], counts.wrong_roles.get() as f64);
+
+    fn family<L: EncodeLabelSet, M: TypedMetric + EncodeMetric>(
+        &mut self,
+        name: &str,
+        help: &str,
+        metrics: impl IntoIterator<Item = (L, M)>,
+    ) -> fmt::Result {
+        let mut encoder = self.begin::<M>(name, help)?;
+        metrics.into_iter().try_for_each(|(labels, metric)| metric.encode(encoder.encode_family(&labels)?))
+    }
 }
 
 /// Serves `/metrics` until `ended`.
-pub(super) fn listen(listener: TcpListener, requests: Requests, counts: Arc<Counts>, ended: CancellationToken) {
-    let router = Router::new().route("/metrics", get(answer)).with_state((requests, counts));
+pub(super) fn listen(listener: TcpListener, requests: Requests, counters: Arc<Counters>, ended: CancellationToken) {
+    let router = Router::new().route("/metrics", get(answer)).with_state((requests, counters));
     tokio::spawn(async move {
         let serving = axum::serve(listener, router).with_graceful_shutdown(ended.cancelled_owned());
         if let Err(error) = serving.await {
@@ -378,7 +269,7 @@ pub(super) fn listen(listener: TcpListener, requests: Requests, counts: Arc<Coun
     });
 }
 
-async fn answer(State((requests, counts)): State<(Requests, Arc<Counts>)>, headers: HeaderMap) -> Response {
+async fn answer(State((requests, counters)): State<(Requests, Arc<Counters>)>, headers: HeaderMap) -> Response {
     // A page of another site whose name suddenly means this machine (DNS rebinding) has that name as the host.
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     if !is_loopback(host) {
@@ -386,8 +277,8 @@ async fn answer(State((requests, counts)): State<(Requests, Arc<Counts>)>, heade
     }
     match requests.status(v1::StatusRequest::default()).await {
         Ok(status) => {
-            let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-            (kind, render(&counts, &status)).into_response()
+            let snapshot = Snapshot { counters, status };
+            ([(header::CONTENT_TYPE, prometheus_text::CONTENT_TYPE)], snapshot.text()).into_response()
         }
         Err(status) => (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", status.message())).into_response(),
     }
@@ -398,60 +289,4 @@ fn is_loopback(host: &str) -> bool {
     name == "localhost"
         || host.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback())
         || name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_metric_is_written_with_its_help_and_labels() {
-        let counts = Counts::default();
-        counts.commits.observe(Duration::from_millis(3));
-        counts.commits.observe(Duration::from_secs(60));
-        counts.failure(v1::FailureKind::Memory);
-        let experiment = v1::ExperimentStatus {
-            name: "a\"b".to_owned(),
-            tasks: 10,
-            done: 4,
-            running: 1,
-            quarantined: 2,
-            eta_s: Some(1.5),
-            ..Default::default()
-        };
-        let worker = v1::WorkerStatus { slots: 4, busy_slots: 1, leased_tasks: 9, ..Default::default() };
-        let status = v1::StatusReply {
-            build: "1".to_owned(),
-            experiments: vec![experiment],
-            workers: vec![worker],
-            ..Default::default()
-        };
-        let text = render(&counts, &status);
-        let helped: Vec<&str> =
-            text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next()).collect();
-        assert_eq!(helped, METRICS.iter().map(|metric| metric.name).collect::<Vec<_>>());
-        for line in [
-            "powersweep_tasks{experiment=\"a\\\"b\",state=\"open\"} 3",
-            "powersweep_eta_seconds{experiment=\"a\\\"b\"} 1.5",
-            "powersweep_slots{state=\"idle\"} 3",
-            "powersweep_failures_total{kind=\"memory\"} 1",
-            "powersweep_commit_seconds_bucket{le=\"0.0025\"} 0",
-            "powersweep_commit_seconds_bucket{le=\"0.005\"} 1",
-            "powersweep_commit_seconds_bucket{le=\"+Inf\"} 2",
-            "powersweep_commit_seconds_sum 60.003",
-            "powersweep_request_seconds_count{request=\"submit\"} 0",
-        ] {
-            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
-        }
-    }
-
-    #[test]
-    fn only_names_of_this_machine_are_answered() {
-        for host in ["localhost", "localhost:9464", "127.0.0.1:9464", "[::1]:9464", "[::1]"] {
-            assert!(is_loopback(host), "{host}");
-        }
-        for host in ["", "evil.example", "evil.example:9464", "127.0.0.1.evil.example", "10.0.0.1:9464"] {
-            assert!(!is_loopback(host), "{host}");
-        }
-    }
 }

@@ -40,12 +40,11 @@ use tonic::transport::Server;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
-pub use metrics::{Kind, METRICS, Metric, markdown as metrics_markdown};
 pub use requests::{LogSource, Requests};
 
 use self::admission::Admission;
 use self::connections::Connections;
-use self::metrics::Counts;
+use self::metrics::Counters;
 use crate::access::{Authority, reachable};
 use crate::farm::Config;
 use crate::store::{Store, StoreError};
@@ -97,7 +96,7 @@ pub struct ServeOptions {
     pub advertise: Vec<String>,
     /// Unencrypted connections; callers need tokens all the same.
     pub insecure: bool,
-    /// Loopback address of a listener with [`METRICS`].
+    /// Loopback address of a listener with metrics for Prometheus.
     pub metrics: Option<SocketAddr>,
     /// Address of a listener that tells KEDA how many workers there is work for.
     pub scaler: Option<SocketAddr>,
@@ -250,8 +249,8 @@ pub async fn serve(options: ServeOptions, shutdown: CancellationToken) -> Result
     let access = Arc::clone(&options.access);
     publish(&options, local_addr)?;
     let (reporter, health) = tonic_health::server::health_reporter();
-    let (counts, (stalled, health_of)) = (Arc::new(Counts::default()), watch::channel(false));
-    let (driver, requests) = driver::start(&options, Arc::clone(&counts), stalled, shutdown).await?;
+    let (counters, (stalled, health_of)) = (Arc::new(Counters::default()), watch::channel(false));
+    let (driver, requests) = driver::start(&options, Arc::clone(&counters), stalled, shutdown).await?;
     tokio::spawn(report_health(reporter, health_of));
     // The server ends after the driver, so that clients receive their last answers.
     let ended = CancellationToken::new();
@@ -266,16 +265,16 @@ pub async fn serve(options: ServeOptions, shutdown: CancellationToken) -> Result
     let connections = Arc::new(Connections::default());
     let metrics_addr = metrics.as_ref().map(|(_, address)| *address);
     if let Some((listener, _)) = metrics {
-        metrics::listen(listener, requests.clone(), Arc::clone(&counts), ended.clone());
+        metrics::listen(listener, requests.clone(), Arc::clone(&counters), ended.clone());
     }
     let scaler_addr = scaler.as_ref().map(|(_, address)| *address);
     if let Some((listener, _)) = scaler {
         scaler::listen(listener, requests.clone(), ended.clone());
     }
-    let rpc = rpc::Rpc::new(requests.clone(), Arc::clone(&counts), Arc::clone(&connections));
+    let rpc = rpc::Rpc::new(requests.clone(), Arc::clone(&counters), Arc::clone(&connections));
     let farm =
         FarmServer::new(rpc).max_decoding_message_size(MESSAGE_BYTES_MAX).max_encoding_message_size(MESSAGE_BYTES_MAX);
-    let farm = Admission::new(farm, Arc::clone(&access), counts);
+    let farm = Admission::new(farm, Arc::clone(&access), counters);
     let mut builder = Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))

@@ -20,7 +20,7 @@ use super::connections::Connections;
 use super::content::Checker;
 use super::driver;
 use super::limits::{self, Received};
-use super::metrics::{Counts, Timed};
+use super::metrics::{Counters, Timed};
 use super::requests::{Requests, digest_of, store_status};
 use super::uploads::Announced;
 use crate::access::Admitted;
@@ -33,7 +33,7 @@ const HELLO_WAIT: Duration = Duration::from_secs(10);
 /// The service.
 pub(super) struct Rpc {
     requests: Requests,
-    counts: Arc<Counts>,
+    counters: Arc<Counters>,
     connections: Arc<Connections>,
     next_conn: Arc<AtomicU64>,
 }
@@ -41,13 +41,15 @@ pub(super) struct Rpc {
 type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl Rpc {
-    pub(super) fn new(requests: Requests, counts: Arc<Counts>, connections: Arc<Connections>) -> Rpc {
-        Rpc { requests, counts, connections, next_conn: Arc::new(AtomicU64::new(1)) }
+    pub(super) fn new(requests: Requests, counters: Arc<Counters>, connections: Arc<Connections>) -> Rpc {
+        Rpc { requests, counters, connections, next_conn: Arc::new(AtomicU64::new(1)) }
     }
 
     fn check(&self, Caller { admitted, peer }: Caller, callers: Callers) -> Result<Admitted, Status> {
         let admitted = admitted.ok_or_else(|| Status::internal("the call was not admitted: this is a bug"))?;
-        callers.check(&admitted).inspect_err(|_| self.counts.wrong_roles.add(1))?;
+        callers.check(&admitted).inspect_err(|_| {
+            self.counters.wrong_roles.inc();
+        })?;
         self.connections.known(peer);
         Ok(admitted)
     }
@@ -62,7 +64,7 @@ impl Rpc {
         call.caller = self.check(std::mem::take(&mut call.by), Callers::Clients)?.fingerprint;
         let begun = Instant::now();
         let answer = answer.await;
-        self.counts.request(timed).observe(begun.elapsed());
+        self.counters.request(timed).observe(begun.elapsed());
         answer
     }
 }
@@ -78,12 +80,13 @@ impl v1::farm_server::Farm for Rpc {
         let mut call = Call::of(&request);
         let caller = self.check(std::mem::take(&mut call.by), Callers::Workers)?;
         call.caller = caller.fingerprint;
-        self.counts.streams.add(1);
+        self.counters.streams.inc();
         let address = request.remote_addr().map(|address| address.to_string()).unwrap_or_default();
         let conn = self.next_conn.fetch_add(1, Ordering::Relaxed);
         let (outbox, inbox) = driver::outbox();
         self.requests.command(Command::Attach { conn, outbox }).await?;
-        let reader = Reader { requests: self.requests.clone(), counts: Arc::clone(&self.counts), call, conn, address };
+        let reader =
+            Reader { requests: self.requests.clone(), counters: Arc::clone(&self.counters), call, conn, address };
         tokio::spawn(reader.read(request.into_inner(), caller.revoked));
         Ok(Response::new(ReceiverStream::new(inbox)))
     }
@@ -115,7 +118,7 @@ impl v1::farm_server::Farm for Rpc {
         let first = first.ok_or_else(|| Status::invalid_argument("the first message must name the digest"))?;
         let digest = digest_of(&first.digest).map_err(Status::invalid_argument)?;
         let reply = self.requests.receive_log(digest, first.data, stream).await?;
-        self.counts.log_bytes.add(reply.bytes);
+        self.counters.log_bytes.inc_by(reply.bytes);
         Ok(Response::new(reply))
     }
 
@@ -141,7 +144,7 @@ impl v1::farm_server::Farm for Rpc {
             let taken =
                 tokio::spawn(async move { requests.take_in(worker, upload, first.staged_bytes, received).await });
             let bytes = taken.await.map_err(|_| Status::internal("taking the object in failed: this is a bug"))??;
-            self.counts.direct_bytes.add(bytes);
+            self.counters.direct_bytes.inc_by(bytes);
             return Ok(Response::new(v1::UploadPartReply { bytes }));
         }
         received.push(&first.data, MAX_PART_BYTES).await?;
@@ -149,7 +152,7 @@ impl v1::farm_server::Farm for Rpc {
             received.push(&message.data, MAX_PART_BYTES).await?;
         }
         let bytes = self.requests.stage(worker, upload, received).await?;
-        self.counts.upload_bytes.add(bytes);
+        self.counters.upload_bytes.inc_by(bytes);
         Ok(Response::new(v1::UploadPartReply { bytes }))
     }
 
@@ -208,8 +211,10 @@ impl v1::farm_server::Farm for Rpc {
         let experiment = request.experiment.clone();
         let pieces = self.timed(Timed::ReadTable, &mut call, self.requests.read_table(request)).await;
         call.controlled("read", &experiment, &pieces);
-        let counts = Arc::clone(&self.counts);
-        let counted = pieces?.inspect_ok(move |piece| counts.sent_bytes.add(piece.data.len() as u64));
+        let counters = Arc::clone(&self.counters);
+        let counted = pieces?.inspect_ok(move |piece| {
+            counters.sent_bytes.inc_by(piece.data.len() as u64);
+        });
         Ok(Response::new(Box::pin(counted)))
     }
 
@@ -222,8 +227,10 @@ impl v1::farm_server::Farm for Rpc {
         let mut call = Call::of(&request);
         let chunks = self.requests.read_part(request.into_inner());
         let chunks = self.timed(Timed::ReadPart, &mut call, chunks).await?;
-        let counts = Arc::clone(&self.counts);
-        let counted = chunks.inspect_ok(move |chunk| counts.sent_bytes.add(chunk.data.len() as u64));
+        let counters = Arc::clone(&self.counters);
+        let counted = chunks.inspect_ok(move |chunk| {
+            counters.sent_bytes.inc_by(chunk.data.len() as u64);
+        });
         Ok(Response::new(Box::pin(counted)))
     }
 }
@@ -231,7 +238,7 @@ impl v1::farm_server::Farm for Rpc {
 /// Turns a worker's messages into events.
 struct Reader {
     requests: Requests,
-    counts: Arc<Counts>,
+    counters: Arc<Counters>,
     call: Call,
     conn: ConnId,
     address: String,
@@ -282,13 +289,13 @@ impl Reader {
         match body {
             Body::Hello(hello) => self.call.joined(hello),
             Body::HandIn(hand_in) => {
-                self.counts.hand_ins.add(1);
-                self.counts.rows.add(content.rows.as_ref().map_or(0, |rows| u64::from(*rows)));
-                self.counts.row_bytes.add(hand_in.rows.len() as u64);
-                self.counts.jobs.add(hand_in.jobs);
+                self.counters.hand_ins.inc();
+                self.counters.rows.inc_by(content.rows.as_ref().map_or(0, |rows| u64::from(*rows)));
+                self.counters.row_bytes.inc_by(hand_in.rows.len() as u64);
+                self.counters.jobs.inc_by(hand_in.jobs);
             }
             Body::Failure(failure) => {
-                self.counts.failure(failure.kind());
+                self.counters.failure(failure.kind());
                 self.call.failed(failure);
             }
             _ => {}

@@ -1,8 +1,6 @@
 //! Tests of the coordinator against real storage and real protocols.
 
-mod dashboard;
 mod direct;
-mod documented;
 mod hostile;
 mod long_messages;
 mod lost_answers;
