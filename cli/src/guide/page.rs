@@ -1,222 +1,183 @@
 //! A page in Markdown as text for a terminal: filled to its width, with tables that fit and headings in bold.
-//!
-//! It knows what the guide uses: headings, paragraphs, lists, tables, fenced code, links, bold text and code.
 
 use std::collections::BTreeSet;
+use std::mem::take;
 
 use clap::builder::styling::{Reset, Style};
 use comfy_table::LineStyle;
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use textwrap::{WordSeparator, WordSplitter, WrapAlgorithm};
 
 use super::{Topic, at};
+use crate::fitted::Table;
 use crate::screen;
 
-/// Left margin of code and of tables.
+/// Left margin of code.
 const MARGIN: usize = 2;
 
 /// The page of a topic, for lines of `width`; bold where `styled`.
 pub fn rendered(topic: &Topic, width: usize, styled: bool) -> String {
-    let mut page = Page { out: String::new(), in_list: false, width, styled };
-    let mut lines = topic.text.lines().peekable();
-    while let Some(line) = lines.next() {
-        if line.trim_start().starts_with("```") {
-            let code: Vec<&str> = lines.by_ref().take_while(|line| !line.trim_start().starts_with("```")).collect();
-            page.code(&code);
-        } else if line.starts_with('|') {
-            let mut rows = vec![line];
-            rows.extend(std::iter::from_fn(|| lines.next_if(|line| line.starts_with('|'))));
-            page.table(&rows);
-        } else if line.starts_with('#') {
-            page.heading(line);
-        } else if !line.trim().is_empty() {
-            let mut text = line.to_owned();
-            while let Some(more) = lines.next_if(|line| continues(line)) {
-                text.push(' ');
-                text.push_str(more.trim());
-            }
-            page.paragraph(&text);
-        }
+    let mut page = Page { width, styled, ..Page::default() };
+    Parser::new_ext(topic.text, Options::ENABLE_TABLES).for_each(|event| page.add(event));
+    let linked = page.targets.iter().filter_map(|target| at(&resolved(topic.path, target.split('#').next()?)));
+    let names: BTreeSet<&str> = linked.map(|linked| linked.name).filter(|name| *name != topic.name).collect();
+    if !names.is_empty() {
+        let names: Vec<&str> = names.into_iter().collect();
+        page.text = format!("See also: powersweep help {}", names.join(" | "));
+        page.hanging = 2;
+        page.block();
     }
-    page.links(topic);
     page.out
 }
 
-/// Whether a line belongs to the paragraph or the item before it.
-fn continues(line: &str) -> bool {
-    let line = line.trim_start();
-    !line.is_empty() && marker(line).is_none() && !["#", "|", "```"].iter().any(|start| line.starts_with(start))
-}
-
-/// The length of an item's mark: of `- ` or `1. `.
-fn marker(line: &str) -> Option<usize> {
-    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    let mark = if digits == 0 { "- " } else { ". " };
-    line[digits..].starts_with(mark).then_some(digits + mark.len())
-}
-
+#[derive(Default)]
 struct Page {
     out: String,
-    /// Whether the last lines are an item of a list.
-    in_list: bool,
     width: usize,
     styled: bool,
+    /// Text of the heading, paragraph, item or cell under way.
+    text: String,
+    is_bold: bool,
+    is_code: bool,
+    /// The next numbers of the open lists; none for a list without numbers.
+    lists: Vec<Option<u64>>,
+    /// The mark of an item that has no text yet.
+    mark: String,
+    /// Widths of the marks of the open items.
+    indents: Vec<usize>,
+    /// Further indent of the lines after the first.
+    hanging: usize,
+    /// Whether the last lines are an item of a list.
+    after_item: bool,
+    table: Option<Table>,
+    row: Vec<String>,
+    /// Where the text of the open link begins, and its target.
+    link: (usize, String),
+    /// Targets of all links.
+    targets: Vec<String>,
 }
 
 impl Page {
-    fn heading(&mut self, line: &str) {
-        self.gap();
-        let text = plain(line);
-        // Without bold letters, the marks show the level.
-        let text = if self.styled { self.bold(text.trim_start_matches('#')) } else { text };
-        self.filled(&text, 0, 0);
+    fn add(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.begin(tag),
+            Event::End(tag) => self.end(tag),
+            Event::SoftBreak | Event::HardBreak => self.text.push(' '),
+            Event::Code(code) => self.words(&format!("`{code}`")),
+            Event::Text(lines) if self.is_code => {
+                let margin = " ".repeat(MARGIN + self.indents.iter().sum::<usize>());
+                lines.lines().for_each(|line| self.line(&format!("{margin}{line}")));
+            }
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.words(&text),
+            _ => {}
+        }
     }
 
-    fn paragraph(&mut self, text: &str) {
-        let outer = text.len() - text.trim_start().len();
-        let own = marker(text.trim_start());
+    fn begin(&mut self, tag: Tag<'_>) {
+        match tag {
+            // Without bold letters, the marks show the level.
+            Tag::Heading { level, .. } if !self.styled => self.text = "#".repeat(level as usize) + " ",
+            Tag::Heading { .. } | Tag::Strong => self.is_bold = self.styled && self.table.is_none(),
+            Tag::List(number) => {
+                self.block();
+                self.lists.push(number);
+            }
+            Tag::Item => {
+                let number = self.lists.last_mut().and_then(Option::as_mut);
+                self.mark = number.as_ref().map_or("- ".to_owned(), |number| format!("{number}. "));
+                number.into_iter().for_each(|number| *number += 1);
+                self.indents.push(self.mark.len());
+            }
+            Tag::CodeBlock(_) => {
+                self.block();
+                self.gap();
+                self.is_code = true;
+            }
+            Tag::Table(_) => self.table = Some(screen::table()),
+            Tag::Link { dest_url, .. } => self.link = (self.text.len(), dest_url.into_string()),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match (tag, &mut self.table) {
+            (TagEnd::Strong, _) => self.is_bold = false,
+            (TagEnd::Heading(_) | TagEnd::Paragraph, _) => self.block(),
+            (TagEnd::Item, _) => {
+                self.block();
+                self.indents.pop();
+            }
+            (TagEnd::List(_), _) => drop(self.lists.pop()),
+            (TagEnd::CodeBlock, _) => self.is_code = false,
+            (TagEnd::TableCell, _) => self.row.push(take(&mut self.text)),
+            (TagEnd::TableHead, Some(table)) => drop(table.set_header(take(&mut self.row))),
+            (TagEnd::TableRow, Some(table)) => drop(table.add_row(take(&mut self.row))),
+            (TagEnd::Table, _) => self.table(),
+            (TagEnd::Link, _) => {
+                let (start, target) = take(&mut self.link);
+                // The address of another server is worth reading.
+                if target.contains("://") && target != self.text[start..] {
+                    self.text.push_str(&format!(" ({target})"));
+                }
+                self.targets.push(target);
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds words to the text. Each bold word has its own style, so that a line never ends inside one.
+    fn words(&mut self, words: &str) {
+        let bold = Style::new().bold();
+        let word = |word: &str| match self.is_bold && !word.is_empty() {
+            true => format!("{bold}{word}{Reset}"),
+            false => word.to_owned(),
+        };
+        self.text.push_str(&words.split(' ').map(word).collect::<Vec<_>>().join(" "));
+    }
+
+    /// Writes the text of a heading, a paragraph or an item, if there is one.
+    fn block(&mut self) {
+        self.is_bold = false;
+        if self.text.is_empty() {
+            return;
+        }
+        let (mark, indent) = (take(&mut self.mark), self.indents.iter().sum());
+        let (first, next) = (format!("{mark:>indent$}"), " ".repeat(indent + self.hanging));
         // Items of a list stand together.
-        if own.is_none() || !self.in_list {
+        if mark.is_empty() || !self.after_item {
             self.gap();
         }
-        self.in_list = own.is_some();
-        let text = self.inline(text.trim_start());
-        self.filled(&text, outer, outer + own.unwrap_or(0));
-    }
-
-    fn code(&mut self, lines: &[&str]) {
-        self.gap();
-        for line in lines {
-            let line = format!("{:MARGIN$}{line}", "");
-            self.out.push_str(line.trim_end());
-            self.out.push('\n');
-        }
-    }
-
-    fn table(&mut self, rows: &[&str]) {
-        self.gap();
-        let mut table = screen::table();
-        let style = table.style().header_separator(LineStyle::none().fill('-'));
-        table.load_style(style).set_width(u16::try_from(self.width).unwrap_or(u16::MAX));
-        let is_rule = |cells: &[String]| cells.iter().all(|cell| cell.bytes().all(|byte| b"-: ".contains(&byte)));
-        let mut rows = rows.iter().map(|row| cells(row)).filter(|cells| !is_rule(cells));
-        table.set_header(rows.next().unwrap_or_default());
-        for row in rows {
-            table.add_row(row);
-        }
-        for line in table.to_string().lines() {
-            self.out.push_str(line.trim_end());
-            self.out.push('\n');
-        }
-    }
-
-    /// The topics that the page links to.
-    fn links(&mut self, topic: &Topic) {
-        let targets = topic.text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
-        let names: BTreeSet<&str> =
-            targets.filter_map(|target| at(&resolved(topic.path, target))).map(|linked| linked.name).collect();
-        let others: Vec<&str> = names.into_iter().filter(|name| *name != topic.name).collect();
-        if !others.is_empty() {
-            self.gap();
-            self.filled(&format!("See also: powersweep help {}", others.join(" | ")), 0, 2);
-        }
+        self.after_item = !mark.is_empty();
+        let options = textwrap::Options::new(self.width)
+            .initial_indent(&first)
+            .subsequent_indent(&next)
+            .break_words(false)
+            .word_separator(WordSeparator::AsciiSpace)
+            .word_splitter(WordSplitter::NoHyphenation)
+            .wrap_algorithm(WrapAlgorithm::FirstFit);
+        textwrap::wrap(&take(&mut self.text), options).iter().for_each(|line| self.line(line));
     }
 
     /// An empty line, unless the page begins here.
     fn gap(&mut self) {
-        self.in_list = false;
+        self.after_item = false;
         if !self.out.is_empty() {
             self.out.push('\n');
         }
     }
 
-    fn bold(&self, text: &str) -> String {
-        if !self.styled {
-            return text.to_owned();
-        }
-        // Each word has its own style, so that a line never ends inside one.
-        let word = |word: &str| match word {
-            "" => String::new(),
-            word => format!("{}{word}{Reset}", Style::new().bold()),
-        };
-        text.split(' ').map(word).collect::<Vec<_>>().join(" ")
-    }
-
-    /// Text without the marks of links, of bold text and of emphasis; code keeps its marks.
-    fn inline(&self, text: &str) -> String {
-        let (mut out, mut is_bold) = (String::new(), false);
-        for (at, piece) in plain(text).split('`').enumerate() {
-            if at > 0 {
-                out.push('`');
-            }
-            if at % 2 == 1 {
-                out.push_str(piece);
-                continue;
-            }
-            for (at, part) in piece.split("**").enumerate() {
-                is_bold ^= at > 0;
-                let part = part.replace('*', "");
-                out.push_str(&if is_bold { self.bold(&part) } else { part });
-            }
-        }
-        out
-    }
-
-    /// Adds words in lines of the width: the first line after `first` blanks, the others after `next`.
-    fn filled(&mut self, text: &str, first: usize, next: usize) {
-        let mut line = " ".repeat(first);
-        let mut used = first;
-        let mut is_empty = true;
-        for word in text.split_whitespace() {
-            let width = visible(word);
-            if !is_empty && used + 1 + width > self.width {
-                self.out.push_str(&line);
-                self.out.push('\n');
-                (line, used, is_empty) = (" ".repeat(next), next, true);
-            }
-            if !is_empty {
-                line.push(' ');
-                used += 1;
-            }
-            line.push_str(word);
-            (used, is_empty) = (used + width, false);
-        }
-        self.out.push_str(&line);
+    fn line(&mut self, line: &str) {
+        self.out.push_str(line.trim_end());
         self.out.push('\n');
     }
-}
 
-/// The cells of a table's row. `\|` stands for a bar in a cell.
-fn cells(row: &str) -> Vec<String> {
-    const BAR: &str = "\u{0}";
-    let row = row.replace("\\|", BAR);
-    let inner = row.trim().trim_start_matches('|');
-    let inner = inner.strip_suffix('|').unwrap_or(inner);
-    inner.split('|').map(|cell| plain(cell.trim()).replace("**", "").replace(BAR, "|")).collect()
-}
-
-/// Text with links as their texts; the address of another server follows in brackets.
-fn plain(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('[') {
-        out.push_str(before);
-        // Brackets in code are no link, nor are those with other brackets in between.
-        let is_code = out.matches('`').count() % 2 == 1;
-        let link = after.split_once("](").and_then(|(label, end)| Some((label, end.split_once(')')?)));
-        match link.filter(|(label, _)| !is_code && !label.contains(['[', ']'])) {
-            Some((label, (target, end))) => {
-                out.push_str(label);
-                if target.contains("://") && target != label {
-                    out.push_str(&format!(" ({target})"));
-                }
-                rest = end;
-            }
-            None => {
-                out.push('[');
-                rest = after;
-            }
-        }
+    fn table(&mut self) {
+        let Some(mut table) = self.table.take() else { return };
+        self.gap();
+        let style = table.style().header_separator(LineStyle::none().fill('-'));
+        table.load_style(style).set_width(u16::try_from(self.width).unwrap_or(u16::MAX));
+        table.to_string().lines().for_each(|line| self.line(line));
     }
-    out + rest
 }
 
 /// A link's target below `docs/`, from the page that has the link.
@@ -230,14 +191,6 @@ fn resolved(page: &str, target: &str) -> String {
         }
     }
     parts.join("/")
-}
-
-/// The width of a word on the terminal.
-fn visible(word: &str) -> usize {
-    let mut parts = word.split('\u{1b}');
-    let before = parts.next().map_or(0, |part| part.chars().count());
-    // An escape sequence ends with `m`.
-    before + parts.map(|part| part.split_once('m').map_or(0, |(_, text)| text.chars().count())).sum::<usize>()
 }
 
 #[cfg(test)]
