@@ -12,7 +12,9 @@ use powersweep_experiments::reading::unknown;
 use powersweep_experiments::{Digest, FileRef, Manifest, ManifestErrors, Sweep, TaskSpec, manifests};
 use powersweep_inputs::joblogs::{self, Count, Effect, JobLog, Ledger, Rule, Settings};
 use powersweep_inputs::library::{Library, LoadError, LogBytes, ParsedLogs};
+use powersweep_inputs::library::{Library, LoadError, LogBytes, ParsedLogs};
 use powersweep_results::part::LEDGERS_BYTES_MAX;
+use powersweep_worker::task::{FileSource, TaskError};
 use serde_json::{Value as Json, json};
 
 use crate::args::{LogArgs, ReadingArgs};
@@ -193,6 +195,32 @@ impl Files {
             self.ledgers.len()
         ));
         String::new()
+    }
+}
+
+/// The files of a manifest on this machine, for tasks that run without a worker.
+#[derive(Debug)]
+pub struct ManifestFiles {
+    files: Vec<FileRef>,
+    library: Library,
+}
+
+impl ManifestFiles {
+    /// `files`: those that a manifest names. `library`: that of the manifest.
+    pub fn new(files: Vec<FileRef>, library: Library) -> ManifestFiles {
+        ManifestFiles { files, library }
+    }
+}
+
+impl FileSource for ManifestFiles {
+    fn bytes(&self, _: Option<&'static LogFormat>, name: &str, digest: &Digest) -> Result<Vec<u8>, TaskError> {
+        let failed = |reason: String| TaskError::File { file: name.to_owned(), digest: *digest, reason };
+        let named = self.files.iter().find(|file| file.name == name).cloned();
+        let loaded = file(&self.library, &named.unwrap_or_else(|| FileRef::plain(name, None)));
+        match loaded.map_err(|failure| failed(failure.message))? {
+            loaded if loaded.digest == *digest => Ok(loaded.bytes),
+            loaded => Err(failed(format!("{} has the digest {}", loaded.origin, loaded.digest))),
+        }
     }
 }
 

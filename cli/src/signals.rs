@@ -1,11 +1,9 @@
 //! The signals of a manifest on the command line.
 
-use powersweep_engine::SimSpec;
-use powersweep_engine::workload::Workload;
 use powersweep_experiments::signals::Word;
 use powersweep_experiments::{FileRef, Manifest};
 use powersweep_inputs::library::{Library, LogBytes};
-use powersweep_inputs::signals::{Accounts, Loaded, PlaceError, SignalError};
+use powersweep_inputs::signals::{Loaded, SignalError};
 use serde_json::{Value as Json, json};
 
 use crate::exit::{Failure, Kind, OrKind};
@@ -45,13 +43,6 @@ pub fn load(manifest: &Manifest, library: &Library) -> Result<Vec<Loaded>, Failu
         Ok(file.bytes)
     });
     loaded.map_err(|Unloaded(failure)| failure)
-}
-
-/// The signals on the time of a workload; the spec gets those that its policy reads.
-pub fn place(loaded: &[Loaded], sim: &mut SimSpec, workload: &Workload) -> Result<Accounts, PlaceError> {
-    let accounts = Accounts::new(loaded, workload.unix_start_s)?;
-    accounts.place(sim);
-    Ok(accounts)
 }
 
 /// What happened to the rows of a signal's file: empty if all are kept unchanged.

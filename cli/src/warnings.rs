@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use powersweep_engine::batch::physics::Demand;
-use powersweep_engine::workload::swf::SwfError;
-use powersweep_engine::workload::{Workload, WorkloadError};
+use powersweep_engine::workload::Workload;
 use powersweep_experiments::{Sweep, TaskSpec, Warning};
 use powersweep_inputs::library::ParsedLogs;
+use powersweep_worker::task::TaskError;
 use serde_json::{Value as Json, json};
 
 use crate::screen;
@@ -17,25 +17,11 @@ pub const LOGS_BYTES: usize = 1 << 30;
 /// Warnings shown; the others are counted.
 const SHOWN: usize = 12;
 
-/// The workload of a task cannot be built here: the worker that runs the task reports why.
-struct Unbuilt;
-
-impl From<SwfError> for Unbuilt {
-    fn from(_: SwfError) -> Unbuilt {
-        Unbuilt
-    }
-}
-
-impl From<WorkloadError> for Unbuilt {
-    fn from(_: WorkloadError) -> Unbuilt {
-        Unbuilt
-    }
-}
-
-/// The workload of a task, if its log is among the parsed ones.
+/// The workload of a task, if its log is among the parsed ones and it can be built: if not, the worker that runs the task
+/// reports why.
 pub fn workload(task: &TaskSpec, logs: &ParsedLogs) -> Option<Arc<Workload>> {
     let log = task.log.as_deref().unwrap_or_default();
-    logs.workload::<Unbuilt>(&task.sim, task.digest, log, || Err(Unbuilt)).ok()
+    logs.workload(&task.sim, task.digest, log, || Err(TaskError::Stopped)).ok()
 }
 
 /// The warnings about a sweep whose logs are parsed.

@@ -1,49 +1,33 @@
 //! Logs by digest: in memory, in the cache folder, on the search path, from the coordinator, in this order.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use powersweep_engine::Role;
-use powersweep_engine::workload::swf::SwfError;
-use powersweep_engine::workload::{LogFormat, Workload, WorkloadError};
-use powersweep_experiments::{Digest, FileRef, TaskSpec};
+use powersweep_engine::workload::LogFormat;
+use powersweep_experiments::{Digest, FileRef};
 use powersweep_inputs::library::{Cache, Library, LoadError, ParsedLogs};
-use powersweep_inputs::signals::{PlaceError, SignalError};
-use std::sync::Arc;
 
 use crate::options::{WorkerError, WorkerOptions};
+use crate::task::{FileSource, TaskError};
 
-/// Fetches a log's decompressed bytes from the coordinator. Blocks; called on slot threads.
+/// Fetches a file's decompressed bytes from the coordinator. Blocks; called on slot threads.
 pub(crate) trait Fetch: Send + Sync {
-    /// The bytes of this digest. Gives up with [`LogError::Stopped`] when `stop` is set.
-    fn fetch(&self, digest: &Digest, stop: &AtomicBool) -> Result<Vec<u8>, LogError>;
+    /// The bytes of this digest. Gives up with [`FetchError::Stopped`] when `stop` is set.
+    fn fetch(&self, digest: &Digest, stop: &AtomicBool) -> Result<Vec<u8>, FetchError>;
 }
 
-/// The reason for which a task has no workload.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum LogError {
-    /// The log does not follow its format.
-    #[error(transparent)]
-    Swf(#[from] SwfError),
-    /// The rules leave no workload. Final.
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
-    /// The log could not be fetched.
-    #[error("cannot get the file `{log}` ({digest}): {reason}")]
-    Fetch { log: String, digest: Digest, reason: String },
-    /// The file of a signal cannot be read.
-    #[error(transparent)]
-    Signal(#[from] SignalError),
-    /// A signal does not fit the workload. Final.
-    #[error(transparent)]
-    Place(#[from] PlaceError),
-    /// The task was told to stop while it waited for the log.
-    #[error("stopped")]
+/// Why the coordinator gave no file.
+#[derive(Debug)]
+pub(crate) enum FetchError {
+    /// The task was told to stop while it waited.
     Stopped,
+    Failed(String),
 }
 
-/// Workloads of tasks, shared by the slots.
+/// Files of tasks, shared by the slots.
 pub(crate) struct Logs {
-    parsed: Arc<ParsedLogs>,
+    /// Parsed logs and built workloads.
+    pub(crate) parsed: Arc<ParsedLogs>,
     library: Library,
     trusts_paths: bool,
     cache: Option<Cache>,
@@ -63,42 +47,6 @@ impl Logs {
         let empty = || ParsedLogs::new(options.memory_bytes).with_max_workload_bytes(options.memory_bytes as u64);
         let parsed = options.parsed.clone().unwrap_or_else(|| Arc::new(empty()));
         Ok(Logs { parsed, library, trusts_paths: options.trusts_paths, cache, coordinator })
-    }
-
-    /// The workload of a task; built once for all tasks that share it.
-    pub(crate) fn workload(&self, task: &TaskSpec, stop: &AtomicBool) -> Result<Arc<Workload>, LogError> {
-        let format = LogFormat::of(task.sim.choice(Role::Source));
-        let log = task.log.as_deref().unwrap_or_default();
-        self.parsed.workload(&task.sim, task.digest, log, || match task.digest.as_ref().zip(format) {
-            Some((digest, format)) => self.bytes(Some(format), digest, log, stop),
-            None => Ok(Vec::new()),
-        })
-    }
-
-    /// The bytes of a file of a manifest. `format`: that of a log, none for the file of a signal.
-    pub(crate) fn bytes(
-        &self,
-        format: Option<&'static LogFormat>,
-        digest: &Digest,
-        log: &str,
-        stop: &AtomicBool,
-    ) -> Result<Vec<u8>, LogError> {
-        if let Some(bytes) = self.cached(digest).or_else(|| self.found(format, digest, log)) {
-            return Ok(bytes);
-        }
-        let failed = |reason: String| LogError::Fetch { log: log.to_owned(), digest: *digest, reason };
-        let bytes = self.coordinator.fetch(digest, stop).map_err(|e| match e {
-            LogError::Fetch { reason, .. } => failed(reason),
-            other => other,
-        })?;
-        let found = Digest::of(&bytes);
-        if found != *digest {
-            return Err(failed(format!("the bytes received have the digest {found}")));
-        }
-        if let Some(Err(e)) = self.cache.as_ref().map(|cache| cache.put(&bytes)) {
-            tracing::warn!("the file `{log}` is kept in memory only: {e}");
-        }
-        Ok(bytes)
     }
 
     fn cached(&self, digest: &Digest) -> Option<Vec<u8>> {
@@ -133,20 +81,51 @@ impl Logs {
     }
 }
 
+/// The files for a task that gives up when `stop` is set.
+pub(crate) struct FilesOfTask<'a> {
+    pub(crate) logs: &'a Logs,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl FileSource for FilesOfTask<'_> {
+    fn bytes(&self, format: Option<&'static LogFormat>, name: &str, digest: &Digest) -> Result<Vec<u8>, TaskError> {
+        let FilesOfTask { logs, stop } = self;
+        if let Some(bytes) = logs.cached(digest).or_else(|| logs.found(format, digest, name)) {
+            return Ok(bytes);
+        }
+        let failed = |reason: String| TaskError::File { file: name.to_owned(), digest: *digest, reason };
+        let bytes = logs.coordinator.fetch(digest, stop).map_err(|error| match error {
+            FetchError::Stopped => TaskError::Stopped,
+            FetchError::Failed(reason) => failed(reason),
+        })?;
+        let found = Digest::of(&bytes);
+        if found != *digest {
+            return Err(failed(format!("the bytes received have the digest {found}")));
+        }
+        if let Some(Err(e)) = logs.cache.as_ref().map(|cache| cache.put(&bytes)) {
+            tracing::warn!("the file `{name}` is kept in memory only: {e}");
+        }
+        Ok(bytes)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
+    use powersweep_engine::Role;
+    use powersweep_engine::workload::WorkloadError;
     use powersweep_experiments::{Manifest, Sweep};
 
     use super::*;
     use crate::options::nowhere;
+    use crate::task::Inputs;
 
     struct Nowhere;
 
     impl Fetch for Nowhere {
-        fn fetch(&self, _: &Digest, _: &AtomicBool) -> Result<Vec<u8>, LogError> {
-            Err(LogError::Stopped)
+        fn fetch(&self, _: &Digest, _: &AtomicBool) -> Result<Vec<u8>, FetchError> {
+            Err(FetchError::Stopped)
         }
     }
 
@@ -166,12 +145,13 @@ mod tests {
             let options = WorkerOptions { trusts_paths, search_path, ..WorkerOptions::new(nowhere(), 1, "w") };
             let logs = Logs::new(&options, Box::new(Nowhere)).expect("no cache folder is asked for");
             let format = LogFormat::of(task.sim.choice(Role::Source)).expect("a log");
-            logs.bytes(Some(format), &Digest::of(text.as_bytes()), log, &AtomicBool::new(false))
+            let files = FilesOfTask { logs: &logs, stop: &AtomicBool::new(false) };
+            files.bytes(Some(format), log, &Digest::of(text.as_bytes()))
         };
         let path = path.to_str().expect("UTF-8").to_owned();
         let climbing = format!("{}/../{}", folder.path().display(), path.trim_start_matches('/'));
         for stranger in [path.as_str(), climbing.as_str(), "./secret.swf"] {
-            assert!(matches!(bytes(stranger, false), Err(LogError::Stopped)), "{stranger}: the coordinator is asked");
+            assert!(matches!(bytes(stranger, false), Err(TaskError::Stopped)), "{stranger}: the coordinator is asked");
         }
         assert_eq!(bytes("secret", false).expect("on the search path"), text.as_bytes());
         assert_eq!(bytes(&path, true).expect("the user's own path"), text.as_bytes());
@@ -185,12 +165,14 @@ mod tests {
         let sweep = Sweep::new(manifest, BTreeMap::new()).expect("no log is needed");
         let options = WorkerOptions { memory_bytes: 1 << 20, ..WorkerOptions::new(nowhere(), 1, "w") };
         let logs = Logs::new(&options, Box::new(Nowhere)).expect("no cache folder is asked for");
+        let files = FilesOfTask { logs: &logs, stop: &AtomicBool::new(false) };
         let workload = |index: u64| {
-            logs.workload(&sweep.task(index).expect("a task"), &AtomicBool::new(false)).map(|built| built.jobs.len())
+            let prepared = Inputs::of(&sweep).prepare(sweep.task(index).expect("a task"), &logs.parsed, &files);
+            prepared.map(|prepared| prepared.workload.jobs.len())
         };
         assert_eq!(workload(0).expect("it fits"), 1000);
         let refused = workload(1).expect_err("it cannot fit");
-        assert!(matches!(refused, LogError::Workload(WorkloadError::TooLarge { .. })), "{refused}");
+        assert!(matches!(refused, TaskError::Workload(WorkloadError::TooLarge { .. })), "{refused}");
         assert!(refused.to_string().contains("1000000000 jobs"), "{refused}");
     }
 }

@@ -4,9 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use powersweep_engine::SimError;
-use powersweep_engine::workload::Workload;
-use powersweep_inputs::library::ParsedLogs;
 use powersweep_proto::access::AccessError;
 use powersweep_proto::client::Address;
 
@@ -75,39 +72,6 @@ pub struct TaskLimits {
     /// Bytes of its workload and of its simulation's state, as far as the kernel counts it (see
     /// [`powersweep_engine::Limits::max_bytes`]).
     pub max_bytes: Option<usize>,
-}
-
-/// Processor time of the calling thread since it began. Deadlines count it: time in which a batch system suspended the
-/// process, or gave its processor to others, is not the task's.
-pub fn processor_time() -> Duration {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
-}
-
-impl TaskLimits {
-    /// Bytes that the state of a simulation may take beside its workload.
-    ///
-    /// # Errors
-    /// The reason, if the workload alone takes more than a task may.
-    pub fn bytes_left(&self, workload: &Workload) -> Result<usize, String> {
-        let Some(max_bytes) = self.max_bytes else { return Ok(usize::MAX) };
-        let takes = workload.memory_bytes();
-        max_bytes.checked_sub(takes).ok_or_else(|| {
-            let jobs = workload.jobs.len();
-            format!("its workload of {jobs} jobs takes {takes} bytes of memory, a task may take {max_bytes}")
-        })
-    }
-
-    /// The reason for which a simulation within these limits failed.
-    pub fn words(&self, error: &SimError) -> String {
-        match (error, self.deadline, self.max_bytes) {
-            (SimError::Deadline, Some(deadline), _) => format!("not finished within {} s", deadline.as_secs_f64()),
-            (SimError::MemoryLimit(_), _, Some(max_bytes)) => {
-                format!("its workload and the simulation's state take more than {max_bytes} bytes of memory")
-            }
-            _ => error.to_string(),
-        }
-    }
 }
 
 impl WorkerOptions {

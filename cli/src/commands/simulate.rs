@@ -10,34 +10,36 @@ use powersweep_dataset::Cell;
 use powersweep_dataset::cell::row_json;
 use powersweep_dataset::writing::{Encoding, Writing, refuse_existing};
 use powersweep_engine::components;
-use powersweep_engine::energy::EnergySplit;
 use powersweep_engine::spec::Model;
 use powersweep_engine::spec::{Param, Type};
 use powersweep_engine::wasm::Module;
-use powersweep_engine::workload::{self, LOG_IMPORT, LogFormat, Workload};
-use powersweep_engine::{Choice, Details, Limits, Measured, Role, SimError, SimSpec, Value};
+use powersweep_engine::workload::{LOG_IMPORT, LogFormat};
+use powersweep_engine::{Choice, Details, Role, SimError, SimSpec, Value};
+use powersweep_experiments::plain::chain;
 use powersweep_experiments::reading::{similar, unknown};
 use powersweep_experiments::settings::reproduce;
 use powersweep_experiments::{FileRef, TaskSpec, identity};
 use powersweep_inputs::library::Library;
+use powersweep_inputs::library::{Library, ParsedLogs};
 use powersweep_inputs::signals::Accounts;
 use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::{accounts, jobs, series, tasks};
-use powersweep_worker::{TaskLimits, processor_time};
+use powersweep_worker::TaskLimits;
+use powersweep_worker::task::{Inputs, Prepared, TaskError};
 use serde_json::Value as Json;
 
 use crate::args::SimulateArgs;
 use crate::commands::worker;
 use crate::exit::{Failure, Kind, OrKind, Outcome, failure};
-use crate::{batsim, inputs, modules, screen, signals};
+use crate::inputs::{self, ManifestFiles};
+use crate::{batsim, modules, screen};
 
 /// Maximum memory of one workload's jobs (bytes). A parameter that needs more is a typing error.
 const WORKLOAD_BYTES_MAX: u64 = 8 << 30;
 
 /// The rows of a simulated task.
 pub struct Simulated {
-    task: TaskSpec,
-    workload: Workload,
+    prepared: Prepared,
     /// Its row of `tasks`.
     pub row: RecordBatch,
     /// Its rows of `jobs`, if they were asked for.
@@ -54,7 +56,7 @@ pub fn run(args: &SimulateArgs) -> Outcome {
         refuse_existing(folder)?;
     }
     let stop = || false;
-    let Simulated { task, workload, row, jobs, series, accounts } =
+    let Simulated { prepared, row, jobs, series, accounts } =
         simulated(args, None, args.jobs.is_some(), args.series.is_some(), &stop)?;
     if args.accounts.is_some() && accounts.is_none() {
         return Err(failure!(Usage, "--accounts: the manifest has no [signals]"));
@@ -63,11 +65,11 @@ pub fn run(args: &SimulateArgs) -> Outcome {
         [("--jobs", &args.jobs, &jobs), ("--series", &args.series, &series), ("--accounts", &args.accounts, &accounts)]
     {
         if let Some((path, rows)) = path.as_deref().zip(rows.as_ref()) {
-            write(option, path, &task, rows)?;
+            write(option, path, &prepared.task, rows)?;
         }
     }
     if let Some(folder) = &args.batsim {
-        write_schedule(folder, &task, &workload, &worker::limits(&args.limits))?;
+        write_schedule(folder, &prepared, &worker::limits(&args.limits))?;
     }
     match args.output.is_json() {
         // A row has the columns of its table, as in `results`.
@@ -87,7 +89,6 @@ pub fn simulated(
     series: bool,
     stop: &dyn Fn() -> bool,
 ) -> Result<Simulated, Failure> {
-    let library = inputs::library(&args.logs);
     let mut timing = RunFacts {
         attempt: 1,
         worker: "simulate".to_owned(),
@@ -96,109 +97,84 @@ pub fn simulated(
         engine_ms: 0.0,
         parse_ms: 0.0,
     };
-    let (task, workload, signals) = prepare(args, policy, &library, &mut timing)?;
-    let limits = worker::limits(&args.limits);
+    let prepared = prepare(args, policy, &mut timing)?;
+    let task = &prepared.task;
     let started = Instant::now();
-    let energy = signals.as_ref().map(|signals| EnergySplit::new(signals.edges()));
-    let mut details = Details { jobs: jobs.then(Vec::new), series: series.then(Vec::new), energy };
-    let measured = within_limits(&task.sim, &workload, &limits, stop, &mut details)?;
+    let mut details = Details { jobs: jobs.then(Vec::new), series: series.then(Vec::new), energy: None };
+    let ran = prepared.run(&worker::limits(&args.limits).begin(), stop, &mut details);
+    let ran = ran.map_err(|error| failed(task, error))?;
     timing.engine_ms = started.elapsed().as_secs_f64() * 1e3;
     timing.wall_ms = timing.engine_ms + timing.parse_ms;
     let mut builder = tasks::Builder::new();
-    builder.push(&task, &workload.counts, &measured, &timing);
+    builder.push(task, &prepared.workload.counts, &ran.measured, &timing);
     let row = builder.finish();
     let jobs = details.jobs.map(|details| {
         let mut rows = jobs::Builder::new();
-        rows.push(&task, &details);
+        rows.push(task, &details);
         rows.finish()
     });
     let series = details.series.map(|details| {
         let mut rows = series::Builder::new();
-        rows.push(&task, &details);
+        rows.push(task, &details);
         rows.finish()
     });
-    let accounts = match (signals, details.energy, measured.jobs()) {
-        (Some(signals), Some(energy), Some(summary)) => {
-            let mut rows = accounts::Builder::new();
-            rows.push(&task, &signals.of(&task.sim, &energy.cells, summary.machine_procs).or_kind(Kind::Usage)?);
-            Some(rows.finish())
-        }
-        _ => None,
-    };
-    Ok(Simulated { task, workload, row, jobs, series, accounts })
+    let accounts = ran.accounts.map(|weighed| {
+        let mut rows = accounts::Builder::new();
+        rows.push(task, &weighed);
+        rows.finish()
+    });
+    Ok(Simulated { prepared, row, jobs, series, accounts })
 }
 
-/// Simulates within the limits, until `stop` returns true.
-fn within_limits(
-    sim: &SimSpec,
-    workload: &Workload,
-    limits: &TaskLimits,
-    stop: &dyn Fn() -> bool,
-    details: &mut Details,
-) -> Result<Measured, Failure> {
-    let max_bytes = limits.bytes_left(workload).map_err(|reason| failure!(Failure, "{reason}"))?;
-    let began = processor_time();
-    let is_late = || limits.deadline.is_some_and(|deadline| processor_time().saturating_sub(began) >= deadline);
-    let within = Limits {
-        max_events: limits.max_events.unwrap_or(u64::MAX),
-        max_bytes,
-        deadline_passed: &|| stop() || is_late(),
+/// The failure of a task. A generator fails because of its parameters.
+fn failed(task: &TaskSpec, error: TaskError) -> Failure {
+    use SimError::{Deadline, EventLimit, MemoryLimit, Policy};
+    let has_log = LogFormat::of(task.sim.choice(Role::Source)).is_some();
+    let kind = match &error {
+        TaskError::File { .. } | TaskError::Log(_) | TaskError::Signal(_) => Kind::Workload,
+        TaskError::Workload(_) if has_log => Kind::Workload,
+        TaskError::Simulation { error: Policy { .. } | Deadline | EventLimit(_) | MemoryLimit(_), .. }
+        | TaskError::Stopped => Kind::Failure,
+        _ => Kind::Usage,
     };
-    powersweep_engine::simulate(sim, workload, &within, details).map_err(|error| {
-        use SimError::{Deadline, EventLimit, MemoryLimit, Policy};
-        let exit = match error {
-            Policy { .. } | Deadline | EventLimit(_) | MemoryLimit(_) => Kind::Failure,
-            _ => Kind::Usage,
-        };
-        Failure::new(exit, limits.words(&error))
-    })
+    Failure::new(kind, chain(&error))
 }
 
 /// Simulates the task again with the nodes of each job and the machine over time, and writes its schedule.
-fn write_schedule(folder: &Path, task: &TaskSpec, workload: &Workload, limits: &TaskLimits) -> Result<(), Failure> {
+fn write_schedule(folder: &Path, prepared: &Prepared, limits: &TaskLimits) -> Result<(), Failure> {
+    let Prepared { task, workload, .. } = prepared;
     if task.sim.model() == Model::Queues {
         return Err(batsim::without_jobs());
     }
+    let observed = TaskSpec { sim: batsim::observed(&task.sim), ..task.clone() };
+    let observed = Prepared { task: observed, workload: Arc::clone(workload), accounts: None };
     let mut details = Details { jobs: Some(Vec::new()), series: Some(Vec::new()), ..Details::default() };
-    let measured = within_limits(&batsim::observed(&task.sim), workload, limits, &|| false, &mut details)?;
-    let (Some(summary), Some(jobs), Some(series)) = (measured.jobs(), &details.jobs, &details.series) else {
+    let ran = observed.run(&limits.begin(), &|| false, &mut details).map_err(|error| failed(task, error))?;
+    let (Some(summary), Some(jobs), Some(series)) = (ran.measured.jobs(), &details.jobs, &details.series) else {
         return Err(batsim::without_jobs());
     };
     let command = reproduce(&task.sim, &Default::default());
     batsim::write(&batsim::Schedule { task, summary, jobs, series, command: &command }, folder)
 }
 
-/// The task, its workload, and the signals of its manifest on the workload's time.
-fn prepare(
-    args: &SimulateArgs,
-    policy: Option<&Arc<Module>>,
-    library: &Library,
-    timing: &mut RunFacts,
-) -> Result<(TaskSpec, Workload, Option<Accounts>), Failure> {
-    let mut loaded = Vec::new();
-    let mut task = match (&args.manifest, args.index) {
+/// The task with its inputs.
+fn prepare(args: &SimulateArgs, policy: Option<&Arc<Module>>, timing: &mut RunFacts) -> Result<Prepared, Failure> {
+    let named = inputs::library(&args.logs);
+    let of_manifest = inputs::library_of(args.manifest.as_deref().unwrap_or_default(), &args.logs);
+    let (mut task, mut task_inputs, files) = match (&args.manifest, args.index) {
         (Some(name), Some(index)) => {
             let manifest = inputs::manifest(name)?;
-            let library = inputs::library_of(name, &args.logs);
-            let digests = inputs::files(&manifest, &library, None)?.digests;
-            loaded = signals::load(&manifest, &library)?;
-            inputs::task(&inputs::sweep(&manifest, &digests)?, index)?
+            let digests = inputs::files(&manifest, &of_manifest, None)?.digests;
+            let sweep = inputs::sweep(&manifest, &digests)?;
+            let files = ManifestFiles::new(manifest.files(), of_manifest.clone());
+            (inputs::task(&sweep, index)?, Inputs::of(&sweep), files)
         }
-        _ => TaskSpec {
-            experiment: Arc::from("simulate"),
-            index: 0,
-            task_id: uuid::Uuid::nil(),
-            workload: Arc::from("simulate"),
-            platform: Arc::from("simulate"),
-            policy: Arc::from("simulate"),
-            digest: None,
-            log: None,
-            sim: SimSpec::new(),
-        },
+        _ => (without_manifest(), Inputs::default(), ManifestFiles::new(Vec::new(), of_manifest.clone())),
     };
-    apply(&mut task.sim, args, library)?;
+    apply(&mut task.sim, args, &named)?;
     if let Some(policy) = policy {
-        modules::place_in_process(&mut task.sim, policy)?;
+        modules::name_in_process(&mut task.sim, policy)?;
+        task_inputs = task_inputs.with_module(policy);
     }
     if let Some(seed) = args.seed {
         task.sim.seed = seed;
@@ -207,37 +183,47 @@ fn prepare(
     if !problems.is_empty() {
         return Err(failure!(Usage, "{}", problems.join("\n")));
     }
-    let folder = args.manifest.as_deref().map(inputs::folder_of).unwrap_or_default();
     if policy.is_none() {
-        modules::place(&mut task.sim, &library.clone().with_base(folder))?;
+        modules::name(&mut task.sim, &of_manifest)?;
     }
     let started = Instant::now();
-    let source = task.sim.choice(Role::Source);
-    let log = match LogFormat::of(source).zip(source.opt_text("log")) {
-        None => None,
-        Some((format, name)) => {
-            let sha256 = source.opt_text("log_sha256").map(str::parse).transpose();
-            let sha256 = sha256.map_err(|error| failure!(Usage, "log_sha256: {error}"))?;
-            let manifest = args.manifest.as_deref().filter(|_| !names_log(args));
-            let folder = manifest.map(inputs::folder_of).unwrap_or_default();
-            let import = source.opt_text(LOG_IMPORT.name).map(str::to_owned);
-            let file = FileRef { format: Some(format), import, ..FileRef::plain(name, sha256) };
-            let bytes = inputs::file(&library.clone().with_base(folder), &file)?;
-            task.digest = Some(bytes.digest);
-            task.log = Some(Arc::from(name));
-            Some(inputs::parsed(format, &bytes)?)
-        }
-    };
+    // The log stays in memory until the workload is built.
+    let logs = ParsedLogs::new(usize::MAX).with_max_workload_bytes(WORKLOAD_BYTES_MAX);
+    read_log(&mut task, if names_log(args) { &named } else { &of_manifest }, &logs)?;
     task.task_id = identity::task_id(&task.sim, task.digest);
-    // A generator fails because of its parameters.
-    let exit = if log.is_some() { Kind::Workload } else { Kind::Usage };
-    let workload = workload::build_within(&task.sim, log.as_ref(), WORKLOAD_BYTES_MAX).or_kind(exit)?;
-    let placed = match loaded.is_empty() {
-        true => None,
-        false => Some(signals::place(&loaded, &mut task.sim, &workload).or_kind(Kind::Usage)?),
-    };
+    let spec = task.clone();
+    let prepared = task_inputs.prepare(task, &logs, &files).map_err(|error| failed(&spec, error))?;
     timing.parse_ms = started.elapsed().as_secs_f64() * 1e3;
-    Ok((task, workload, placed))
+    Ok(prepared)
+}
+
+/// A task of the components that are chosen by default.
+fn without_manifest() -> TaskSpec {
+    let label = || Arc::from("simulate");
+    TaskSpec {
+        experiment: label(),
+        index: 0,
+        task_id: uuid::Uuid::nil(),
+        workload: label(),
+        platform: label(),
+        policy: label(),
+        digest: None,
+        log: None,
+        sim: SimSpec::new(),
+    }
+}
+
+/// Reads the log that a spec names, if it names one.
+fn read_log(task: &mut TaskSpec, library: &Library, logs: &ParsedLogs) -> Result<(), Failure> {
+    let source = task.sim.choice(Role::Source);
+    let Some((format, name)) = LogFormat::of(source).zip(source.opt_text("log")) else { return Ok(()) };
+    let sha256 = source.opt_text("log_sha256").map(str::parse).transpose();
+    let sha256 = sha256.map_err(|error| failure!(Usage, "log_sha256: {error}"))?;
+    let import = source.opt_text(LOG_IMPORT.name).map(str::to_owned);
+    let bytes = inputs::file(library, &FileRef { format: Some(format), import, ..FileRef::plain(name, sha256) })?;
+    (task.digest, task.log) = (Some(bytes.digest), Some(Arc::from(name)));
+    logs.insert(bytes.digest, format, inputs::parsed(format, &bytes)?);
+    Ok(())
 }
 
 /// Whether the log is named on the command line, not in the manifest.

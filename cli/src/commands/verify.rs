@@ -10,18 +10,22 @@ use arrow::array::RecordBatch;
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
 use powersweep_dataset::cell::json_of;
 use powersweep_dataset::reading::{Part, relaxed};
+use powersweep_engine::Details;
 use powersweep_engine::rng::{Philox, Purpose};
-use powersweep_engine::{Details, Limits, simulate};
 use powersweep_experiments::{Manifest, Sweep, TaskSpec};
+use powersweep_inputs::library::ParsedLogs;
 use powersweep_inputs::library::{Library, ParsedLogs};
 use powersweep_inputs::signals::Loaded;
 use powersweep_results::Table;
 use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::tasks;
+use powersweep_worker::TaskLimits;
+use powersweep_worker::task::{Inputs, TaskError};
 
 use crate::args::VerifyArgs;
 use crate::exit::{Failure, Outcome, failure};
-use crate::{client, inputs, modules, screen, signals, stored, warnings};
+use crate::inputs::{self, ManifestFiles};
+use crate::{client, screen, stored, warnings};
 
 /// Differences that are shown.
 const SHOWN: usize = 20;
@@ -144,11 +148,11 @@ fn chosen(seed: u64, all: usize, tasks: usize) -> BTreeSet<usize> {
     chosen
 }
 
-/// The tasks of a manifest and its signals.
+/// The tasks of a manifest and their inputs.
 struct Replay {
     sweep: Sweep,
-    signals: Vec<Loaded>,
-    library: Library,
+    inputs: Inputs,
+    files: ManifestFiles,
 }
 
 impl Replay {
@@ -158,8 +162,25 @@ impl Replay {
         let manifest = Manifest::parse(name, text).map_err(|errors| inputs::problems(name, &errors))?;
         let library = inputs::library_of(args.manifest.as_deref().unwrap_or_default(), &args.logs);
         let digests = inputs::files(&manifest, &library, Some(logs))?.digests;
-        let (sweep, signals) = (inputs::sweep(&manifest, &digests)?, signals::load(&manifest, &library)?);
-        Ok(Replay { sweep, signals, library })
+        let sweep = inputs::sweep(&manifest, &digests)?;
+        Ok(Replay { inputs: Inputs::of(&sweep), sweep, files: ManifestFiles::new(manifest.files(), library) })
+    }
+
+    /// The row of a task.
+    fn row(&self, task: TaskSpec, logs: &ParsedLogs) -> Result<RecordBatch, TaskError> {
+        let prepared = self.inputs.prepare(task, logs, &self.files)?;
+        let ran = prepared.run(&TaskLimits::default().begin(), &|| false, &mut Details::default())?;
+        let run = RunFacts {
+            attempt: 1,
+            worker: String::new(),
+            started_at: Micros(0),
+            wall_ms: 0.0,
+            engine_ms: 0.0,
+            parse_ms: 0.0,
+        };
+        let mut builder = tasks::Builder::new();
+        builder.push(&prepared.task, &prepared.workload.counts, &ran.measured, &run);
+        Ok(builder.finish())
     }
 }
 
@@ -171,10 +192,11 @@ impl Stored {
         let Some(task) = task.filter(|task| cell("task_id") == task.task_id.to_string()) else {
             return Compared::Foreign;
         };
-        match simulated(&task, replay, logs) {
+        match replay.row(task, logs) {
             Ok(now) => self.beside(index, &now),
-            Err(reason) => {
-                Compared::Differs { index, columns: vec![("(the task)".to_owned(), "a row".to_owned(), reason)] }
+            Err(error) => {
+                let column = ("(the task)".to_owned(), "a row".to_owned(), error.to_string());
+                Compared::Differs { index, columns: vec![column] }
             }
         }
     }
@@ -193,29 +215,6 @@ impl Stored {
         }
         if columns.is_empty() { Compared::Equal } else { Compared::Differs { index, columns } }
     }
-}
-
-/// The row of a task.
-fn simulated(task: &TaskSpec, replay: &Replay, logs: &ParsedLogs) -> Result<RecordBatch, String> {
-    let workload = warnings::workload(task, logs).ok_or("its workload cannot be built")?;
-    let mut sim = task.sim.clone();
-    if sim.signal_labels().next().is_some() {
-        signals::place(&replay.signals, &mut sim, &workload).map_err(|error| error.to_string())?;
-    }
-    modules::place(&mut sim, &replay.library).map_err(|failure| failure.message)?;
-    let measured =
-        simulate(&sim, &workload, &Limits::NONE, &mut Details::default()).map_err(|error| error.to_string())?;
-    let run = RunFacts {
-        attempt: 1,
-        worker: String::new(),
-        started_at: Micros(0),
-        wall_ms: 0.0,
-        engine_ms: 0.0,
-        parse_ms: 0.0,
-    };
-    let mut builder = tasks::Builder::new();
-    builder.push(task, &workload.counts, &measured, &run);
-    Ok(builder.finish())
 }
 
 fn differences(found: &[Compared]) -> String {

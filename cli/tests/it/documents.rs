@@ -278,7 +278,11 @@ fn every_command_of_the_readme_runs() {
     assert_eq!(shell.rows("my-sweep"), 36, "the product of all axes");
     assert!(shell.sandbox.path("jobs.csv").exists());
     if cfg!(feature = "figures") {
-        assert_eq!(drawing(&shell.sandbox.path("front.svg")), drawing(&root().join("docs/front.svg")), "README's figure");
+        assert_eq!(
+            drawing(&shell.sandbox.path("front.svg")),
+            drawing(&root().join("docs/front.svg")),
+            "README's figure"
+        );
     }
     assert_eq!(shell.rows("etinski2010"), if shell.traces.is_some() { 125 } else { 0 });
     shell.document("CONTRIBUTING.md");

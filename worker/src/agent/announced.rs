@@ -6,11 +6,10 @@ use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::v1;
 
 use super::Agent;
-use crate::modules::Modules;
 use crate::options::{TaskLimits, WorkerError};
 use crate::session::ExperimentKey;
-use crate::signals::Signals;
 use crate::slots::Experiment;
+use crate::task::Inputs;
 
 impl Agent {
     /// The coordinator has checked the manifest: if this build cannot read it, the builds differ.
@@ -41,6 +40,7 @@ impl Agent {
         let max_bytes = (message.task_max_bytes > 0).then(|| usize::try_from(message.task_max_bytes));
         Ok(Experiment {
             key: ExperimentKey { name: name.as_str().into(), generation: message.generation },
+            inputs: Inputs::of(&sweep),
             sweep,
             tables,
             limits: TaskLimits {
@@ -49,8 +49,6 @@ impl Agent {
                 max_events: least(own.max_events, max_events),
                 max_bytes: least(own.max_bytes, max_bytes.and_then(Result::ok)),
             },
-            signals: Signals::default(),
-            modules: Modules::default(),
         })
     }
 }

@@ -12,7 +12,7 @@ use powersweep_proto::v1;
 use tokio::sync::{mpsc, watch};
 
 use super::direct::Direct;
-use crate::logs::{Fetch, LogError};
+use crate::logs::{Fetch, FetchError};
 use crate::session::Upload;
 
 /// Payload of one message of an upload.
@@ -38,16 +38,15 @@ pub(super) struct FromCoordinator {
 }
 
 impl Fetch for FromCoordinator {
-    fn fetch(&self, digest: &Digest, stop: &AtomicBool) -> Result<Vec<u8>, LogError> {
+    fn fetch(&self, digest: &Digest, stop: &AtomicBool) -> Result<Vec<u8>, FetchError> {
         let (reply, answer) = sync_channel(1);
-        let failed = |reason: String| LogError::Fetch { log: String::new(), digest: *digest, reason };
-        self.requests.send(LogRequest { digest: *digest, reply }).map_err(|_| LogError::Stopped)?;
+        self.requests.send(LogRequest { digest: *digest, reply }).map_err(|_| FetchError::Stopped)?;
         loop {
             match answer.recv_timeout(STOP_CHECK) {
-                Ok(result) => return result.map_err(failed),
-                Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => return Err(LogError::Stopped),
+                Ok(result) => return result.map_err(FetchError::Failed),
+                Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => return Err(FetchError::Stopped),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(LogError::Stopped),
+                Err(RecvTimeoutError::Disconnected) => return Err(FetchError::Stopped),
             }
         }
     }

@@ -25,7 +25,7 @@ pub(crate) struct Row {
     pub(crate) measured: Measured,
     pub(crate) facts: RunFacts,
     /// Its rows in the table `accounts`.
-    pub(crate) accounts: Vec<Account>,
+    pub(crate) accounts: Option<Vec<Account>>,
 }
 
 /// Rows of one experiment's generation.
@@ -76,7 +76,7 @@ impl Batch {
             self.series.get_or_insert_default().push(&row.spec, details.series.as_deref().unwrap_or_default());
         }
         if tables.accounts {
-            self.accounts.get_or_insert_default().push(&row.spec, &row.accounts);
+            self.accounts.get_or_insert_default().push(&row.spec, row.accounts.as_deref().unwrap_or_default());
         }
         match self.done.last_mut() {
             Some(tasks) if tasks.lease == Some(task.lease) => tasks.indices.push(task.index),

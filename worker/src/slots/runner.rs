@@ -4,9 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use powersweep_engine::energy::EnergySplit;
-use powersweep_engine::workload::{Workload, WorkloadError};
-use powersweep_engine::{Account, Details, Limits, Measured, SimError, SimSpec, simulate};
+use powersweep_engine::workload::WorkloadError;
+use powersweep_engine::{Details, SimError};
 use powersweep_experiments::{Decoder, Sweep, Tables};
 use powersweep_inputs::signals::{Accounts, PlaceError};
 use powersweep_proto::v1::FailureKind;
@@ -15,11 +14,10 @@ use powersweep_results::identity::{Micros, RunFacts};
 use super::batch::Row;
 use super::clock::{Clock, Phase};
 use super::{lock, panics};
-use crate::logs::{LogError, Logs};
-use crate::modules::{ModuleError, Modules};
-use crate::options::{TaskHook, TaskLimits, processor_time};
+use crate::logs::{FilesOfTask, Logs};
+use crate::options::{TaskHook, TaskLimits};
 use crate::session::{ExperimentKey, TaskRef};
-use crate::signals::Signals;
+use crate::task::{Inputs, Prepared, Ran, TaskError};
 
 /// One generation of an experiment.
 #[derive(Debug)]
@@ -29,10 +27,7 @@ pub(crate) struct Experiment {
     pub(crate) tables: Tables,
     /// The lesser of the experiment's limits and the worker's own.
     pub(crate) limits: TaskLimits,
-    /// The signals, once a task needs them.
-    pub(crate) signals: Signals,
-    /// The policy modules, once a task needs them.
-    pub(crate) modules: Modules,
+    pub(crate) inputs: Inputs,
 }
 
 /// The end of a task.
@@ -50,9 +45,20 @@ pub(crate) enum Outcome {
     },
 }
 
-impl Outcome {
-    fn failed(kind: FailureKind, message: impl ToString) -> Outcome {
-        Outcome::Failed { kind, message: message.to_string() }
+impl From<TaskError> for Outcome {
+    fn from(error: TaskError) -> Outcome {
+        let mut message = error.to_string();
+        let kind = match error {
+            TaskError::Stopped => return Outcome::Stopped,
+            TaskError::Workload(WorkloadError::TooLarge { .. }) => {
+                message += ": a worker started with a larger --workload-memory can make it";
+                FailureKind::Memory
+            }
+            TaskError::File { .. } | TaskError::Log(_) | TaskError::Signal(_) => FailureKind::Workload,
+            TaskError::Workload(_) | TaskError::Place(_) | TaskError::Module(_) => FailureKind::Spec,
+            TaskError::Simulation { error, .. } => kind(&error),
+        };
+        Outcome::Failed { kind, message }
     }
 }
 
@@ -79,8 +85,8 @@ impl Runner<'_> {
         *lock(self.overdue) = None;
         self.clock.enter(Phase::Store);
         match outcome {
-            Ok(outcome) => outcome,
-            Err(panic) => Outcome::failed(FailureKind::Panic, panic),
+            Ok(outcome) => outcome.unwrap_or_else(Outcome::from),
+            Err(panic) => Outcome::Failed { kind: FailureKind::Panic, message: panic },
         }
     }
 
@@ -91,69 +97,29 @@ impl Runner<'_> {
         task: &TaskRef,
         begun: Instant,
         started_at: Micros,
-    ) -> Outcome {
-        let Some(mut spec) = decoder.task(task.index) else {
-            return Outcome::Excluded { next: experiment.sweep.next_included(task.index).unwrap_or(u64::MAX) };
+    ) -> Result<Outcome, TaskError> {
+        let Some(spec) = decoder.task(task.index) else {
+            return Ok(Outcome::Excluded { next: experiment.sweep.next_included(task.index).unwrap_or(u64::MAX) });
         };
-        let workload = match self.logs.workload(&spec, &self.stop) {
-            Ok(workload) => workload,
-            Err(LogError::Stopped) => return Outcome::Stopped,
-            Err(e @ LogError::Workload(WorkloadError::TooLarge { .. })) => {
-                let message = format!("{e}: a worker started with a larger --workload-memory can make it");
-                return Outcome::failed(FailureKind::Memory, message);
-            }
-            Err(e @ LogError::Workload(_)) => return Outcome::failed(FailureKind::Spec, e),
-            Err(e) => return Outcome::failed(FailureKind::Workload, e),
-        };
-        let accounts = match self.accounts(experiment, &workload) {
-            Ok(accounts) => accounts,
-            Err(outcome) => return outcome,
-        };
-        if let Some(accounts) = &accounts {
-            accounts.place(&mut spec.sim);
-        }
-        if let Err(outcome) = self.place_module(experiment, &mut spec.sim) {
-            return outcome;
-        }
+        let files = FilesOfTask { logs: self.logs, stop: &self.stop };
+        let prepared = experiment.inputs.prepare(spec, &self.logs.parsed, &files)?;
         let parse = self.clock.enter(Phase::Engine);
-
-        let limits = &experiment.limits;
-        let max_bytes = match limits.bytes_left(&workload) {
-            Ok(bytes) => bytes,
-            Err(message) => return Outcome::failed(FailureKind::Memory, message),
-        };
-        let deadline = limits.deadline;
-        // Fetching the log, which may come over a slow network, does not count towards the deadline.
-        // Asking for the time costs a trivial task a twentieth of its own time.
-        let limit = deadline.map(|deadline| (processor_time(), deadline));
-        let late = || limit.is_some_and(|(began, most)| processor_time().saturating_sub(began) >= most);
-        if let Some(deadline) = deadline {
+        let limits = experiment.limits.begin();
+        if let Some(deadline) = experiment.limits.deadline {
             *lock(self.overdue) = Overdue::after(Instant::now(), deadline);
         }
         if let Some(TaskHook(hook)) = self.hook {
             hook(&experiment.key.name, task.index);
         }
-        let deadline_passed = || self.stop.load(Ordering::Relaxed) || late();
-        let within =
-            Limits { max_events: limits.max_events.unwrap_or(u64::MAX), max_bytes, deadline_passed: &deadline_passed };
         self.details.jobs = experiment.tables.jobs.then(|| self.details.jobs.take().unwrap_or_default());
         self.details.series = experiment.tables.series.then(|| self.details.series.take().unwrap_or_default());
-        self.details.energy = accounts.as_ref().map(|accounts| EnergySplit::new(accounts.edges()));
-        let result = simulate(&spec.sim, &workload, &within, &mut self.details);
+        let ran = prepared.run(&limits, &|| self.stop.load(Ordering::Relaxed), &mut self.details);
         let engine = self.clock.enter(Phase::Store);
-        let measured = match result {
-            Ok(measured) => measured,
-            Err(SimError::Deadline) if !late() => return Outcome::Stopped,
-            Err(e) => return Outcome::failed(kind(&e), limits.words(&e)),
-        };
+        let Ran { measured, accounts } = ran?;
         if let Some(points) = &mut self.details.series {
             let manifest = experiment.sweep.manifest();
             points.retain(|point| manifest.records(point.series));
         }
-        let accounts = match weighed(accounts.as_deref(), &spec.sim, &self.details, &measured) {
-            Ok(accounts) => accounts,
-            Err(e) => return Outcome::failed(FailureKind::Spec, e),
-        };
         let facts = RunFacts {
             attempt: task.attempt,
             worker: self.worker.to_owned(),
@@ -162,42 +128,8 @@ impl Runner<'_> {
             engine_ms: ms(engine),
             parse_ms: ms(parse),
         };
-        Outcome::Row(Box::new(Row { spec, counts: workload.counts, measured, facts, accounts }))
-    }
-
-    /// Gives a spec the module that its policy names.
-    fn place_module(&self, experiment: &Experiment, sim: &mut SimSpec) -> Result<(), Outcome> {
-        experiment.modules.place(&experiment.sweep, sim, self.logs, &self.stop).map_err(|e| match &e {
-            ModuleError::Bytes(error) if matches!(**error, LogError::Stopped) => Outcome::Stopped,
-            ModuleError::Bytes(_) => Outcome::failed(FailureKind::Workload, e),
-            ModuleError::Module(_) => Outcome::failed(FailureKind::Spec, e),
-        })
-    }
-
-    /// The signals of a task; `None` for an experiment without signals.
-    fn accounts(&self, experiment: &Experiment, workload: &Workload) -> Result<Option<Arc<Accounts>>, Outcome> {
-        if !experiment.tables.accounts {
-            return Ok(None);
-        }
-        experiment.signals.accounts(&experiment.sweep, workload, self.logs, &self.stop).map(Some).map_err(|e| match e {
-            LogError::Stopped => Outcome::Stopped,
-            LogError::Place(_) => Outcome::failed(FailureKind::Spec, e),
-            _ => Outcome::failed(FailureKind::Workload, e),
-        })
-    }
-}
-
-/// The rows of `accounts` of a finished task.
-fn weighed(
-    signals: Option<&Accounts>,
-    sim: &SimSpec,
-    details: &Details,
-    measured: &Measured,
-) -> Result<Vec<Account>, PlaceError> {
-    match (signals, &details.energy, measured.jobs()) {
-        (Some(signals), Some(energy), Some(summary)) => signals.of(sim, &energy.cells, summary.machine_procs),
-        // Queues have no energy of a machine.
-        _ => Ok(Vec::new()),
+        let Prepared { task: spec, workload, .. } = prepared;
+        Ok(Outcome::Row(Box::new(Row { spec, counts: workload.counts, measured, facts, accounts })))
     }
 }
 
@@ -215,7 +147,7 @@ impl Overdue {
         Some(Overdue { at, deadline })
     }
 
-    /// The same with time in which the process stood still.
+    /// The later end of a task whose process stood still for a time.
     pub(crate) fn later(self, still: Duration) -> Option<Overdue> {
         Some(Overdue { at: self.at.checked_add(still)?, ..self })
     }

@@ -14,11 +14,10 @@ use powersweep_results::{jobs, part, tasks, wire};
 use uuid::Uuid;
 
 use super::*;
-use crate::logs::{Fetch, LogError};
-use crate::modules::Modules;
+use crate::logs::{Fetch, FetchError};
 use crate::options::{TaskLimits, WorkerOptions, nowhere};
 use crate::session::Identity;
-use crate::signals::Signals;
+use crate::task::Inputs;
 
 /// Gives a fixed answer, and counts the calls.
 struct FakeFetch {
@@ -27,9 +26,9 @@ struct FakeFetch {
 }
 
 impl Fetch for FakeFetch {
-    fn fetch(&self, digest: &Digest, _: &AtomicBool) -> Result<Vec<u8>, LogError> {
+    fn fetch(&self, _: &Digest, _: &AtomicBool) -> Result<Vec<u8>, FetchError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
-        (self.answer)().map_err(|reason| LogError::Fetch { log: String::new(), digest: *digest, reason })
+        (self.answer)().map_err(FetchError::Failed)
     }
 }
 
@@ -105,14 +104,7 @@ impl Farm {
         let wake = Box::new(move || wake.send(()).unwrap_or_default());
         let pool = Arc::new(Pool::new(&options, session, logs, wake));
         let key = ExperimentKey { name: "test".into(), generation: 1 };
-        pool.add_experiment(Experiment {
-            key,
-            sweep: sweep.clone(),
-            tables,
-            limits,
-            signals: Signals::default(),
-            modules: Modules::default(),
-        });
+        pool.add_experiment(Experiment { key, inputs: Inputs::of(&sweep), sweep: sweep.clone(), tables, limits });
         let threads = pool.start().expect("threads start");
         Farm { pool, threads, woken, fetches, sweep }
     }
