@@ -1,9 +1,10 @@
 //! The remaining time of an experiment, as a range: the work of its open tasks over the pace of its slots.
 //!
-//! Work is learned by cell: a workload and a policy of the manifest, in seconds a job where the manifest says how many
-//! jobs a task has, else in seconds a task. Cells without a hand-in take the costs of their neighbours, with a wide range.
+//! The cost of a task is the mean of its workload and policy of the manifest: in seconds a job where the manifest says how
+//! many jobs a task has, else in seconds a task. Before the first hand-in of the two, the mean is that of the workload, else
+//! that of all tasks, and its range is wider.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use powersweep_experiments::{Sweep, TaskKind};
@@ -13,124 +14,51 @@ use super::pending::Closed;
 
 /// Open tasks that are looked at for one estimate.
 const SAMPLES: u64 = 256;
-/// Tasks of a hand-in whose cells are looked at.
+/// Tasks of a hand-in whose kinds are looked at.
 const LEARNED: usize = 64;
-/// Cells that are kept; more share one.
-const CELLS_MAX: usize = 4_096;
-/// Standard deviations on each side of a range: nine of ten values lie within.
-const WIDTH: f64 = 1.645;
-/// Least relative uncertainty of a learned cost: later tasks of a cell are not like earlier ones.
-const DRIFT: f64 = 0.12;
-/// Relative uncertainty of a cost from one hand-in.
-const ONE_HAND_IN: f64 = 0.6;
-/// Standard deviation of the logarithm of costs between workloads, before any two are known.
-const BETWEEN_WORKLOADS: f64 = 1.2;
-/// Standard deviation of the logarithm of costs between policies on one workload, before any two are known.
-const BETWEEN_POLICIES: f64 = 0.6;
-/// Time between samples of the pace, and their greatest number: the pace is that of the last minute.
-const PACE: (Duration, usize) = (Duration::from_secs(2), 30);
-/// Share of the slot time that tasks take, before it is measured, and its relative uncertainty.
-const UNMEASURED_PACE: (f64, f64) = (0.9, 0.25);
+/// Means that are kept.
+const MEANS_MAX: usize = 4_096;
+/// Factor between a mean of many hand-ins and both ends of its range: later tasks are not like earlier ones.
+const RANGE: f64 = 1.1;
+/// Further factor of a mean of one hand-in. Its logarithm falls with the root of the number of hand-ins.
+const ONE_HAND_IN: f64 = 1.4;
+/// Further factor for a policy without a hand-in under the workload.
+const OTHER_POLICY: f64 = 1.7;
+/// Further factor for a workload without a hand-in.
+const OTHER_WORKLOAD: f64 = 3.0;
+/// Share of the slots' time that tasks take, before it is measured.
+const SHARE: f64 = 0.9;
+/// Time in which a measured share loses most of its weight (s).
+const SHARE_S: f64 = 60.0;
 /// Time for the last commit and the last parts (s).
 const FINISH_S: f64 = 1.0;
 
-/// A remaining time.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A remaining time, or the slot time of tasks.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Left {
     pub(super) least_s: f64,
     pub(super) likely_s: f64,
     pub(super) most_s: f64,
 }
 
-/// Tasks of like cost.
+/// Tasks with one mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Cell {
-    workload: usize,
-    policy: usize,
-    /// Whether its costs are those of a job.
-    by_job: bool,
+enum Group {
+    WorkloadAndPolicy(usize, usize),
+    Workload(usize),
+    /// All tasks whose jobs the manifest counts, with a mean for each job.
+    Counted,
+    /// All, with a mean for each task.
+    All,
 }
 
-/// The measured cost of a cell.
+/// Costs of the tasks of a group.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Learned {
+struct Costs {
     seconds: f64,
+    /// Jobs or tasks.
     size: f64,
-    tasks: f64,
     hand_ins: f64,
-    /// Mean cost of a hand-in, and the sum of its squared deviations.
-    mean_s: f64,
-    squares_s2: f64,
-}
-
-impl Learned {
-    fn add(&mut self, tasks: f64, size: f64, seconds: f64) {
-        self.seconds += seconds;
-        self.size += size;
-        self.tasks += tasks;
-        self.hand_ins += 1.0;
-        let (each_s, before_s) = (seconds / size, self.mean_s);
-        self.mean_s += (each_s - before_s) / self.hand_ins;
-        self.squares_s2 += (each_s - before_s) * (each_s - self.mean_s);
-    }
-
-    /// Seconds for each unit of size.
-    fn unit_s(&self) -> f64 {
-        (self.seconds / self.size).max(1e-9)
-    }
-
-    /// Standard deviation of the cost of a hand-in over its mean.
-    fn deviation(&self) -> f64 {
-        match self.hand_ins {
-            count if count > 1.0 => (self.squares_s2 / (count - 1.0)).sqrt() / self.mean_s.max(1e-9),
-            _ => ONE_HAND_IN,
-        }
-    }
-
-    /// Relative uncertainty of the mean cost.
-    fn uncertainty(&self) -> f64 {
-        let error = self.deviation().max(ONE_HAND_IN / self.hand_ins) / self.hand_ins.sqrt();
-        error.hypot(DRIFT)
-    }
-
-    /// Relative variance of the cost of one task.
-    fn task_variance(&self) -> f64 {
-        self.deviation().powi(2) * self.tasks / self.hand_ins
-    }
-}
-
-/// The cost of tasks, from measured cells.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Cost {
-    /// Seconds for each unit of size.
-    unit_s: f64,
-    /// Relative uncertainty of `unit_s`.
-    uncertainty: f64,
-    /// Relative variance of the cost of one task.
-    variance: f64,
-}
-
-/// Work of open tasks.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Work {
-    /// Slot time of all tasks (s).
-    likely_s: f64,
-    /// Uncertainty of the slot time by workload (s): costs of one workload err together.
-    by_workload_s: BTreeMap<usize, f64>,
-    /// Variance of the sum of the tasks by chance (s²).
-    variance_s2: f64,
-    /// A time that few tasks exceed (s).
-    longest_s: f64,
-}
-
-/// Slot time up to an instant.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Pace {
-    at: Duration,
-    /// Slot time that tasks took (s).
-    spent_s: f64,
-    /// Time of all slots (s).
-    slots_s: f64,
 }
 
 /// What is open in an experiment.
@@ -144,169 +72,116 @@ pub(super) struct Open<'a> {
     pub(super) slots: u64,
 }
 
-/// The learned costs of tasks, from which the remaining time follows.
+/// Learned costs, and the last estimate.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Forecast {
-    /// The generation of the manifest whose cells are learned.
+    /// The generation of the manifest whose costs are learned.
     generation: u64,
-    cells: BTreeMap<Cell, Learned>,
-    now: Pace,
-    /// Samples, each taken with a hand-in; the oldest first.
-    pace: VecDeque<Pace>,
-    /// The last estimate.
+    costs: BTreeMap<Group, Costs>,
+    /// The last counted instant.
+    at: Duration,
+    /// Time of all slots since the last hand-in (s), and the instant of that hand-in.
+    since_s: f64,
+    learned_at: Duration,
+    /// Time of all slots between the first and the last hand-in, and the time that tasks took of it (s). Both fade.
+    slots_s: f64,
+    spent_s: f64,
     pub(super) left: Option<Left>,
 }
 
 impl Forecast {
     /// Counts the time of all slots up to `at`. `slots`: those that may run tasks of the experiment.
     pub(super) fn pass(&mut self, at: Duration, slots: u64) {
-        let passed = at.saturating_sub(std::mem::replace(&mut self.now.at, at));
-        self.now.slots_s += passed.as_secs_f64() * slots as f64;
+        let passed = at.saturating_sub(std::mem::replace(&mut self.at, at));
+        self.since_s += passed.as_secs_f64() * slots as f64;
     }
 
     /// Tasks of one hand-in took this slot time together (s).
     pub(super) fn learn(&mut self, sweep: &Sweep, generation: u64, indices: &[u64], seconds: f64) {
         if generation != self.generation {
-            *self = Forecast { generation, now: self.now, ..Forecast::default() };
+            *self = Forecast { generation, at: self.at, ..Forecast::default() };
         }
         if indices.is_empty() || !seconds.is_finite() || seconds < 0.0 {
             return;
         }
-        let step = indices.len().div_ceil(LEARNED);
-        let looked_at = indices.iter().step_by(step);
-        let each = indices.len() as f64 / looked_at.len() as f64;
-        let mut parts: BTreeMap<Cell, (f64, f64)> = BTreeMap::new();
-        for &index in looked_at {
-            let (cell, size) = self.cell(sweep.kind(index));
-            let part = parts.entry(cell).or_default();
-            *part = (part.0 + each, part.1 + each * size);
+        if !self.costs.is_empty() {
+            let kept = (-self.at.saturating_sub(self.learned_at).as_secs_f64() / SHARE_S).exp();
+            (self.slots_s, self.spent_s) = (kept * self.slots_s + self.since_s, kept * self.spent_s + seconds);
         }
-        // A hand-in of several cells is divided by the costs known so far.
-        let expected = |cell: &Cell, size: f64| self.cost(*cell, 1.0).map_or(1.0, |cost| cost.unit_s) * size;
-        let all: f64 = parts.iter().map(|(cell, (_, size))| expected(cell, *size)).sum();
-        let shares: Vec<f64> = parts.iter().map(|(cell, (_, size))| expected(cell, *size) / all).collect();
-        for ((cell, (tasks, size)), share) in parts.into_iter().zip(shares) {
-            self.cells.entry(cell).or_default().add(tasks, size, seconds * share);
-        }
-        self.now.spent_s += seconds;
-        if self.pace.back().is_none_or(|last| self.now.at.saturating_sub(last.at) >= PACE.0) {
-            if self.pace.len() == PACE.1 {
-                self.pace.pop_front();
+        (self.learned_at, self.since_s) = (self.at, 0.0);
+        let looked_at = indices.iter().step_by(indices.len().div_ceil(LEARNED));
+        let kinds: Vec<TaskKind> = looked_at.map(|index| sweep.kind(*index)).collect();
+        // A hand-in of several kinds is divided by the costs known so far.
+        let expected_s: Vec<f64> =
+            kinds.iter().map(|kind| self.cost(*kind).map_or(1.0, |cost| cost.likely_s)).collect();
+        let (all_s, count) = (expected_s.iter().sum::<f64>(), kinds.len() as f64);
+        for (kind, expected_s) in kinds.into_iter().zip(expected_s) {
+            for (group, size, _) in groups(kind) {
+                if self.costs.len() >= MEANS_MAX && !self.costs.contains_key(&group) {
+                    continue;
+                }
+                let costs = self.costs.entry(group).or_default();
+                costs.seconds += seconds * expected_s / all_s;
+                costs.size += size * indices.len() as f64 / count;
+                costs.hand_ins += 1.0 / count;
             }
-            self.pace.push_back(self.now);
         }
     }
 
-    fn cell(&self, kind: TaskKind) -> (Cell, f64) {
-        let cell = Cell { workload: kind.workload, policy: kind.policy, by_job: kind.jobs.is_some() };
-        let full = self.cells.len() >= CELLS_MAX && !self.cells.contains_key(&cell);
-        let others = Cell { workload: usize::MAX, policy: usize::MAX, by_job: cell.by_job };
-        let cell = if full { others } else { cell };
-        (cell, kind.jobs.unwrap_or(1).max(1) as f64)
+    /// The slot time of a task; `None` before the first hand-in.
+    fn cost(&self, kind: TaskKind) -> Option<Left> {
+        groups(kind).find_map(|(group, size, factor)| {
+            let costs = self.costs.get(&group)?;
+            let likely_s = (costs.seconds / costs.size).max(1e-9) * size;
+            let range = factor * RANGE * ONE_HAND_IN.powf(costs.hand_ins.max(1.0).sqrt().recip());
+            Some(Left { least_s: likely_s / range, likely_s, most_s: likely_s * range })
+        })
     }
 
-    /// The cost of a cell whose tasks have this size; `None` before the first hand-in.
-    fn cost(&self, cell: Cell, size: f64) -> Option<Cost> {
-        if let Some(learned) = self.cells.get(&cell) {
-            let uncertainty = learned.uncertainty();
-            return Some(Cost { unit_s: learned.unit_s(), uncertainty, variance: learned.task_variance() });
-        }
-        let (costs, between) = self.neighbours(cell, size);
-        let count = costs.len() as f64;
-        let mean = costs.iter().map(|cost| cost.ln()).sum::<f64>() / count;
-        let squares: f64 = costs.iter().map(|cost| (cost.ln() - mean).powi(2)).sum();
-        // The deviation before any is known counts as one neighbour.
-        let uncertainty = ((between.powi(2) + squares) / count).sqrt();
-        let unit_s = costs.iter().sum::<f64>() / count;
-        (count > 0.0).then_some(Cost { unit_s, uncertainty, variance: 0.5 })
-    }
-
-    /// Costs that a cell without a hand-in may have, and the deviation of their logarithms before any is known: those of
-    /// its workload under other policies, else those of its policy, else all.
-    fn neighbours(&self, cell: Cell, size: f64) -> (Vec<f64>, f64) {
-        let of_workload = self.cells.iter().filter(|(other, _)| other.workload == cell.workload);
-        let scaled = of_workload.map(|(other, learned)| learned.unit_s() * self.ratio(cell.policy, other.policy));
-        let scaled: Vec<f64> = scaled.collect();
-        if !scaled.is_empty() {
-            return (scaled, BETWEEN_POLICIES);
-        }
-        let has_policy = self.cells.keys().any(|other| other.policy == cell.policy);
-        let near = self.cells.iter().filter(|(other, _)| !has_policy || other.policy == cell.policy);
-        let costs = near.map(|(other, learned)| match other.by_job == cell.by_job {
-            true => learned.unit_s(),
-            false => learned.seconds / learned.tasks / size,
-        });
-        (costs.collect(), BETWEEN_WORKLOADS)
-    }
-
-    /// Cost under a policy over that under another: the geometric mean of the workloads that ran under both, else 1.
-    fn ratio(&self, policy: usize, other: usize) -> f64 {
-        let pairs = self.cells.iter().filter(|(cell, _)| cell.policy == policy).filter_map(|(cell, learned)| {
-            let twin = self.cells.get(&Cell { policy: other, ..*cell })?;
-            Some((learned.unit_s() / twin.unit_s()).ln())
-        });
-        let (sum, count) = pairs.fold((0.0, 0.0), |(sum, count), ratio| (sum + ratio, count + 1.0));
-        if count > 0.0 { (sum / count).exp() } else { 1.0 }
-    }
-
-    /// Share of the slot time that tasks take, and its relative uncertainty.
-    fn share(&self) -> (f64, f64) {
-        let (Some(first), Some(last)) = (self.pace.front(), self.pace.back()) else { return UNMEASURED_PACE };
-        let slots_s = last.slots_s - first.slots_s;
-        if last.at.saturating_sub(first.at) < 2 * PACE.0 || slots_s <= 0.0 {
-            return UNMEASURED_PACE;
-        }
-        // A long task is counted whole, with the hand-in at its end.
-        let share = ((last.spent_s - first.spent_s) / slots_s).clamp(0.01, 1.0);
-        (share, 0.05 + 0.2 / (self.pace.len() as f64).sqrt())
+    /// The slot time of a number of tasks of which some are known by index, and the longest time that one of them may take.
+    fn work(&self, sweep: &Sweep, tasks: u64, known: impl Iterator<Item = u64>) -> (Left, f64) {
+        let costs: Vec<Left> = known.filter_map(|index| self.cost(sweep.kind(index))).collect();
+        let each = tasks as f64 / costs.len().max(1) as f64;
+        let sum = |of: fn(&Left) -> f64| each * costs.iter().map(of).sum::<f64>();
+        let all = Left {
+            least_s: sum(|cost| cost.least_s),
+            likely_s: sum(|cost| cost.likely_s),
+            most_s: sum(|cost| cost.most_s),
+        };
+        (all, costs.iter().map(|cost| cost.most_s).fold(0.0, f64::max))
     }
 
     /// Estimates the remaining time; `None` before the first hand-in, without slots, and without open tasks.
     pub(super) fn estimate(&self, generation: u64, open: &Open<'_>) -> Option<Left> {
-        let (leased, tasks) = (open.closed.leased, open.closed.leased.len() + open.pending);
-        if generation != self.generation || self.cells.is_empty() || open.slots == 0 || tasks == 0 {
+        let (leased, slots) = (open.closed.leased, open.slots as f64);
+        let is_known = generation == self.generation && !self.costs.is_empty();
+        if !is_known || open.slots == 0 || leased.len() + open.pending == 0 {
             return None;
         }
-        let mut costs = BTreeMap::new();
-        let mut cost = |index: u64| {
-            let (cell, size) = self.cell(open.sweep.kind(index));
-            let cost = *costs.entry(cell).or_insert_with(|| self.cost(cell, size));
-            cost.map(|cost| (cell.workload, cost, size))
-        };
-        let mut work = Work::default();
-        work.add(leased.len(), spread(leased).filter_map(&mut cost).collect());
-        let running_s = if leased.is_empty() { 0.0 } else { work.likely_s / leased.len() as f64 };
-        work.add(open.pending, open.pending_sample().filter_map(&mut cost).collect());
-        let (share, share_uncertainty) = self.share();
-        let factor = (WIDTH * work.uncertainty().hypot(share_uncertainty)).exp();
-        let pace = share * open.slots as f64;
+        let (running, running_max_s) = self.work(open.sweep, leased.len(), spread(leased));
+        let (waiting, waiting_max_s) = self.work(open.sweep, open.pending, open.pending_sample());
+        let share = if self.slots_s > 0.0 { (self.spent_s / self.slots_s).clamp(0.01, 1.0) } else { SHARE };
+        let pace = share * slots;
         // Tasks in slots have begun: half of their work is done, in the mean.
-        let in_slots_s = running_s * open.slots.min(leased.len()) as f64;
-        let likely_s = (work.likely_s - in_slots_s / 2.0).max(0.0) / pace + running_s / 2.0;
-        let least_s = (work.likely_s / factor - in_slots_s).max(0.0) / pace;
-        let most_s = work.likely_s * factor / pace + work.longest_s + FINISH_S;
+        let leases = leased.len().max(1) as f64;
+        let in_slots = slots.min(leased.len() as f64) / leases;
+        let likely_s =
+            (waiting.likely_s + running.likely_s * (1.0 - in_slots / 2.0)) / pace + running.likely_s / leases / 2.0;
+        let least_s = (waiting.least_s + running.least_s * (1.0 - in_slots)) / pace;
+        let most_s = (waiting.most_s + running.most_s) / pace + running_max_s.max(waiting_max_s) + FINISH_S;
         Some(Left { least_s: least_s.min(likely_s), likely_s, most_s: most_s.max(likely_s) })
     }
 }
 
-impl Work {
-    /// Adds tasks, of which some are known: workload, cost and size.
-    fn add(&mut self, tasks: u64, known: Vec<(usize, Cost, f64)>) {
-        let each = tasks as f64 / known.len().max(1) as f64;
-        for (workload, cost, size) in known {
-            let seconds = cost.unit_s * size;
-            self.likely_s += each * seconds;
-            *self.by_workload_s.entry(workload).or_default() += each * seconds * cost.uncertainty;
-            self.variance_s2 += each * cost.variance * seconds.powi(2);
-            self.longest_s = self.longest_s.max(seconds * (1.0 + WIDTH * cost.variance.sqrt()));
-        }
-    }
-
-    /// Standard deviation of the logarithm of the work.
-    fn uncertainty(&self) -> f64 {
-        let squares: f64 = self.by_workload_s.values().map(|seconds| seconds.powi(2)).sum();
-        ((squares + self.variance_s2) / self.likely_s.max(1e-9).powi(2)).ln_1p().sqrt()
-    }
+/// The groups of a kind, the closest first, with its size in the unit of the group's mean, and the factor of the range that
+/// its tasks have by this mean.
+fn groups(kind: TaskKind) -> impl Iterator<Item = (Group, f64, f64)> {
+    let TaskKind { workload, policy, jobs } = kind;
+    let size = jobs.unwrap_or(1).max(1) as f64;
+    let of_workload =
+        [(Group::WorkloadAndPolicy(workload, policy), size, 1.0), (Group::Workload(workload), size, OTHER_POLICY)];
+    let counted = jobs.map(|_| (Group::Counted, size, OTHER_WORKLOAD));
+    of_workload.into_iter().chain(counted).chain([(Group::All, 1.0, OTHER_WORKLOAD)])
 }
 
 impl Open<'_> {
@@ -334,24 +209,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hand_ins_of_the_same_cost_for_each_unit_of_size_do_not_deviate() {
-        let mut learned = Learned::default();
-        learned.add(1.0, 2.0, 5.0);
-        learned.add(1.0, 4.0, 10.0);
-        assert_eq!((learned.unit_s(), learned.deviation()), (2.5, 0.0));
-        learned.add(1.0, 1.0, 4.0);
-        assert!(learned.deviation() > 0.2, "{learned:?}");
+    fn a_mean_of_jobs_becomes_one_of_tasks_for_a_workload_without_a_number_of_jobs() {
+        let known = TaskKind { workload: 0, policy: 0, jobs: Some(10) };
+        let mut forecast = Forecast::default();
+        for (group, size, _) in groups(known) {
+            forecast.costs.insert(group, Costs { seconds: 40.0, size: 2.0 * size, hand_ins: 1.0 });
+        }
+        let likely_s = |workload, jobs| forecast.cost(TaskKind { workload, policy: 0, jobs }).expect("known").likely_s;
+        assert_eq!((likely_s(1, None), likely_s(1, Some(10)), likely_s(1, Some(30))), (20.0, 20.0, 60.0));
+        assert_eq!(likely_s(0, Some(5)), 10.0);
     }
 
     #[test]
-    fn a_cost_for_each_job_becomes_one_for_each_task_by_its_size() {
+    fn the_range_narrows_with_hand_ins_and_widens_with_distance() {
+        let sweep = crate::farm::tests::sweep("e", 10);
         let mut forecast = Forecast::default();
-        let known = Cell { workload: 0, policy: 0, by_job: true };
-        forecast.cells.entry(known).or_default().add(2.0, 20.0, 40.0);
-        let (costs, between) = forecast.neighbours(Cell { workload: 1, policy: 0, by_job: false }, 10.0);
-        assert_eq!((costs, between), (vec![2.0], BETWEEN_WORKLOADS));
-        let (costs, _) = forecast.neighbours(Cell { workload: 1, ..known }, 10.0);
-        assert_eq!(costs, [2.0]);
+        let kind = sweep.kind(0);
+        let width = |forecast: &Forecast, kind| {
+            let cost = forecast.cost(kind).expect("a hand-in was learned");
+            cost.most_s / cost.least_s
+        };
+        forecast.learn(&sweep, 1, &[0], 5.0);
+        let after_one = width(&forecast, kind);
+        (1..9).for_each(|index| forecast.learn(&sweep, 1, &[index], 5.0));
+        let [known, other_policy, other_workload] =
+            [kind, TaskKind { policy: kind.policy + 1, ..kind }, TaskKind { workload: kind.workload + 1, ..kind }]
+                .map(|kind| width(&forecast, kind));
+        assert!(known < after_one && known < other_policy && other_policy < other_workload, "{known} {after_one}");
     }
 
     #[test]
@@ -360,12 +244,12 @@ mod tests {
         let mut forecast = Forecast::default();
         for seconds in [-1.0, f64::NAN] {
             forecast.learn(&sweep, 1, &[0], seconds);
-            assert!(forecast.cells.is_empty());
+            assert!(forecast.costs.is_empty());
         }
         forecast.learn(&sweep, 1, &[], 5.0);
-        assert!(forecast.cells.is_empty());
+        assert!(forecast.costs.is_empty());
         forecast.learn(&sweep, 1, &[0], 0.0);
-        assert_eq!(forecast.cells.len(), 1);
+        assert!(!forecast.costs.is_empty());
     }
 
     #[test]
