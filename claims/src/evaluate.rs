@@ -1,9 +1,11 @@
 //! Findings: each claim beside our value.
 
+use std::collections::BTreeSet;
+
 use powersweep_engine::Value;
 
-use crate::compare::{Compared, Comparison, digits};
-use crate::file::Claim;
+use crate::claim::{Claim, Claims, Comparison};
+use crate::compare::{Compared, digits};
 use crate::measure::Scope;
 use crate::rows::{Needed, Rows};
 
@@ -54,11 +56,33 @@ impl Finding {
     }
 }
 
+impl Claims {
+    /// The columns to read, by manifest and table.
+    pub fn needed(&self, demanded_only: bool) -> Needed {
+        let mut needed = Needed::new();
+        for claim in self.chosen(demanded_only) {
+            claim.need(&self.manifests[0], &mut needed);
+        }
+        needed
+    }
+
+    /// The manifests whose rows are read, in the order of the file.
+    pub fn manifests(&self, demanded_only: bool) -> Vec<&str> {
+        let needed: BTreeSet<String> = self.needed(demanded_only).into_keys().map(|(manifest, _)| manifest).collect();
+        self.manifests.iter().map(String::as_str).filter(|name| needed.contains(*name)).collect()
+    }
+
+    /// Compares every claim with the rows.
+    pub fn check(&self, rows: &Rows, demanded_only: bool) -> Vec<Finding> {
+        self.chosen(demanded_only).flat_map(|claim| claim.check(&self.manifests[0], rows)).collect()
+    }
+}
+
 impl Claim {
-    pub(crate) fn need(&self, manifest: &str, needed: &mut Needed) {
+    fn need(&self, manifest: &str, needed: &mut Needed) {
         for repetition in &self.repetitions {
             let outer = Scope::outermost(manifest, repetition, &self.paired);
-            for comparison in &self.comparisons {
+            for comparison in self.comparisons() {
                 outer.of_value(&self.value).need(&self.value, needed);
                 comparison.need(&self.value, &outer, needed);
             }
@@ -66,14 +90,14 @@ impl Claim {
     }
 
     /// The findings, one a repetition.
-    pub(crate) fn check(&self, manifest: &str, rows: &Rows) -> Vec<Finding> {
+    fn check(&self, manifest: &str, rows: &Rows) -> Vec<Finding> {
         self.repetitions.iter().enumerate().map(|(i, per)| self.check_one(manifest, rows, i, per)).collect()
     }
 
     fn check_one(&self, manifest: &str, rows: &Rows, i: usize, per: &[(String, Value)]) -> Finding {
         let outer = Scope::outermost(manifest, per, &self.paired);
         let compared: Result<Vec<Compared>, String> =
-            self.comparisons.iter().map(|comparison| comparison.compare(&self.value, &outer, rows, i)).collect();
+            self.comparisons().iter().map(|comparison| comparison.compare(&self.value, &outer, rows, i)).collect();
         let mut finding = self.finding(&outer, per);
         match compared {
             Err(why) => {
@@ -109,7 +133,8 @@ impl Claim {
         }
         let scope = outer.of_value(&self.value);
         let column = scope.column.as_deref().unwrap_or("rows");
-        let first = self.comparisons.first().and_then(Comparison::numbers).and_then(|numbers| numbers.first());
+        let comparisons = self.comparisons();
+        let first = comparisons.first().and_then(Comparison::numbers).and_then(<[f64]>::first);
         Finding {
             id: if per.is_empty() { self.id.clone() } else { format!("{}[{}]", self.id, values.join(",")) },
             text,

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use powersweep_engine::Value;
 use powersweep_results::Table;
 
-use crate::per;
-use crate::read::{Conditions, ELEMENT};
 use crate::rows::{Needed, Rows, shown};
-use crate::selection::{Aggregate, Selection};
+use crate::selection::{Aggregate, Conditions, ELEMENT, MANIFEST, Selection};
 
 /// The keys that a selection inherits from the selection around it.
 #[derive(Debug, Clone)]
@@ -31,12 +29,12 @@ pub(crate) struct Groups {
 impl Scope {
     /// The scope around a claim's value: the conditions of the repetition only.
     pub(crate) fn outermost(manifest: &str, fixed: &[(String, Value)], paired: &[String]) -> Scope {
-        let named = fixed.iter().find(|(name, _)| name == per::MANIFEST);
+        let named = fixed.iter().find(|(name, _)| name == MANIFEST);
         Scope {
             manifest: named.map_or_else(|| manifest.to_owned(), |(_, name)| name.to_string()),
             table: Table::Tasks,
             column: None,
-            conditions: per::conditions(fixed),
+            conditions: conditions(fixed),
             by: paired.to_vec(),
             aggregate: Aggregate::Only,
         }
@@ -57,7 +55,7 @@ impl Scope {
 
     /// The scope of a selection inside a selection of this scope.
     fn within(&self, selection: &Selection) -> Scope {
-        let mut conditions = match &selection.runs {
+        let mut conditions = match &selection.of_runs {
             None => self.conditions.clone(),
             Some(runs) => {
                 let mut conditions = runs.clone();
@@ -71,7 +69,7 @@ impl Scope {
         let by = selection.by.clone().unwrap_or_else(|| self.by.iter().filter(kept).cloned().collect());
         Scope {
             manifest: selection.manifest.clone().unwrap_or_else(|| self.manifest.clone()),
-            table: selection.table.unwrap_or(self.table),
+            table: selection.rows(self.table),
             column: selection.column.clone().or_else(|| self.column.clone()),
             conditions,
             by,
@@ -108,7 +106,7 @@ impl Scope {
             }
         }
         for step in selection.then.iter().flatten() {
-            groups = groups.reduced(step.aggregate, step.over.as_deref())?;
+            groups = groups.reduced(step.aggregate, &step.over)?;
         }
         if let Some(value) = groups.values.values().find(|value| !value.is_finite()) {
             return Err(format!("the value is {value}"));
@@ -135,6 +133,12 @@ impl Scope {
     }
 }
 
+/// The conditions that a repetition adds.
+fn conditions(fixed: &[(String, Value)]) -> Conditions {
+    let columns = fixed.iter().filter(|(column, _)| column != MANIFEST);
+    columns.map(|(column, value)| (column.clone(), vec![value.clone()])).collect()
+}
+
 impl Groups {
     /// Combines each group with the group of `other` that has the same key, in the columns by which `other` is grouped.
     fn with(&mut self, other: &Groups, of: impl Fn(f64, f64) -> f64) -> Result<(), String> {
@@ -154,13 +158,13 @@ impl Groups {
         Ok(())
     }
 
-    /// Aggregates the groups that differ in the columns `over` only.
-    fn reduced(&self, aggregate: Aggregate, over: Option<&[String]>) -> Result<Groups, String> {
-        if let Some(name) = over.into_iter().flatten().find(|name| !self.by.contains(name)) {
+    /// Aggregates the groups that differ in the columns `over` only; all groups if there are none.
+    fn reduced(&self, aggregate: Aggregate, over: &[String]) -> Result<Groups, String> {
+        if let Some(name) = over.iter().find(|name| !self.by.contains(name)) {
             return Err(not_grouped(name));
         }
         let kept: Vec<usize> =
-            (0..self.by.len()).filter(|&i| over.is_some_and(|over| !over.contains(&self.by[i]))).collect();
+            (0..self.by.len()).filter(|&i| !over.is_empty() && !over.contains(&self.by[i])).collect();
         let mut merged: BTreeMap<Vec<String>, Vec<f64>> = BTreeMap::new();
         let mut in_order: Vec<(&Vec<String>, &f64)> = self.values.iter().collect();
         if aggregate == Aggregate::GreatestChange {

@@ -3,25 +3,20 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_engine::Value;
-
-use crate::compare::Comparison;
 use crate::measure::{Groups, Scope};
-use crate::presets::{Axis, Preset, Published, Shape, Values};
+use crate::presets::{Axis, NONE, Preset, Shape, Values};
+use crate::published::numbers;
 use crate::rows::{Needed, Rows};
 use crate::selection::Selection;
-
-/// What an empty cell is called.
-const NONE: &str = "none";
 
 /// One value of a preset.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// Place along the horizontal axis.
     pub x: String,
-    /// The same as a number, if it is one.
+    /// The place as a number, if it is one.
     pub x_value: Option<f64>,
-    /// What its colour stands for; empty without colours.
+    /// The text of its colour; empty without colours.
     pub colour: String,
     /// The panel; empty without panels.
     pub facet: String,
@@ -53,129 +48,84 @@ pub enum Role {
 pub struct Lacking {
     /// The manifest whose rows are missing.
     pub manifest: String,
-    /// What is missing.
+    /// The reason, as a sentence.
     pub reason: String,
 }
 
-/// Columns of the axes by which a value is grouped.
-fn by(preset: &Preset, values: &Values) -> Vec<String> {
-    let axes = preset.axes().enumerate().filter(|(at, _)| *at > 0 || !values.is_everywhere);
-    let all = axes.flat_map(|(_, axis)| axis.columns.iter());
-    let grouped: BTreeSet<&String> = all.filter(|column| !values.fixed.contains_key(*column)).collect();
-    grouped.into_iter().cloned().collect()
-}
-
-/// Adds the columns that a preset reads.
-pub(crate) fn need(preset: &Preset, needed: &mut Needed) {
-    for values in &preset.values {
-        let outer = Scope::outermost(&preset.manifest, &[], &by(preset, values));
-        outer.of_value(&values.selection).need(&values.selection, needed);
-        if let Some(half_width) = &values.half_width {
-            let half_width = values.selection.with(half_width);
-            outer.of_value(&half_width).need(&half_width, needed);
-        }
-    }
-    if let Some(minus) = &preset.x.minus {
-        Scope::outermost(&preset.manifest, &[], &[]).of_value(minus).need(minus, needed);
-    }
-}
-
-/// The values of a preset, in the order of panels, colours and places.
-pub(crate) fn rows(preset: &Preset, rows: &Rows) -> Result<Vec<Row>, Lacking> {
-    let mut found: Vec<(Keys, Row)> = Vec::new();
-    let of = |selection: &Selection, by: &[String]| {
-        let scope = Scope::outermost(&preset.manifest, &[], by).of_value(selection);
-        scope.value(selection, rows).map_err(|reason| Lacking { manifest: scope.manifest.clone(), reason })
-    };
-    let zero = preset.x.minus.as_ref().map(|minus| of(minus, &[])).transpose()?;
-    let place = Place { preset, zero };
-    for (column, values) in preset.values.iter().enumerate() {
-        let by = by(preset, values);
-        let groups = of(&values.selection, &by)?;
-        let half_widths = values.half_width.as_ref().map(|half| of(&values.selection.with(half), &by)).transpose()?;
-        for (key, y) in &groups.values {
-            let cells = cells(values, &groups, key);
-            let half_width = half_widths.as_ref().and_then(|half| half.values.get(key)).copied();
-            let role = if values.is_cap { Role::Cap } else { Role::Ours };
-            found.extend(
-                place.row(values, &cells, *y).map(|(keys, row)| (keys, Row { half_width, role, column, ..row })),
-            );
-        }
-    }
-    spread(preset, &mut found);
-    for (column, values) in preset.values.iter().enumerate() {
-        let mut beside: Vec<(Keys, Row)> = Vec::new();
-        for published in &values.published {
-            for (id, cells, y) in numbers(values, published) {
-                let row = place
-                    .row(values, &cells, y)
-                    .map(|(keys, row)| (keys, Row { role: Role::Published, column, claim: Some(id), ..row }));
-                beside.extend(row);
+impl Preset {
+    /// The columns to read, by manifest and table.
+    pub fn needed(&self) -> Needed {
+        let mut needed = Needed::new();
+        for values in &self.values {
+            let outer = Scope::outermost(&self.manifest, &[], &self.by(values));
+            outer.of_value(&values.selection).need(&values.selection, &mut needed);
+            if let Some(half_width) = &values.half_width {
+                let half_width = values.selection.with(half_width);
+                outer.of_value(&half_width).need(&half_width, &mut needed);
             }
         }
-        // A published number is shown at the places of our values only.
-        spread_over(&found, &mut beside);
-        found.extend(beside);
+        if let Some(minus) = &self.x.minus {
+            Scope::outermost(&self.manifest, &[], &[]).of_value(minus).need(minus, &mut needed);
+        }
+        needed
     }
-    found.sort_by(|(one, _), (other, _)| one.order(other, preset));
-    Ok(found.into_iter().map(|(_, row)| row).collect())
+
+    /// The manifests whose rows are read.
+    pub fn manifests(&self) -> BTreeSet<String> {
+        let read = self.needed().into_keys().map(|(manifest, _)| manifest);
+        if self.shape == Shape::Jobs { BTreeSet::from([self.manifest.clone()]) } else { read.collect() }
+    }
+
+    /// Our values and the published ones, in the order of panels, colours and places.
+    ///
+    /// # Errors
+    /// The reason, and the manifest whose rows are missing.
+    pub fn rows(&self, rows: &Rows) -> Result<Vec<Row>, Lacking> {
+        let mut found: Vec<(Keys, Row)> = Vec::new();
+        let of = |selection: &Selection, by: &[String]| {
+            let scope = Scope::outermost(&self.manifest, &[], by).of_value(selection);
+            scope.value(selection, rows).map_err(|reason| Lacking { manifest: scope.manifest.clone(), reason })
+        };
+        let zero = self.x.minus.as_ref().map(|minus| of(minus, &[])).transpose()?;
+        let place = Place { preset: self, zero };
+        for (column, values) in self.values.iter().enumerate() {
+            let by = self.by(values);
+            let groups = of(&values.selection, &by)?;
+            let half_widths =
+                values.half_width.as_ref().map(|half| of(&values.selection.with(half), &by)).transpose()?;
+            for (key, y) in &groups.values {
+                let cells = cells(values, &groups, key);
+                let half_width = half_widths.as_ref().and_then(|half| half.values.get(key)).copied();
+                let role = if values.is_cap { Role::Cap } else { Role::Ours };
+                found.extend(
+                    place.row(values, &cells, *y).map(|(keys, row)| (keys, Row { half_width, role, column, ..row })),
+                );
+            }
+        }
+        spread(self, &mut found);
+        for (column, values) in self.values.iter().enumerate() {
+            let mut beside: Vec<(Keys, Row)> = Vec::new();
+            for published in &values.published {
+                for (id, cells, y) in numbers(values, published) {
+                    let row = place
+                        .row(values, &cells, y)
+                        .map(|(keys, row)| (keys, Row { role: Role::Published, column, claim: Some(id), ..row }));
+                    beside.extend(row);
+                }
+            }
+            // A published number is shown at the places of our values only.
+            spread_over(&found, &mut beside);
+            found.extend(beside);
+        }
+        found.sort_by(|(one, _), (other, _)| one.order(other, self));
+        Ok(found.into_iter().map(|(_, row)| row).collect())
+    }
 }
 
 /// The cells of a group, with the fixed ones.
 fn cells(values: &Values, groups: &Groups, key: &[String]) -> BTreeMap<String, String> {
     let grouped = groups.by.iter().cloned().zip(key.iter().cloned());
     grouped.chain(values.fixed.clone()).collect()
-}
-
-/// The published numbers of a claim with their places, as the preset shows them.
-fn numbers(values: &Values, published: &Published) -> Vec<(String, BTreeMap<String, String>, f64)> {
-    let claim = &published.claim;
-    let found = claim.comparisons.iter().find_map(Comparison::published);
-    let Some(numbers) = found else { return Vec::new() };
-    let one = |(at, fixed): (usize, &Vec<(String, Value)>)| {
-        let number = numbers.get(at).or(numbers.last()).copied()?;
-        let number = if published.one_minus { 1.0 - number } else { number };
-        let mut cells: BTreeMap<String, String> = BTreeMap::new();
-        for (column, wanted) in claim.value.runs.iter().flatten().chain(&claim.value.conditions) {
-            if let [value] = wanted.as_slice() {
-                cells.insert(column.clone(), value.to_string());
-            }
-        }
-        let cell = |text: &String| if text == NONE { String::new() } else { text.clone() };
-        cells.extend(published.at.iter().map(|(column, text)| (column.clone(), cell(text))));
-        cells.extend(fixed.iter().map(|(column, value)| (column.clone(), value.to_string())));
-        if !fits(&cells, values) {
-            return None;
-        }
-        cells.extend(values.fixed.clone());
-        let repetition: Vec<String> = fixed.iter().map(|(_, value)| value.to_string()).collect();
-        let id = if fixed.is_empty() { claim.id.clone() } else { format!("{}[{}]", claim.id, repetition.join(",")) };
-        Some((id, cells, number * published.times))
-    };
-    claim.repetitions.iter().enumerate().filter_map(one).collect()
-}
-
-/// Whether a published number is under the conditions of our values, as far as it says.
-fn fits(cells: &BTreeMap<String, String>, values: &Values) -> bool {
-    let conditions = values.selection.runs.iter().flatten().filter(|(column, _)| {
-        // A selection's own conditions override the conditions of its runs.
-        !values.selection.conditions.contains_key(*column)
-    });
-    conditions.chain(&values.selection.conditions).all(|(column, wanted)| {
-        cells.get(column).is_none_or(|cell| wanted.iter().any(|value| value.to_string() == *cell))
-    })
-}
-
-/// Whether a claim has no number for these values.
-pub(crate) fn is_foreign(values: &Values, published: &Published) -> bool {
-    numbers(values, published).is_empty()
-}
-
-/// A column of an axis that neither the claim nor the preset fixes.
-pub(crate) fn open_column(preset: &Preset, values: &Values, published: &Published) -> Option<String> {
-    let by = by(preset, values);
-    let open = |cells: &BTreeMap<String, String>| by.iter().find(|column| !cells.contains_key(*column)).cloned();
-    numbers(values, published).iter().find_map(|(_, cells, _)| open(cells))
 }
 
 /// The cells of a row in each axis, for its order.
@@ -309,7 +259,7 @@ fn spread(preset: &Preset, found: &mut Vec<(Keys, Row)>) {
     *found = placed;
 }
 
-/// The same for some rows beside placed ones.
+/// Puts the rows `beside` that hold everywhere to all places of their panels among the placed rows.
 fn spread_over(placed: &[(Keys, Row)], beside: &mut Vec<(Keys, Row)>) {
     let mut spread = Vec::new();
     for (keys, row) in beside.drain(..) {

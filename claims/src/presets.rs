@@ -38,49 +38,40 @@
 //! assert_eq!(presets.find("figure1").expect("it is there").source(), "Figure 1");
 //! ```
 //!
-//! **An axis** (`x`, `colour`, `facet`) groups each value by its `column`, which may be a list of columns: their values
-//! then make one text. `title` and `unit` name it, `order` lists the first values of it, and `names` renames values (an
-//! empty cell is `none`). An `x` of numbers may be cut by `from` and `to`, drawn with `log = true` or `free = true` (a scale for each panel), and moved: `minus` is
-//! a selection that is grouped by columns of `facet`, and `divided_by` a number. `cycle` counts the elements of a list that
-//! has several classes behind each other from 1 again after this number.
-//!
-//! **A value** has these keys:
-//!
-//! | key | meaning |
-//! |---|---|
-//! | `value` | a selection, as in claims; the columns of the axes are added to its `by` |
-//! | `as` | fixed texts for columns of axes by which this value is not grouped |
-//! | `everywhere` | the value is not grouped by `x` and holds at all of its places |
-//! | `half_width` | half the width of the interval around the value; inherits the value's keys as `less_than` does |
-//! | `published` | ids of claims, or tables `{ claim, at, one_minus, times }`: see below |
-//! | `cap` | a series that is drawn as a dashed line over the others |
-//! | `title`, `unit` | heading of the column of a table |
+//! The types below declare all keys: the documentation of a field is that of its key.
 //!
 //! The repetition and the conditions of a claim say where its published number is drawn; `at` adds the columns that they
 //! leave open. `one_minus` and `times` turn the number into what the preset shows.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use powersweep_experiments::ManifestErrors;
+use powersweep_engine::Value;
+use serde::{Deserialize, Deserializer};
 
-use crate::file::{Claim, Claims};
-use crate::points::{self, Lacking, Row};
-use crate::preset_file;
-use crate::read::Reader;
-use crate::rows::{Needed, Rows};
-use crate::selection::Selection;
+use crate::claim::Claim;
+use crate::selection::{Cell, Selection, conditions};
+
+/// The name of an empty cell.
+pub(crate) const NONE: &str = "none";
 
 /// The figures and tables of one paper.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename = "a presets file")]
 pub struct Presets {
-    presets: Vec<Preset>,
+    /// The version of the format, 1.
+    pub(crate) version: f64,
+    /// The experiments; a value that names none uses the preset's, else the first.
+    pub(crate) manifests: Vec<String>,
+    /// The figures and tables.
+    pub(crate) presets: Vec<Preset>,
 }
 
 /// How the values of a preset are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Shape {
     /// Grouped bars.
+    #[default]
     Bars,
     /// Lines over numbers or names.
     Lines,
@@ -93,13 +84,15 @@ pub enum Shape {
 }
 
 /// One figure or table.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename = "a preset")]
 pub struct Preset {
-    /// Its name, such as `figure3` or `table1`.
+    /// Its name, such as `figure3` or `table1`: the place in the paper.
     pub name: String,
-    /// What it shows, in a sentence.
+    /// A sentence about the figure or table.
     pub caption: String,
     /// How it is shown.
+    #[serde(rename = "kind")]
     pub shape: Shape,
     /// Whether the figure is as wide as the page by default.
     pub wide: bool,
@@ -109,21 +102,25 @@ pub struct Preset {
     pub x: Axis,
     /// The vertical axis.
     pub y: Measure,
-    /// What colours tell apart.
+    /// The axis whose values have colours.
     pub colour: Option<Axis>,
-    /// What panels tell apart.
+    /// The axis whose values have panels.
     pub facet: Option<Axis>,
     /// Conditions of the jobs of [`Shape::Jobs`]: columns with their values.
-    pub jobs: Vec<(String, String)>,
-    /// The experiment whose rows are read first.
+    #[serde(deserialize_with = "conditions")]
+    pub jobs: BTreeMap<String, Vec<Value>>,
+    /// The experiment whose rows are read first; the default is the first of the file.
     pub manifest: String,
+    /// The values.
     pub(crate) values: Vec<Values>,
 }
 
 /// An axis of names or numbers.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename = "an axis")]
 pub struct Axis {
-    /// The columns whose values it has; several are joined.
+    /// The column whose values it has, or several, whose values make one text.
+    #[serde(rename = "column")]
     pub columns: Vec<String>,
     /// Title without the unit.
     pub title: String,
@@ -133,17 +130,27 @@ pub struct Axis {
     pub log: bool,
     /// Whether each panel has a scale of its own.
     pub free: bool,
+    /// The first values, in their order.
     pub(crate) order: Vec<String>,
+    /// Names that values are shown by. An empty cell is `none`.
+    #[serde(deserialize_with = "cells")]
     pub(crate) names: BTreeMap<String, String>,
+    /// The least number that is shown.
     pub(crate) from: Option<f64>,
+    /// The greatest number that is shown.
     pub(crate) to: Option<f64>,
+    /// A selection, grouped by columns of `facet`, that is subtracted from the numbers.
     pub(crate) minus: Option<Selection>,
+    /// A number by which the numbers are divided.
     pub(crate) divided_by: Option<f64>,
+    /// For a list that has several classes one behind another: the number of elements after which they are counted from 1
+    /// again.
     pub(crate) cycle: Option<f64>,
 }
 
 /// The vertical axis.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename = "a vertical axis")]
 pub struct Measure {
     /// Title without the unit.
     pub title: String,
@@ -156,47 +163,73 @@ pub struct Measure {
 }
 
 /// Values that are computed by one selection.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename = "a value")]
 pub(crate) struct Values {
+    /// A selection; the columns of the axes are added to its `by`.
+    #[serde(rename = "value")]
     pub(crate) selection: Selection,
+    /// Half the width of the interval around the value. It inherits the keys of `value` that it does not set.
     pub(crate) half_width: Option<Selection>,
+    /// Fixed texts for columns of axes by which the value is not grouped.
+    #[serde(rename = "as", deserialize_with = "cells")]
     pub(crate) fixed: BTreeMap<String, String>,
+    /// Whether the value is not grouped by `x` and holds at all of its places.
+    #[serde(rename = "everywhere")]
     pub(crate) is_everywhere: bool,
+    /// Whether the series is drawn as a dashed line over the others.
+    #[serde(rename = "cap")]
     pub(crate) is_cap: bool,
+    /// Claims whose published numbers are shown beside ours: their ids, or tables.
+    #[serde(deserialize_with = "published")]
     pub(crate) published: Vec<Published>,
+    /// Heading of the column of a table.
     pub(crate) title: String,
+    /// Unit in the heading.
     pub(crate) unit: String,
 }
 
-/// A claim whose published numbers are shown.
-#[derive(Debug, Clone)]
+/// A claim whose published numbers are shown. Its repetition and its conditions say where.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename = "a published number")]
 pub(crate) struct Published {
+    /// The id of the claim.
+    #[serde(rename = "claim")]
+    pub(crate) id: String,
+    /// The claim of this id.
+    #[serde(skip)]
     pub(crate) claim: Claim,
+    /// Columns that the claim leaves open.
+    #[serde(deserialize_with = "cells")]
     pub(crate) at: BTreeMap<String, String>,
+    /// Whether one minus the number is shown.
     pub(crate) one_minus: bool,
-    pub(crate) times: f64,
+    /// A factor, after `one_minus`.
+    pub(crate) times: Option<f64>,
+}
+
+/// Published numbers by tables, or by the ids of their claims alone.
+fn published<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Published>, D::Error> {
+    #[derive(Deserialize)]
+    enum Form {
+        One(String),
+        Table(Box<Published>),
+    }
+    let forms: Vec<Form> = Deserialize::deserialize(deserializer)?;
+    let published = forms.into_iter().map(|form| match form {
+        Form::One(id) => Published { id, ..Published::default() },
+        Form::Table(published) => *published,
+    });
+    Ok(published.collect())
+}
+
+/// Cells by key, as texts.
+fn cells<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let cells: BTreeMap<String, Cell> = Deserialize::deserialize(deserializer)?;
+    Ok(cells.into_iter().map(|(key, cell)| (key, Value::from(cell).to_string())).collect())
 }
 
 impl Presets {
-    /// Reads and checks a presets file. `claims` are the claims of the same paper; `file` is the name shown in messages.
-    ///
-    /// # Errors
-    /// Every problem at once, each with its line.
-    pub fn parse(file: &str, text: &str, claims: &Claims) -> Result<Presets, ManifestErrors> {
-        let shared: Arc<str> = text.into();
-        let mut reader = Reader { problems: Vec::new() };
-        let presets = preset_file::read(&shared, claims, &mut reader);
-        match presets {
-            Some(presets) if reader.problems.is_empty() => Ok(Presets { presets }),
-            _ => {
-                if reader.problems.is_empty() {
-                    reader.problem_at(0..0, "these presets cannot be used", "this is a bug: please report it");
-                }
-                Err(ManifestErrors::new(file, &shared, reader.problems))
-            }
-        }
-    }
-
     /// All presets, in the order of the file.
     pub fn all(&self) -> &[Preset] {
         &self.presets
@@ -218,35 +251,22 @@ impl Preset {
         format!("{}{} {number}", first.into_iter().collect::<String>(), letters.as_str())
     }
 
-    /// The columns to read, by manifest and table.
-    pub fn needed(&self) -> Needed {
-        let mut needed = Needed::new();
-        points::need(self, &mut needed);
-        needed
-    }
-
-    /// The manifests whose rows are read.
-    pub fn manifests(&self) -> BTreeSet<String> {
-        let read = self.needed().into_keys().map(|(manifest, _)| manifest);
-        if self.shape == Shape::Jobs { BTreeSet::from([self.manifest.clone()]) } else { read.collect() }
-    }
-
     /// Heading and unit of the columns of a table, and whether there are published numbers for it.
     pub fn columns(&self) -> Vec<(&str, &str, bool)> {
         let one = |values: &Values| !values.published.is_empty();
         self.values.iter().map(|values| (values.title.as_str(), values.unit.as_str(), one(values))).collect()
     }
 
-    /// Our values and the published ones, in the order of the axes.
-    ///
-    /// # Errors
-    /// What is missing, and the manifest that has it.
-    pub fn rows(&self, rows: &Rows) -> Result<Vec<Row>, Lacking> {
-        points::rows(self, rows)
-    }
-
     /// The axes that group the values.
     pub(crate) fn axes(&self) -> impl Iterator<Item = &Axis> {
         std::iter::once(&self.x).chain(&self.colour).chain(&self.facet)
+    }
+
+    /// Columns of the axes by which a value is grouped.
+    pub(crate) fn by(&self, values: &Values) -> Vec<String> {
+        let axes = self.axes().enumerate().filter(|(at, _)| *at > 0 || !values.is_everywhere);
+        let all = axes.flat_map(|(_, axis)| axis.columns.iter());
+        let grouped: BTreeSet<&String> = all.filter(|column| !values.fixed.contains_key(*column)).collect();
+        grouped.into_iter().cloned().collect()
     }
 }

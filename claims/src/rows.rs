@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use powersweep_engine::Value;
 use powersweep_results::Table;
 
-use crate::read::{Conditions, ELEMENT};
+use crate::selection::{Conditions, ELEMENT};
 
 /// Columns to read, by manifest and table. Those that a table does not have are columns of `tasks`, joined on `task_id`.
 pub type Needed = BTreeMap<(String, Table), BTreeSet<String>>;

@@ -1,21 +1,56 @@
 //! A selection: the rows of a value, and the operations on them.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use powersweep_engine::Value;
-use powersweep_engine::facts::Kind;
-use powersweep_experiments::Problem;
-use powersweep_experiments::reading::suggestion;
 use powersweep_results::Table;
-use toml::de::DeTable;
+use serde::{Deserialize, Deserializer};
 
-use crate::read::{Conditions, ELEMENT, Item, Reader, column_of};
+/// The name of a column that every list column has besides the columns of its table: the place of an element, from 1.
+pub(crate) const ELEMENT: &str = "element";
+
+/// The column of a repetition that chooses a manifest.
+pub(crate) const MANIFEST: &str = "manifest";
+
+/// Conditions: a column and the values one of which its cell must have. Every number is a real, also one of an integer
+/// column.
+pub(crate) type Conditions = BTreeMap<String, Vec<Value>>;
+
+/// A value of a condition as a file has it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Cell {
+    Bool(bool),
+    Real(f64),
+    Text(String),
+}
+
+impl From<Cell> for Value {
+    fn from(cell: Cell) -> Value {
+        match cell {
+            Cell::Bool(value) => Value::Bool(value),
+            Cell::Real(number) => Value::Real(number),
+            Cell::Text(text) => Value::Text(text),
+        }
+    }
+}
+
+/// Conditions as a file has them.
+pub(crate) fn conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Conditions, D::Error> {
+    let columns: BTreeMap<String, Vec<Cell>> = Deserialize::deserialize(deserializer)?;
+    let one = |(column, cells): (String, Vec<Cell>)| (column, cells.into_iter().map(Value::from).collect());
+    Ok(columns.into_iter().map(one).collect())
+}
+
+/// The values of one repetition, by column.
+pub(crate) type Fixed = Vec<(String, Value)>;
 
 /// A function from the values of several rows to one value.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(from = "String")]
 pub(crate) enum Aggregate {
-    /// The value of the only row.
+    /// The value of the only row. It has no name: an unknown name reads as it.
+    #[default]
     Only,
     Mean,
     Sum,
@@ -29,6 +64,13 @@ pub(crate) enum Aggregate {
     GreatestChange,
     /// The quantile of this order, 0 to 1, linear between order statistics.
     Quantile(f64),
+}
+
+impl From<String> for Aggregate {
+    fn from(name: String) -> Aggregate {
+        let change = (name == "greatest-change").then_some(Aggregate::GreatestChange);
+        change.or_else(|| Aggregate::parse(&name)).unwrap_or_default()
+    }
 }
 
 impl Aggregate {
@@ -83,94 +125,61 @@ impl Aggregate {
     }
 }
 
-/// One step that aggregates groups.
-#[derive(Debug, Clone, PartialEq)]
+/// A step that aggregates groups.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename = "a step")]
 pub(crate) struct Step {
+    /// An aggregate of a selection, or `greatest-change`: the greatest ratio of neighbouring values along the one column of
+    /// `over`.
     pub(crate) aggregate: Aggregate,
-    /// The columns over which the groups are aggregated; all if `None`.
-    pub(crate) over: Option<Vec<String>>,
+    /// The columns over which the groups are aggregated; all without it.
+    pub(crate) over: Vec<String>,
 }
 
-/// A named set of runs.
-#[derive(Debug, Clone)]
-pub(crate) struct Runs {
-    pub(crate) manifest: Option<String>,
-    pub(crate) conditions: Conditions,
-}
-
-/// The rows of a value, and the operations on them, as a claims file states them.
-#[derive(Debug, Clone, Default)]
+/// The rows of a value, and the operations on them. They apply in the order of the fields.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename = "a selection")]
 pub(crate) struct Selection {
-    /// Conditions of `runs`.
-    pub(crate) runs: Option<Conditions>,
+    /// The name of a set of conditions; `where` adds to them and overrides them.
+    pub(crate) runs: Option<String>,
+    /// The conditions of `runs`.
+    #[serde(skip)]
+    pub(crate) of_runs: Option<Conditions>,
+    /// The experiment that has the rows; the default is that of `runs`, then the first of the file.
     pub(crate) manifest: Option<String>,
-    pub(crate) table: Option<Table>,
+    /// The table that has the rows; the default is `tasks`.
+    pub(crate) table: Option<String>,
+    /// The column of the value: of the table, else of the task in `tasks`.
     pub(crate) column: Option<String>,
-    /// Its own conditions.
+    /// Conditions: a column and its value, or a list of alternative values; `"unlimited"` is infinity. A list column has one
+    /// row an element, and the column `element` is the place of the element, from 1.
+    #[serde(rename = "where", deserialize_with = "conditions")]
     pub(crate) conditions: Conditions,
+    /// Columns whose inherited conditions stay although `runs` is set.
     pub(crate) same: Vec<String>,
+    /// Columns by which the rows are grouped; each group has a value.
     pub(crate) by: Option<Vec<String>>,
+    /// The value of a group's rows: `mean`, `sum`, `min`, `max`, `count`, `standard-error` (of the mean), or a percentile
+    /// such as `p50`. Without it there must be exactly one row.
     pub(crate) aggregate: Option<Aggregate>,
+    /// Another selection; if it is grouped, the operation works group by group.
     pub(crate) divided_by: Option<Box<Selection>>,
+    /// Another selection, which is subtracted.
     pub(crate) minus: Option<Box<Selection>>,
+    /// One minus the value.
     pub(crate) one_minus: Option<bool>,
+    /// A factor.
     pub(crate) times: Option<f64>,
+    /// The absolute value.
     pub(crate) absolute: Option<bool>,
+    /// The last steps, which aggregate groups.
     pub(crate) then: Option<Vec<Step>>,
 }
 
-/// The names that a selection may refer to.
-pub(crate) struct Context<'a> {
-    pub(crate) manifests: &'a [String],
-    pub(crate) runs: &'a BTreeMap<String, Runs>,
-}
-
-const KEYS: [&str; 14] = [
-    "runs",
-    "manifest",
-    "table",
-    "column",
-    "where",
-    "same",
-    "by",
-    "aggregate",
-    "divided_by",
-    "minus",
-    "one_minus",
-    "times",
-    "absolute",
-    "then",
-];
-
 impl Selection {
-    /// Reads a selection. `outer`: the table of the selection that this one is inside of.
-    pub(crate) fn read(reader: &mut Reader, context: &Context<'_>, table: &DeTable<'_>, outer: Table) -> Selection {
-        reader.keys("a selection", table, &KEYS);
-        let rows = rows_table(reader, table).unwrap_or(outer);
-        let (runs, manifest) = runs(reader, context, table);
-        let manifest = manifest_name(reader, context, table).or(manifest);
-        let inner = |reader: &mut Reader, key: &str| {
-            let found = reader.table(table, key)?;
-            Some(Box::new(Selection::read(reader, context, found, rows)))
-        };
-        let (divided_by, minus) = (inner(reader, "divided_by"), inner(reader, "minus"));
-        let conditions = reader.table(table, "where").map(|table| reader.conditions(rows, table, &[]));
-        Selection {
-            runs,
-            manifest,
-            table: table.get("table").map(|_| rows),
-            column: value_column(reader, table, rows),
-            conditions: conditions.unwrap_or_default(),
-            same: names(reader, table, "same", rows).unwrap_or_default(),
-            by: names(reader, table, "by", rows),
-            aggregate: aggregate(reader, table),
-            divided_by,
-            minus,
-            one_minus: reader.bool(table, "one_minus"),
-            times: reader.number(table, "times"),
-            absolute: reader.bool(table, "absolute"),
-            then: steps(reader, table, rows),
-        }
+    /// The table of the rows; that of the selection around it without one.
+    pub(crate) fn rows(&self, outer: Table) -> Table {
+        self.table.as_deref().and_then(Table::from_name).unwrap_or(outer)
     }
 
     /// This selection, overridden by the keys of `other`. If `other` names runs, only the conditions on its `same`
@@ -179,11 +188,12 @@ impl Selection {
         let mut merged = self.clone();
         if other.runs.is_some() {
             merged.runs.clone_from(&other.runs);
+            merged.of_runs.clone_from(&other.of_runs);
             merged.conditions.retain(|column, _| other.same.contains(column));
         }
         merged.conditions.extend(other.conditions.clone());
         merged.manifest = other.manifest.clone().or(merged.manifest);
-        merged.table = other.table.or(merged.table);
+        merged.table = other.table.clone().or(merged.table);
         merged.column = other.column.clone().or(merged.column);
         merged.by = other.by.clone().or(merged.by);
         merged.aggregate = other.aggregate.or(merged.aggregate);
@@ -203,143 +213,14 @@ impl Selection {
         selection
     }
 
-    /// A problem if the column is a list and no element is chosen, or the other way round. `fixed`: columns on which
-    /// the claim sets conditions.
-    pub(crate) fn elements_problem(&self, rows: Table, fixed: &[&str]) -> Option<(String, &'static str)> {
-        let name = self.column.as_ref()?;
-        let column = column_of(rows, name)?;
-        let by = || self.by.iter().flatten().any(|name| name == ELEMENT) || fixed.contains(&ELEMENT);
-        let named = self.conditions.contains_key(ELEMENT) || by();
-        match (is_list(column.ty), named) {
-            (true, false) if self.aggregate.is_none() => {
-                Some((format!("`{name}` is a list"), "expected where = { element = 1 } too, or an `aggregate`"))
-            }
-            (false, true) => Some((format!("`{name}` is not a list: it has no elements"), "expected a list column")),
-            _ => None,
-        }
-    }
-
     /// Columns by which the value is still grouped after all steps.
     pub(crate) fn left_grouped(&self) -> Vec<String> {
         let mut by = self.by.clone().unwrap_or_default();
         for step in self.then.iter().flatten() {
-            by.retain(|name| step.over.as_ref().is_some_and(|over| !over.contains(name)));
+            by.retain(|name| !step.over.is_empty() && !step.over.contains(name));
         }
         by
     }
-}
-
-/// The table that a selection names.
-fn rows_table(reader: &mut Reader, table: &DeTable<'_>) -> Option<Table> {
-    let name = reader.text(table, "table")?;
-    let found = Table::from_name(&name);
-    if found.is_none() {
-        let span = span_of(table, "table");
-        let help = suggestion(&name, Table::ALL.iter().map(|t| t.name()));
-        reader.problems.push(Problem::new(span, format!("there is no table `{name}`"), "unknown table").help(help));
-    }
-    found
-}
-
-fn runs(reader: &mut Reader, context: &Context<'_>, table: &DeTable<'_>) -> (Option<Conditions>, Option<String>) {
-    let Some(name) = reader.text(table, "runs") else { return (None, None) };
-    match context.runs.get(&name) {
-        Some(runs) => (Some(runs.conditions.clone()), runs.manifest.clone()),
-        None => {
-            let help = suggestion(&name, context.runs.keys().map(String::as_str));
-            let message = format!("there is no [runs.{name}]");
-            reader.problems.push(Problem::new(span_of(table, "runs"), message, "unknown runs").help(help));
-            (None, None)
-        }
-    }
-}
-
-/// The manifest that a table names, one of those that the file lists.
-pub(crate) fn manifest_name(reader: &mut Reader, context: &Context<'_>, table: &DeTable<'_>) -> Option<String> {
-    let name = reader.text(table, "manifest")?;
-    if !context.manifests.contains(&name) {
-        let help = suggestion(&name, context.manifests.iter().map(String::as_str));
-        let message = format!("`manifests` does not list `{name}`");
-        reader.problems.push(Problem::new(span_of(table, "manifest"), message, "unknown manifest").help(help));
-    }
-    Some(name)
-}
-
-fn value_column(reader: &mut Reader, table: &DeTable<'_>, rows: Table) -> Option<String> {
-    let item = table.get("column")?;
-    reader.text(table, "column")?;
-    let name = item.get_ref().as_str()?.to_owned();
-    let column = reader.column(rows, &toml::Spanned::new(item.span(), name.clone()));
-    if name == ELEMENT
-        || column.is_some_and(|column| !matches!(column.ty, Kind::Int | Kind::Real) && !is_list(column.ty))
-    {
-        reader.problem(item, format!("`{name}` is not a number"), "expected a column of numbers");
-    }
-    Some(name)
-}
-
-fn is_list(ty: Kind) -> bool {
-    matches!(ty, Kind::Ints | Kind::Reals)
-}
-
-/// A list of columns.
-fn names(reader: &mut Reader, table: &DeTable<'_>, key: &str, rows: Table) -> Option<Vec<String>> {
-    let empty = table.get(key)?.get_ref().as_array().is_some_and(|items| items.is_empty());
-    if key == "by" && empty {
-        // An inner selection drops the groups that it would inherit.
-        return Some(Vec::new());
-    }
-    let names = reader.texts(table, key)?;
-    for item in table.get(key)?.get_ref().as_array()? {
-        if let Some(name) = item.get_ref().as_str() {
-            reader.column(rows, &toml::Spanned::new(item.span(), name.to_owned()));
-        }
-    }
-    Some(names)
-}
-
-fn aggregate(reader: &mut Reader, table: &DeTable<'_>) -> Option<Aggregate> {
-    let name = reader.text(table, "aggregate")?;
-    let found = Aggregate::parse(&name);
-    if found.is_none() {
-        let span = span_of(table, "aggregate");
-        let expected = "expected mean, sum, min, max, count, standard-error, or a percentile such as p50";
-        reader.problem_at(span, format!("there is no aggregate `{name}`"), expected);
-    }
-    found
-}
-
-fn steps(reader: &mut Reader, table: &DeTable<'_>, rows: Table) -> Option<Vec<Step>> {
-    let item: &Item<'_> = table.get("then")?;
-    let Some(items) = item.get_ref().as_array() else {
-        reader.problem(item, "`then` must be a list of steps", "expected such as [{ aggregate = \"max\" }]");
-        return None;
-    };
-    let mut steps = Vec::new();
-    for item in items {
-        let Some(table) = item.get_ref().as_table() else {
-            reader.problem(item, "a step must be a table", "expected such as { aggregate = \"max\" }");
-            continue;
-        };
-        reader.keys("a step", table, &["aggregate", "over"]);
-        let change = table.get("aggregate").is_some_and(|item| item.get_ref().as_str() == Some("greatest-change"));
-        if change && table.get("over").and_then(|item| item.get_ref().as_array()).is_none_or(|over| over.len() != 1) {
-            reader.problem(item, "a change needs one column", "expected such as over = [\"x\"]");
-            continue;
-        }
-        match if change { Some(Aggregate::GreatestChange) } else { aggregate(reader, table) } {
-            Some(aggregate) => steps.push(Step { aggregate, over: names(reader, table, "over", rows) }),
-            None if table.get("aggregate").is_none() => {
-                reader.problem(item, "the step has no `aggregate`", "expected such as { aggregate = \"max\" }");
-            }
-            None => {}
-        }
-    }
-    Some(steps)
-}
-
-pub(crate) fn span_of(table: &DeTable<'_>, key: &str) -> Range<usize> {
-    table.get(key).map_or(0..0, |item| item.span())
 }
 
 #[cfg(test)]

@@ -75,6 +75,10 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
         "15:33",
         &["a change needs one column", "over = [\"x\"]"],
     ),
+    ("value = { runs = \"top\", column = \"wait_s_mean\" }", "value = 3", "15:9", &["a selection must be a table"]),
+    ("[1, 2]", "[1, \"x\"]", "13:17", &["`published` cannot be \"x\"", "a number"]),
+    ("[\"a\", \"b\"]", "[\"a\", []]", "12:22", &["`workload` cannot be a list", "a text"]),
+    ("column =", "absolute = 1, column =", "15:36", &["`absolute` cannot be 1", "true or false"]),
     ("value = {", "value = ", "15:", &["not TOML"]),
 ];
 
@@ -105,6 +109,11 @@ fn all_problems_are_reported_at_once() {
     let text = GOOD.replace("version = 1", "version = 2").replace("sauce", "x").replace("wait_s_mean", "wait");
     let errors = Claims::parse("p.toml", &text.replace("source", "sauce")).expect_err("three problems");
     assert!(errors.problems().len() >= 3, "{errors}");
+    let text = text.replace("\"claim {workload}\"", "3").replace("relative = 0.1", "relative = \"x\"");
+    let errors = Claims::parse("p.toml", &text).expect_err("four problems");
+    let places: Vec<usize> = errors.problems().iter().map(|problem| problem.span().start).collect();
+    let at = |words: &str| text.find(words).expect("the text has it") + words.find("= ").expect("a value") + 2;
+    assert_eq!(places, ["version = 2", "text = 3", "relative = \"x", "column = \"wait"].map(at), "{errors}");
 }
 
 #[test]

@@ -107,7 +107,8 @@ fn table(preset: &Preset, rows: &[&Row]) -> Table {
 /// Jobs on processors, under the preset's conditions.
 async fn jobs(chosen: &Chosen, datasets: &Datasets, look: &Look) -> Result<Made, Failure> {
     let preset = &chosen.preset;
-    let only: Vec<String> = preset.jobs.iter().map(|(column, value)| format!("{column}={value}")).collect();
+    let only = preset.jobs.iter().filter_map(|(column, values)| Some(format!("{column}={}", values.first()?)));
+    let only: Vec<String> = only.collect();
     let source = Source { datasets, experiment: chosen.experiment(&preset.manifest), only: &only };
     let (colour, facet) = (preset.colour.as_ref().map(name), preset.facet.as_ref().map(name));
     let found = gantt(&source, colour.as_deref(), facet.as_deref(), None, look).await;
