@@ -12,7 +12,6 @@ use powersweep_experiments::reading::unknown;
 use powersweep_experiments::{Digest, FileRef, Manifest, ManifestErrors, Sweep, TaskSpec, manifests};
 use powersweep_inputs::joblogs::{self, Count, Effect, JobLog, Ledger, Rule, Settings};
 use powersweep_inputs::library::{Library, LoadError, LogBytes, ParsedLogs};
-use powersweep_inputs::library::{Library, LoadError, LogBytes, ParsedLogs};
 use powersweep_results::part::LEDGERS_BYTES_MAX;
 use powersweep_worker::task::{FileSource, TaskError};
 use serde_json::{Value as Json, json};

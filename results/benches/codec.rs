@@ -13,7 +13,7 @@ use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::buffer::Buffer;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
-use arrow::ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
+use arrow::ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions};
 use arrow::ipc::{MetadataVersion, reader, root_as_message};
 use powersweep_engine::{Details, Limits, simulate, workload};
 use powersweep_experiments::{Manifest, Sweep, manifests};
@@ -155,7 +155,8 @@ impl Ipc {
 
     fn push(&self, batch: &RecordBatch, content: &mut Vec<u8>) {
         let mut dictionaries = DictionaryTracker::new(false);
-        let encoded = IpcDataGenerator::default().encoded_batch(batch, &mut dictionaries, &self.options);
+        let mut context = IpcWriteContext::default();
+        let encoded = IpcDataGenerator::default().encode(batch, &mut dictionaries, &self.options, &mut context);
         let (_, encoded) = encoded.expect("encodes");
         for bytes in [&encoded.ipc_message, &encoded.arrow_data] {
             content.extend(u32::try_from(bytes.len()).expect("small").to_le_bytes());

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use powersweep_inputs::library::ParsedLogs;
 use powersweep_proto::access::AccessError;
 use powersweep_proto::client::Address;
 

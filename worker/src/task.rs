@@ -55,7 +55,7 @@ pub enum TaskError {
     Signal(#[from] SignalError),
     /// A signal does not fit the workload. Final.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Place(Box<PlaceError>),
     /// A file is no policy module, or this build cannot run one. Final.
     #[error("{0}")]
     Module(SimError),
@@ -67,6 +67,12 @@ pub enum TaskError {
         /// The error, with the limit of the task that was exceeded.
         message: String,
     },
+}
+
+impl From<PlaceError> for TaskError {
+    fn from(error: PlaceError) -> TaskError {
+        TaskError::Place(Box::new(error))
+    }
 }
 
 /// Signals and modules of the tasks of one manifest, for all threads: each file is read once, at the first task that needs

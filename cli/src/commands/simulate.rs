@@ -19,9 +19,7 @@ use powersweep_experiments::plain::chain;
 use powersweep_experiments::reading::{similar, unknown};
 use powersweep_experiments::settings::reproduce;
 use powersweep_experiments::{FileRef, TaskSpec, identity};
-use powersweep_inputs::library::Library;
 use powersweep_inputs::library::{Library, ParsedLogs};
-use powersweep_inputs::signals::Accounts;
 use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::{accounts, jobs, series, tasks};
 use powersweep_worker::TaskLimits;
@@ -102,7 +100,7 @@ pub fn simulated(
     let started = Instant::now();
     let mut details = Details { jobs: jobs.then(Vec::new), series: series.then(Vec::new), energy: None };
     let ran = prepared.run(&worker::limits(&args.limits).begin(), stop, &mut details);
-    let ran = ran.map_err(|error| failed(task, error))?;
+    let ran = ran.map_err(|error| failed(&task.sim, &error))?;
     timing.engine_ms = started.elapsed().as_secs_f64() * 1e3;
     timing.wall_ms = timing.engine_ms + timing.parse_ms;
     let mut builder = tasks::Builder::new();
@@ -126,18 +124,17 @@ pub fn simulated(
     Ok(Simulated { prepared, row, jobs, series, accounts })
 }
 
-/// The failure of a task. A generator fails because of its parameters.
-fn failed(task: &TaskSpec, error: TaskError) -> Failure {
+/// The failure of a task of this spec. A generator fails because of its parameters.
+fn failed(sim: &SimSpec, error: &TaskError) -> Failure {
     use SimError::{Deadline, EventLimit, MemoryLimit, Policy};
-    let has_log = LogFormat::of(task.sim.choice(Role::Source)).is_some();
-    let kind = match &error {
+    let kind = match error {
         TaskError::File { .. } | TaskError::Log(_) | TaskError::Signal(_) => Kind::Workload,
-        TaskError::Workload(_) if has_log => Kind::Workload,
+        TaskError::Workload(_) if LogFormat::of(sim.choice(Role::Source)).is_some() => Kind::Workload,
         TaskError::Simulation { error: Policy { .. } | Deadline | EventLimit(_) | MemoryLimit(_), .. }
         | TaskError::Stopped => Kind::Failure,
         _ => Kind::Usage,
     };
-    Failure::new(kind, chain(&error))
+    Failure::new(kind, chain(error))
 }
 
 /// Simulates the task again with the nodes of each job and the machine over time, and writes its schedule.
@@ -149,7 +146,7 @@ fn write_schedule(folder: &Path, prepared: &Prepared, limits: &TaskLimits) -> Re
     let observed = TaskSpec { sim: batsim::observed(&task.sim), ..task.clone() };
     let observed = Prepared { task: observed, workload: Arc::clone(workload), accounts: None };
     let mut details = Details { jobs: Some(Vec::new()), series: Some(Vec::new()), ..Details::default() };
-    let ran = observed.run(&limits.begin(), &|| false, &mut details).map_err(|error| failed(task, error))?;
+    let ran = observed.run(&limits.begin(), &|| false, &mut details).map_err(|error| failed(&task.sim, &error))?;
     let (Some(summary), Some(jobs), Some(series)) = (ran.measured.jobs(), &details.jobs, &details.series) else {
         return Err(batsim::without_jobs());
     };
@@ -191,8 +188,8 @@ fn prepare(args: &SimulateArgs, policy: Option<&Arc<Module>>, timing: &mut RunFa
     let logs = ParsedLogs::new(usize::MAX).with_max_workload_bytes(WORKLOAD_BYTES_MAX);
     read_log(&mut task, if names_log(args) { &named } else { &of_manifest }, &logs)?;
     task.task_id = identity::task_id(&task.sim, task.digest);
-    let spec = task.clone();
-    let prepared = task_inputs.prepare(task, &logs, &files).map_err(|error| failed(&spec, error))?;
+    let sim = task.sim.clone();
+    let prepared = task_inputs.prepare(task, &logs, &files).map_err(|error| failed(&sim, &error))?;
     timing.parse_ms = started.elapsed().as_secs_f64() * 1e3;
     Ok(prepared)
 }

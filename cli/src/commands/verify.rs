@@ -14,8 +14,6 @@ use powersweep_engine::Details;
 use powersweep_engine::rng::{Philox, Purpose};
 use powersweep_experiments::{Manifest, Sweep, TaskSpec};
 use powersweep_inputs::library::ParsedLogs;
-use powersweep_inputs::library::{Library, ParsedLogs};
-use powersweep_inputs::signals::Loaded;
 use powersweep_results::Table;
 use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::tasks;

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use clap::Command;
+use clap::{Arg, Command};
 use powersweep_engine::components::{self, COMPONENTS};
 use powersweep_engine::spec::Role;
 use powersweep_experiments::schema;
@@ -279,10 +279,9 @@ fn keys() -> impl Iterator<Item = &'static str> {
 #[test]
 fn no_name_says_what_powersweep_lacks() {
     let program = super::program();
-    let options = program.get_subcommands().flat_map(Command::get_arguments).filter_map(clap::Arg::get_long);
-    let commands = program.get_subcommands().map(Command::get_name);
-    let names = COMPONENTS.iter().map(|component| component.name).chain(keys()).chain(commands).chain(options);
-    let names: Vec<&str> = names.collect();
+    let mut names: Vec<&str> = COMPONENTS.iter().map(|component| component.name).chain(keys()).collect();
+    names.extend(program.get_subcommands().map(Command::get_name));
+    names.extend(program.get_subcommands().flat_map(Command::get_arguments).filter_map(Arg::get_long));
     for Row { label, lacks, .. } in ROWS {
         for Lacks(text, words) in *lacks {
             let says_so = |name: &&&str| name.split(['-', '_']).any(|part| words.contains(&part));

@@ -38,7 +38,7 @@ pub struct Facts {
     /// Calendar time of the log's second 0 (s since 1970 UTC): the first arrival. `None` without jobs, and where the file's times
     /// are not those of a calendar.
     pub unix_start_s: Option<i64>,
-    /// Most processors that were allocated at the same time: the machine has at least as many.
+    /// Maximum number of processors that were allocated at the same time: the machine has at least as many.
     pub peak_procs: u64,
 }
 
@@ -352,7 +352,7 @@ fn number(kept: &mut [Kept]) {
     }
 }
 
-/// Most processors that were allocated at the same time.
+/// Maximum number of processors that were allocated at the same time.
 fn peak_procs(kept: &[Kept]) -> u64 {
     let mut changes: BTreeMap<i64, i64> = BTreeMap::new();
     for job in kept {

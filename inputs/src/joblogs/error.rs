@@ -85,7 +85,7 @@ pub enum Problem {
     },
 }
 
-/// Most names in a message.
+/// Maximum number of names in a message.
 const NAMES_SHOWN: usize = 12;
 
 fn names(columns: &[String]) -> String {
@@ -95,7 +95,7 @@ fn names(columns: &[String]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-/// Most characters of a text in a message.
+/// Maximum number of characters of a text in a message.
 const TEXT_SHOWN: usize = 60;
 
 /// A text, cut to a length for messages.

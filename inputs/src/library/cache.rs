@@ -40,7 +40,7 @@ impl Cache {
         Ok(cache)
     }
 
-    /// The same cache with a limit on the bytes of all entries together. A larger entry is not stored.
+    /// Limits the bytes of all entries together. A larger entry is not stored.
     pub fn with_limit(self, limit_bytes: Option<u64>) -> Cache {
         Cache { limit_bytes, ..self }
     }

@@ -57,17 +57,17 @@ impl Library {
         Library { search_path, base: PathBuf::new(), cache_folder, cache_limit_bytes: None, limits: Limits::default() }
     }
 
-    /// The same library for names and paths in a file of this folder, which replaces the current folder.
+    /// Names and paths are those in a file of this folder, which replaces the current folder.
     pub fn with_base(self, base: impl Into<PathBuf>) -> Library {
         Library { base: base.into(), ..self }
     }
 
-    /// The same library with other size limits.
+    /// Replaces the size limits.
     pub fn with_limits(self, limits: Limits) -> Library {
         Library { limits, ..self }
     }
 
-    /// The same library with a limit on the size of the cache folder (bytes).
+    /// Limits the size of the cache folder (bytes).
     pub fn with_cache_limit(self, limit_bytes: Option<u64>) -> Library {
         Library { cache_limit_bytes: limit_bytes, ..self }
     }

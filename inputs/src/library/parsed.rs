@@ -90,7 +90,7 @@ impl ParsedLogs {
         ParsedLogs { kept, max_workload_bytes: MAX_WORKLOAD_BYTES }
     }
 
-    /// The same cache with another limit on the memory of one workload while it is built (default 4 GiB); a larger one
+    /// Replaces the limit on the memory of one workload while it is built (default 4 GiB); a larger one
     /// is refused. A manifest can ask a generator for any number of jobs, and running out of memory would end the
     /// process.
     pub fn with_max_workload_bytes(self, max_bytes: u64) -> ParsedLogs {

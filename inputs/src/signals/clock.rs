@@ -58,7 +58,7 @@ pub(crate) fn seconds(time_us: i64) -> f64 {
 
 /// The first number of a column of Unix times, in seconds: 2001 to 2286.
 const UNIX_S: std::ops::Range<f64> = 1e9..1e10;
-/// The same in milliseconds.
+/// Range of numbers that are taken for milliseconds since 1970.
 const UNIX_MS: std::ops::Range<f64> = 1e12..1e13;
 /// Greatest number of a column of offsets (µs): 200 years. As seconds in double precision, different times differ.
 const OFFSET_MAX_US: i64 = 200 * 366 * 86_400 * SECOND_US;

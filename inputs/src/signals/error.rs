@@ -1,9 +1,9 @@
 //! Why a file was refused.
 
-/// Most bytes of a file, decompressed.
+/// Maximum size of a file (bytes), decompressed.
 pub const BYTES_MAX: usize = 256 << 20;
 
-/// Most rows of a file, and most times of a series: 19 years of minutes.
+/// Maximum number of rows of a file, and of times of a series: 19 years of minutes.
 pub const ROWS_MAX: usize = 10_000_000;
 
 /// A file that is refused. Final: the same file with the same settings is refused again.
@@ -170,7 +170,7 @@ fn gaps(times: u64, values: u64, step_s: Option<f64>) -> String {
     }
 }
 
-/// Most names in a message.
+/// Maximum number of names in a message.
 const NAMES_SHOWN: usize = 12;
 
 fn names(columns: &[String]) -> String {
@@ -180,7 +180,7 @@ fn names(columns: &[String]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-/// Most characters of a text in a message.
+/// Maximum number of characters of a text in a message.
 const TEXT_SHOWN: usize = 60;
 
 /// A text, cut to a length for messages.

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant, SystemTime};
 use powersweep_engine::workload::WorkloadError;
 use powersweep_engine::{Details, SimError};
 use powersweep_experiments::{Decoder, Sweep, Tables};
-use powersweep_inputs::signals::{Accounts, PlaceError};
 use powersweep_proto::v1::FailureKind;
 use powersweep_results::identity::{Micros, RunFacts};
 

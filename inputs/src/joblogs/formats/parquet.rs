@@ -10,10 +10,10 @@ use crate::joblogs::error::Problem;
 /// Begins a Parquet file.
 pub(super) const MAGIC: &[u8] = b"PAR1";
 
-/// Most rows of a file.
+/// Maximum number of rows of a file.
 const ROWS_MAX: usize = 20_000_000;
 
-/// Most bytes of all pages, decompressed.
+/// Maximum size of all pages, decompressed (bytes).
 const BYTES_MAX: usize = 4_000_000_000;
 
 pub(super) fn damaged(reason: impl std::fmt::Display) -> Problem {

@@ -14,7 +14,7 @@ const DICTIONARY_VALUES: i16 = 1;
 /// Least bytes of a value in a dictionary of numbers.
 const VALUE_BYTES_MIN: u64 = 4;
 
-/// Most structs and lists inside each other.
+/// Maximum number of structs and lists inside each other.
 const DEPTH_MAX: u32 = 8;
 
 /// Bytes of the pages of a column, decompressed, as their headers state them; `None` if a header is not one, or states more
