@@ -3,6 +3,8 @@
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::exit::{Exit, Kind};
+
 /// A token that is cancelled by the first signal. Needs a tokio runtime.
 pub fn token() -> CancellationToken {
     let token = CancellationToken::new();
@@ -17,7 +19,7 @@ pub fn token() -> CancellationToken {
         either(&mut interrupt, &mut terminate).await;
         cancelled.cancel();
         either(&mut interrupt, &mut terminate).await;
-        std::process::exit(crate::exit::Kind::Interrupted as i32);
+        std::process::exit(Exit::Of(Kind::Interrupted).code().into());
     });
     token
 }

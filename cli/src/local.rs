@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -21,14 +21,24 @@ use crate::stored;
 /// The tables of a data folder or object store.
 pub struct Local {
     location: Location,
-    objects: Arc<dyn ObjectStore>,
+    /// The store, once it is used: data that does not exist yet cannot be opened.
+    objects: OnceLock<Arc<dyn ObjectStore>>,
 }
 
 impl Local {
     /// The tables at a location. Writes nothing.
-    pub fn new(location: &Location) -> Result<Local, Failure> {
-        let objects = location.object_store().or_kind(Kind::Storage)?;
-        Ok(Local { location: location.clone(), objects })
+    pub fn new(location: &Location) -> Local {
+        Local { location: location.clone(), objects: OnceLock::new() }
+    }
+
+    fn objects(&self) -> Result<&Arc<dyn ObjectStore>, Failure> {
+        match self.objects.get() {
+            Some(objects) => Ok(objects),
+            None => {
+                let objects = self.location.object_store().or_kind(Kind::Storage)?;
+                Ok(self.objects.get_or_init(|| objects))
+            }
+        }
     }
 
     /// The rows in parts and in the state, which are read together.
@@ -69,14 +79,14 @@ impl Tables for Local {
             Wanted::All => self.all(experiment, table).await,
             Wanted::Published => {
                 let folder = layout::table_dir(experiment, table.name());
-                let parts = view::list(&*self.objects, &folder).await.or_kind(Kind::Storage)?;
+                let parts = view::list(&**self.objects()?, &folder).await.or_kind(Kind::Storage)?;
                 Ok(Listing { parts: parts.into_iter().collect(), has_state: true, ..Listing::default() })
             }
         }
     }
 
     async fn ranges(&self, part: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Failure> {
-        match self.objects.get_ranges(part, ranges).await {
+        match self.objects()?.get_ranges(part, ranges).await {
             Err(object_store::Error::NotFound { .. }) => {
                 let reason = "was deleted, because its rows moved to other parts: run the command again";
                 Err(failure!(Failure, "{part} {reason}"))

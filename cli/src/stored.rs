@@ -151,17 +151,17 @@ pub async fn coordinator(args: &CoordinatorArgs, data: &DataArgs) -> Result<Coor
 
 impl Coordinator {
     /// The datasets of the coordinator, or of the data without one.
-    pub fn datasets(&self) -> Result<Datasets, Failure> {
+    pub fn datasets(&self) -> Datasets {
         match self {
-            Coordinator::Running(client) => Ok(datasets_at(client)),
+            Coordinator::Running(client) => datasets_at(client),
             Coordinator::None(location) => datasets_here(location),
         }
     }
 }
 
 /// The datasets of a data folder or object store.
-pub fn datasets_here(location: &Location) -> Result<Datasets, Failure> {
-    Ok(Datasets::new(Local::new(location)?, notes()))
+pub fn datasets_here(location: &Location) -> Datasets {
+    Datasets::new(Local::new(location), notes())
 }
 
 /// The datasets of a coordinator.
@@ -185,7 +185,7 @@ pub async fn place(args: &TablesArgs) -> Result<Coordinator, Failure> {
 
 /// The datasets of the place where a command reads tables.
 pub async fn datasets(args: &TablesArgs) -> Result<Datasets, Failure> {
-    place(args).await?.datasets()
+    Ok(place(args).await?.datasets())
 }
 
 fn is_configured() -> bool {

@@ -248,7 +248,7 @@ impl<'a> Search<'a> {
         if !self.is_remote() {
             let location = self.args.local.data.location()?;
             let is_there = stored::names(&location).await?.contains(&self.name);
-            return is_there.then(|| stored::datasets_here(&location)).transpose();
+            return Ok(is_there.then(|| stored::datasets_here(&location)));
         }
         let address = client::address(&self.args.coordinator, &self.args.local.data, Role::Client)?;
         let mut farm = client::connect(&address).await?;

@@ -87,7 +87,7 @@ mod reproduced {
         std::fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, &error))?;
         let experiments: BTreeSet<String> = sweeps.values().map(|sweep| sweep.manifest().name().to_owned()).collect();
         client::block_on(async {
-            let datasets = stored::datasets_here(&location)?;
+            let datasets = stored::datasets_here(&location);
             let origin = origin::of(&datasets, &experiments).await?;
             let mut shown = Vec::new();
             for preset in presets.all() {

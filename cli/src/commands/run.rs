@@ -322,7 +322,7 @@ impl Run {
             ));
         }
         if args.show > 0 {
-            let published = stored::datasets_here(&location)?.read_published(manifest.name(), Table::Tasks).await?;
+            let published = stored::datasets_here(&location).read_published(manifest.name(), Table::Tasks).await?;
             let wanted = Wanted { rows: args.show, ..Wanted::default() };
             if let Some(shown) = page::shown(&published, &wanted).await?.filter(|shown| shown.count > 0) {
                 screen::print(&format!("{}\n", page_text(&shown)))?;

@@ -74,7 +74,7 @@ async fn views(args: &SqlArgs, folder: &Path) -> Result<String, Failure> {
 
 /// The files with the rows of a table: parts that DuckDB can read where they are, and a copy of the other rows.
 async fn files(place: &Coordinator, args: &SqlArgs, table: Table, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let mut reading = place.datasets()?.read(&args.experiment, table).await?;
+    let mut reading = place.datasets().read(&args.experiment, table).await?;
     let mut files = Vec::new();
     if let Coordinator::None(location) = place
         && let Some(data) = location.path()

@@ -166,7 +166,7 @@ fn only_what_is_shown_is_sent() {
     let parts = contents(&two.farm.path("results/data/shown/tasks"));
     let stored: usize = parts.values().map(Vec::len).sum();
     assert_eq!(sent_bytes(&metrics), 0);
-    let log = [("POWERSWEEP_LOG", "powersweep::reading=debug")];
+    let log = [("POWERSWEEP_LOG", "powersweep_dataset::reading=debug")];
     let results = ["results", "shown", "--rows", "30", "--access", "client.json"];
     let columns = read(&two.user.run_with(&results, &log).exits(0).stderr);
     assert!(columns.contains_key("wait_s_mean") && !columns.contains_key("started_at"), "{columns:?}");

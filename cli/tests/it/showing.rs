@@ -46,7 +46,7 @@ pub(crate) fn read(stderr: &str) -> BTreeMap<String, u64> {
 fn the_table_reads_only_what_it_shows() {
     let sandbox = Sandbox::new();
     sandbox.write("shown.toml", POLICIES);
-    let log = [("POWERSWEEP_LOG", "powersweep::reading=debug")];
+    let log = [("POWERSWEEP_LOG", "powersweep_dataset::reading=debug")];
     let run = sandbox.run_with(&["run", "shown.toml", "--show", "30"], &log).exits(0);
     let results = sandbox.run_with(&["results", "shown", "--rows", "30"], &log).exits(0);
     for ended in [&run, &results] {
@@ -75,7 +75,7 @@ fn rows_for_programs_are_read_column_by_column() {
     let sandbox = Sandbox::new();
     sandbox.write("shown.toml", POLICIES);
     sandbox.run(&["run", "shown.toml", "--quiet", "--show", "0"]).exits(0);
-    let log = [("POWERSWEEP_LOG", "powersweep::reading=debug")];
+    let log = [("POWERSWEEP_LOG", "powersweep_dataset::reading=debug")];
     let csv = ["results", "shown", "--format", "csv", "--columns", "seed,wait_s_mean"];
     let csv = sandbox.run_with(&csv, &log).exits(0);
     assert_eq!(csv.stdout.lines().count(), 901);
