@@ -29,8 +29,9 @@ impl Farm {
             || experiment.is_at_rest()
             || !experiment.flushes.is_empty()
             || experiment.publishes_for_split();
+        let tables: Vec<Table> = experiment.tables.keys().copied().collect();
         self.retry_parts(name, now);
-        for table in Table::ALL {
+        for table in tables {
             while self.is_due(name, table, all, now) && self.open_intent(name, table, now) {}
         }
         self.advance_split(name, now);
