@@ -145,7 +145,7 @@ mod tests {
             found.iter().map(|line| line.split(':').nth(1).map(str::to_owned)).collect::<Option<Vec<_>>>()
         };
         assert_eq!(lines("x.rs").as_deref(), Some(&["1", "3", "10"].map(str::to_owned)[..]));
-        assert_eq!(lines("claims/src/x.rs").as_deref(), Some(&[][..]));
+        assert_eq!(lines("cli/src/x.rs").as_deref(), Some(&[][..]));
         assert_eq!(lines("x.md").as_deref(), Some(&[][..]));
     }
 
