@@ -10,14 +10,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("experiments", &["engine"]),
     ("results", &["engine", "experiments"]),
     ("dataset", &["engine", "experiments", "results"]),
-    ("claims", &["engine", "experiments", "results"]),
+    ("claims", &["engine", "experiments", "results", "dataset"]),
     ("inputs", &["engine", "experiments"]),
     ("proto", &["engine", "experiments"]),
     ("coordinator", &["engine", "experiments", "results", "proto"]),
     ("worker", &["engine", "experiments", "results", "inputs", "proto"]),
     ("launch", &[]),
     ("dashboard", &["dataset", "proto"]),
-    ("figures", &[]),
+    ("figures", &["dataset"]),
     (
         "cli",
         &[
