@@ -12,7 +12,7 @@ use crate::source::{Source, conditions};
 use crate::words::count;
 use crate::{Condition, Datasets, Error, Frame, Rows, Stat, grouped, page, ratios};
 
-/// What is asked of the rows of a table. The default is no column, no condition and all rows.
+/// A question about the rows of a table. The default names no column and no condition, and takes all rows.
 #[derive(Debug, Clone, Default)]
 pub struct Query {
     /// Columns of numbers; empty for the usual metrics of the table.
@@ -23,7 +23,7 @@ pub struct Query {
     pub by: Vec<String>,
     /// Names of statistics; empty for the mean, and the interval of the mean where the rows of a group are replications.
     pub stats: Vec<String>,
-    /// Conditions of the rows by whose values those of their partners are divided.
+    /// Conditions of the baseline: each row is divided by its partner in the baseline.
     pub ratio_to: Vec<String>,
     /// The values of this column of `by` become columns.
     pub pivot: Option<String>,

@@ -41,7 +41,7 @@ pub enum TaskError {
         file: String,
         /// SHA-256 of the wanted content.
         digest: Digest,
-        /// What went wrong.
+        /// The reason for people.
         reason: String,
     },
     /// The log does not follow its format. Final.

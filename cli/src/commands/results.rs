@@ -72,7 +72,7 @@ pub fn run(args: &ResultsArgs) -> Outcome {
     })
 }
 
-/// What the options ask of groups of rows.
+/// The query about groups of rows that the options make.
 fn query(args: &ResultsArgs) -> Query {
     let trimmed = |names: &[String]| names.iter().map(|name| name.trim().to_owned()).collect();
     Query {
