@@ -9,7 +9,7 @@ COPY . .
 ARG POWERSWEEP_COMMIT
 ENV CARGO_TARGET_DIR=/target RUSTFLAGS="-C target-feature=+crt-static"
 # Object stores are trusted by the system's certificates: without a copy of them in the image no s3:// address works.
-RUN cargo build --release --locked --package powersweep --features cloud,figures,wasm --target "$(uname -m)-unknown-linux-gnu" \
+RUN cargo build --release --locked --package powersweep-cli --features cloud,figures,wasm --target "$(uname -m)-unknown-linux-gnu" \
     && mkdir -p /image/etc/ssl/certs && mkdir -m 1777 /image/data /image/tmp \
     && cp /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ \
     && cp /target/*/release/powersweep /image/powersweep

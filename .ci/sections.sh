@@ -47,7 +47,7 @@ note() {
 
 # build_release: builds the binary that users get, once for all sections.
 build_release() {
-    cargo build --release --locked --package powersweep
+    cargo build --release --locked --package powersweep-cli
 }
 
 # Makes the Python of the section `python` available, also if that section ran earlier.
@@ -109,7 +109,7 @@ python_package() {
 
 # in_slurm [--accounting]: the tests that need Slurm, in a private one.
 in_slurm() {
-    local tests=(cargo test --locked --package powersweep --features cloud,figures,wasm --test it)
+    local tests=(cargo test --locked --package powersweep-cli --features cloud,figures,wasm --test it)
     install_for slurmctld munge slurmctld slurmd slurm-client
     unshare --mount --uts --pid --net --fork true || skip "a private Slurm needs root, and a machine that allows name spaces"
     "${tests[@]}" --no-run

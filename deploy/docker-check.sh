@@ -35,7 +35,7 @@ compose_found() {
 }
 
 if [ -z "${DOCKER_CHECK_PRIVATE:-}" ]; then
-    [ -x "$BINARY" ] || fail "there is no binary $BINARY; cargo build --release --package powersweep"
+    [ -x "$BINARY" ] || fail "there is no binary $BINARY; cargo build --release --package powersweep-cli"
     if ! command -v docker >/dev/null || ! docker info >/dev/null 2>&1 || ! compose_found; then
         [ "$(id -u)" = 0 ] || cannot "no Docker daemon answers, and only root can start one"
         needed=()

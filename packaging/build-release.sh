@@ -36,7 +36,7 @@ archive() {
 
 # compile TARGET
 compile() {
-    local arguments=(--release --locked --package powersweep --features cloud,figures,wasm --target "$1")
+    local arguments=(--release --locked --package powersweep-cli --features cloud,figures,wasm --target "$1")
     local installed
     installed=$(rustc --print sysroot)/lib/rustlib/$1
     [ -d "$installed" ] || rustup target add "$1" || cannot "Rust has no target $1, and rustup cannot add it"
@@ -89,7 +89,7 @@ for target in "${TARGETS[@]}"; do
     [ "$target" != "$HOST" ] || runs_here=$binary
 done
 # Built for other machines only: the binary of this one.
-[ -n "$runs_here" ] || { cargo build --release --locked --package powersweep && runs_here=$TARGET_DIR/release/powersweep; }
+[ -n "$runs_here" ] || { cargo build --release --locked --package powersweep-cli && runs_here=$TARGET_DIR/release/powersweep; }
 [ "$("$runs_here" --version)" = "powersweep $VERSION" ] || fail "$("$runs_here" --version), not $VERSION"
 
 for target in "${TARGETS[@]}"; do

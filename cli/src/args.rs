@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use powersweep::StatusOptions;
 
 use crate::examples;
 
@@ -428,4 +429,12 @@ pub struct StatusArgs {
     pub ledgers: bool,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+impl StatusArgs {
+    /// What the status has.
+    pub fn options(&self) -> StatusOptions {
+        let StatusArgs { failures, ledgers, .. } = *self;
+        StatusOptions { experiment: self.experiment.clone(), failures, ledgers, ..StatusOptions::default() }
+    }
 }

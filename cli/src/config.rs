@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Arg, ColorChoice, Command, ValueEnum};
+use powersweep::user;
 use powersweep_experiments::reading::{kind, suggestion};
 use powersweep_experiments::{ManifestErrors, Problem};
 use rustix::process::geteuid;
@@ -104,7 +105,7 @@ fn with_default(arg: Arg, setting: &Setting) -> Arg {
 
 /// The files, the first of which decides.
 fn files() -> Vec<PathBuf> {
-    let user = inputs::base_folder("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("powersweep/config.toml"));
+    let user = user::base_folder("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("powersweep/config.toml"));
     [Some(PathBuf::from(HERE)), user, Some(PathBuf::from(MACHINE))].into_iter().flatten().collect()
 }
 

@@ -1,6 +1,6 @@
 //! Exit codes, on which scripts may rely. `powersweep --help` prints their table.
 
-pub use powersweep_dataset::{Error as Failure, Kind, OrKind, failure};
+pub use powersweep::{Error as Failure, Kind, OrKind, failure};
 
 /// How a command ended; [`TABLE`] explains each code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use powersweep::user;
 use powersweep_engine::workload::swf::SwfLog;
 use powersweep_engine::workload::{FORMATS, LogFormat};
 use powersweep_experiments::reading::unknown;
@@ -91,14 +92,7 @@ pub fn library(args: &LogArgs) -> Library {
 
 /// `$XDG_CACHE_HOME/powersweep` or `~/.cache/powersweep`; none if neither variable has an absolute path.
 pub fn default_cache() -> Option<PathBuf> {
-    base_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("powersweep"))
-}
-
-/// A base folder of the XDG specification: the value of `variable`, else the folder `in_home` of `$HOME`. None if neither
-/// path is absolute.
-pub fn base_folder(variable: &str, in_home: &str) -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(in_home)))
+    user::base_folder("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("powersweep"))
 }
 
 /// The format of a log of the command line for which no source is chosen.

@@ -4,12 +4,10 @@
 // Only `main` and `embedded` are exported; `pub` elsewhere means visible to the other modules.
 #![allow(unreachable_pub)]
 
-mod access;
 mod allocation;
 mod args;
 mod batch;
 mod batsim;
-mod client;
 mod commands;
 mod config;
 #[cfg(test)]
@@ -18,7 +16,6 @@ pub mod embedded;
 mod estimate;
 mod examples;
 mod exit;
-mod farm;
 mod fitted;
 mod framed;
 mod guide;
@@ -26,7 +23,6 @@ mod inputs;
 mod interrupt;
 mod launcher;
 mod ledgers;
-mod local;
 mod log;
 mod modules;
 #[cfg(feature = "figures")]
@@ -35,11 +31,8 @@ mod pager;
 mod presets;
 mod program;
 mod quantities;
-mod remote;
 mod screen;
-mod shard_status;
 mod signals;
-mod stored;
 mod survey;
 mod warnings;
 

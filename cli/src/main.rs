@@ -8,5 +8,5 @@ use std::process::ExitCode;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    powersweep::main(std::env::args_os().collect(), None).into()
+    powersweep_cli::main(std::env::args_os().collect(), None).into()
 }

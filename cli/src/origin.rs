@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use crate::exit::Failure;
 
 /// Version and commit of this program.
-pub const BUILD: &str = env!("POWERSWEEP_BUILD");
+pub const BUILD: &str = powersweep::BUILD;
 
 /// What the rows of experiments come from, as the files of their `tasks` say, and the program that shows them. The same
 /// rows and the same program give the same value.

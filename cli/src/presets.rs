@@ -17,7 +17,6 @@ use powersweep_results::Table;
 use crate::args::ResultsArgs;
 use crate::exit::{Failure, Kind, OrKind, Outcome, failure};
 use crate::framed::framed;
-use crate::stored;
 use crate::{inputs, screen};
 
 /// A figure or table of a paper, and the experiments that have its rows.
@@ -186,7 +185,7 @@ pub async fn show(args: &ResultsArgs, preset: &str) -> Outcome {
             args.experiment
         ));
     }
-    let datasets = stored::datasets(&args.from).await?;
+    let datasets = args.from.place()?.datasets().await?;
     let rows = chosen.rows(&datasets).await?;
     framed(&frame(&chosen.preset, &rows)?, 0, &args.out, &args.experiment)
 }

@@ -8,6 +8,7 @@ use anstream::AutoStream;
 use anstream::stream::RawStream;
 use clap::ColorChoice;
 use miette::MietteHandlerOpts;
+use powersweep::Notes;
 use serde_json::{Value as Json, json};
 
 use crate::exit::{Exit, Failure, Outcome, failure};
@@ -43,6 +44,11 @@ pub fn note(text: &str) {
 pub fn ending(failure: &Failure) {
     let text = format!("powersweep: {}", failure.message.trim_end());
     write_note(&text, || json!({ "level": "ERROR", "message": text, "exit_code": Exit::Of(failure.kind).code() }));
+}
+
+/// Prints the notes of a request to standard error.
+pub fn notes() -> Notes {
+    Notes::to(|text| note(&format!("powersweep: {text}")))
 }
 
 fn write_note(text: &str, as_json: impl Fn() -> Json) {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use powersweep::embedded::{self, CommandError, noted};
+use powersweep_cli::embedded::{self, CommandError, noted};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -127,5 +127,5 @@ pub(crate) fn exit_codes() -> Vec<(u8, &'static str)> {
 /// Runs the command line in this process, and returns its exit code. `program` starts it again.
 #[pyfunction]
 pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>, program: Option<PathBuf>) -> u8 {
-    py.detach(|| powersweep::main(arguments, program))
+    py.detach(|| powersweep_cli::main(arguments, program))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use powersweep::embedded::figures::{self, Figure};
+use powersweep_cli::embedded::figures::{self, Figure};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

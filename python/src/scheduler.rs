@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use powersweep::embedded::{NO_ARRIVAL, Pass, Policy, Scheduler};
+use powersweep_cli::embedded::{NO_ARRIVAL, Pass, Policy, Scheduler};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
+/// The package of the program.
+const PROGRAM: &str = "powersweep-cli";
+
 /// A crate: name, version, licence. One of this workspace has no checksum.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Linked {
@@ -16,7 +19,7 @@ struct Linked {
 /// The document for the binary of a target.
 pub(crate) fn run(root: &Path, target: &str) -> Result<String, String> {
     let tree = crate::cargo()
-        .args(["tree", "--locked", "--package", "powersweep", "--features", "cloud,figures,wasm", "--target", target])
+        .args(["tree", "--locked", "--package", PROGRAM, "--features", "cloud,figures,wasm", "--target", target])
         .args(["--edges", "normal", "--prefix", "none", "--format", "{p};{l}"])
         .current_dir(root)
         .output()
@@ -58,10 +61,10 @@ fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
 
 fn document(tree: &str, checksums: &BTreeMap<(String, String), String>) -> Result<String, String> {
     let crates = linked(tree)?;
-    let own = crates.iter().find(|linked| linked.name == "powersweep").ok_or("the tree has no powersweep")?;
+    let own = crates.iter().find(|linked| linked.name == PROGRAM).ok_or("the tree has no program")?;
     let mut json = String::from("{\n  \"bomFormat\": \"CycloneDX\",\n  \"specVersion\": \"1.5\",\n  \"version\": 1,\n");
     let _ = writeln!(json, "  \"metadata\": {{\"component\": {}}},", component("application", own, None));
-    let others = crates.iter().filter(|linked| linked.name != "powersweep").map(|linked| {
+    let others = crates.iter().filter(|linked| linked.name != PROGRAM).map(|linked| {
         let checksum = checksums.get(&(linked.name.clone(), linked.version.clone()));
         component("library", linked, checksum.map(String::as_str))
     });
@@ -98,9 +101,9 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const TREE: &str = "powersweep v0.1.0 (/x/cli);Apache-2.0 OR MIT\nserde v1.0.2;MIT/Apache-2.0\n\
+    const TREE: &str = "powersweep-cli v0.1.0 (/x/cli);Apache-2.0 OR MIT\nserde v1.0.2;MIT/Apache-2.0\n\
                         derive v1.0.2+a (proc-macro);MIT\n\nserde v1.0.2;MIT/Apache-2.0 (*)\n";
-    const LOCK: &str = "version = 4\n\n[[package]]\nname = \"powersweep\"\nversion = \"0.1.0\"\n\n[[package]]\n\
+    const LOCK: &str = "version = 4\n\n[[package]]\nname = \"powersweep-cli\"\nversion = \"0.1.0\"\n\n[[package]]\n\
                         name = \"serde\"\nversion = \"1.0.2\"\nsource = \"r\"\nchecksum = \"ab12\"\n";
 
     #[test]
@@ -112,7 +115,7 @@ mod tests {
         ));
         assert!(json.contains("pkg:cargo/derive@1.0.2%2Ba"), "{json}");
         assert!(json.contains("\"metadata\": {\"component\": {\"type\": \"application\""));
-        assert_eq!(json.matches("\"name\": \"powersweep\"").count(), 1);
+        assert_eq!(json.matches("\"name\": \"powersweep-cli\"").count(), 1);
     }
 
     #[test]

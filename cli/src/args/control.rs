@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use powersweep::Place;
 use powersweep_proto::v1::FailureKind;
 
 use crate::args::{CoordinatorArgs, DataArgs};
+use crate::exit::Failure;
 use crate::quantities::time;
 
 /// An experiment and its coordinator.
@@ -18,6 +20,13 @@ pub struct ControlArgs {
     pub coordinator: CoordinatorArgs,
     #[command(flatten)]
     pub data: DataArgs,
+}
+
+impl ControlArgs {
+    /// Where the experiment is.
+    pub fn place(&self) -> Result<Place, Failure> {
+        self.coordinator.place(&self.data)
+    }
 }
 
 #[derive(Debug, Args)]

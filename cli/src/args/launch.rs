@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use powersweep::Place;
 
 use crate::args::{CoordinatorArgs, DataArgs, OutputArgs};
 use crate::examples;
+use crate::exit::Failure;
 use crate::quantities::{positive_time, time};
 
 #[derive(Debug, Subcommand)]
@@ -152,9 +154,10 @@ pub struct LaunchStopArgs {
 }
 
 impl LaunchSlurmArgs {
-    /// How to reach the coordinator.
-    pub fn coordinator_args(&self) -> CoordinatorArgs {
-        CoordinatorArgs { coordinator: None, access: self.access.clone(), insecure: self.insecure }
+    /// The coordinator of the workers.
+    pub fn place(&self) -> Result<Place, Failure> {
+        let coordinator = CoordinatorArgs { coordinator: None, access: self.access.clone(), insecure: self.insecure };
+        coordinator.place(&self.folder.data)
     }
 }
 

@@ -1,13 +1,21 @@
 //! Options that many commands share: where data and logs are, and how to reach a coordinator.
 
+use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 
 use clap::Args;
+use powersweep::Place;
+use powersweep::place::access;
 use powersweep_coordinator::store::Location;
+use powersweep_proto::access::{Access, Source};
 
 use super::SlotsArgs;
-use crate::exit::{Failure, Kind, OrKind};
+use crate::exit::{Failure, failure};
 use crate::quantities::bytes;
+use crate::screen;
+
+/// Largest access file that is read from standard input (bytes).
+const STDIN_BYTES_MAX: u64 = 64 << 10;
 
 /// Where logs are found and cached.
 #[derive(Debug, Clone, Args)]
@@ -27,22 +35,24 @@ pub struct LogArgs {
 #[derive(Debug, Clone, Args)]
 pub struct DataArgs {
     /// Folder, or object store (s3://, gs://, az://; needs the cargo feature `cloud`), of results and state.
-    #[arg(long, value_name = "URL", env = "POWERSWEEP_DATA", default_value = DATA)]
+    #[arg(long, value_name = "URL", env = "POWERSWEEP_DATA", default_value = Place::DATA)]
     pub data: String,
 }
-
-/// The data of a command that names none.
-const DATA: &str = "./results/data";
 
 impl DataArgs {
     /// Whether the command line and the environment leave the default.
     pub fn is_default(&self) -> bool {
-        self.data == DATA
+        self.data == Place::DATA
     }
 
     /// The folder or object store.
     pub fn location(&self) -> Result<Location, Failure> {
-        Location::parse(&self.data).or_kind(Kind::Usage)
+        self.place().location()
+    }
+
+    /// The experiments of the data.
+    pub fn place(&self) -> Place {
+        Place { notes: screen::notes(), ..Place::open(&self.data) }
     }
 }
 
@@ -60,6 +70,29 @@ pub struct CoordinatorArgs {
     /// Allow unencrypted connections, to a coordinator that was started with --insecure; only for trusted networks.
     #[arg(long, env = "POWERSWEEP_INSECURE")]
     pub insecure: bool,
+}
+
+impl CoordinatorArgs {
+    /// The experiments of the coordinator, else those of the data.
+    pub fn place(&self, data: &DataArgs) -> Result<Place, Failure> {
+        let access = match &self.access {
+            Some(file) if file.as_os_str() == "-" => Some(access_on_stdin()?),
+            file => file.clone().map(Source::File),
+        };
+        Ok(Place { coordinator: self.coordinator.clone(), access, insecure: self.insecure, ..data.place() })
+    }
+}
+
+/// The access file or join line on standard input.
+fn access_on_stdin() -> Result<Source, Failure> {
+    if std::io::stdin().is_terminal() {
+        screen::note("powersweep: paste the join line, then press Enter and Ctrl-D");
+    }
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(STDIN_BYTES_MAX).read_to_string(&mut text);
+    read.map_err(|error| failure!(Usage, "cannot read the access from standard input: {error}"))?;
+    let given = Access::parse(&text, "standard input").map_err(|error| access::refused(&error))?;
+    Ok(Source::Given(Box::new(given)))
 }
 
 /// How `run` and `check` run a sweep on this machine.

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use powersweep::Place;
 use powersweep_results::Table;
 
 use super::answers::OutArgs;
 use super::{CoordinatorArgs, DataArgs, LogArgs};
+use crate::exit::Failure;
 
 /// The tables by name, with what a row is.
 pub(super) fn tables() -> impl TypedValueParser<Value = Table> {
@@ -52,10 +54,11 @@ pub struct TablesArgs {
 }
 
 impl TablesArgs {
-    /// Whether the command line names a coordinator or an access file, and no data. Variables and configurations do not
-    /// count: they are for all commands, and results of `run` in the current folder are nearer.
-    pub fn names_only_a_coordinator(&self) -> bool {
-        self.named.coordinator && !self.named.data
+    /// Where the tables are: at the coordinator if the command line names one or an access file, and no data. Variables and
+    /// configurations do not count: they are for all commands, and results of `run` in the current folder are nearer.
+    pub fn place(&self) -> Result<Place, Failure> {
+        let tables_at_coordinator = self.named.coordinator && !self.named.data;
+        Ok(Place { tables_at_coordinator, ..self.coordinator.place(&self.data)? })
     }
 }
 

@@ -1,16 +1,17 @@
 //! `powersweep access`: the access files of a coordinator.
 
+use powersweep::place::access;
 use powersweep_coordinator::access::{fingerprint, rotate as rotate_tokens};
 use powersweep_proto::access::{Role, write_private};
 use serde_json::json;
 
 use crate::args::{AccessExportArgs, AccessRotateArgs, AccessShowArgs};
 use crate::exit::{Outcome, failure};
-use crate::{access, screen};
+use crate::screen;
 
 /// Shows the files without their secrets.
 pub fn show(args: &AccessShowArgs) -> Outcome {
-    let folder = access::folder(&args.data)?;
+    let folder = access::folder(&args.data.location()?)?;
     let [client, worker] = [access::read(&folder, Role::Client)?, access::read(&folder, Role::Worker)?];
     let ca = client.ca_sha256().map(|digest| digest.to_string());
     let [client_token, worker_token] = [&client, &worker].map(|access| fingerprint(access.token.reveal()));
@@ -32,7 +33,7 @@ pub fn show(args: &AccessShowArgs) -> Outcome {
 
 /// Replaces tokens.
 pub fn rotate(args: &AccessRotateArgs) -> Outcome {
-    let folder = access::folder(&args.data)?;
+    let folder = access::folder(&args.data.location()?)?;
     let roles: &[Role] = match (args.client, args.worker) {
         (true, _) => &[Role::Client],
         (_, true) => &[Role::Worker],
@@ -54,7 +55,7 @@ pub fn rotate(args: &AccessRotateArgs) -> Outcome {
 /// Prints or writes a file or a join line.
 pub fn export(args: &AccessExportArgs) -> Outcome {
     let role = if args.client { Role::Client } else { Role::Worker };
-    let found = access::read(&access::folder(&args.data)?, role)?;
+    let found = access::read(&access::folder(&args.data.location()?)?, role)?;
     let text = if args.join { found.join_line() } else { found.text().trim_end().to_owned() };
     let Some(output) = &args.output else { return screen::print(&text) };
     let written = write_private(output, &(text + "\n"), false).map_err(|error| access::refused(&error))?;

@@ -9,6 +9,8 @@ use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use powersweep::place::{shards, stored};
+use powersweep::{block_on, farm};
 use powersweep_coordinator::farm::Adoption;
 use powersweep_coordinator::owner::Ownership;
 use powersweep_coordinator::probe::probe;
@@ -25,7 +27,7 @@ use uuid::Uuid;
 use crate::args::AdoptArgs;
 use crate::exit::{Failure, Kind, OrKind, Outcome, failure};
 use crate::inputs::{self, Files};
-use crate::{client, farm, screen, shard_status, stored};
+use crate::screen;
 
 /// A state that cannot be read within this time counts as unreadable.
 const READ_LIMIT: Duration = Duration::from_secs(30);
@@ -41,9 +43,9 @@ pub fn run(args: &AdoptArgs) -> Outcome {
     if location.path().is_some_and(|path| !path.exists()) {
         return Err(failure!(Usage, "there is no {location}: give the folder of the results with --data"));
     }
-    client::block_on(async {
-        if let Some(record) = shard_status::find(&location, sweep.manifest().name()).await? {
-            return Err(shard_status::takes_no_requests(&location, &record));
+    block_on(async {
+        if let Some(record) = shards::find(&location, sweep.manifest().name()).await? {
+            return Err(shards::takes_no_requests(&location, &record));
         }
         probe(&location).await.or_kind(Kind::Storage)?;
         let owner = Ownership::take(&location, "", args.take_over).await;

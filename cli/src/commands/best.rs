@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use powersweep::block_on;
 use powersweep_dataset::best::{Goal, front};
 use powersweep_dataset::grouped::{FooterFacts, collected};
 use powersweep_dataset::scan::SEED;
@@ -12,15 +13,15 @@ use powersweep_results::Table;
 use crate::args::BestArgs;
 use crate::exit::{Failure, Outcome, failure};
 use crate::framed::framed;
-use crate::{client, screen, stored};
+use crate::screen;
 
 /// Shows the best combinations of parameters.
 pub fn run(args: &BestArgs) -> Outcome {
     args.out.check()?;
     let goals = goals(args)?;
     let subject = conditions(Table::Tasks, &args.subject_to)?;
-    client::block_on(async {
-        let datasets = stored::datasets(&args.from).await?;
+    block_on(async {
+        let datasets = args.from.place()?.datasets().await?;
         let reading = datasets.read(&args.experiment, Table::Tasks).await?;
         let known = FooterFacts::read(&datasets, &args.experiment).await?;
         let by: Vec<&str> = match args.by.is_empty() {

@@ -8,6 +8,7 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::Schema;
 use comfy_table::CellAlignment;
+use powersweep::{Place, block_on};
 use powersweep_claims::{Claims, Finding, Rows, Verdict, papers};
 use powersweep_coordinator::store::Location;
 use powersweep_dataset::page;
@@ -20,8 +21,7 @@ use serde_json::{Value as Json, json};
 use super::run;
 use crate::args::{CheckArgs, LocalArgs, OutputArgs, RunArgs};
 use crate::exit::{Exit, Failure, Kind, OrKind, Outcome, failure};
-use crate::stored;
-use crate::{client, inputs, screen};
+use crate::{inputs, screen};
 
 /// Runs the missing tasks of the claims' manifests, then compares.
 pub fn run(args: &CheckArgs) -> Outcome {
@@ -116,8 +116,8 @@ fn read(
 ) -> Result<Vec<RecordBatch>, Failure> {
     let batches = |table: Table, mut columns: BTreeSet<String>| {
         columns.insert("task_id".to_owned());
-        let datasets = stored::datasets_here(location);
-        client::block_on(page::columns(&datasets, sweep.manifest().name(), table, &columns))
+        let datasets = Place { notes: screen::notes(), ..Place::open(location.to_string()) }.datasets_here()?;
+        block_on(page::columns(&datasets, sweep.manifest().name(), table, &columns))
     };
     let known = table.columns().into_iter();
     let known: BTreeSet<String> = known.map(|column| column.name).collect();

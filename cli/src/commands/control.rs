@@ -1,24 +1,14 @@
 //! `powersweep pause`, `resume`, `cancel`, `retry`, `priority`, `flush`, `prune`, `delete`: control of a submitted experiment;
 //! `prepare-upgrade`: the end of the coordinator.
-//!
-//! The request goes to the coordinator at --coordinator, else to the one that serves --data. If none runs, the command
-//! itself runs one for this request.
 
 use std::time::Duration;
 
-use powersweep_coordinator::store::Location;
-use powersweep_proto::access::Role;
-use powersweep_proto::client::Client;
-use powersweep_proto::v1::control_request::Action;
+use powersweep::{DeleteOptions, RetryOptions, block_on};
 use powersweep_proto::{plain, v1};
-use tokio_util::sync::CancellationToken;
-use tonic::{Response, Status};
 
-use crate::args::{ControlArgs, CoordinatorArgs, DataArgs, DeleteArgs, PriorityArgs, RetryArgs, UpgradeArgs};
-use crate::exit::{Failure, Outcome, failure};
-use crate::farm::{FarmOptions, LocalFarm};
-use crate::stored::{self, Coordinator};
-use crate::{client, screen, shard_status};
+use crate::args::{ControlArgs, DeleteArgs, PriorityArgs, RetryArgs, UpgradeArgs};
+use crate::exit::{Outcome, failure};
+use crate::screen;
 
 /// A wait for running tasks that takes longer is explained.
 const UPGRADE_PATIENCE: Duration = Duration::from_secs(3);
@@ -26,7 +16,7 @@ const UPGRADE_PATIENCE: Duration = Duration::from_secs(3);
 /// Pauses an experiment: running tasks finish, no other task starts.
 pub fn pause(args: &ControlArgs) -> Outcome {
     let name = &args.experiment;
-    let reply = control(args, Action::Pause(v1::Pause {}))?;
+    let reply = block_on(async { args.place()?.pause(name).await })?;
     screen::print(&match (reply.changed, reply.running) {
         (false, _) => format!("{name} is paused already"),
         (true, 0) => format!("{name} is paused, {} to run; `powersweep resume {name}` continues it", to_run(&reply)),
@@ -41,7 +31,7 @@ pub fn pause(args: &ControlArgs) -> Outcome {
 /// Continues a paused or cancelled experiment.
 pub fn resume(args: &ControlArgs) -> Outcome {
     let name = &args.experiment;
-    let reply = control(args, Action::Resume(v1::Resume {}))?;
+    let reply = block_on(async { args.place()?.resume(name).await })?;
     screen::print(&match reply.changed {
         true => format!("{name} continues, {} to run", to_run(&reply)),
         false => format!("{name} is not paused, {} to run", to_run(&reply)),
@@ -51,7 +41,7 @@ pub fn resume(args: &ControlArgs) -> Outcome {
 /// Cancels an experiment: running tasks stop.
 pub fn cancel(args: &ControlArgs) -> Outcome {
     let name = &args.experiment;
-    let reply = control(args, Action::Cancel(v1::Cancel {}))?;
+    let reply = block_on(async { args.place()?.cancel(name).await })?;
     screen::print(&match reply.changed {
         true => format!("{name} is cancelled, {} not run; finished rows are kept", to_run(&reply)),
         false => format!("{name} is cancelled already"),
@@ -61,8 +51,8 @@ pub fn cancel(args: &ControlArgs) -> Outcome {
 /// Retries tasks that failed for good.
 pub fn retry(args: &RetryArgs) -> Outcome {
     let name = &args.control.experiment;
-    let kinds = args.kind.iter().map(|kind| i32::from(*kind)).collect();
-    let reply = control(&args.control, Action::Retry(v1::Retry { indices: args.index.clone(), kinds }))?;
+    let options = RetryOptions { indices: args.index.clone(), kinds: args.kind.clone() };
+    let reply = block_on(async { args.control.place()?.retry(name, &options).await })?;
     let mut text = format!("{name}: {} tried again", screen::count(reply.tasks, "task"));
     let mut named = args.index.clone();
     named.sort_unstable();
@@ -82,7 +72,7 @@ pub fn retry(args: &RetryArgs) -> Outcome {
 /// Sets the priority.
 pub fn priority(args: &PriorityArgs) -> Outcome {
     let name = &args.control.experiment;
-    let reply = control(&args.control, Action::SetPriority(v1::SetPriority { priority: args.priority }))?;
+    let reply = block_on(async { args.control.place()?.set_priority(name, args.priority).await })?;
     let already = if reply.changed { "" } else { " already" };
     screen::print(&format!("{name} has priority {}{already}", args.priority))
 }
@@ -90,7 +80,7 @@ pub fn priority(args: &PriorityArgs) -> Outcome {
 /// Deletes the rows of values that left the manifest.
 pub fn prune(args: &ControlArgs) -> Outcome {
     let name = &args.experiment;
-    let reply = control(args, Action::Prune(v1::Prune {}))?;
+    let reply = block_on(async { args.place()?.prune(name).await })?;
     screen::print(&match reply.changed {
         true => format!("{name}: the rows of values that left the manifest are deleted"),
         false => format!("{name} has no rows of values that left the manifest"),
@@ -100,7 +90,8 @@ pub fn prune(args: &ControlArgs) -> Outcome {
 /// Deletes an experiment's state, and its rows if asked to.
 pub fn delete(args: &DeleteArgs) -> Outcome {
     let name = &args.control.experiment;
-    control(&args.control, Action::Delete(v1::Delete { force: args.force, data_too: args.data_too }))?;
+    let options = DeleteOptions { data_too: args.data_too, force: args.force };
+    block_on(async { args.control.place()?.delete(name, options).await })?;
     screen::print(&match args.data_too {
         true => format!("{name} and its rows are deleted"),
         false => format!("{name} is deleted; its rows are kept"),
@@ -109,8 +100,7 @@ pub fn delete(args: &DeleteArgs) -> Outcome {
 
 /// Publishes acknowledged rows.
 pub fn flush(args: &ControlArgs) -> Outcome {
-    let request = v1::FlushRequest { experiment: args.experiment.clone() };
-    let reply = ask(&args.coordinator, &args.data, &args.experiment, async |client| client.flush(request).await)?;
+    let reply = block_on(async { args.place()?.flush(&args.experiment).await })?;
     screen::print(&match reply.rows {
         0 => format!("{}: all acknowledged rows are published already", args.experiment),
         rows => {
@@ -123,16 +113,11 @@ fn to_run(reply: &v1::ControlReply) -> String {
     screen::count(reply.to_run, "task")
 }
 
-fn control(args: &ControlArgs, action: Action) -> Result<v1::ControlReply, Failure> {
-    let request = v1::ControlRequest { experiment: args.experiment.clone(), action: Some(action) };
-    ask(&args.coordinator, &args.data, &args.experiment, async |client| client.control(request).await)
-}
-
 /// Ends the coordinator so that another version can start.
 pub fn prepare_upgrade(args: &UpgradeArgs) -> Outcome {
-    let request = v1::PrepareUpgradeRequest { drain_s: args.drain_limit.map(|limit| limit.as_secs_f64()) };
-    let reply = ask(&args.coordinator, &args.data, "", async |client| {
-        let ending = client.prepare_upgrade(request);
+    let reply = block_on(async {
+        let place = args.coordinator.place(&args.data)?;
+        let ending = place.prepare_upgrade(args.drain_limit);
         tokio::pin!(ending);
         tokio::select! {
             reply = &mut ending => reply,
@@ -155,47 +140,4 @@ pub fn prepare_upgrade(args: &UpgradeArgs) -> Outcome {
         "{}\nthe coordinator has ended; a version with other columns cannot read these rows, and will not start here",
         lines.join("\n")
     ))
-}
-
-/// Sends a request to the coordinator, or to one that this process runs for this request.
-fn ask<T>(
-    coordinator: &CoordinatorArgs,
-    data: &DataArgs,
-    experiment: &str,
-    request: impl AsyncFnOnce(&mut Client) -> Result<Response<T>, Status>,
-) -> Result<T, Failure> {
-    client::block_on(async {
-        if !experiment.is_empty()
-            && coordinator.coordinator.is_none()
-            && coordinator.access.is_none()
-            && let Some(record) = shard_status::find(&data.location()?, experiment).await?
-        {
-            return Err(shard_status::takes_no_requests(&data.location()?, &record));
-        }
-        let (mut client, own) = match stored::coordinator(coordinator, data).await? {
-            Coordinator::Running(client) => (client, None),
-            Coordinator::None(location) => {
-                let farm = own_coordinator(&location, data).await?;
-                (client::connect(&farm.address(Role::Client)).await?, Some(farm))
-            }
-        };
-        let reply = match request(&mut client).await {
-            Ok(reply) => Ok(reply),
-            Err(status) => Err(stored::refused(&mut client, &status, experiment).await),
-        };
-        drop(client);
-        if let Some(farm) = own {
-            farm.end().await?;
-        }
-        Ok(reply?.into_inner())
-    })
-}
-
-/// A coordinator in this process. A folder without state is refused, so that a typing error does not create one.
-async fn own_coordinator(location: &Location, data: &DataArgs) -> Result<LocalFarm, Failure> {
-    if !stored::is_there(location) {
-        let hint = "give the folder of `run` or `serve` with --data, or a coordinator with --coordinator";
-        return Err(failure!(Usage, "there are no experiments in {location}\n{hint}"));
-    }
-    LocalFarm::start(FarmOptions::on_loopback(&data.data), &CancellationToken::new()).await
 }

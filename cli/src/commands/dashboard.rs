@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use powersweep::block_on;
+use powersweep::place::connection;
 use powersweep_dashboard::survey::{Choice, Survey};
 use powersweep_dashboard::{Farm, Launched, LaunchedAllocation, Listening, Options, Place, RowsAsk, RowsSeen};
 use powersweep_dataset::Datasets;
 use powersweep_launch::{Allocation, Phase};
 use powersweep_proto::access::Role;
-use powersweep_proto::client::{Address, Client};
+use powersweep_proto::client::Client;
 use powersweep_proto::v1;
 use tokio::sync::Mutex;
 use tonic::{Code, Status};
@@ -18,8 +20,7 @@ use super::launch::describe;
 use crate::args::DashboardArgs;
 use crate::exit::{Exit, Failure, Kind, OrKind, Outcome, failure};
 use crate::launcher::{self, Folder, State};
-use crate::stored;
-use crate::{client, interrupt, screen, survey};
+use crate::{interrupt, screen, survey};
 
 /// A coordinator that does not answer within this time is away.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -27,12 +28,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Serves pages until it is interrupted.
 pub fn run(args: &DashboardArgs) -> Outcome {
     let listen = place(&args.listen)?;
-    let address = client::address(&args.coordinator, &args.folder.data, Role::Client)?;
+    let place = args.coordinator.place(&args.folder.data)?;
+    // Without an access file there is nothing to serve.
+    place.access(Role::Client)?;
     let options = survey::options(&args.coordinator, &args.folder.data);
     let folder = Folder::of(&args.folder)?;
-    client::block_on(async {
+    block_on(async {
         let stop = interrupt::token();
-        let farm = Arc::new(Connected { address, options, folder, client: Mutex::default() });
+        let farm = Arc::new(Connected { place, options, folder, client: Mutex::default() });
         let options = Options { listen, hosts: args.host.clone() };
         let next = |link: &str| screen::note(&format!("powersweep: the link was used; another browser: {link}"));
         let listening = Listening::begin(options, farm, next).await.or_kind(Kind::Network)?;
@@ -57,7 +60,7 @@ fn place(listen: &str) -> Result<Place, Failure> {
 
 /// A coordinator that may move: each new connection reads the access file again.
 struct Connected {
-    address: Address,
+    place: powersweep::Place,
     /// Options of a command that reads the same data.
     options: String,
     /// Where a launcher may write its state.
@@ -69,7 +72,7 @@ impl Connected {
     async fn ask<T>(&self, request: impl AsyncFnOnce(&mut Client) -> Result<T, Status>) -> Result<T, String> {
         let asked = async {
             let mut client = self.client().await?;
-            request(&mut client).await.map_err(|status| client::refused(&status))
+            request(&mut client).await.map_err(|status| connection::refused(&status))
         };
         let answer = tokio::time::timeout(PATIENCE, asked).await;
         let answer = answer.unwrap_or_else(|_| Err(failure!(Network, "no answer within {} s", PATIENCE.as_secs())));
@@ -87,7 +90,7 @@ impl Connected {
     /// Reads rows, which may take long.
     async fn read<T>(&self, read: impl AsyncFnOnce(&Datasets) -> Result<T, Failure>) -> Result<T, String> {
         let read = async {
-            let datasets = stored::datasets_at(&self.client().await?);
+            let datasets = self.place.datasets_at(&self.client().await?);
             read(&datasets).await
         };
         let answer = read.await;
@@ -99,7 +102,7 @@ impl Connected {
         if let Some(client) = &*kept {
             return Ok(client.clone());
         }
-        let client = client::connect(&self.address).await?;
+        let client = self.place.connect().await?;
         Ok(kept.insert(client).clone())
     }
 }
@@ -107,7 +110,7 @@ impl Connected {
 #[async_trait]
 impl Farm for Connected {
     async fn status(&self, request: v1::StatusRequest) -> Result<v1::StatusReply, String> {
-        let look = async |farm: &mut Client| match client::status(farm, request).await {
+        let look = async |farm: &mut Client| match connection::status(farm, request).await {
             Err(status) if status.code() == Code::NotFound => Ok(v1::StatusReply::default()),
             answer => answer,
         };

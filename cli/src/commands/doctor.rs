@@ -4,6 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use object_store::ObjectStoreExt;
+use powersweep::place::{access, connection};
+use powersweep::{block_on, farm};
 use powersweep_coordinator::owner::{self, Owner, OwnerError};
 use powersweep_coordinator::probe::probe;
 use powersweep_coordinator::store::{self, Credentials, Location, PRIVATE_DIR, Variables, credentials};
@@ -17,7 +19,7 @@ use tonic::Code;
 
 use crate::args::{CoordinatorArgs, DataArgs, DoctorArgs, LISTEN};
 use crate::exit::{Exit, Failure, Kind, Outcome};
-use crate::{access, client, farm, screen};
+use crate::screen;
 
 /// Writes that are timed, and the bytes of each.
 const WRITES: usize = 20;
@@ -77,7 +79,7 @@ impl Check {
 
 /// Runs every check, and ends with the code of the first one that failed.
 pub fn run(args: &DoctorArgs) -> Outcome {
-    let checks = client::block_on(checks(args))?;
+    let checks = block_on(checks(args))?;
     let exit = checks.iter().find_map(Check::kind).map_or(Exit::Done, Exit::Of);
     if args.output.is_json() {
         let advice = |check: &Check| check.result.as_ref().err().map(|problem| problem.advice.clone());
@@ -134,7 +136,7 @@ async fn checks(args: &DoctorArgs) -> Result<Vec<Check>, Failure> {
 fn program() -> Check {
     let protocols =
         if OLDEST_PROTOCOL == PROTOCOL { PROTOCOL.to_string() } else { format!("{OLDEST_PROTOCOL} to {PROTOCOL}") };
-    Check::good("program", format!("version {}, protocol {protocols}", env!("POWERSWEEP_BUILD")))
+    Check::good("program", format!("version {}, protocol {protocols}", powersweep::BUILD))
 }
 
 fn open_files() -> Check {
@@ -273,7 +275,7 @@ async fn of_coordinator(args: &CoordinatorArgs, data: &DataArgs, is_named: bool)
     let mut checks = Vec::new();
     for role in Role::ALL {
         let name = format!("access as {role}");
-        let found = access::find(args, data, role).and_then(|source| {
+        let found = args.place(data).and_then(|place| place.access(role)).and_then(|source| {
             let loaded = source.load(Some(role)).map_err(|error| access::refused(&error))?;
             Ok((source, loaded))
         });
@@ -317,14 +319,14 @@ async fn of_address(url: &str, address: &Address, role: Role) -> Check {
     let begun = Instant::now();
     let target = match Target::new(address) {
         Ok(target) => target,
-        Err(error) => return Check::failed(name, client::not_connected(error)),
+        Err(error) => return Check::failed(name, connection::not_connected(error)),
     };
     match target.connect().await {
         Ok(mut client) => {
             let milliseconds = begun.elapsed().as_secs_f64() * 1e3;
             answer(name, &mut client, role, milliseconds).await
         }
-        Err(error) => Check::failed(name, client::not_connected(error)),
+        Err(error) => Check::failed(name, connection::not_connected(error)),
     }
 }
 
@@ -333,16 +335,16 @@ async fn answer(name: String, client: &mut Client, role: Role, milliseconds: f64
         // A worker may not ask for the status. No log has this digest, so that the answer is about the token.
         let request = v1::FetchLogRequest { digest: vec![0; 32].into() };
         return match client.fetch_log(request).await.map(drop) {
-            Err(status) if status.code() != Code::NotFound => Check::failed(name, client::refused(&status)),
+            Err(status) if status.code() != Code::NotFound => Check::failed(name, connection::refused(&status)),
             _ => Check::good(name, format!("answers after {milliseconds:.0} ms, and takes the token")),
         };
     }
-    match client::status(client, v1::StatusRequest::default()).await {
-        Err(status) => Check::failed(name, client::refused(&status)),
+    match connection::status(client, v1::StatusRequest::default()).await {
+        Err(status) => Check::failed(name, connection::refused(&status)),
         Ok(status) if status.storage_stalled => {
             Check::failed(name, Failure::new(Kind::Storage, format!("its storage stalls: {}", status.storage_reason)))
         }
-        Ok(status) if status.build != env!("POWERSWEEP_BUILD") => Check::doubtful(
+        Ok(status) if status.build != powersweep::BUILD => Check::doubtful(
             name,
             format!("answers after {milliseconds:.0} ms; its version is {}", status.build),
             "workers of another version may be refused: use the same version of powersweep",

@@ -10,6 +10,9 @@ mod status;
 
 use std::time::{Duration, Instant};
 
+use powersweep::block_on;
+use powersweep::place::{connection, stored};
+use powersweep::{Answerer, Place};
 use powersweep_coordinator::plan;
 use powersweep_proto::client::Client;
 use powersweep_proto::v1;
@@ -19,9 +22,7 @@ use self::rows::Rows;
 use self::status::Watched;
 use super::submit::end_of;
 use crate::args::EventsArgs;
-use crate::client;
 use crate::exit::{Exit, Failure, Kind, Outcome, failure};
-use crate::stored::{self, Coordinator};
 
 /// Interval of the looks at the status.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -34,19 +35,20 @@ const LOOKS_MAX: u32 = 10;
 
 /// Prints the events of an experiment.
 pub fn run(args: &EventsArgs) -> Outcome {
-    client::block_on(async {
+    block_on(async {
         let mut lines = Lines::new(&args.experiment, args.since);
+        let place = args.from.place()?;
         if !args.follow {
-            let datasets = stored::datasets(&args.from).await?;
+            let datasets = place.datasets().await?;
             Rows::default().look(&datasets, &mut lines).await?;
             return Ok(Exit::Done);
         }
-        match stored::coordinator(&args.from.coordinator, &args.from.data).await? {
-            Coordinator::Running(client) => Follow::new(args, client, lines).run().await,
-            Coordinator::None(location) => {
+        match place.answerer().await? {
+            Answerer::Coordinator(client) => Follow::new(args, &place, client, lines).run().await,
+            Answerer::Shards(location, _) | Answerer::State(location) => {
                 let loaded = stored::read(&location).await?;
                 let status = plan::status(loaded, None, &request(args), &location.to_string());
-                Rows::default().look(&stored::datasets_here(&location), &mut lines).await?;
+                Rows::default().look(&place.datasets_here()?, &mut lines).await?;
                 ended(&mut lines, &status)
             }
         }
@@ -76,6 +78,7 @@ fn ended(lines: &mut Lines, status: &v1::StatusReply) -> Outcome {
 /// A follower of an experiment.
 struct Follow<'a> {
     args: &'a EventsArgs,
+    place: &'a Place,
     client: Client,
     lines: Lines,
     rows: Rows,
@@ -86,10 +89,10 @@ struct Follow<'a> {
     failed_looks: u32,
 }
 
-impl Follow<'_> {
-    fn new(args: &EventsArgs, client: Client, lines: Lines) -> Follow<'_> {
+impl<'a> Follow<'a> {
+    fn new(args: &'a EventsArgs, place: &'a Place, client: Client, lines: Lines) -> Follow<'a> {
         let (rows, watched) = (Rows::default(), Watched::default());
-        Follow { args, client, lines, rows, watched, rows_at: Instant::now(), failed_looks: 0 }
+        Follow { args, place, client, lines, rows, watched, rows_at: Instant::now(), failed_looks: 0 }
     }
 
     /// Ends with the experiment, or when the reader has closed the pipe.
@@ -102,8 +105,7 @@ impl Follow<'_> {
                 Err(failure) if failure.kind == Kind::Network => {
                     self.watched.forget_rows();
                     self.lines.note("coordinator_lost", [("reason", failure.message.trim_end().into())])?;
-                    self.client =
-                        client::reconnect(&self.args.from.coordinator, &self.args.from.data, &failure).await?;
+                    self.client = self.place.reconnect(&failure).await?;
                 }
                 Err(failure) => return Err(failure),
             }
@@ -112,12 +114,14 @@ impl Follow<'_> {
 
     /// One look; the outcome of the experiment if it has ended.
     async fn look(&mut self) -> Result<Option<Outcome>, Failure> {
-        let status = match client::status(&mut self.client, request(self.args)).await {
+        let status = match connection::status(&mut self.client, request(self.args)).await {
             Ok(status) => status,
             Err(status) if status.code() == tonic::Code::NotFound && self.watched.knows_experiment() => {
                 return Err(failure!(Cancelled, "{} was deleted by another command", self.args.experiment));
             }
-            Err(status) => return Err(stored::refused(&mut self.client, &status, &self.args.experiment).await),
+            Err(status) => {
+                return Err(connection::refused_about(&mut self.client, &status, &self.args.experiment).await);
+            }
         };
         let Some(found) = status.experiments.first() else {
             return Err(failure!(Refused, "the coordinator does not know {}", self.args.experiment));
@@ -136,7 +140,7 @@ impl Follow<'_> {
     async fn look_at_rows(&mut self, last: bool) -> Result<(), Failure> {
         loop {
             let begun = Instant::now();
-            let looked = self.rows.look(&stored::datasets_at(&self.client), &mut self.lines).await;
+            let looked = self.rows.look(&self.place.datasets_at(&self.client), &mut self.lines).await;
             self.rows_at = Instant::now() + begun.elapsed() * (ROWS_SHARE - 1);
             match looked {
                 Err(failure) if failure.kind == Kind::Failure && self.failed_looks < LOOKS_MAX => {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
+use powersweep::block_on;
 use powersweep_dataset::Cell;
 use powersweep_dataset::Datasets;
 use powersweep_dataset::reading::{ColumnStats, Part, Reading, relaxed};
@@ -17,8 +18,7 @@ use powersweep_results::{join, part, tasks};
 
 use crate::args::ExportArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::stored;
-use crate::{client, screen};
+use crate::screen;
 
 /// Endings of the names of files in other formats.
 const OTHER_FORMATS: &[&str] =
@@ -37,7 +37,7 @@ pub fn run(args: &ExportArgs) -> Outcome {
     std::fs::create_dir_all(&partial).map_err(|error| cannot_write(&args.output, &error))?;
     // An error deletes what was written.
     let scratch = Scratch(partial.clone());
-    let copied = client::block_on(copies(args, &partial))?;
+    let copied = block_on(copies(args, &partial))?;
     if copied.iter().all(|(_, rows)| *rows == 0) {
         return Err(failure!(Usage, "{} has no rows to export", args.experiment));
     }
@@ -51,7 +51,7 @@ pub fn run(args: &ExportArgs) -> Outcome {
 
 /// Copies the tables into a folder. Returns the copied tables with the number of their rows.
 async fn copies(args: &ExportArgs, folder: &Path) -> Result<Vec<(Table, u64)>, Failure> {
-    let datasets = stored::datasets(&args.from).await?;
+    let datasets = args.from.place()?.datasets().await?;
     let mut copied = Vec::new();
     for table in args.table.map_or(Table::ALL.to_vec(), |table| vec![table]) {
         let target = folder.join(format!("{table}.parquet"));

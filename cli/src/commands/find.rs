@@ -10,13 +10,14 @@ mod grid;
 mod judge;
 mod shown;
 
+use powersweep::block_on;
+use powersweep::place::{connection, stored};
 use powersweep_dataset::Datasets;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use powersweep_dataset::Cell;
 use powersweep_experiments::{Derivation, Manifest, Over};
-use powersweep_proto::access::Role;
 use powersweep_proto::v1;
 use powersweep_results::Table;
 use tokio_util::sync::CancellationToken;
@@ -26,8 +27,7 @@ use self::judge::{Progress, Question, Rows};
 use super::{run, submit};
 use crate::args::{FindArgs, RunArgs, SubmitArgs};
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::stored;
-use crate::{client, inputs, interrupt, screen};
+use crate::{inputs, interrupt, screen};
 use powersweep_dataset::source::Source;
 use powersweep_dataset::writing::write_whole;
 
@@ -217,7 +217,7 @@ impl<'a> Search<'a> {
     fn rows(&self) -> Result<Rows, Failure> {
         let tasks = self.grid.groups.iter().flat_map(|group| &group.tasks).flatten();
         let known: HashSet<&str> = tasks.map(|task| task.id.as_str()).collect();
-        client::block_on(async {
+        block_on(async {
             let mut rows = Rows::new();
             let Some(datasets) = self.datasets().await? else { return Ok(rows) };
             let reading = datasets.read(&self.name, Table::Tasks).await?;
@@ -246,17 +246,17 @@ impl<'a> Search<'a> {
     /// Where the experiment's rows are; `None` if there is no such experiment yet.
     async fn datasets(&self) -> Result<Option<Datasets>, Failure> {
         if !self.is_remote() {
-            let location = self.args.local.data.location()?;
-            let is_there = stored::names(&location).await?.contains(&self.name);
-            return Ok(is_there.then(|| stored::datasets_here(&location)));
+            let place = self.args.local.data.place();
+            let is_there = stored::names(&place.location()?).await?.contains(&self.name);
+            return is_there.then(|| place.datasets_here()).transpose();
         }
-        let address = client::address(&self.args.coordinator, &self.args.local.data, Role::Client)?;
-        let mut farm = client::connect(&address).await?;
+        let place = self.args.coordinator.place(&self.args.local.data)?;
+        let mut farm = place.connect().await?;
         let request = v1::StatusRequest { experiment: self.name.clone(), ..Default::default() };
-        match client::status(&mut farm, request).await {
-            Ok(_) => Ok(Some(stored::datasets_at(&farm))),
+        match connection::status(&mut farm, request).await {
+            Ok(_) => Ok(Some(place.datasets_at(&farm))),
             Err(status) if status.code() == tonic::Code::NotFound => Ok(None),
-            Err(status) => Err(client::refused(&status)),
+            Err(status) => Err(connection::refused(&status)),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use powersweep::{block_on, user};
 use powersweep_experiments::reading::unknown;
 use powersweep_experiments::settings::quoted;
 use powersweep_launch::Phase;
@@ -14,7 +15,7 @@ use crate::args::{LaunchLogArgs, LaunchSlurmArgs, LaunchStatusArgs, LaunchStopAr
 use crate::batch::{self, BatchError};
 use crate::exit::{Exit, Failure, Kind, Outcome, failure};
 use crate::launcher::{self, End, Folder, Launcher, Plan, State};
-use crate::{client, interrupt, screen};
+use crate::{interrupt, screen};
 
 /// Longest time that `launch stop` waits for the launcher.
 const STOP_PATIENCE: Duration = Duration::from_secs(90);
@@ -26,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Places workers in jobs of Slurm.
 pub fn slurm(args: &LaunchSlurmArgs) -> Outcome {
     let folder = Folder::of(&args.folder)?;
-    client::block_on(async {
+    block_on(async {
         let facts = batch::facts().await.map_err(unusable)?;
         let plan = Plan::new(args, &folder, &facts)?;
         match args {
@@ -51,8 +52,8 @@ fn unusable(error: BatchError) -> Failure {
 
 async fn run(args: &LaunchSlurmArgs, mut plan: Plan, folder: Folder, facts: &Facts) -> Outcome {
     let _lock = folder.lock()?;
-    plan.room.submitted = batch::submit_limit(&client::user(), &plan.job.request.site).await;
-    let address = client::address(&args.coordinator_args(), &args.folder.data, Role::Client)?;
+    plan.room.submitted = batch::submit_limit(&user::name(), &plan.job.request.site).await;
+    let address = args.place()?.address(Role::Client)?;
     let launcher = Launcher::new(plan, folder.clone(), address)?;
     screen::note(&format!(
         "powersweep: launching workers on {}, state and logs in {}",
@@ -275,7 +276,7 @@ pub fn log(args: &LaunchLogArgs) -> Outcome {
 pub fn stop(args: &LaunchStopArgs) -> Outcome {
     let folder = Folder::of(&args.folder)?;
     let state = state(&folder)?;
-    client::block_on(async {
+    block_on(async {
         end_launcher(&folder).await?;
         let name = format!("--name={}", state.name);
         batch::cancel(&[&name, "--state=PENDING"]).await.map_err(unusable)?;

@@ -1,5 +1,8 @@
 //! `powersweep plan`: the tasks that a sweep would run.
 
+use powersweep::block_on;
+use powersweep::place::{connection, shards, stored};
+use powersweep::submit::submission;
 use powersweep_coordinator::plan;
 use powersweep_coordinator::records::Loaded;
 use powersweep_coordinator::shards::ShardState;
@@ -7,14 +10,13 @@ use powersweep_coordinator::store::Location;
 use powersweep_experiments::settings::quoted;
 use powersweep_experiments::{AxisSummary, Sweep, TaskSpec};
 use powersweep_inputs::library::ParsedLogs;
-use powersweep_proto::access::Role;
 use powersweep_proto::v1;
 use serde_json::{Value as Json, json};
 
 use super::submit;
 use crate::args::PlanArgs;
 use crate::exit::{Outcome, failure};
-use crate::{client, estimate, inputs, screen, shard_status, signals, stored, warnings};
+use crate::{estimate, inputs, screen, signals, warnings};
 
 /// Maximum number of values shown for an axis.
 const VALUES_SHOWN: usize = 12;
@@ -25,27 +27,27 @@ pub fn run(args: &PlanArgs) -> Outcome {
     let logs = ParsedLogs::new(warnings::LOGS_BYTES);
     let files = inputs::files(&manifest, &inputs::library_of(&args.manifest, &args.logs), Some(&logs))?;
     let sweep = inputs::sweep(&manifest, &files.digests)?;
-    if (args.coordinator.coordinator.is_some() || args.coordinator.access.is_some()) && args.index.is_none() {
-        let address = client::address(&args.coordinator, &args.data, Role::Client)?;
-        let reply = client::block_on(async {
-            let mut farm = client::connect(&address).await?;
-            let request = v1::SubmitRequest { dry_run: true, ..client::submission(&manifest, &files) };
-            Ok(farm.submit(request).await.map_err(|status| client::refused(&status))?.into_inner())
+    let place = args.coordinator.place(&args.data)?;
+    if place.names_coordinator() && args.index.is_none() {
+        let reply = block_on(async {
+            let mut farm = place.connect().await?;
+            let request = v1::SubmitRequest { dry_run: true, ..submission(&manifest, &files.digests, files.ledgers()) };
+            Ok(farm.submit(request).await.map_err(|status| connection::refused(&status))?.into_inner())
         })?;
         return overview(&sweep, &reply, None, &logs, args);
     }
     let location = args.data.location()?;
-    if let Some(record) = client::block_on(shard_status::find(&location, manifest.name()))? {
-        let states = client::block_on(shard_status::states(&location, &record))?;
+    if let Some(record) = block_on(shards::find(&location, manifest.name()))? {
+        let states = block_on(shards::states(&location, &record))?;
         let Some(index) = args.index else {
-            let reply = shard_status::submission(&location, &record, states, &sweep, &files.digests)?;
+            let reply = shards::submission(&location, &record, states, &sweep, &files.digests)?;
             return overview(&sweep, &reply, None, &logs, args);
         };
         let has_task = |state: &&ShardState| !sweep.shard(state.shard).is_excluded(index);
         let loaded = states.iter().find(has_task).map(|state| &state.loaded);
         return explain(&sweep, index, loaded.unwrap_or(&Loaded::default()), &location, args.output.is_json());
     }
-    let (loaded, served, lost) = client::block_on(async {
+    let (loaded, served, lost) = block_on(async {
         let served = stored::owner_endpoint(&location).await?.is_some();
         let loaded = stored::read(&location).await?;
         let known = loaded.experiments.iter().any(|record| record.name == manifest.name());

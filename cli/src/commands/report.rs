@@ -1,13 +1,14 @@
 //! `powersweep report`: the pages of one experiment in a file that needs no server.
 
+use powersweep::block_on;
+use powersweep::{Status, StatusOptions};
 use powersweep_dashboard::survey::Choice;
 use powersweep_dashboard::{Report, RowsAsk};
 use powersweep_dataset::writing::write_whole;
-use powersweep_proto::v1;
 
 use crate::args::ReportArgs;
 use crate::exit::{Exit, Outcome};
-use crate::{client, screen, stored, survey};
+use crate::{screen, survey};
 
 /// Failures of a report.
 const FAILURES: u32 = 40;
@@ -16,8 +17,9 @@ const BINS: u32 = 2_000;
 
 /// Writes the report of an experiment.
 pub fn run(args: &ReportArgs) -> Outcome {
-    client::block_on(async {
-        let datasets = stored::datasets(&args.from).await?;
+    block_on(async {
+        let place = args.from.place()?;
+        let datasets = place.datasets().await?;
         let name = &args.experiment;
         let text = |option: &Option<String>| option.clone().unwrap_or_default();
         let choice =
@@ -26,15 +28,20 @@ pub fn run(args: &ReportArgs) -> Outcome {
         let options = survey::options(&args.from.coordinator, &args.from.data);
         let ask = RowsAsk { experiment: name.clone(), ..RowsAsk::default() };
         let rows = survey::rows(&datasets, &ask, &options).await?;
-        let request =
-            v1::StatusRequest { experiment: name.clone(), max_failures: FAILURES, bins: BINS, ledgers: false };
-        let status = super::status::experiment(&args.from.coordinator, &args.from.data, request).await;
+        let wanted = StatusOptions {
+            experiment: Some(name.clone()),
+            failures: FAILURES,
+            bins: BINS,
+            ..StatusOptions::default()
+        };
+        let status = place.status(&wanted).await;
         if let Err(failure) = &status {
             screen::note(&format!("powersweep: the report has no state of {name}: {}", failure.message));
         }
         let now = chrono::Utc::now().format("%Y-%m-%d %H:%M UTC");
         let made = format!("Made by powersweep {} on {now}, from {datasets}.", env!("CARGO_PKG_VERSION"));
-        let report = Report { experiment: status.ok().flatten(), name: name.clone(), made, survey, rows };
+        let report =
+            Report { experiment: status.ok().and_then(Status::into_first), name: name.clone(), made, survey, rows };
         write_whole(args.output.as_deref(), powersweep_dashboard::report(&report).as_bytes())?;
         Ok(Exit::Done)
     })

@@ -21,6 +21,7 @@ mod reproduced {
     use std::path::Path;
     use std::time::Instant;
 
+    use powersweep::block_on;
     use powersweep_claims::{Claims, Finding, Preset, Presets, Shape, Verdict, papers};
     use powersweep_dashboard::{Body, ClaimSeen, Reproduced, Shown, SweepSeen, reproduction};
     use powersweep_dataset::Datasets;
@@ -33,7 +34,7 @@ mod reproduced {
     use crate::commands::{check, plot};
     use crate::exit::{Exit, Failure, Kind, OrKind, Outcome, failure};
     use crate::presets::{self, Chosen};
-    use crate::{client, origin, screen, stored};
+    use crate::{origin, screen};
 
     /// The formats of the files of a figure.
     const FORMATS: [(&str, FigureFormat); 2] = [("svg", FigureFormat::Svg), ("pdf", FigureFormat::Pdf)];
@@ -86,8 +87,8 @@ mod reproduced {
         let folder = args.output.join(name);
         std::fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, &error))?;
         let experiments: BTreeSet<String> = sweeps.values().map(|sweep| sweep.manifest().name().to_owned()).collect();
-        client::block_on(async {
-            let datasets = stored::datasets_here(&location);
+        block_on(async {
+            let datasets = args.local.data.place().datasets_here()?;
             let origin = origin::of(&datasets, &experiments).await?;
             let mut shown = Vec::new();
             for preset in presets.all() {

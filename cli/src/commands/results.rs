@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, take};
 use arrow::datatypes::{Schema, SchemaRef};
+use powersweep::block_on;
 use powersweep_dataset::Datasets;
 use powersweep_dataset::Frame;
 use powersweep_dataset::grouped::{self, Query};
@@ -21,8 +22,7 @@ use powersweep_results::tasks;
 use crate::args::{ResultsArgs, RowFormat};
 use crate::exit::{Exit, Failure, Kind, OrKind, Outcome, failure};
 use crate::framed::{encoding, framed, page_text, written};
-use crate::stored;
-use crate::{client, presets, screen};
+use crate::{presets, screen};
 
 /// Columns of tables other than `tasks` that are shown by default.
 const SHOWN: &[(Table, &[&str])] = &[
@@ -49,11 +49,11 @@ const SHOWN: &[(Table, &[&str])] = &[
 pub fn run(args: &ResultsArgs) -> Outcome {
     let out = &args.out;
     out.check()?;
-    client::block_on(async {
+    block_on(async {
         if let Some(preset) = &args.preset {
             return presets::show(args, preset).await;
         }
-        let datasets = stored::datasets(&args.from).await?;
+        let datasets = args.from.place()?.datasets().await?;
         let reading = datasets.read(&args.experiment, args.table).await?;
         reading.check_table()?;
         if reading.is_without_state() {

@@ -1,17 +1,18 @@
 //! `powersweep serve`: a coordinator.
 
+use powersweep::block_on;
 use powersweep_experiments::settings::quoted;
 use powersweep_proto::access::Role;
 
 use crate::args::ServeArgs;
 use crate::exit::{Exit, Kind, Outcome, failure};
-use crate::farm::{FarmOptions, LocalFarm};
-use crate::{client, farm, interrupt, screen};
+use crate::{interrupt, screen};
+use powersweep::farm::{self, CoordinatorOptions, LocalCoordinator};
 
 /// Serves until it is interrupted, an upgrade is prepared, or another coordinator takes the data over.
 pub fn run(args: &ServeArgs) -> Outcome {
     allow_many_connections();
-    let options = FarmOptions {
+    let options = CoordinatorOptions {
         data: args.data.data.clone(),
         listen: args.listen,
         advertise: args.advertise.clone(),
@@ -22,10 +23,11 @@ pub fn run(args: &ServeArgs) -> Outcome {
         take_over: args.take_over,
         local: None,
         shard: None,
+        notes: screen::notes(),
     };
-    client::block_on(async {
+    block_on(async {
         let stop = interrupt::token();
-        let farm = LocalFarm::start(options, &stop).await?;
+        let farm = LocalCoordinator::start(options, &stop).await?;
         screen::note(&serving(&farm, &args.data.data));
         if let Some(address) = farm.handle().metrics_addr() {
             screen::note(&format!("powersweep: metrics at http://{address}/metrics"));
@@ -38,7 +40,7 @@ pub fn run(args: &ServeArgs) -> Outcome {
             () = farm.ended() => false,
             () = farm.lost() => true,
         };
-        let ended = farm::explained(farm.end()).await;
+        let ended = farm::explained(farm.end(), &screen::notes()).await;
         if lost || ended.as_ref().is_err_and(|failure| failure.kind == Kind::Fenced) {
             return Err(failure!(Fenced, "another coordinator has taken the data over; this one has stopped"));
         }
@@ -56,7 +58,7 @@ fn allow_many_connections() {
 }
 
 /// Where it serves, and how workers join.
-fn serving(farm: &LocalFarm, data: &str) -> String {
+fn serving(farm: &LocalCoordinator, data: &str) -> String {
     let worker = farm.handle().access(Role::Worker);
     let folder = farm.handle().authority().folder().map(|folder| folder.join(Role::Worker.file_name()));
     let file = folder.unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use powersweep::block_on;
 use powersweep_experiments::reading::unknown;
 use powersweep_launch::slurm::{Facts, Partition};
 use powersweep_launch::{Site, SlurmSite};
@@ -9,14 +10,14 @@ use powersweep_launch::{Site, SlurmSite};
 use crate::args::SiteInitArgs;
 use crate::batch;
 use crate::exit::{Failure, Kind, Outcome, failure};
-use crate::{client, screen};
+use crate::screen;
 
 /// Longest time limit that a site file gets by itself: longer jobs wait longer.
 const TIME: &str = "4:00:00";
 
 /// Writes a site file from what Slurm says.
 pub fn init(args: &SiteInitArgs) -> Outcome {
-    let (facts, partitions) = client::block_on(async {
+    let (facts, partitions) = block_on(async {
         let cannot = |error: batch::BatchError| failure!(Failure, "{error}\nrun this command on a login node");
         Ok((batch::facts().await.map_err(cannot)?, batch::partitions().await.map_err(cannot)?))
     })?;

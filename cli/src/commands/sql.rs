@@ -6,15 +6,15 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use powersweep::{Answerer, block_on};
+use powersweep_dataset::Datasets;
 use powersweep_dataset::reading::relaxed;
 use powersweep_dataset::writing::{Encoding, Scratch, Writing, cannot_write};
 use powersweep_results::Table;
 
 use crate::args::SqlArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::stored;
-use crate::stored::Coordinator;
-use crate::{client, screen};
+use crate::screen;
 
 /// The program of DuckDB's command line.
 const DUCKDB: &str = "duckdb";
@@ -22,7 +22,7 @@ const DUCKDB: &str = "duckdb";
 /// Opens DuckDB, or runs a query.
 pub fn run(args: &SqlArgs) -> Outcome {
     let folder = tempdir()?;
-    let views = client::block_on(views(args, &folder.0))?;
+    let views = block_on(views(args, &folder.0))?;
     if args.print {
         return screen::print(views.trim_end());
     }
@@ -55,10 +55,13 @@ fn ended(command: &mut Command) -> Result<Option<bool>, Failure> {
 
 /// A view for each table that has rows.
 async fn views(args: &SqlArgs, folder: &Path) -> Result<String, Failure> {
-    let place = stored::place(&args.from).await?;
+    let place = args.from.place()?;
+    let answerer = place.tables().await?;
+    let datasets = place.datasets_of(&answerer)?;
+    let data = if let Answerer::State(location) = &answerer { location.path() } else { None };
     let mut text = String::new();
     for table in Table::ALL {
-        let files = files(&place, args, table, folder).await?;
+        let files = files(&datasets, data, args, table, folder).await?;
         if !files.is_empty() {
             let quoted: Vec<String> = files.iter().map(|file| quoted(&file.to_string_lossy())).collect();
             let list = quoted.join(", ");
@@ -73,12 +76,16 @@ async fn views(args: &SqlArgs, folder: &Path) -> Result<String, Failure> {
 }
 
 /// The files with the rows of a table: parts that DuckDB can read where they are, and a copy of the other rows.
-async fn files(place: &Coordinator, args: &SqlArgs, table: Table, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let mut reading = place.datasets().read(&args.experiment, table).await?;
+async fn files(
+    datasets: &Datasets,
+    data: Option<&Path>,
+    args: &SqlArgs,
+    table: Table,
+    folder: &Path,
+) -> Result<Vec<PathBuf>, Failure> {
+    let mut reading = datasets.read(&args.experiment, table).await?;
     let mut files = Vec::new();
-    if let Coordinator::None(location) = place
-        && let Some(data) = location.path()
-    {
+    if let Some(data) = data {
         let data = std::path::absolute(data).map_err(|error| failure!(Storage, "{}: {error}", data.display()))?;
         let parts: BTreeSet<_> = reading.published_parts().iter().map(|part| part.path.clone()).collect();
         files.extend(parts.iter().map(|part| data.join(part.as_ref())));

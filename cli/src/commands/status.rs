@@ -1,143 +1,63 @@
 //! `powersweep status`: experiments, workers and failures.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use powersweep_coordinator::plan;
-use powersweep_coordinator::store::Location;
-use powersweep_proto::client::Client;
+use powersweep::block_on;
+use powersweep::place::shards::ShardStatus;
+use powersweep::{Place, Status};
 use powersweep_proto::v1;
 use powersweep_results::layout::left_name;
 use serde_json::{Value as Json, json};
 
-use crate::args::{CoordinatorArgs, DataArgs, StatusArgs};
-use crate::exit::{Exit, Failure, Kind, Outcome, failure};
-use crate::shard_status::{self, ShardLine};
-use crate::stored::{self, Coordinator};
-use crate::{client, interrupt, ledgers, screen};
+use crate::args::StatusArgs;
+use crate::exit::{Exit, Failure, Kind, Outcome};
+use crate::{interrupt, ledgers, screen};
 
 /// Refresh interval of `--watch`.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Shows the status of a running coordinator, else the stored state.
 pub fn run(args: &StatusArgs) -> Outcome {
-    client::block_on(async {
+    block_on(async {
+        let place = args.coordinator.place(&args.data)?;
         if args.watch {
-            return watch(args).await;
+            return watch(args, &place).await;
         }
-        let status = look(args).await?;
-        show(args, &status)
+        show(args, &place.status(&args.options()).await?)
     })
-}
-
-/// What is shown.
-#[derive(Default)]
-struct Found {
-    reply: v1::StatusReply,
-    /// The shards of sharded experiments.
-    shards: BTreeMap<String, Vec<ShardLine>>,
-    /// Whether ledgers were asked for.
-    ledgers: bool,
-}
-
-/// Asks the coordinator, and reads the sharded experiments of the data, of which it knows nothing.
-async fn look(args: &StatusArgs) -> Result<Found, Failure> {
-    let experiment = args.experiment.clone().unwrap_or_default();
-    let request =
-        v1::StatusRequest { experiment, max_failures: args.failures, ledgers: args.ledgers, ..Default::default() };
-    find(&args.coordinator, &args.data, request).await
 }
 
 /// The document of `--json`.
 pub fn document(args: &StatusArgs) -> Result<Json, Failure> {
-    client::block_on(async { Ok(screen::versioned(to_json(&look(args).await?))) })
+    block_on(async {
+        let status = args.coordinator.place(&args.data)?.status(&args.options()).await?;
+        Ok(screen::versioned(to_json(args, &status)))
+    })
 }
 
-/// The state of one experiment, from the coordinator or from the data.
-pub async fn experiment(
-    coordinator: &CoordinatorArgs,
-    data: &DataArgs,
-    request: v1::StatusRequest,
-) -> Result<Option<v1::ExperimentStatus>, Failure> {
-    Ok(find(coordinator, data, request).await?.reply.experiments.into_iter().next())
-}
-
-async fn find(coordinator: &CoordinatorArgs, data: &DataArgs, request: v1::StatusRequest) -> Result<Found, Failure> {
-    let only_asks = coordinator.coordinator.is_some() || coordinator.access.is_some();
-    let sharded = match only_asks {
-        true => Vec::new(),
-        false => shard_status::all(&data.location()?, &request).await?,
-    };
-    let mut found = Found { ledgers: request.ledgers, ..Found::default() };
-    match sharded.is_empty() || request.experiment.is_empty() {
-        true => found.reply = ask_coordinator(coordinator, data, request).await?,
-        false => found.reply.data = data.location()?.to_string(),
-    }
-    for shard_status::ShardedStatus { experiment, shards } in sharded {
-        found.shards.insert(experiment.name.clone(), shards);
-        found.reply.experiments.push(experiment);
-    }
-    Ok(found)
-}
-
-async fn ask_coordinator(
-    coordinator: &CoordinatorArgs,
-    data: &DataArgs,
-    request: v1::StatusRequest,
-) -> Result<v1::StatusReply, Failure> {
-    let name = request.experiment.clone();
-    let location = match stored::coordinator(coordinator, data).await? {
-        Coordinator::Running(mut client) => return ask(&mut client, request).await,
-        Coordinator::None(location) => location,
-    };
-    let loaded = stored::read(&location).await?;
-    let status = plan::status(loaded, None, &request, &location.to_string());
-    if !name.is_empty() && status.experiments.is_empty() {
-        return Err(not_stored(&location, &name).await?);
-    }
-    Ok(status)
-}
-
-async fn ask(client: &mut Client, request: v1::StatusRequest) -> Result<v1::StatusReply, Failure> {
-    match client::status(client, request.clone()).await {
-        Ok(status) => Ok(status),
-        Err(status) => Err(stored::refused(client, &status, &request.experiment).await),
-    }
-}
-
-/// Why the stored state does not have this experiment. Its rows may still be there.
-async fn not_stored(location: &Location, name: &str) -> Result<Failure, Failure> {
-    let known = stored::names(location).await?;
-    if known.iter().any(|known| known == name) {
-        let hint =
-            format!("`powersweep results {name}` shows its rows, `powersweep adopt` rebuilds the state from them");
-        return Ok(failure!(Usage, "{location} has no state of {name}\n{hint}"));
-    }
-    Ok(failure!(Usage, "{location}: {}", stored::unknown(name, &known)))
-}
-
-fn show(args: &StatusArgs, status: &Found) -> Outcome {
+fn show(args: &StatusArgs, status: &Status) -> Outcome {
     match args.output.is_json() {
-        true => screen::print_json(to_json(status)),
-        false => screen::print(&to_text(status)),
+        true => screen::print_json(to_json(args, status)),
+        false => screen::print(&to_text(args, status)),
     }
 }
 
 /// Redraws a terminal; elsewhere writes a line for each change. Continues while a known coordinator does not answer.
 /// Ends when the reader closes the pipe.
-async fn watch(args: &StatusArgs) -> Outcome {
+async fn watch(args: &StatusArgs, place: &Place) -> Outcome {
     let stop = interrupt::token();
     let as_json = args.output.is_json();
     let terminal = screen::redraws(&std::io::stdout()) && !as_json;
     let mut last = String::new();
     let mut known = false;
     loop {
-        let text = match look(args).await {
+        let text = match place.status(&args.options()).await {
             Ok(status) => {
                 known = true;
                 match (as_json, terminal) {
-                    (true, _) => screen::versioned(to_json(&status)).to_string(),
-                    (false, true) => to_text(&status),
+                    (true, _) => screen::versioned(to_json(args, &status)).to_string(),
+                    (false, true) => to_text(args, &status),
                     (false, false) => to_lines(&status.reply),
                 }
             }
@@ -183,8 +103,8 @@ fn to_lines(status: &v1::StatusReply) -> String {
     status.experiments.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn to_text(found: &Found) -> String {
-    let Found { reply: status, shards, ledgers } = found;
+fn to_text(args: &StatusArgs, status: &Status) -> String {
+    let Status { reply: status, shards } = status;
     let mut text = if status.workers.is_empty() && status.build.is_empty() {
         format!("no coordinator runs; stored state in {}\n", status.data)
     } else {
@@ -223,7 +143,7 @@ fn to_text(found: &Found) -> String {
         ));
     }
     for (name, shards) in shards {
-        text.push_str(&shard_status::text(name, shards));
+        text.push_str(&shards_text(name, shards));
     }
     let mut table = screen::table();
     table.set_header(["worker", "slots", "busy", "leased", "done", "seen"]);
@@ -243,7 +163,7 @@ fn to_text(found: &Found) -> String {
     for e in status.experiments.iter().filter(|e| !e.failures.is_empty()) {
         text.push_str(&format!("\n{}", failures_text(e)));
     }
-    for e in status.experiments.iter().filter(|_| *ledgers) {
+    for e in status.experiments.iter().filter(|_| args.ledgers) {
         let shown = ledgers::parsed(&e.ledgers);
         if shown.is_empty() {
             text.push_str(&format!("\n{}: no ledger of a job log or signal is stored\n", e.name));
@@ -253,6 +173,27 @@ fn to_text(found: &Found) -> String {
         }
     }
     text.trim_end().to_owned()
+}
+
+/// The shards of an experiment as a table.
+fn shards_text(experiment: &str, shards: &[ShardStatus]) -> String {
+    let mut table = screen::table();
+    table.set_header(["shard", "state", "tasks", "done", "failed", "host", "process"]);
+    for line in shards {
+        let (host, process) = line.owner.as_ref().map_or_else(Default::default, |owner| {
+            (powersweep_proto::plain(&owner.host).into_owned(), owner.pid.to_string())
+        });
+        table.add_row([
+            line.shard.index().to_string(),
+            line.state.to_owned(),
+            line.tasks.to_string(),
+            line.done.to_string(),
+            line.failed.to_string(),
+            host,
+            process,
+        ]);
+    }
+    format!("\n{experiment}: {}\n{table}\n", screen::count(shards.len() as u64, "shard"))
 }
 
 /// The remaining time of an experiment in words; `None` while it cannot be told.
@@ -295,8 +236,8 @@ pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
     text
 }
 
-fn to_json(found: &Found) -> Json {
-    let Found { reply: status, shards, ledgers } = found;
+fn to_json(args: &StatusArgs, status: &Status) -> Json {
+    let Status { reply: status, shards } = status;
     let spent = |s: &Option<v1::TimeSpent>| {
         let s = s.unwrap_or_default();
         json!({ "engine_s": s.engine_s, "parse_s": s.parse_s, "store_s": s.store_s, "idle_s": s.idle_s })
@@ -316,9 +257,9 @@ fn to_json(found: &Found) -> Json {
                 "eta_s": e.eta_s, "eta_least_s": e.eta_least_s, "eta_most_s": e.eta_most_s, "spent": spent(&e.spent), "failures": e.failures.iter().map(failure).collect::<Vec<_>>(),
             });
             if let Some(shards) = shards.get(&e.name) {
-                experiment["shards"] = shard_status::json(shards);
+                experiment["shards"] = shards_json(shards);
             }
-            if *ledgers {
+            if args.ledgers {
                 experiment["ledgers"] = json!(ledgers::parsed(&e.ledgers));
             }
             experiment
@@ -335,6 +276,16 @@ fn to_json(found: &Found) -> Json {
     json!({ "build": status.build, "epoch": status.epoch, "data": status.data,
             "storage_stalled": status.storage_stalled, "storage_reason": status.storage_reason,
             "experiments": experiments, "workers": workers })
+}
+
+/// The shards of an experiment for programs.
+fn shards_json(shards: &[ShardStatus]) -> Json {
+    let line = |line: &ShardStatus| {
+        json!({ "index": line.shard.index(), "of": line.shard.of(), "state": line.state, "tasks": line.tasks,
+                "done": line.done, "failed": line.failed, "host": line.owner.as_ref().map(|owner| &owner.host),
+                "process": line.owner.as_ref().map(|owner| owner.pid) })
+    };
+    shards.iter().map(line).collect()
 }
 
 #[cfg(test)]

@@ -2,16 +2,20 @@
 
 use std::time::Duration;
 
+use powersweep::Place;
+use powersweep::block_on;
+use powersweep::place::connection;
+use powersweep::submit::{stopped, submission, upload_missing, why_waiting};
+use powersweep_experiments::FileRef;
 use powersweep_inputs::library::ParsedLogs;
-use powersweep_proto::access::Role;
 use powersweep_proto::client::Client;
 use powersweep_proto::v1;
 use powersweep_results::layout::left_name;
 
 use super::status::failures_text;
 use crate::args::SubmitArgs;
-use crate::exit::{Exit, Failure, Kind, Outcome, failure};
-use crate::{client, inputs, screen, signals, warnings};
+use crate::exit::{Exit, Kind, Outcome, failure};
+use crate::{inputs, screen, signals, warnings};
 
 /// Interval of the status requests of `--wait`.
 const WAIT_INTERVAL: Duration = Duration::from_millis(500);
@@ -28,15 +32,15 @@ pub fn run(args: &SubmitArgs) -> Outcome {
     let sweep = inputs::sweep(&manifest, &files.digests)?;
     let found = if args.step.is_some() { Vec::new() } else { warnings::of(&sweep, &logs) };
     drop(logs);
-    let address = client::address(&args.coordinator, &args.data, Role::Client)?;
-    client::block_on(async {
-        let mut farm = client::connect(&address).await?;
-        let mut request = client::submission(&manifest, &files);
+    let place = args.coordinator.place(&args.data)?;
+    block_on(async {
+        let mut farm = place.connect().await?;
+        let mut request = submission(&manifest, &files.digests, files.ledgers());
         request.dry_run = args.dry_run;
         request.restart = args.restart;
         request.replace = args.replace;
         request.priority = args.priority;
-        let reply = farm.submit(request).await.map_err(|status| client::refused(&status))?.into_inner();
+        let reply = farm.submit(request).await.map_err(|status| connection::refused(&status))?.into_inner();
         match args.step {
             None => screen::print(&describe(&reply, args.dry_run)).map(|_| ())?,
             step if tells(step, &reply) => screen::note(&describe(&reply, false)),
@@ -49,8 +53,9 @@ pub fn run(args: &SubmitArgs) -> Outcome {
         if args.dry_run {
             return Ok(Exit::Done);
         }
-        client::upload_missing(&mut farm, &manifest, &files.digests, &reply.missing_logs, &library).await?;
-        if args.wait { wait(args, farm, &reply.experiment).await } else { Ok(Exit::Done) }
+        let read = |file: &FileRef| inputs::file(&library, file).map(|file| (file.digest, file.bytes));
+        upload_missing(&mut farm, &manifest, &files.digests, &reply.missing_logs, read).await?;
+        if args.wait { wait(&place, farm, &reply.experiment).await } else { Ok(Exit::Done) }
     })
 }
 
@@ -99,20 +104,6 @@ pub fn tells(step: Option<u64>, reply: &v1::SubmitReply) -> bool {
     step.is_none_or(|step| step == 1 && reply.extra > 0)
 }
 
-/// The failure of a wait if another command stopped the experiment.
-pub fn stopped(found: &v1::ExperimentStatus) -> Option<Failure> {
-    let name = &found.name;
-    let message = match found.state() {
-        v1::ExperimentState::Cancelled => format!(
-            "{name} was cancelled by another command; {} done and kept. `powersweep resume {name}` continues it",
-            screen::count(found.done, "task")
-        ),
-        v1::ExperimentState::Leaving => format!("{name} was deleted or renamed by another command: {}", found.reason),
-        _ => return None,
-    };
-    Some(failure!(Cancelled, "{message}"))
-}
-
 /// The outcome of a wait for an experiment that has ended or was stopped.
 pub fn end_of(found: &v1::ExperimentStatus) -> Option<Outcome> {
     match found.state() {
@@ -122,33 +113,23 @@ pub fn end_of(found: &v1::ExperimentStatus) -> Option<Outcome> {
     }
 }
 
-/// Why no task runs; empty if tasks run.
-pub fn why_waiting(found: &v1::ExperimentStatus) -> String {
-    match found.state() {
-        v1::ExperimentState::Paused => {
-            format!("{0} was paused by another command; `powersweep resume {0}` continues it", found.name)
-        }
-        _ => found.reason.clone(),
-    }
-}
-
 /// Waits for the end, also while the coordinator restarts. Prints why no task runs meanwhile, and which tasks failed.
-async fn wait(args: &SubmitArgs, mut farm: Client, experiment: &str) -> Outcome {
+async fn wait(place: &Place, mut farm: Client, experiment: &str) -> Outcome {
     let mut printed = String::new();
     loop {
         let request =
             v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES_SHOWN, ..Default::default() };
-        let status = match client::status(&mut farm, request).await {
+        let status = match connection::status(&mut farm, request).await {
             Ok(status) => status,
             Err(status) if status.code() == tonic::Code::NotFound => {
                 return Err(failure!(Cancelled, "{experiment} was deleted by another command"));
             }
             Err(status) => {
-                let failure = client::refused(&status);
+                let failure = connection::refused(&status);
                 if failure.kind != Kind::Network {
                     return Err(failure);
                 }
-                farm = client::reconnect(&args.coordinator, &args.data, &failure).await?;
+                farm = place.reconnect(&failure).await?;
                 continue;
             }
         };

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, TimestampMicrosecondType};
+use powersweep::block_on;
 use powersweep_dataset::cell::row_json;
 use powersweep_dataset::reading::Reading;
 use powersweep_dataset::scan::{self, LABELS, Tasks};
@@ -20,7 +21,7 @@ use serde_json::{Map, Value as Json, json};
 use self::lanes::{Lanes, Span};
 use crate::args::{TimelineArgs, TimelineFormat};
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::{client, screen, stored};
+use crate::screen;
 
 /// The columns that place a task on the timeline.
 const PLACE: [&str; 3] = ["worker", "started_at", "wall_ms"];
@@ -46,8 +47,8 @@ struct Event<'a> {
 /// Writes the timeline of an experiment.
 pub fn run(args: &TimelineArgs) -> Outcome {
     let TimelineFormat::Perfetto = args.format;
-    client::block_on(async {
-        let datasets = stored::datasets(&args.from).await?;
+    block_on(async {
+        let datasets = args.from.place()?.datasets().await?;
         let reading = datasets.read(&args.experiment, Table::Tasks).await?;
         let (workers, lanes) = lanes(&reading).await?;
         if lanes.is_empty() {

@@ -8,6 +8,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use arrow::array::RecordBatch;
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
+use powersweep::block_on;
 use powersweep_dataset::cell::json_of;
 use powersweep_dataset::reading::{Part, relaxed};
 use powersweep_engine::Details;
@@ -23,7 +24,7 @@ use powersweep_worker::task::{Inputs, TaskError};
 use crate::args::VerifyArgs;
 use crate::exit::{Failure, Outcome, failure};
 use crate::inputs::{self, ManifestFiles};
-use crate::{client, screen, stored, warnings};
+use crate::{screen, warnings};
 
 /// Differences that are shown.
 const SHOWN: usize = 20;
@@ -34,7 +35,7 @@ pub fn run(args: &VerifyArgs) -> Outcome {
     let sample_seed = args.sample_seed.unwrap_or_else(|| {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64 % 1_000_000)
     });
-    let (sample, all) = client::block_on(sample(args, sample_seed))?;
+    let (sample, all) = block_on(sample(args, sample_seed))?;
     let logs = ParsedLogs::new(warnings::LOGS_BYTES);
     let mut sweeps = BTreeMap::new();
     for row in &sample {
@@ -100,7 +101,7 @@ enum Compared {
 
 /// Chooses rows. Returns them, and the number of all rows.
 async fn sample(args: &VerifyArgs, seed: u64) -> Result<(Vec<Stored>, usize), Failure> {
-    let datasets = stored::datasets(&args.from).await?;
+    let datasets = args.from.place()?.datasets().await?;
     let reading = datasets.read(&args.experiment, Table::Tasks).await?;
     let parts = reading.parts_of_all().await?;
     let groups: Vec<(&Part, usize)> =

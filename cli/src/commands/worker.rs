@@ -5,22 +5,24 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use powersweep::block_on;
+use powersweep::run::{kind_of, worker_name};
 use powersweep_proto::access::{Role, Source};
-use powersweep_worker::{TaskLimits, WorkerError, WorkerOptions, WorkerReport};
+use powersweep_worker::{TaskLimits, WorkerOptions, WorkerReport};
 
 use crate::allocation::Allocation;
 use crate::args::{TaskLimitArgs, WorkerArgs};
 use crate::exit::{Exit, Failure, Kind, Outcome, failure};
-use crate::{client, interrupt, program, screen};
+use crate::{interrupt, program, screen};
 
 /// A worker restarts only if more than this part of its time limit is left.
 const RESTART_WORTH: Duration = Duration::from_secs(10);
 
 /// Runs the worker to its end.
 pub fn run(args: &WorkerArgs) -> Outcome {
-    let address = client::address(&args.coordinator, &args.data, Role::Worker)?;
+    let address = args.coordinator.place(&args.data)?.address(Role::Worker)?;
     let piped_access = if let Source::Given(access) = &address.access { Some(access.text()) } else { None };
-    let name = args.name.clone().unwrap_or_else(default_name);
+    let name = args.name.clone().unwrap_or_else(worker_name);
     let mut options = WorkerOptions::new(address, args.slots.count(), name);
     options.search_path = args.logs.traces.clone();
     options.cache_dir = args.logs.cache.clone();
@@ -36,7 +38,7 @@ pub fn run(args: &WorkerArgs) -> Outcome {
     options.idle_limit = args.idle_limit;
     options.connect_limit = args.connect_limit;
     let started = Instant::now();
-    let (report, stopped) = client::block_on(async {
+    let (report, stopped) = block_on(async {
         let stop = interrupt::token();
         let report = powersweep_worker::run(options, stop.clone()).await;
         Ok((report, stop.is_cancelled()))
@@ -104,22 +106,4 @@ fn piped(text: &str) -> std::io::Result<Stdio> {
     let (reader, mut writer) = std::io::pipe()?;
     writer.write_all(text.as_bytes())?;
     Ok(reader.into())
-}
-
-/// The host's name and the process id.
-pub fn default_name() -> String {
-    let host = std::env::var("HOSTNAME").ok().filter(|h| !h.is_empty());
-    let host = host.or_else(|| std::fs::read_to_string("/etc/hostname").ok().map(|h| h.trim().to_owned()));
-    format!("{}-{}", host.filter(|h| !h.is_empty()).as_deref().unwrap_or("worker"), std::process::id())
-}
-
-/// The kind of a worker's error.
-pub fn kind_of(error: &WorkerError) -> Kind {
-    match error {
-        WorkerError::Options(_) => Kind::Usage,
-        WorkerError::Access(error) => crate::access::refused(error).kind,
-        WorkerError::Unreachable { .. } => Kind::Network,
-        WorkerError::Refused { .. } | WorkerError::Protocol { .. } => Kind::Refused,
-        WorkerError::Thread { .. } => Kind::Failure,
-    }
 }

@@ -6,6 +6,7 @@ mod plan;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
+use powersweep::place::connection;
 use powersweep_coordinator::owner::host;
 use powersweep_launch::{Need, Seconds, Want};
 use powersweep_proto::client::{Address, Client};
@@ -14,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::batch::{self, BatchError};
 use crate::exit::Failure;
-use crate::{client, screen};
+use crate::screen;
 
 pub use folder::{Folder, SlotTime, State};
 pub use plan::{Plan, worker_access};
@@ -129,10 +130,12 @@ impl Launcher {
     async fn ask_coordinator(&mut self) -> Option<v1::StatusReply> {
         let asking = async {
             if self.connection.is_none() {
-                self.connection = Some(client::connect(&self.address).await.map_err(|failure| failure.message)?);
+                self.connection = Some(connection::connect(&self.address).await.map_err(|failure| failure.message)?);
             }
             let connection = self.connection.as_mut().expect("it was just made");
-            client::status(connection, v1::StatusRequest::default()).await.map_err(|status| status.message().to_owned())
+            connection::status(connection, v1::StatusRequest::default())
+                .await
+                .map_err(|status| status.message().to_owned())
         };
         let answer = tokio::time::timeout(ASK_TIMEOUT, asking).await.unwrap_or_else(|_| Err("no answer".to_owned()));
         match answer {

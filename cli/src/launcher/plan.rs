@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use powersweep::user;
 use powersweep_experiments::Digest;
 use powersweep_launch::slurm::{CoordinatorJob, Facts, Request, WorkerJob, time_limit};
 use powersweep_launch::{Room, Site, SlurmSite};
@@ -12,7 +13,7 @@ use super::Folder;
 use crate::allocation::{END_RESERVE, STAGGER};
 use crate::args::{JobArgs, LaunchSlurmArgs};
 use crate::exit::{Failure, Kind, OrKind, failure};
-use crate::{access, inputs, program};
+use crate::program;
 
 /// Elements of an array job where Slurm does not say how many are allowed: its default.
 const ARRAY_MAX: u64 = 1_000;
@@ -168,7 +169,7 @@ fn combined(args: &JobArgs) -> Result<SlurmSite, Failure> {
 
 /// The site file that needs no option.
 fn default_site() -> Option<PathBuf> {
-    let own = inputs::base_folder("XDG_CONFIG_HOME", ".config").map(|config| config.join("powersweep/site.toml"));
+    let own = user::base_folder("XDG_CONFIG_HOME", ".config").map(|config| config.join("powersweep/site.toml"));
     own.into_iter().chain([PathBuf::from("/etc/powersweep/site.toml")]).find(|file| file.is_file())
 }
 
@@ -191,7 +192,7 @@ pub fn worker_access(args: &LaunchSlurmArgs) -> Result<String, Failure> {
     if is_file {
         return Err(failure!(Usage, "--access of `launch` is a folder with client.json and worker.json, not one file"));
     }
-    match access::find(&args.coordinator_args(), &args.folder.data, Role::Worker)? {
+    match args.place()?.access(Role::Worker)? {
         Source::File(file) => Ok(absolute(&file)),
         Source::Given(_) => Err(failure!(Usage, "workers need an access file")),
     }

@@ -18,9 +18,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("launch", &[]),
     ("dashboard", &["dataset", "proto"]),
     ("figures", &[]),
+    ("powersweep", &["engine", "experiments", "results", "inputs", "proto", "coordinator", "worker", "dataset"]),
     (
         "cli",
         &[
+            "powersweep",
             "engine",
             "experiments",
             "results",
@@ -80,8 +82,8 @@ pub(super) fn check(file: &File, violations: &mut Vec<String>) {
             None => line.split(['.', '=', ' ']).next(),
         };
         let used = used.unwrap_or_default().trim_matches('"');
-        // The crate of the folder `cli` has the program's name.
-        let ours = if used == "powersweep" { Some("cli") } else { used.strip_prefix("powersweep-") };
+        // The library in the folder `powersweep` has the name of the whole.
+        let ours = if used == "powersweep" { Some(used) } else { used.strip_prefix("powersweep-") };
         if ours.is_some_and(|name| !allowed.contains(&name)) || foreign.contains(&used) {
             violations.push(format!("{}:{}: {folder} must not depend on {used}", file.name, number + 1));
         }

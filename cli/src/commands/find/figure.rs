@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use powersweep::block_on;
 use powersweep_dataset::rows::is_number;
 use powersweep_dataset::source::type_of;
 use powersweep_engine::Value;
@@ -16,7 +17,7 @@ use super::judge::Rows;
 use super::shown::{estimate, verdict};
 use crate::commands::plot;
 use crate::exit::Failure;
-use crate::{client, origin};
+use crate::origin;
 
 /// Name of the column of verdicts.
 const VERDICT: &str = "verdict";
@@ -82,7 +83,7 @@ pub(super) fn draw(search: &Search<'_>, rows: &Rows, output: &Path) -> Result<()
 
 /// What the rows come from; `None` if there are none.
 fn origin(search: &Search<'_>) -> Result<Option<serde_json::Value>, Failure> {
-    client::block_on(async {
+    block_on(async {
         let Some(datasets) = search.datasets().await? else { return Ok(None) };
         origin::of(&datasets, &BTreeSet::from([search.name.clone()])).await.map(Some)
     })

@@ -5,19 +5,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use powersweep::{Status, StatusOptions, block_on};
 use powersweep_dataset::Datasets;
 use powersweep_dataset::writing::write_whole;
 use powersweep_figures::{Drawn, Engine, Figure, Look, Width, formats};
-use powersweep_proto::v1;
 
 use super::kinds::{Wanted, refused};
 use super::read::Source;
 use crate::args::{FigureFormat, FigureWidth, PlotArgs};
-use crate::commands::status;
 use crate::commands::submit::end_of;
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::stored;
-use crate::{client, interrupt, presets, screen};
+use crate::{interrupt, presets, screen};
 
 /// A figure that takes longer is stopped.
 const DRAWING_MAX: Duration = Duration::from_secs(60);
@@ -41,8 +39,8 @@ pub(super) fn run(args: &PlotArgs) -> Outcome {
     }
     let format = format(args)?;
     let wanted = Wanted::of(args)?;
-    client::block_on(async {
-        let datasets = stored::datasets(&args.from).await?;
+    block_on(async {
+        let datasets = args.from.place()?.datasets().await?;
         match args.watch {
             true => watch(&wanted, &datasets, format).await,
             false => {
@@ -73,8 +71,8 @@ impl Drawing {
     /// Reads the rows that the arguments ask for.
     pub fn new(args: PlotArgs) -> Result<Drawing, Failure> {
         let wanted = Wanted::of(&args)?;
-        let figure = client::block_on(async {
-            let datasets = stored::datasets(&args.from).await?;
+        let figure = block_on(async {
+            let datasets = args.from.place()?.datasets().await?;
             let (figure, notes) = wanted.drawn(&source(&args, &datasets)).await?;
             tell(&figure, &notes);
             Ok(figure)
@@ -199,14 +197,14 @@ fn start_viewer(file: &Path) -> Result<(), Failure> {
 /// Writes the file whenever the rows have changed, until the experiment ends.
 async fn watch(wanted: &Wanted<'_>, datasets: &Datasets, format: FigureFormat) -> Outcome {
     let args = wanted.args;
+    let place = args.from.place()?;
     let stop = interrupt::token();
     let (mut last, mut told) = (None, None);
     loop {
         // Asked before the rows are read: the last look has the rows of all tasks.
-        let experiment = wanted.experiment().to_owned();
-        let request = v1::StatusRequest { experiment, ..Default::default() };
-        let status = status::experiment(&args.from.coordinator, &args.from.data, request).await;
-        let ended = status.ok().flatten().and_then(|found| end_of(&found));
+        let experiment = Some(wanted.experiment().to_owned());
+        let status = place.status(&StatusOptions { experiment, ..StatusOptions::default() }).await;
+        let ended = status.ok().and_then(Status::into_first).and_then(|found| end_of(&found));
         match wanted.drawn(&source(args, datasets)).await {
             Ok((figure, notes)) if last.as_ref() != Some(&figure) => {
                 if last.is_none() || ended.is_some() {

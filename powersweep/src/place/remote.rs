@@ -10,6 +10,7 @@ use object_store::path::{Path, PathPart};
 use powersweep_coordinator::records::RowsRecord;
 use powersweep_coordinator::store::MAX_PART_BYTES;
 use powersweep_dataset::tables::{Listing, Tables, Wanted};
+use powersweep_dataset::{Error, Kind, failure};
 use powersweep_proto::client::{Client, words};
 use powersweep_proto::v1;
 use powersweep_results::Table;
@@ -17,8 +18,7 @@ use powersweep_results::layout::{self, StoredPart};
 use prost::Message;
 use tonic::{Code, Status};
 
-use crate::exit::{Failure, Kind, failure};
-use crate::{client, stored};
+use super::connection;
 
 /// Attempts to list a table: each fails only if parts were published or split meanwhile.
 const ATTEMPTS_MAX: u32 = 5;
@@ -27,7 +27,7 @@ const ATTEMPTS_MAX: u32 = 5;
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 
 /// The tables of a coordinator.
-pub struct Remote(pub Client);
+pub(super) struct Remote(pub(super) Client);
 
 impl fmt::Display for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -37,7 +37,7 @@ impl fmt::Display for Remote {
 
 #[async_trait]
 impl Tables for Remote {
-    async fn list(&self, experiment: &str, table: Table, _: Wanted) -> Result<Listing, Failure> {
+    async fn list(&self, experiment: &str, table: Table, _: Wanted) -> Result<Listing, Error> {
         let mut client = self.0.clone();
         let mut attempts = 1;
         loop {
@@ -47,14 +47,14 @@ impl Tables for Remote {
                     tokio::time::sleep(RETRY_AFTER).await;
                 }
                 Err(status) if status.code() == Code::NotFound => {
-                    return Err(stored::refused(&mut client, &status, experiment).await);
+                    return Err(connection::refused_about(&mut client, &status, experiment).await);
                 }
                 found => return found.map_err(|status| refused(&status)),
             }
         }
     }
 
-    async fn ranges(&self, part: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Failure> {
+    async fn ranges(&self, part: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Error> {
         let mut bytes = self.read(part, ranges).await.map_err(|status| refused(&status))?;
         let lengths = ranges.iter().map(|range| (range.end - range.start) as usize);
         if bytes.len() != lengths.clone().sum::<usize>() {
@@ -85,11 +85,11 @@ impl Remote {
 }
 
 /// A failed or refused read as an error.
-fn refused(status: &Status) -> Failure {
+fn refused(status: &Status) -> Error {
     match status.code() {
         // Parts were deleted while they were read.
-        Code::Aborted => Failure::new(Kind::Failure, words(status)),
-        _ => client::refused(status),
+        Code::Aborted => Error::new(Kind::Failure, words(status)),
+        _ => connection::refused(status),
     }
 }
 

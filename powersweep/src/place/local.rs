@@ -12,14 +12,14 @@ use powersweep_coordinator::records::RowsRecord;
 use powersweep_coordinator::store::Location;
 use powersweep_coordinator::view::{self, View, ViewError};
 use powersweep_dataset::tables::{Listing, Tables, Wanted};
+use powersweep_dataset::{Error, Kind, OrKind, failure};
 use powersweep_experiments::plain::chain;
 use powersweep_results::{Table, layout};
 
-use crate::exit::{Failure, Kind, OrKind, failure};
-use crate::stored;
+use super::stored;
 
 /// The tables of a data folder or object store.
-pub struct Local {
+pub(super) struct Local {
     location: Location,
     /// The store, once it is used: data that does not exist yet cannot be opened.
     objects: OnceLock<Arc<dyn ObjectStore>>,
@@ -27,11 +27,11 @@ pub struct Local {
 
 impl Local {
     /// The tables at a location. Writes nothing.
-    pub fn new(location: &Location) -> Local {
-        Local { location: location.clone(), objects: OnceLock::new() }
+    pub(super) fn new(location: Location) -> Local {
+        Local { location, objects: OnceLock::new() }
     }
 
-    fn objects(&self) -> Result<&Arc<dyn ObjectStore>, Failure> {
+    fn objects(&self) -> Result<&Arc<dyn ObjectStore>, Error> {
         match self.objects.get() {
             Some(objects) => Ok(objects),
             None => {
@@ -42,7 +42,7 @@ impl Local {
     }
 
     /// The rows in parts and in the state, which are read together.
-    async fn all(&self, experiment: &str, table: Table) -> Result<Listing, Failure> {
+    async fn all(&self, experiment: &str, table: Table) -> Result<Listing, Error> {
         let location = &self.location;
         if location.path().is_some_and(|path| !path.exists()) {
             let hint = "give the folder of the results with --data, or --access for a coordinator on another machine";
@@ -74,7 +74,7 @@ impl fmt::Display for Local {
 
 #[async_trait]
 impl Tables for Local {
-    async fn list(&self, experiment: &str, table: Table, wanted: Wanted) -> Result<Listing, Failure> {
+    async fn list(&self, experiment: &str, table: Table, wanted: Wanted) -> Result<Listing, Error> {
         match wanted {
             Wanted::All => self.all(experiment, table).await,
             Wanted::Published => {
@@ -85,7 +85,7 @@ impl Tables for Local {
         }
     }
 
-    async fn ranges(&self, part: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Failure> {
+    async fn ranges(&self, part: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Error> {
         match self.objects()?.get_ranges(part, ranges).await {
             Err(object_store::Error::NotFound { .. }) => {
                 let reason = "was deleted, because its rows moved to other parts: run the command again";

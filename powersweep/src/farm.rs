@@ -8,24 +8,24 @@ use powersweep_coordinator::access::Authority;
 use powersweep_coordinator::owner::{OwnerError, Ownership, SHARED_STALE_AFTER};
 use powersweep_coordinator::store::{self, Location, OPEN_TIME, OpenError, SlateStore, Store, StoreError, open};
 use powersweep_coordinator::{Config, Handle, LogSource, ServeError, ServeOptions, serve};
+use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
 use powersweep_experiments::Shard;
 use powersweep_experiments::plain::chain;
 use powersweep_proto::access::{Role, Source};
 use powersweep_proto::client::Address;
 use tokio_util::sync::CancellationToken;
 
-use crate::exit::{Failure, Kind, OrKind, failure};
-use crate::screen;
+use crate::place::access;
 
-/// A start that takes longer prints an explanation.
+/// A start that takes longer is explained by a note.
 const OPENING_PATIENCE: Duration = Duration::from_secs(30);
 
-/// An end that takes longer prints an explanation: workers may be finishing long tasks, or the storage is full.
+/// An end that takes longer is explained by a note: workers may be finishing long tasks, or the storage is full.
 const ENDING_PATIENCE: Duration = Duration::from_secs(3);
 
-/// How a command's coordinator runs.
-pub struct FarmOptions {
-    /// The value of --data.
+/// How a coordinator of this process runs.
+pub struct CoordinatorOptions {
+    /// Folder or object store of results and state.
     pub data: String,
     /// Address to listen on.
     pub listen: SocketAddr,
@@ -42,16 +42,18 @@ pub struct FarmOptions {
     /// Take the data over from a live owner.
     pub take_over: bool,
     /// Set if workers of this process run one sweep.
-    pub local: Option<Local>,
+    pub local: Option<OneSweep>,
     /// Set if it runs one shard of that sweep.
     pub shard: Option<Shard>,
+    /// Where notes go: sentences for people.
+    pub notes: Notes,
 }
 
-impl FarmOptions {
+impl CoordinatorOptions {
     /// A coordinator for this machine: a free port of the loopback interface.
-    pub fn on_loopback(data: &str) -> FarmOptions {
-        FarmOptions {
-            data: data.to_owned(),
+    pub fn on_loopback(data: impl Into<String>, notes: Notes) -> CoordinatorOptions {
+        CoordinatorOptions {
+            data: data.into(),
             listen: ([127, 0, 0, 1], 0).into(),
             advertise: Vec::new(),
             metrics: None,
@@ -61,11 +63,12 @@ impl FarmOptions {
             take_over: false,
             local: None,
             shard: None,
+            notes,
         }
     }
 
     /// The place of the state.
-    fn location(&self) -> Result<Location, Failure> {
+    fn location(&self) -> Result<Location, Error> {
         let location = Location::parse(&self.data).or_kind(Kind::Usage)?;
         Ok(match (&self.local, self.shard) {
             (Some(local), Some(shard)) => location.shard(&local.experiment, shard),
@@ -75,15 +78,15 @@ impl FarmOptions {
 }
 
 /// The one sweep of a coordinator. Leases in the state are dropped, and its other sweeps are not continued.
-pub struct Local {
+pub struct OneSweep {
     /// Name of the experiment.
     pub experiment: String,
-    /// Its logs, read from their files.
-    pub logs: Arc<dyn LogSource>,
+    /// Its logs, read from their files; `None` without any.
+    pub logs: Option<Arc<dyn LogSource>>,
 }
 
 /// A coordinator that runs in this process.
-pub struct LocalFarm {
+pub struct LocalCoordinator {
     /// The data folder or object store.
     pub location: Location,
     handle: Handle,
@@ -91,13 +94,13 @@ pub struct LocalFarm {
     stop: CancellationToken,
 }
 
-impl LocalFarm {
+impl LocalCoordinator {
     /// Takes ownership of the data and starts serving. If another coordinator owns the data, the error names it.
     /// `interrupt` ends a start that hangs on damaged or slow storage.
-    pub async fn start(options: FarmOptions, interrupt: &CancellationToken) -> Result<LocalFarm, Failure> {
-        let data = options.data.clone();
+    pub async fn start(options: CoordinatorOptions, interrupt: &CancellationToken) -> Result<LocalCoordinator, Error> {
+        let (data, notes) = (options.data.clone(), options.notes.clone());
         let patience = tokio::time::sleep(patience(&data));
-        let opening = LocalFarm::open(options);
+        let opening = LocalCoordinator::open(options);
         tokio::pin!(opening);
         tokio::pin!(patience);
         loop {
@@ -105,8 +108,8 @@ impl LocalFarm {
                 farm = &mut opening => return farm,
                 () = &mut patience, if !patience.is_elapsed() => {
                     let limit = OPEN_TIME.as_secs();
-                    screen::note(&format!(
-                        "powersweep: still opening {data}: its storage is slow, or its state is damaged; the limit is {limit} s"
+                    notes.say(&format!(
+                        "still opening {data}: its storage is slow, or its state is damaged; the limit is {limit} s"
                     ));
                 }
                 () = interrupt.cancelled() => {
@@ -116,7 +119,7 @@ impl LocalFarm {
         }
     }
 
-    async fn open(options: FarmOptions) -> Result<LocalFarm, Failure> {
+    async fn open(options: CoordinatorOptions) -> Result<LocalCoordinator, Error> {
         let location = options.location()?;
         port_is_free(options.listen)?;
         if options.direct_uploads && location.path().is_some() {
@@ -135,6 +138,7 @@ impl LocalFarm {
                 None => Authority::open(&location)?,
             };
             let access = Arc::new(access);
+            let logs = options.local.as_ref().and_then(|local| local.logs.as_ref());
             let serving = ServeOptions {
                 listen: options.listen,
                 access,
@@ -146,13 +150,13 @@ impl LocalFarm {
                     shard: options.shard,
                     forget_leases: options.local.is_some(),
                     only: options.local.as_ref().map(|local| local.experiment.clone()),
-                    readable_logs: options.local.as_ref().map(|local| local.logs.digests()).unwrap_or_default(),
+                    readable_logs: logs.as_ref().map(|logs| logs.digests()).unwrap_or_default(),
                     direct_uploads: options.direct_uploads,
                     data: location.to_string(),
-                    build: env!("POWERSWEEP_BUILD").to_owned(),
+                    build: crate::BUILD.to_owned(),
                     ..Config::default()
                 },
-                log_source: options.local.map(|local| local.logs),
+                log_source: logs.cloned(),
                 ..ServeOptions::local(store.clone())
             };
             serve(serving, stop.clone()).await
@@ -160,7 +164,7 @@ impl LocalFarm {
         match serving.await {
             Ok(handle) => {
                 ownership.set_endpoint(handle.access(Role::Client).addresses.first().map_or("", String::as_str));
-                Ok(LocalFarm { location, handle, ownership, stop })
+                Ok(LocalCoordinator { location, handle, ownership, stop })
             }
             Err(error) => {
                 let _ = tokio::time::timeout(ENDING_PATIENCE, store.close()).await;
@@ -195,7 +199,7 @@ impl LocalFarm {
     }
 
     /// Publishes finished rows, closes the state and releases the ownership.
-    pub async fn end(self) -> Result<(), Failure> {
+    pub async fn end(self) -> Result<(), Error> {
         self.stop.cancel();
         let result = self.handle.wait().await;
         self.ownership.release().await;
@@ -204,13 +208,13 @@ impl LocalFarm {
 }
 
 /// Waits for an end, and explains one that takes long.
-pub async fn explained<T>(ending: impl Future<Output = T>) -> T {
+pub async fn explained<T>(ending: impl Future<Output = T>, notes: &Notes) -> T {
     tokio::pin!(ending);
     tokio::select! {
         result = &mut ending => result,
         () = tokio::time::sleep(ENDING_PATIENCE) => {
-            screen::note(
-                "powersweep: still ending: finished rows are being written. A second Ctrl-C ends at once; tasks whose rows \
+            notes.say(
+                "still ending: finished rows are being written. A second Ctrl-C ends at once; tasks whose rows \
                  are not written by then run again",
             );
             ending.await
@@ -226,7 +230,7 @@ fn patience(data: &str) -> Duration {
 
 /// Reports a taken port before the data is opened. If another program takes the port later, `serve` fails with the same
 /// error.
-pub fn port_is_free(listen: SocketAddr) -> Result<(), Failure> {
+pub fn port_is_free(listen: SocketAddr) -> Result<(), Error> {
     match std::net::TcpListener::bind(listen) {
         Ok(_) => Ok(()),
         Err(source) => Err(serving_failed(&ServeError::Listen { address: listen, source })),
@@ -234,28 +238,28 @@ pub fn port_is_free(listen: SocketAddr) -> Result<(), Failure> {
 }
 
 /// Why the data could not be opened.
-pub fn opening(error: OpenError) -> Failure {
-    let exit = match &error {
+pub fn opening(error: OpenError) -> Error {
+    let kind = match &error {
         OpenError::Owner(OwnerError::Held { .. }) => Kind::Owned,
         OpenError::Store(StoreError::Fenced { .. }) => Kind::Fenced,
         _ => Kind::Storage,
     };
     let mut message = chain(&error);
-    if exit == Kind::Storage && !message.contains("--data") {
+    if kind == Kind::Storage && !message.contains("--data") {
         message.push_str("\nif this cannot be repaired, choose another place with --data");
     }
-    Failure::new(exit, message)
+    Error::new(kind, message)
 }
 
-fn serving_failed(error: &ServeError) -> Failure {
-    let exit = match error {
+fn serving_failed(error: &ServeError) -> Error {
+    let kind = match error {
         ServeError::Listen { .. } | ServeError::Server(_) => Kind::Network,
         ServeError::OpenMetrics { .. } => Kind::Usage,
-        ServeError::Access(error) => return crate::access::refused(error),
+        ServeError::Access(error) => return access::refused(error),
         ServeError::Store(store) if store.is_lost_ownership() => Kind::Fenced,
         ServeError::Store(_) | ServeError::DirectUploads { .. } | ServeError::Unfinished { .. } => Kind::Storage,
         _ => Kind::Failure,
     };
-    let hint = if exit == Kind::Network { "; choose another address with --listen" } else { "" };
-    Failure::new(exit, format!("{}{hint}", chain(error)))
+    let hint = if kind == Kind::Network { "; choose another address with --listen" } else { "" };
+    Error::new(kind, format!("{}{hint}", chain(error)))
 }

@@ -1,4 +1,4 @@
-//! Sharded experiments as commands show them: sums over the states of all shards.
+//! Sharded experiments: sums over the states of all shards.
 
 use std::collections::BTreeMap;
 
@@ -6,74 +6,79 @@ use powersweep_coordinator::owner::OwnerRecord;
 use powersweep_coordinator::plan;
 use powersweep_coordinator::shards::{self, ShardError, ShardRecord, ShardState};
 use powersweep_coordinator::store::Location;
+use powersweep_dataset::words::count as counted;
+use powersweep_dataset::{Error, Kind, failure};
 use powersweep_experiments::plain::chain;
 use powersweep_experiments::{Digest, Shard, Sweep};
 use powersweep_proto::v1::{self, ExperimentState};
 use powersweep_results::layout::shards_dir;
-use serde_json::{Value as Json, json};
-
-use crate::exit::{Failure, Kind, failure};
-use crate::screen;
 
 /// A sharded experiment and its shards.
+#[derive(Debug)]
 pub struct ShardedStatus {
     /// The sum of the shards.
     pub experiment: v1::ExperimentStatus,
     /// The shards, in order.
-    pub shards: Vec<ShardLine>,
+    pub shards: Vec<ShardStatus>,
 }
 
-/// One shard.
-pub struct ShardLine {
-    shard: Shard,
-    state: &'static str,
-    tasks: u64,
-    done: u64,
-    failed: u64,
+/// The status of one shard.
+#[derive(Debug)]
+pub struct ShardStatus {
+    /// Its number.
+    pub shard: Shard,
+    /// `not begun`, `running`, `stopped`, `finished` or `failed`.
+    pub state: &'static str,
+    /// Tasks of its share.
+    pub tasks: u64,
+    /// Tasks with a row.
+    pub done: u64,
+    /// Tasks that failed for good.
+    pub failed: u64,
     /// The process that runs it, or ran it and was lost.
-    owner: Option<OwnerRecord>,
+    pub owner: Option<OwnerRecord>,
 }
 
-/// An error about shards with its exit code.
-pub fn refused(error: &ShardError) -> Failure {
-    let exit = match error {
+/// An error about shards with its kind.
+pub fn refused(error: &ShardError) -> Error {
+    let kind = match error {
         ShardError::Owner(powersweep_coordinator::owner::OwnerError::Held { .. }) => Kind::Owned,
         error if error.is_of_storage() => Kind::Storage,
         _ => Kind::Refused,
     };
-    Failure::new(exit, chain(error))
+    Error::new(kind, chain(error))
 }
 
 /// The record of an experiment; `None` if it is not sharded.
-pub async fn find(location: &Location, experiment: &str) -> Result<Option<ShardRecord>, Failure> {
+pub async fn find(location: &Location, experiment: &str) -> Result<Option<ShardRecord>, Error> {
     shards::find(location, experiment).await.map_err(|error| refused(&error))
 }
 
-/// The sharded experiments of this name, or all.
-pub async fn all(location: &Location, request: &v1::StatusRequest) -> Result<Vec<ShardedStatus>, Failure> {
-    let names = match request.experiment.as_str() {
-        "" => shards::names(location).await.map_err(|error| refused(&error))?,
-        name => vec![name.to_owned()],
-    };
-    let mut found = Vec::new();
-    for name in names {
-        if let Some(record) = find(location, &name).await? {
-            found.push(status(location, &record, request).await?);
-        }
+/// The records of all sharded experiments.
+pub async fn all(location: &Location) -> Result<Vec<ShardRecord>, Error> {
+    let mut records = Vec::new();
+    for name in names(location).await? {
+        records.extend(find(location, &name).await?);
     }
-    Ok(found)
+    Ok(records)
+}
+
+/// The names of the sharded experiments.
+pub(super) async fn names(location: &Location) -> Result<Vec<String>, Error> {
+    shards::names(location).await.map_err(|error| refused(&error))
 }
 
 /// The states of the shards.
-pub async fn states(location: &Location, record: &ShardRecord) -> Result<Vec<ShardState>, Failure> {
+pub async fn states(location: &Location, record: &ShardRecord) -> Result<Vec<ShardState>, Error> {
     shards::states(location, record).await.map_err(|error| refused(&error))
 }
 
-async fn status(
+/// The status of a sharded experiment.
+pub async fn status(
     location: &Location,
     record: &ShardRecord,
     request: &v1::StatusRequest,
-) -> Result<ShardedStatus, Failure> {
+) -> Result<ShardedStatus, Error> {
     let sweep = sweep(location, record)?;
     let request = v1::StatusRequest { experiment: record.experiment.clone(), ..request.clone() };
     let mut sum = v1::ExperimentStatus { name: record.experiment.clone(), ..v1::ExperimentStatus::default() };
@@ -81,7 +86,7 @@ async fn status(
     for ShardState { shard, loaded, owner, .. } in states(location, record).await? {
         let found = plan::status(loaded, Some(shard), &request, "").experiments.into_iter().next();
         let lives = owner.as_ref().is_some_and(|owner| owner.alive != Some(false));
-        let line = ShardLine {
+        let line = ShardStatus {
             shard,
             state: state_of(found.as_ref(), lives),
             tasks: sweep.shard(shard).task_count(),
@@ -103,7 +108,7 @@ async fn status(
 }
 
 /// The sweep of all shards.
-fn sweep(location: &Location, record: &ShardRecord) -> Result<Sweep, Failure> {
+fn sweep(location: &Location, record: &ShardRecord) -> Result<Sweep, Error> {
     record.sweep().map_err(|reason| failure!(Storage, "the shards of {} in {location}: {reason}", record.experiment))
 }
 
@@ -134,53 +139,22 @@ fn add(sum: &mut v1::ExperimentStatus, found: v1::ExperimentStatus) {
 }
 
 /// The state of the whole experiment, and why it does not go on.
-fn summary(lines: &[ShardLine]) -> (ExperimentState, String) {
+fn summary(lines: &[ShardStatus]) -> (ExperimentState, String) {
     let count = |state: &str| lines.iter().filter(|line| line.state == state).count() as u64;
     let open = lines.len() as u64 - count("finished") - count("failed");
     match (open, count("running"), count("failed")) {
         (0, _, 0) => (ExperimentState::Finished, String::new()),
-        (0, _, failed) => (ExperimentState::Failed, format!("{} failed", screen::count(failed, "shard"))),
+        (0, _, failed) => (ExperimentState::Failed, format!("{} failed", counted(failed, "shard"))),
         (_, running, _) => {
             let waiting = ["not begun", "stopped"].map(|state| (count(state), state));
             let waiting =
                 waiting.iter().filter(|(count, _)| *count > 0).map(|(count, state)| format!("{count} {state}"));
             let waiting = waiting.collect::<Vec<_>>().join(", ");
-            let reason = format!("of {}, {}", screen::count(lines.len() as u64, "shard"), waiting);
+            let reason = format!("of {}, {}", counted(lines.len() as u64, "shard"), waiting);
             let state = if running > 0 { ExperimentState::Running } else { ExperimentState::Waiting };
             (state, if waiting.is_empty() { String::new() } else { reason })
         }
     }
-}
-
-/// The shards of an experiment as a table.
-pub fn text(experiment: &str, shards: &[ShardLine]) -> String {
-    let mut table = screen::table();
-    table.set_header(["shard", "state", "tasks", "done", "failed", "host", "process"]);
-    for line in shards {
-        let (host, process) = line.owner.as_ref().map_or_else(Default::default, |owner| {
-            (powersweep_proto::plain(&owner.host).into_owned(), owner.pid.to_string())
-        });
-        table.add_row([
-            line.shard.index().to_string(),
-            line.state.to_owned(),
-            line.tasks.to_string(),
-            line.done.to_string(),
-            line.failed.to_string(),
-            host,
-            process,
-        ]);
-    }
-    format!("\n{experiment}: {}\n{table}\n", screen::count(shards.len() as u64, "shard"))
-}
-
-/// The shards of an experiment for programs.
-pub fn json(shards: &[ShardLine]) -> Json {
-    let line = |line: &ShardLine| {
-        json!({ "index": line.shard.index(), "of": line.shard.of(), "state": line.state, "tasks": line.tasks,
-                "done": line.done, "failed": line.failed, "host": line.owner.as_ref().map(|owner| &owner.host),
-                "process": line.owner.as_ref().map(|owner| owner.pid) })
-    };
-    shards.iter().map(line).collect()
 }
 
 /// The reply that submits of all shares would get together.
@@ -190,7 +164,7 @@ pub fn submission(
     states: Vec<ShardState>,
     given: &Sweep,
     digests: &BTreeMap<String, Digest>,
-) -> Result<v1::SubmitReply, Failure> {
+) -> Result<v1::SubmitReply, Error> {
     record.check(given, digests, location).map_err(|error| refused(&error))?;
     let sweep = sweep(location, record)?;
     let mut sum = v1::SubmitReply { experiment: record.experiment.clone(), ..v1::SubmitReply::default() };
@@ -212,7 +186,7 @@ pub fn submission(
 }
 
 /// The refusal of a request that only a coordinator can answer.
-pub fn takes_no_requests(location: &Location, record: &ShardRecord) -> Failure {
+pub fn takes_no_requests(location: &Location, record: &ShardRecord) -> Error {
     let ShardRecord { experiment, of, .. } = record;
     let folder = shards_dir().join(experiment.as_str());
     failure!(

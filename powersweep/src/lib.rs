@@ -1,0 +1,61 @@
+//! powersweep as a library: sweeps in a data folder, in an object store or at a coordinator.
+//!
+//! A [`Place`] has experiments: [`Place::open`] takes a data folder or object store, [`Place::of_coordinator`] the access
+//! file of a coordinator. The place decides who answers a request: a running coordinator, the shards of an experiment, or
+//! the stored state. [`Place::run`] runs a sweep with a coordinator and a worker in this process.
+//!
+//! ```
+//! use powersweep::{CompareOptions, Error, Files, Kind, Manifest, OrKind, Place, RunOptions, block_on};
+//!
+//! let text = r#"
+//!     version = 1
+//!     name = "gears"
+//!     seeds = [1, 2, 3]
+//!     workloads.synthetic = { source = "lublin", synthetic_jobs_count = 200 }
+//!     policies.full-speed = { backfill = "easy" }
+//!     policies.gears = { backfill = "easy", gear_rule = "bsld", bsld_threshold = 2 }
+//! "#;
+//! # let folder = tempfile::tempdir().expect("a folder");
+//! # let folder = folder.path().display().to_string();
+//! block_on(async {
+//!     let place = Place::open(folder);
+//!     let manifest = Manifest::parse("gears.toml", text).or_kind(Kind::Usage)?;
+//!     let mut running = place.run(&manifest, Files::default(), RunOptions::default()).await?;
+//!     while let Some(progress) = running.next().await? {
+//!         println!("{} of {} tasks", progress.experiment.done, progress.experiment.tasks);
+//!     }
+//!     assert_eq!(running.end().await?.done, 6);
+//!     let options = CompareOptions { columns: vec!["energy_total_j".to_owned()], ..CompareOptions::default() };
+//!     let found = place.compare("gears:policy=full-speed", "gears:policy=gears", &options).await?;
+//!     let energy = found.columns[0].comparison.expect("three pairs");
+//!     println!("with gears {:.3} of the energy", energy.ratio.value);
+//!     assert!(found.pairs == 3 && energy.ratio.value < 1.0);
+//!     Ok(())
+//! })?;
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! An [`Error`] has a kind, by which a caller can decide what to do. What a request says beside its answer goes to the
+//! place's [`Notes`]. Requests are asynchronous; [`block_on`] runs them in a program without a runtime.
+
+pub mod compare;
+pub mod control;
+pub mod farm;
+pub mod place;
+pub mod run;
+mod runtime;
+pub mod status;
+pub mod submit;
+pub mod user;
+
+pub use compare::{CompareOptions, Compared};
+pub use control::{DeleteOptions, RetryOptions};
+pub use place::{Answerer, Place};
+pub use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
+pub use powersweep_experiments::Manifest;
+pub use run::{Files, Progress, RunOptions, Running, ShardOptions};
+pub use runtime::block_on;
+pub use status::{Status, StatusOptions};
+
+/// Version and commit of this library.
+pub const BUILD: &str = env!("POWERSWEEP_BUILD");

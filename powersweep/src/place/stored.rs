@@ -1,0 +1,92 @@
+//! The data as seen by a process that does not own it: its state, and the coordinator that serves it.
+
+use futures::TryStreamExt;
+use object_store::ObjectStore;
+use powersweep_coordinator::owner::{self, OwnerError};
+use powersweep_coordinator::records::Loaded;
+use powersweep_coordinator::store::{Location, PRIVATE_DIR, ReadOnly};
+use powersweep_dataset::{Error, Kind, OrKind, failure};
+use powersweep_experiments::plain::chain;
+use powersweep_experiments::reading::instead_of;
+use powersweep_results::layout;
+
+use super::shards;
+
+/// The stored state; empty if the data does not exist yet. Writes nothing.
+pub async fn read(location: &Location) -> Result<Loaded, Error> {
+    if location.path().is_some_and(|path| !path.exists()) {
+        return Ok(Loaded::default());
+    }
+    let state = ReadOnly::open(location).await.or_kind(Kind::Storage)?;
+    let loaded = state.load().await.or_kind(Kind::Storage)?;
+    state.close().await.or_kind(Kind::Storage)?;
+    Ok(loaded)
+}
+
+/// Whether an experiment has no part of `tasks`.
+pub async fn is_without_parts(location: &Location, experiment: &str) -> Result<bool, Error> {
+    let store = location.object_store().or_kind(Kind::Storage)?;
+    let first = store.list(Some(&layout::tasks_dir(experiment))).try_next().await;
+    Ok(first.or_kind(Kind::Storage)?.is_none())
+}
+
+/// Whether there may be a state; an object store is not asked.
+pub fn is_there(location: &Location) -> bool {
+    location.path().is_none_or(|path| path.join(PRIVATE_DIR).is_dir())
+}
+
+/// The experiments that the state knows or that have files, sorted.
+pub async fn names(location: &Location) -> Result<Vec<String>, Error> {
+    let loaded = read(location).await?;
+    let mut names: Vec<String> = loaded.experiments.into_iter().map(|record| record.name).collect();
+    names.extend(shards::names(location).await?);
+    if location.path().is_some_and(|path| !path.exists()) {
+        return Ok(names);
+    }
+    let store = location.object_store().or_kind(Kind::Storage)?;
+    for folder in store.list_with_delimiter(None).await.or_kind(Kind::Storage)?.common_prefixes {
+        // The name of the state's folder begins with a dot. An experiment's folder may outlive its files.
+        let Some(name) = folder.filename().filter(|name| !name.starts_with('.')) else { continue };
+        if store.list(Some(&folder)).try_next().await.or_kind(Kind::Storage)?.is_some() {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+/// Why there is no experiment of this name, with the names that there are.
+pub fn unknown(experiment: &str, known: &[String]) -> String {
+    let others: Vec<&str> = known.iter().map(String::as_str).filter(|name| *name != experiment).collect();
+    match others.is_empty() {
+        true => format!("there is no experiment {experiment}"),
+        false => format!("there is no experiment {experiment}; {}", instead_of(experiment, &others)),
+    }
+}
+
+/// The address of the coordinator that serves this data; `None` if none runs. An owner that may have ended counts.
+pub async fn owner_endpoint(location: &Location) -> Result<Option<String>, Error> {
+    Ok(owner(location).await?.map(|owner| owner.endpoint))
+}
+
+/// The coordinator that serves a data folder or store, by its owner record.
+pub(super) struct Owner {
+    pub(super) endpoint: String,
+    /// Whether nothing proves that it lives: only an answer can.
+    pub(super) may_have_ended: bool,
+}
+
+pub(super) async fn owner(location: &Location) -> Result<Option<Owner>, Error> {
+    let owner = owner::look(location).await.map_err(|error| match &error {
+        // The error's own message says that ownership could not be taken, which was not tried here.
+        OwnerError::Storage { data, op, source } => {
+            let hint = "give the folder of `run` or `serve` with --data";
+            failure!(Storage, "cannot read {data}: {op}: {}\n{hint}", chain(&**source))
+        }
+        _ => failure!(Storage, "{}", chain(&error)),
+    })?;
+    let Some(owner) = owner.filter(|owner| owner.alive != Some(false)) else { return Ok(None) };
+    let endpoint = owner.record.map(|record| record.endpoint).filter(|endpoint| !endpoint.is_empty());
+    Ok(endpoint.map(|endpoint| Owner { endpoint, may_have_ended: owner.alive.is_none() }))
+}

@@ -1,0 +1,107 @@
+//! The status of experiments, with their workers and shards.
+
+use std::collections::BTreeMap;
+
+use powersweep_coordinator::plan;
+use powersweep_coordinator::store::Location;
+use powersweep_dataset::{Error, failure};
+use powersweep_proto::v1;
+
+use crate::place::shards::{self, ShardStatus, ShardedStatus};
+use crate::place::{Answerer, Place, connection, stored};
+
+/// What a status has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusOptions {
+    /// The one experiment; `None` for all.
+    pub experiment: Option<String>,
+    /// Number of failures listed for each experiment.
+    pub failures: u32,
+    /// Whether it has what happened to the rows of job logs and signals.
+    pub ledgers: bool,
+    /// Cells of the grid of tasks, at most; 0 for none.
+    pub bins: u32,
+}
+
+impl Default for StatusOptions {
+    fn default() -> StatusOptions {
+        StatusOptions { experiment: None, failures: 20, ledgers: false, bins: 0 }
+    }
+}
+
+/// Experiments at one moment.
+#[derive(Debug, Default)]
+pub struct Status {
+    /// The coordinator, its workers and the experiments, also those with shards.
+    pub reply: v1::StatusReply,
+    /// The shards of sharded experiments, by the experiment's name.
+    pub shards: BTreeMap<String, Vec<ShardStatus>>,
+}
+
+impl Status {
+    /// The first experiment, which is the only one if one was asked for.
+    pub fn into_first(self) -> Option<v1::ExperimentStatus> {
+        self.reply.experiments.into_iter().next()
+    }
+
+    fn add(&mut self, ShardedStatus { experiment, shards }: ShardedStatus) {
+        self.shards.insert(experiment.name.clone(), shards);
+        self.reply.experiments.push(experiment);
+    }
+}
+
+impl Place {
+    /// The status of one experiment or all: of a running coordinator or of shards, else the stored state.
+    ///
+    /// # Errors
+    /// There is no such experiment, or who should answer does not.
+    pub async fn status(&self, options: &StatusOptions) -> Result<Status, Error> {
+        let experiment = options.experiment.clone().unwrap_or_default();
+        let StatusOptions { failures: max_failures, ledgers, bins, .. } = *options;
+        let request = v1::StatusRequest { experiment, max_failures, ledgers, bins };
+        let of_all = request.experiment.is_empty();
+        let answerer = if of_all { self.answerer().await? } else { self.answerer_of(&request.experiment).await? };
+        let mut status = Status::default();
+        match answerer {
+            Answerer::Coordinator(mut client) => match connection::status(&mut client, request.clone()).await {
+                Ok(reply) => status.reply = reply,
+                Err(error) => {
+                    return Err(connection::refused_about(&mut client, &error, &request.experiment).await);
+                }
+            },
+            Answerer::Shards(location, record) => {
+                status.reply.data = location.to_string();
+                status.add(shards::status(&location, &record, &request).await?);
+            }
+            Answerer::State(location) => status.reply = of_state(&location, &request).await?,
+        }
+        // A coordinator does not know the experiments with shards.
+        if of_all && !self.names_coordinator() {
+            let location = self.location()?;
+            for record in shards::all(&location).await? {
+                status.add(shards::status(&location, &record, &request).await?);
+            }
+        }
+        Ok(status)
+    }
+}
+
+async fn of_state(location: &Location, request: &v1::StatusRequest) -> Result<v1::StatusReply, Error> {
+    let loaded = stored::read(location).await?;
+    let reply = plan::status(loaded, None, request, &location.to_string());
+    if !request.experiment.is_empty() && reply.experiments.is_empty() {
+        return Err(not_stored(location, &request.experiment).await?);
+    }
+    Ok(reply)
+}
+
+/// Why the stored state does not have this experiment. Its rows may still be there.
+async fn not_stored(location: &Location, name: &str) -> Result<Error, Error> {
+    let known = stored::names(location).await?;
+    if known.iter().any(|known| known == name) {
+        let hint =
+            format!("`powersweep results {name}` shows its rows, `powersweep adopt` rebuilds the state from them");
+        return Ok(failure!(Usage, "{location} has no state of {name}\n{hint}"));
+    }
+    Ok(failure!(Usage, "{location}: {}", stored::unknown(name, &known)))
+}
