@@ -59,3 +59,8 @@ pub use status::{Status, StatusOptions};
 
 /// Version and commit of this library.
 pub const BUILD: &str = env!("POWERSWEEP_BUILD");
+
+/// The program of the guide's page about the library.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/library.md")]
+struct GuidePage;

@@ -52,6 +52,7 @@ pub const TOPICS: &[Topic] = topics![
     "intervals" "intervals.md"
     "kubernetes" "kubernetes.md"
     "leases" "concepts/leases.md"
+    "library" "library.md"
     "limits" "limits.md"
     "logs" "logs.md"
     "machines" "machines.md"
