@@ -1,5 +1,6 @@
 //! Comparisons of a value with published numbers and with other values.
 
+use powersweep_dataset::stats;
 use powersweep_engine::Value;
 
 use crate::claim::Comparison;
@@ -91,13 +92,12 @@ fn order(values: &[Groups], sign: &str) -> Result<Compared, String> {
         if a.by != b.by || !a.values.keys().eq(b.values.keys()) {
             return Err("the two sides have different groups and cannot be paired".to_owned());
         }
-        let differences: Vec<f64> = a.values.values().zip(b.values.values()).map(|(a, b)| b - a).collect();
-        let n = differences.len() as f64;
-        let mean = differences.iter().sum::<f64>() / n;
+        let mut differences: Vec<f64> = a.values.values().zip(b.values.values()).map(|(a, b)| b - a).collect();
+        differences.sort_by(f64::total_cmp);
+        let mean = stats::mean(&differences).unwrap_or(f64::NAN);
         holds &= if sign == "<" { mean > 0.0 } else { mean < 0.0 };
-        if differences.len() > 1 {
-            let squares: f64 = differences.iter().map(|d| (d - mean).powi(2)).sum();
-            errors.push(format!("{} ± {}", digits(mean), digits((squares / (n - 1.0) / n).sqrt())));
+        if let Some(error) = stats::standard_error(&differences) {
+            errors.push(format!("{} ± {}", digits(mean), digits(error)));
         }
     }
     let means: Vec<f64> = values.iter().map(mean).collect::<Result<_, String>>()?;
@@ -115,10 +115,9 @@ fn order(values: &[Groups], sign: &str) -> Result<Compared, String> {
 
 /// The mean of the groups; the value itself if there is only one group.
 fn mean(groups: &Groups) -> Result<f64, String> {
-    match groups.values.len() {
-        0 => Err("there is no value".to_owned()),
-        n => Ok(groups.values.values().sum::<f64>() / n as f64),
-    }
+    let mut values: Vec<f64> = groups.values.values().copied().collect();
+    values.sort_by(f64::total_cmp);
+    stats::mean(&values).ok_or_else(|| "there is no value".to_owned())
 }
 
 /// A number with up to seven significant digits.

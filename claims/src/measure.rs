@@ -118,7 +118,7 @@ impl Scope {
         let column = self.column.as_deref();
         let found = rows.values(&self.manifest, self.table, &self.conditions, &self.by, column)?;
         let with = || format!("{} of {} with {}", self.table, self.manifest, shown(&self.conditions));
-        if found.is_empty() && self.aggregate != Aggregate::Count {
+        if found.is_empty() && self.aggregate != Aggregate::COUNT {
             return Err(format!("there is no row in the {}", with()));
         }
         let mut values = BTreeMap::new();

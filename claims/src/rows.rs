@@ -1,9 +1,9 @@
-//! The rows with which claims are compared: Arrow batches, by manifest and table.
+//! The rows with which claims are compared, by manifest and table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use arrow::array::RecordBatch;
+use powersweep_dataset::{Cell, Column, Frame};
 use powersweep_engine::Value;
 use powersweep_results::Table;
 
@@ -15,7 +15,7 @@ pub type Needed = BTreeMap<(String, Table), BTreeSet<String>>;
 /// The rows of all manifests that the claims need.
 #[derive(Debug, Default)]
 pub struct Rows {
-    tables: BTreeMap<(String, Table), Vec<RecordBatch>>,
+    tables: BTreeMap<(String, Table), Vec<Frame>>,
 }
 
 impl Rows {
@@ -26,7 +26,10 @@ impl Rows {
 
     /// Adds rows of a manifest's table. Columns that are not in [`Needed`] may be missing.
     pub fn add(&mut self, manifest: &str, table: Table, batches: Vec<RecordBatch>) {
-        self.tables.entry((manifest.to_owned(), table)).or_default().extend(batches);
+        self.tables
+            .entry((manifest.to_owned(), table))
+            .or_default()
+            .extend(batches.into_iter().map(|batch| Frame::new(batch, 0)));
     }
 
     /// The values of a column in the rows that meet the conditions, by group. Without a column every row has the value
@@ -41,33 +44,36 @@ impl Rows {
     ) -> Result<BTreeMap<Vec<String>, Vec<f64>>, String> {
         let mut groups: BTreeMap<Vec<String>, Vec<f64>> = BTreeMap::new();
         let mut without_value = 0;
-        for batch in self.tables.get(&(manifest.to_owned(), table)).into_iter().flatten() {
-            let array = |name: &str| {
-                batch.column_by_name(name).ok_or_else(|| format!("the rows of {manifest} have no column `{name}`"))
-            };
-            let values = column.map(array).transpose()?;
-            let is_list = values.is_some_and(|array| matches!(array.data_type(), DataType::List(_)));
+        for frame in self.tables.get(&(manifest.to_owned(), table)).into_iter().flatten() {
+            let named =
+                |name: &str| frame.column(name).map_err(|_| format!("the rows of {manifest} have no column `{name}`"));
+            let values = column.map(named).transpose()?;
+            let is_list = values.as_ref().is_some_and(Column::is_list);
             if !is_list && conditions.keys().chain(by).any(|name| name == ELEMENT) {
                 return Err(format!("`{}` is not a list: it has no elements", column.unwrap_or("rows")));
             }
             let of_rows = conditions.iter().filter(|(name, _)| *name != ELEMENT);
-            let tests = of_rows.map(|(name, wanted)| Ok((array(name)?, wanted))).collect::<Result<Vec<_>, String>>()?;
-            // The place of an element has no array.
-            let key = |name: &String| if name == ELEMENT { Ok(None) } else { array(name).map(Some) };
+            let tests = of_rows.map(|(name, wanted)| Ok((named(name)?, wanted))).collect::<Result<Vec<_>, String>>()?;
+            // The place of an element has no column.
+            let key = |name: &String| if name == ELEMENT { Ok(None) } else { named(name).map(Some) };
             let keys = by.iter().map(key).collect::<Result<Vec<_>, String>>()?;
-            for row in 0..batch.num_rows() {
-                if !tests.iter().all(|(array, wanted)| wanted.iter().any(|wanted| is(array, row, wanted))) {
+            for row in 0..frame.rows() {
+                let holds = |cell: Cell, wanted: &[Value]| wanted.iter().any(|wanted| is(&cell, wanted));
+                if !tests.iter().all(|(column, wanted)| holds(column.cell(row), wanted)) {
                     continue;
                 }
-                for (place, value) in cells(values, row) {
+                let cell = values.as_ref().map_or(Cell::Real(1.0), |column| column.cell(row));
+                for (place, value) in elements(&cell) {
                     let place = Value::Real(place);
                     if conditions.get(ELEMENT).is_some_and(|wanted| !wanted.contains(&place)) {
                         continue;
                     }
                     without_value += usize::from(value.is_none());
-                    let cell =
-                        |key: &Option<&ArrayRef>| key.map_or_else(|| place.to_string(), |array| text(array, row));
-                    groups.entry(keys.iter().map(cell).collect()).or_default().extend(value);
+                    let key = |key: &Option<Column>| match key {
+                        Some(column) => text(&column.cell(row)),
+                        None => place.to_string(),
+                    };
+                    groups.entry(keys.iter().map(key).collect()).or_default().extend(value);
                 }
             }
         }
@@ -89,45 +95,31 @@ pub(crate) fn shown(conditions: &Conditions) -> String {
     if all.is_empty() { "any conditions".to_owned() } else { all.join(", ") }
 }
 
-fn is(array: &dyn Array, row: usize, wanted: &Value) -> bool {
-    !array.is_null(row)
-        && match (array.data_type(), wanted) {
-            (DataType::Boolean, Value::Bool(wanted)) => array.as_boolean().value(row) == *wanted,
-            (DataType::Utf8, Value::Text(wanted)) => array.as_string::<i32>().value(row) == wanted,
-            (_, Value::Real(wanted)) => number(array, row) == Some(*wanted),
-            _ => false,
-        }
+fn is(cell: &Cell, wanted: &Value) -> bool {
+    match wanted {
+        Value::Bool(wanted) => *cell == Cell::Bool(*wanted),
+        Value::Text(wanted) => matches!(cell, Cell::Text(text) if text == wanted),
+        Value::Real(wanted) => number(cell) == Some(*wanted),
+        _ => false,
+    }
 }
 
 /// The values of a cell with their places, from 1: the elements of a list, or one value.
-fn cells(array: Option<&ArrayRef>, row: usize) -> Vec<(f64, Option<f64>)> {
-    let Some(array) = array else { return vec![(1.0, Some(1.0))] };
-    match array.data_type() {
-        DataType::List(_) if !array.is_null(row) => {
-            let items = array.as_list::<i32>().value(row);
-            (0..items.len()).map(|i| ((i + 1) as f64, number(&items, i))).collect()
+fn elements(cell: &Cell) -> Vec<(f64, Option<f64>)> {
+    match cell {
+        // A missing element is NaN.
+        Cell::List(items) => {
+            (1..).map(f64::from).zip(items.iter().map(|item| Some(*item).filter(|item| !item.is_nan()))).collect()
         }
-        _ => vec![(1.0, number(array, row))],
+        _ => vec![(1.0, number(cell))],
     }
 }
 
-fn number(array: &dyn Array, row: usize) -> Option<f64> {
-    match array.data_type() {
-        _ if array.is_null(row) => None,
-        DataType::Int64 => Some(array.as_primitive::<Int64Type>().value(row) as f64),
-        DataType::Float64 => Some(array.as_primitive::<Float64Type>().value(row)),
-        _ => None,
-    }
+fn number(cell: &Cell) -> Option<f64> {
+    cell.number().filter(|_| !matches!(cell, Cell::Bool(_)))
 }
 
-/// A cell as a text, for the key of a group.
-fn text(array: &dyn Array, row: usize) -> String {
-    match array.data_type() {
-        _ if array.is_null(row) => String::new(),
-        DataType::Boolean => array.as_boolean().value(row).to_string(),
-        DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
-        DataType::Float64 => Value::Real(array.as_primitive::<Float64Type>().value(row)).to_string(),
-        DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
-        _ => String::new(),
-    }
+/// A cell as a text, for the key of a group: empty without a value.
+fn text(cell: &Cell) -> String {
+    if cell.is_null() { String::new() } else { cell.exact() }
 }

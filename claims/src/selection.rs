@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use powersweep_dataset::Stat;
+use powersweep_dataset::stats::standard_error;
 use powersweep_engine::Value;
 use powersweep_results::Table;
 use serde::{Deserialize, Deserializer};
@@ -52,18 +54,13 @@ pub(crate) enum Aggregate {
     /// The value of the only row. It has no name: an unknown name reads as it.
     #[default]
     Only,
-    Mean,
-    Sum,
-    Min,
-    Max,
-    Count,
+    /// A statistic of the values.
+    Stat(Stat),
     /// The standard error of the mean of independent values.
     StandardError,
     /// The greatest ratio of two neighbouring values, the larger over the smaller; ratios with a zero do not count.
     /// Only for groups, which have an order.
     GreatestChange,
-    /// The quantile of this order, 0 to 1, linear between order statistics.
-    Quantile(f64),
 }
 
 impl From<String> for Aggregate {
@@ -74,17 +71,19 @@ impl From<String> for Aggregate {
 }
 
 impl Aggregate {
+    pub(crate) const COUNT: Aggregate = Aggregate::Stat(Stat::Count);
+
     fn parse(name: &str) -> Option<Aggregate> {
         let percent = |text: &str| text.parse::<u8>().ok().filter(|p| *p <= 100);
-        Some(match name {
-            "mean" => Aggregate::Mean,
-            "sum" => Aggregate::Sum,
-            "min" => Aggregate::Min,
-            "max" => Aggregate::Max,
-            "count" => Aggregate::Count,
-            "standard-error" => Aggregate::StandardError,
-            _ => Aggregate::Quantile(f64::from(name.strip_prefix('p').and_then(percent)?) / 100.0),
-        })
+        Some(Aggregate::Stat(match name {
+            "mean" => Stat::Mean,
+            "sum" => Stat::Sum,
+            "min" => Stat::Min,
+            "max" => Stat::Max,
+            "count" => Stat::Count,
+            "standard-error" => return Some(Aggregate::StandardError),
+            _ => Stat::Percentile(f64::from(name.strip_prefix('p').and_then(percent)?)),
+        }))
     }
 
     /// The aggregate of the values. Except for a change they are sorted first, so that the order of rows does not
@@ -94,32 +93,18 @@ impl Aggregate {
             values.sort_by(f64::total_cmp);
         }
         let n = values.len();
-        let (Some(&first), Some(&last)) = (values.first(), values.last()) else {
-            return if self == Aggregate::Count { Ok(0.0) } else { Err("there is no row".to_owned()) };
-        };
+        if values.is_empty() && self != Aggregate::COUNT {
+            return Err("there is no row".to_owned());
+        }
         Ok(match self {
-            Aggregate::Only if n == 1 => first,
+            Aggregate::Only if n == 1 => values[0],
             Aggregate::Only => return Err(format!("there are {n} rows where one was expected")),
-            Aggregate::Mean => values.iter().sum::<f64>() / n as f64,
-            Aggregate::Sum => values.iter().sum(),
-            Aggregate::Min => first,
-            Aggregate::Max => last,
-            Aggregate::Count => n as f64,
-            Aggregate::StandardError if n == 1 => return Err("one value has no standard error".to_owned()),
-            Aggregate::StandardError => {
-                let mean = values.iter().sum::<f64>() / n as f64;
-                let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-                (squares / (n - 1) as f64 / n as f64).sqrt()
-            }
+            Aggregate::Stat(stat) => stat.of(&values).ok_or("there is no row")?,
+            Aggregate::StandardError => standard_error(&values).ok_or("one value has no standard error")?,
             Aggregate::GreatestChange => {
                 let changes = values.windows(2).map(|pair| (pair[1] / pair[0]).max(pair[0] / pair[1]));
                 let greatest = changes.filter(|change| change.is_finite()).max_by(f64::total_cmp);
                 greatest.ok_or("there are no two neighbours to compare")?
-            }
-            Aggregate::Quantile(order) => {
-                let at = order * (n - 1) as f64;
-                let (low, high) = (values[at.floor() as usize], values[at.ceil() as usize]);
-                low + (high - low) * at.fract()
             }
         })
     }
@@ -239,7 +224,7 @@ mod tests {
         assert!(Aggregate::StandardError.of(vec![1.0]).is_err() && of("greatest-change").is_none());
         assert_eq!(Aggregate::GreatestChange.of(vec![2.0, 4.0, 1.0, 0.0, 9.0]), Ok(4.0));
         assert!(Aggregate::GreatestChange.of(vec![1.0]).is_err());
-        assert!(Aggregate::Only.of(vec![1.0, 2.0]).is_err() && Aggregate::Mean.of(vec![]).is_err());
-        assert_eq!(Aggregate::Count.of(vec![]), Ok(0.0));
+        assert!(Aggregate::Only.of(vec![1.0, 2.0]).is_err() && Aggregate::Stat(Stat::Mean).of(vec![]).is_err());
+        assert_eq!(Aggregate::COUNT.of(vec![]), Ok(0.0));
     }
 }

@@ -1,21 +1,16 @@
 //! Figures and tables of papers: which one is meant, and its values from the rows of experiments.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array};
-use arrow::compute::take_record_batch;
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::array::RecordBatch;
 use powersweep_claims::{Claims, Lacking, Preset, Presets, Role, Row, Rows, Shape, papers};
-use powersweep_dataset::Datasets;
-use powersweep_dataset::Frame;
-use powersweep_dataset::frame::UNIT;
 use powersweep_dataset::source::Source;
+use powersweep_dataset::{Column, Datasets, Frame};
 use powersweep_experiments::reading::unknown;
 use powersweep_results::Table;
 
 use crate::args::ResultsArgs;
-use crate::exit::{Failure, Kind, OrKind, Outcome, failure};
+use crate::exit::{Failure, Outcome, failure};
 use crate::framed::framed;
 use crate::{inputs, screen};
 
@@ -141,15 +136,7 @@ impl Chosen {
         reading.check_table()?;
         let names: Vec<&str> = columns.iter().map(String::as_str).collect();
         let source = Source::open(datasets, &reading, &names, Vec::new()).await?;
-        let mut batches = Vec::new();
-        source
-            .each(|batch, rows| {
-                let rows: UInt32Array = rows.iter().map(|row| Some(*row as u32)).collect();
-                batches.push(take_record_batch(batch, &rows).or_kind(Kind::Storage)?);
-                Ok(true)
-            })
-            .await?;
-        Ok(batches)
+        source.batches().await
     }
 }
 
@@ -187,11 +174,11 @@ pub async fn show(args: &ResultsArgs, preset: &str) -> Outcome {
     }
     let datasets = args.from.place()?.datasets().await?;
     let rows = chosen.rows(&datasets).await?;
-    framed(&frame(&chosen.preset, &rows)?, 0, &args.out, &args.experiment)
+    framed(&frame(&chosen.preset, &rows), 0, &args.out, &args.experiment)
 }
 
 /// The values of a preset as a table, the published numbers beside ours.
-pub fn frame(preset: &Preset, rows: &[Row]) -> Result<Frame, Failure> {
+pub fn frame(preset: &Preset, rows: &[Row]) -> Frame {
     let mut keys: Vec<[&String; 3]> = Vec::new();
     for row in rows {
         let key = [&row.facet, &row.colour, &row.x];
@@ -200,12 +187,11 @@ pub fn frame(preset: &Preset, rows: &[Row]) -> Result<Frame, Failure> {
         }
     }
     let axes = [preset.facet.as_ref(), preset.colour.as_ref(), Some(&preset.x)];
-    let mut columns: Vec<(Field, ArrayRef)> = Vec::new();
+    let mut columns: Vec<Column> = Vec::new();
     for (at, axis) in axes.into_iter().enumerate() {
         let Some(axis) = axis else { continue };
         let name = if axis.title.is_empty() { axis.columns.join(" ") } else { axis.title.clone() };
-        let texts = StringArray::from_iter_values(keys.iter().map(|key| key[at]));
-        columns.push((field(&name, &axis.unit, DataType::Utf8), Arc::new(texts)));
+        columns.push(Column::texts(&name, &name, keys.iter().map(|key| key[at])).titled(&name, &axis.unit));
     }
     let count = columns.len();
     let is_table = preset.shape == Shape::Table;
@@ -216,7 +202,7 @@ pub fn frame(preset: &Preset, rows: &[Row]) -> Result<Frame, Failure> {
     for (place, (title, unit, has_published)) in headings.into_iter().enumerate() {
         let title = if title.is_empty() { "value" } else { title };
         let of_column = |row: &&Row| !is_table || row.column == place;
-        let number = |wanted: &dyn Fn(&Row) -> bool, of: &dyn Fn(&Row) -> Option<f64>| -> ArrayRef {
+        let number = |name: &str, wanted: &dyn Fn(&Row) -> bool, of: &dyn Fn(&Row) -> Option<f64>| {
             let found = keys.iter().map(|key| {
                 let row = rows
                     .iter()
@@ -224,31 +210,19 @@ pub fn frame(preset: &Preset, rows: &[Row]) -> Result<Frame, Failure> {
                     .find(|row| wanted(row) && [&row.facet, &row.colour, &row.x] == *key)?;
                 of(row)
             });
-            Arc::new(found.collect::<Float64Array>())
+            Column::numbers(name, name, unit, found)
         };
-        columns.push((field(title, unit, DataType::Float64), number(&|row| !is_published(row), &|row| Some(row.y))));
+        columns.push(number(title, &|row| !is_published(row), &|row| Some(row.y)));
         if rows.iter().filter(of_column).any(|row| row.half_width.is_some()) {
-            let name = format!("{title} half width");
-            columns.push((
-                field(&name, unit, DataType::Float64),
-                number(&|row| !is_published(row), &|row| row.half_width),
-            ));
+            columns.push(number(&format!("{title} half width"), &|row| !is_published(row), &|row| row.half_width));
         }
         if has_published {
-            let name = format!("{title} published");
-            columns.push((field(&name, unit, DataType::Float64), number(&is_published, &|row| Some(row.y))));
+            columns.push(number(&format!("{title} published"), &is_published, &|row| Some(row.y)));
         }
     }
-    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
-    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).or_kind(Kind::Failure)?;
-    Ok(Frame::new(batch, count))
+    Frame::of(columns).with_keys(count)
 }
 
 fn is_published(row: &Row) -> bool {
     row.role == Role::Published
-}
-
-fn field(name: &str, unit: &str, ty: DataType) -> Field {
-    let unit = (!unit.is_empty()).then(|| (UNIT.to_owned(), unit.to_owned()));
-    Field::new(name, ty, true).with_metadata(unit.into_iter().collect::<std::collections::HashMap<String, String>>())
 }

@@ -1,26 +1,20 @@
 //! Rows of `tasks` for the pages of the dashboard and for reports: some rows as texts, and what all rows show together.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::Hash;
+use std::collections::{BTreeMap, BTreeSet};
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Float64Type, Int64Type};
-use powersweep_dashboard::survey::{Batch, Choice, Coded, Survey, Value};
+use arrow::array::RecordBatch;
+use powersweep_dashboard::survey::{Choice, Survey};
 use powersweep_dashboard::{ColumnSeen, PAGE_ROWS, RowsAsk, RowsSeen};
-use powersweep_dataset::Cell;
-use powersweep_dataset::Datasets;
-use powersweep_dataset::cell::json_of;
 use powersweep_dataset::order::{INDEX, Order};
 use powersweep_dataset::page::{self, KIND, Wanted};
 use powersweep_dataset::reading::{ColumnStats, relaxed};
 use powersweep_dataset::scan::{self, RowGroup, SEED, Tasks, whole};
+use powersweep_dataset::{Cell, Datasets, Rows};
 use powersweep_experiments::reading::unknown;
 use powersweep_experiments::settings::quoted;
 use powersweep_results::Table;
 use powersweep_results::columns::Column;
-use powersweep_results::folded::{Folded, FoldedBatch};
 use powersweep_results::tasks;
-use serde_json::Value as Json;
 
 use crate::args::{CoordinatorArgs, DataArgs};
 use crate::commands::results::chosen;
@@ -157,13 +151,13 @@ async fn fill(survey: &mut Survey, groups: &[RowGroup<'_>], last: Option<&Survey
         groups.iter().copied().partition(|group| name_of(*group).is_some());
     for group in stored {
         if name_of(group).is_some_and(|part| !survey.has(&part)) {
-            columns.each(group, |batch| survey.add(batch)).await?;
+            columns.each(group, |rows| survey.add(rows)).await?;
         }
     }
     parts.iter().for_each(|part| survey.end_part(part));
     survey.settle();
     for group in unpublished {
-        columns.each(group, |batch| survey.add_unpublished(batch)).await?;
+        columns.each(group, |rows| survey.add_unpublished(rows)).await?;
     }
     Ok(())
 }
@@ -192,91 +186,30 @@ fn complete(asked: &Choice, groups: &[RowGroup<'_>], axes: &[String]) -> Choice 
 
 /// The columns that a survey reads.
 struct Columns {
-    metrics: [String; 3],
+    metrics: Vec<String>,
     axes: Vec<String>,
 }
 
 impl Columns {
     fn of(survey: &Survey) -> Columns {
         let Choice { x, y, of, .. } = survey.choice.clone();
-        Columns { metrics: [x, y, of], axes: survey.axes.clone() }
+        Columns { metrics: vec![x, y, of], axes: survey.axes.clone() }
     }
 
-    async fn each(&self, group: RowGroup<'_>, mut each: impl FnMut(&Batch)) -> Result<(), Failure> {
-        let names = self.metrics.iter().chain(&self.axes).map(String::as_str);
-        let schema = scan::columns(names.chain([INDEX]).collect::<BTreeSet<_>>());
+    async fn each(&self, group: RowGroup<'_>, mut each: impl FnMut(&Rows)) -> Result<(), Failure> {
+        let axes: Vec<&str> = self.axes.iter().map(String::as_str).collect();
+        let metrics: Vec<&str> = self.metrics.iter().map(String::as_str).collect();
+        let schema = scan::columns(axes.iter().chain(&metrics).copied().chain([INDEX]).collect::<BTreeSet<_>>());
+        let mut result = Ok(());
         let give = |batch: &RecordBatch| {
-            each(&self.batch(batch));
-            true
+            let rows = Rows::new(&schema, &axes, &metrics, INDEX).and_then(|mut rows| {
+                rows.add(batch, &(0..batch.num_rows()).collect::<Vec<_>>())?;
+                Ok(rows)
+            });
+            result = rows.map(|rows| each(&rows));
+            result.is_ok()
         };
-        group.each(&schema, whole, give).await
+        group.each(&schema, whole, give).await?;
+        result
     }
-
-    fn batch(&self, batch: &RecordBatch) -> Batch {
-        let folded = FoldedBatch::of(batch);
-        let [x, y, of] = self.metrics.each_ref().map(|name| numbers(batch, name));
-        let axes = self.axes.iter().map(|name| folded.column(name).map_or_else(Coded::default, coded)).collect();
-        // Whole numbers up to 2^53 are exact.
-        let index = numbers(batch, INDEX).into_iter().map(|index| index as u64).collect();
-        Batch { index, x, y, of, axes }
-    }
-}
-
-/// The numbers of a column; NaN for none.
-fn numbers(batch: &RecordBatch, name: &str) -> Vec<f64> {
-    let Some(column) = batch.column_by_name(name) else { return vec![f64::NAN; batch.num_rows()] };
-    match column.data_type() {
-        DataType::Int64 => {
-            let values = column.as_primitive::<Int64Type>().iter();
-            values.map(|value| value.map_or(f64::NAN, |value| value as f64)).collect()
-        }
-        DataType::Float64 => {
-            column.as_primitive::<Float64Type>().iter().map(|value| value.unwrap_or(f64::NAN)).collect()
-        }
-        _ => vec![f64::NAN; batch.num_rows()],
-    }
-}
-
-/// The values of an axis.
-fn coded(column: &Folded) -> Coded {
-    let column = match column {
-        Folded::Equal(row) => return Coded { values: vec![value(row, 0)], codes: Vec::new() },
-        Folded::Rows(column) => column,
-    };
-    match column.data_type() {
-        DataType::Utf8 => numbered(column, column.as_string::<i32>().iter()),
-        DataType::Int64 => numbered(column, column.as_primitive::<Int64Type>().iter()),
-        DataType::Float64 => {
-            numbered(column, column.as_primitive::<Float64Type>().iter().map(|value| value.map(f64::to_bits)))
-        }
-        _ => numbered(column, (0..column.len()).map(|row| json_of(column, row).to_string())),
-    }
-}
-
-/// Numbers equal values. `keys`: something of each row that is equal for equal values.
-fn numbered<K: Hash + Eq>(column: &dyn Array, keys: impl Iterator<Item = K>) -> Coded {
-    let mut numbers: HashMap<K, u32> = HashMap::new();
-    let mut coded = Coded::default();
-    for (row, key) in keys.enumerate() {
-        let next = numbers.len() as u32;
-        let number = *numbers.entry(key).or_insert(next);
-        if number == next && coded.values.len() == next as usize {
-            coded.values.push(value(column, row));
-        }
-        coded.codes.push(number);
-    }
-    coded
-}
-
-/// A value as a condition of `results --where` names it.
-fn value(column: &dyn Array, row: usize) -> Value {
-    let cell = json_of(column, row);
-    let number = cell.as_f64();
-    let text = match (&cell, number) {
-        (Json::Null, _) => String::new(),
-        (Json::String(text), _) => text.clone(),
-        (Json::Number(of), Some(number)) if of.is_f64() => number.to_string(),
-        _ => cell.to_string(),
-    };
-    Value { text, number }
 }

@@ -10,7 +10,7 @@ use maud::{Markup, PreEscaped, html};
 use powersweep_dataset::words::count;
 
 use crate::scale::Scale;
-use crate::survey::{Front, Point, Survey};
+use crate::survey::{Point, Survey};
 
 /// Size of the drawing (units).
 const WIDTH: i32 = 640;
@@ -171,8 +171,8 @@ fn vertices(points: &[&Point], x: &Scale, y: &Scale) -> PreEscaped<String> {
     PreEscaped(path)
 }
 
-fn line(front: &Front, x: &Scale, y: &Scale) -> String {
-    let mut places: Vec<(i32, i32)> = front.points().map(|point| (x.at(point.x), y.at(point.y))).collect();
+fn line(front: &[Point], x: &Scale, y: &Scale) -> String {
+    let mut places: Vec<(i32, i32)> = front.iter().map(|point| (x.at(point.x), y.at(point.y))).collect();
     places.dedup();
     let step = |(at, (x, y)): (usize, &(i32, i32))| format!("{}{x} {y}", if at == 0 { "M" } else { "L" });
     places.iter().enumerate().map(step).collect()

@@ -1,8 +1,8 @@
 //! The rows of a frame that no other row beats.
 
-use arrow::array::Array;
+use std::cmp::Ordering;
 
-use crate::{Cell, Error, Frame};
+use crate::{Column, Error, Frame};
 
 /// A column whose values are to be small, or great.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,33 +13,40 @@ pub struct Goal {
     pub is_maximised: bool,
 }
 
-/// The rows for which no other row is better in one goal and at least as good in all others (the Pareto front), the best in
-/// the first goal first. With one goal: the best row, and rows that are equally good. A row without a value is never better.
+/// The rows that no other row beats, the best in the first goal first. With one goal: the best row, and rows that are
+/// equally good. A row without a value is never better.
 pub fn front(frame: &Frame, goals: &[Goal]) -> Result<Vec<usize>, Error> {
-    let column = |goal: &Goal| {
-        let column = frame.batch().column(frame.column(&goal.column)?);
-        // Adding 0 makes both zeros equal.
-        let sign = if goal.is_maximised { -1.0 } else { 1.0 };
-        let value =
-            |row| Cell::of(column, row).number().map(|value| sign * value + 0.0).filter(|value| !value.is_nan());
-        Ok((0..column.len()).map(value).collect::<Vec<Option<f64>>>())
+    let columns = goals.iter().map(|goal| frame.column(&goal.column)).collect::<Result<Vec<_>, Error>>()?;
+    let cost = |(column, goal): (&Column, &Goal), row: usize| {
+        let value = column.cell(row).number().filter(|value| !value.is_nan())?;
+        Some(if goal.is_maximised { -value } else { value })
     };
-    let columns = goals.iter().map(column).collect::<Result<Vec<_>, Error>>()?;
-    let values = |row: usize| columns.iter().map(|column| column[row]).collect::<Option<Vec<f64>>>();
-    let mut rows: Vec<(Vec<f64>, usize)> =
-        (0..frame.batch().num_rows()).filter_map(|row| Some((values(row)?, row))).collect();
-    rows.sort_by(|one, other| {
-        let pairs = one.0.iter().zip(&other.0).map(|(one, other)| one.total_cmp(other));
-        pairs.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then).then(one.1.cmp(&other.1))
-    });
-    // In this order, only earlier rows can beat a row.
-    let mut front: Vec<(Vec<f64>, usize)> = Vec::new();
-    for (values, row) in rows {
-        let beats =
-            |better: &Vec<f64>| *better != values && better.iter().zip(&values).all(|(better, own)| better <= own);
-        if !front.iter().any(|(better, _)| beats(better)) {
-            front.push((values, row));
+    let costs = |row| columns.iter().zip(goals).map(|pair| cost(pair, row)).collect::<Option<Vec<f64>>>();
+    let (rows, points): (Vec<usize>, Vec<Vec<f64>>) =
+        (0..frame.rows()).filter_map(|row| Some((row, costs(row)?))).unzip();
+    Ok(unbeaten(&points).into_iter().map(|at| rows[at]).collect())
+}
+
+/// The Pareto front of points of costs: those for which no other point is less in one cost and at most equal in all others.
+/// Points are in the order of their costs, equal ones in the order in which they are given.
+pub fn unbeaten<P: AsRef<[f64]>>(points: &[P]) -> Vec<usize> {
+    // Adding 0 makes both zeros equal.
+    let costs = |at: usize| points[at].as_ref().iter().map(|cost| cost + 0.0);
+    let order = |one: usize, other: usize| {
+        let pairs = costs(one).zip(costs(other)).map(|(one, other)| one.total_cmp(&other));
+        pairs.fold(Ordering::Equal, Ordering::then)
+    };
+    let beats = |better: usize, worse: usize| {
+        order(better, worse).is_ne() && costs(better).zip(costs(worse)).all(|(better, worse)| better <= worse)
+    };
+    let mut sorted: Vec<usize> = (0..points.len()).collect();
+    sorted.sort_by(|one, other| order(*one, *other));
+    // In this order, only earlier points can beat a point. Of two costs, the last one of the front beats it if any does.
+    let mut front: Vec<usize> = Vec::new();
+    for at in sorted {
+        if !front.iter().rev().any(|better| beats(*better, at)) {
+            front.push(at);
         }
     }
-    Ok(front.into_iter().map(|(_, row)| row).collect())
+    front
 }

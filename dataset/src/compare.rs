@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use powersweep_engine::rng::{Philox, Purpose};
 
 use crate::error::{Error, usage};
-use crate::stats::{percentile, student_t, sum};
+use crate::stats::{percentile, quotient, student_t, sum};
 use crate::{Axis, Rows};
 
 /// Resamples of a bootstrap.
@@ -172,39 +172,26 @@ impl Estimate {
         }
     }
 
-    fn value(self, units: impl Iterator<Item = Unit> + Clone) -> f64 {
-        let add = |of: fn((f64, f64)) -> f64| sum(units.clone().map(|unit| of(self.parts(&unit))));
-        add(|parts| parts.0) / add(|parts| parts.1)
-    }
-
-    /// The standard error of the quotient, linearised (Cochran 1977, 6.4). Where all denominators are equal, it is the
-    /// standard error of a mean.
-    fn error(self, value: f64, units: impl Iterator<Item = Unit> + Clone) -> f64 {
-        let n = units.clone().count() as f64;
-        let residuals = units.clone().map(|unit| {
-            let (over, under) = self.parts(&unit);
-            (over - value * under) * (over - value * under)
-        });
-        let under = sum(units.map(|unit| self.parts(&unit).1));
-        (n / (n - 1.0) * sum(residuals)).sqrt() / under.abs()
+    /// The estimate, with its standard error.
+    fn of(self, units: &[Unit]) -> (f64, f64) {
+        quotient(units.iter().map(|unit| self.parts(unit)))
     }
 
     fn by_t(self, units: &[Unit]) -> Interval {
-        let value = self.value(units.iter().copied());
+        let (value, error) = self.of(units);
         if units.len() < 2 || !value.is_finite() {
             return Interval { value, ends: None };
         }
-        let half = student_t(95, units.len() - 1) * self.error(value, units.iter().copied());
+        let half = student_t(95, units.len() - 1) * error;
         Interval { value, ends: half.is_finite().then_some((value - half, value + half)) }
     }
 
     /// The studentised bootstrap (Efron & Tibshirani 1993, 12.5): each resample of units has its own standard error.
     fn by_bootstrap(self, units: &[Unit]) -> Interval {
-        let value = self.value(units.iter().copied());
+        let (value, error) = self.of(units);
         if units.len() < 2 || !value.is_finite() {
             return Interval { value, ends: None };
         }
-        let error = self.error(value, units.iter().copied());
         if error == 0.0 {
             return Interval { value, ends: Some((value, value)) };
         }
@@ -213,8 +200,7 @@ impl Estimate {
         let mut resample = vec![Unit::default(); units.len()];
         for _ in 0..RESAMPLES {
             resample.fill_with(|| units[random.below(units.len() as u64) as usize]);
-            let of = self.value(resample.iter().copied());
-            let own = self.error(of, resample.iter().copied());
+            let (of, own) = self.of(&resample);
             // A resample of one block again and again has no error.
             if own > 0.0 && of.is_finite() {
                 studentised.push((of - value) / own);

@@ -3,15 +3,17 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
-use arrow::compute::take;
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::{concat, take};
 use arrow::datatypes::{Field, FieldRef, Schema};
 
-use crate::Cell;
 use crate::error::{Error, usage};
+use crate::{Cell, Column};
 
 /// Key of a unit in the metadata of a field.
 pub const UNIT: &str = "unit";
+/// Key of the title of an axis in the metadata of a field.
+pub const TITLE: &str = "title";
 /// Key of the measure of a statistic.
 pub const MEASURE: &str = "measure";
 /// Key of the name of a statistic.
@@ -34,6 +36,22 @@ impl Frame {
         Frame { batch, keys }
     }
 
+    /// A frame of these columns, which have one length; none of them tells the rows apart.
+    pub fn of(columns: impl IntoIterator<Item = Column>) -> Frame {
+        let columns: Vec<Column> = columns.into_iter().collect();
+        let rows = columns.first().map_or(0, Column::len);
+        let fields: Vec<FieldRef> = columns.iter().map(|column| Arc::clone(column.field())).collect();
+        let values = columns.iter().map(|column| Arc::clone(column.values())).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), values, &options);
+        Frame { batch: batch.expect("columns of one frame have one length"), keys: 0 }
+    }
+
+    /// This frame, whose first `keys` columns tell the rows apart.
+    pub fn with_keys(self, keys: usize) -> Frame {
+        Frame { keys, ..self }
+    }
+
     /// The table.
     pub fn batch(&self) -> &RecordBatch {
         &self.batch
@@ -44,8 +62,25 @@ impl Frame {
         self.keys
     }
 
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> impl ExactSizeIterator<Item = Column> {
+        let fields = self.batch.schema_ref().fields().iter();
+        fields.zip(self.batch.columns()).map(|(field, values)| Column::of(field, values))
+    }
+
+    /// The column of a name. A measure stands for its mean, or for its only statistic.
+    pub fn column(&self, name: &str) -> Result<Column, Error> {
+        let at = self.position(name)?;
+        Ok(Column::of(&self.batch.schema_ref().fields()[at], self.batch.column(at)))
+    }
+
     /// The position of a column. A measure stands for its mean, or for its only statistic.
-    pub fn column(&self, name: &str) -> Result<usize, Error> {
+    pub fn position(&self, name: &str) -> Result<usize, Error> {
         let fields = self.batch.schema_ref().fields();
         let tagged = |field: &Field, key: &str| field.metadata().get(key).cloned().unwrap_or_default();
         let exact = fields.iter().position(|field| field.name() == name);
@@ -59,48 +94,82 @@ impl Frame {
 
     /// The rows in the order of a column; rows without a value are the last. Equal rows keep their order.
     pub fn sorted(&self, name: &str, descending: bool) -> Result<Frame, Error> {
-        let column = self.batch.column(self.column(name)?);
-        let cells: Vec<Cell> = (0..self.batch.num_rows()).map(|row| Cell::of(column, row)).collect();
-        let mut rows: Vec<u32> = (0..self.batch.num_rows() as u32).collect();
+        let column = self.column(name)?;
+        let cells: Vec<Cell> = (0..self.rows()).map(|row| column.cell(row)).collect();
+        let mut rows: Vec<usize> = (0..self.rows()).collect();
         rows.sort_by(|one, other| {
-            let (one, other) = (&cells[*one as usize], &cells[*other as usize]);
+            let (one, other) = (&cells[*one], &cells[*other]);
             match one.is_null().cmp(&other.is_null()) {
                 Ordering::Equal if descending => other.order(one),
                 Ordering::Equal => one.order(other),
                 nulls => nulls,
             }
         });
-        self.taken(&rows)
+        Ok(self.picked(&rows))
     }
 
     /// The rows that satisfy a test of their position.
-    pub fn kept(&self, keep: impl Fn(usize) -> bool) -> Result<Frame, Error> {
-        let rows: Vec<u32> = (0..self.batch.num_rows()).filter(|row| keep(*row)).map(|row| row as u32).collect();
-        self.taken(&rows)
+    pub fn kept(&self, keep: impl Fn(usize) -> bool) -> Frame {
+        self.picked(&(0..self.rows()).filter(|row| keep(*row)).collect::<Vec<_>>())
     }
 
     /// These rows, in this order.
-    pub fn picked(&self, rows: &[usize]) -> Result<Frame, Error> {
-        self.taken(&rows.iter().map(|row| *row as u32).collect::<Vec<_>>())
+    pub fn picked(&self, rows: &[usize]) -> Frame {
+        let rows: UInt32Array = rows.iter().map(|row| Some(*row as u32)).collect();
+        let columns = self.columns().map(|column| Column::of(column.field(), &taken(column.values(), &rows)));
+        Frame::of(columns).with_keys(self.keys)
+    }
+
+    /// The rows of each value of a column, in the order of its levels; all rows under "" without a column.
+    pub fn groups(&self, name: Option<&str>) -> Result<Vec<(String, Vec<usize>)>, Error> {
+        match name {
+            None => Ok(vec![(String::new(), (0..self.rows()).collect())]),
+            Some(name) => Ok(self.column(name)?.groups()),
+        }
+    }
+
+    /// Adds a column, or puts it in the place of the column of its name.
+    pub fn push(&mut self, column: Column) {
+        let mut columns: Vec<Column> = self.columns().collect();
+        match columns.iter_mut().find(|known| known.name() == column.name()) {
+            Some(known) => *known = column,
+            None => columns.push(column),
+        }
+        *self = Frame::of(columns).with_keys(self.keys);
+    }
+
+    /// Adds the rows of another frame. A column that this one lacks is left out; a column that the other one lacks, or has
+    /// of another type, has no values in these rows.
+    pub fn append(&mut self, other: &Frame) {
+        let joined = self.columns().map(|column| {
+            let is_same = |of: &Column| of.field().data_type() == column.field().data_type();
+            let found = other.column(column.name()).ok().filter(is_same);
+            let more = found.unwrap_or_else(|| column.without_values(other.rows()));
+            let values = concat(&[column.values().as_ref(), more.values().as_ref()]);
+            Column::of(column.field(), &values.expect("values of one type"))
+        });
+        *self = Frame::of(joined).with_keys(self.keys);
+    }
+
+    /// Keeps only these columns, in this order.
+    pub fn keep(&mut self, names: &[&str]) {
+        let mut kept: Vec<Column> = Vec::new();
+        for name in names {
+            let is_new = kept.iter().all(|column| column.name() != *name);
+            kept.extend(self.columns().filter(|column| column.name() == *name && is_new));
+        }
+        *self = Frame::of(kept);
     }
 
     /// At most this number of rows, after the first `skip` ones.
     pub fn part(&self, skip: usize, most: usize) -> Frame {
-        let begin = skip.min(self.batch.num_rows());
-        Frame { batch: self.batch.slice(begin, most.min(self.batch.num_rows() - begin)), keys: self.keys }
-    }
-
-    fn taken(&self, rows: &[u32]) -> Result<Frame, Error> {
-        let rows = UInt32Array::from(rows.to_vec());
-        let columns: Result<Vec<ArrayRef>, _> =
-            self.batch.columns().iter().map(|column| take(column, &rows, None)).collect();
-        let batch = columns.and_then(|columns| RecordBatch::try_new(self.batch.schema(), columns));
-        Ok(Frame { batch: batch.map_err(|error| usage(error.to_string()))?, keys: self.keys })
+        let begin = skip.min(self.rows());
+        Frame { batch: self.batch.slice(begin, most.min(self.rows() - begin)), keys: self.keys }
     }
 
     /// The values of a key become columns: one for each value and statistic, in the order in which the values come.
     pub fn pivoted(&self, name: &str) -> Result<Frame, Error> {
-        let at = self.column(name)?;
+        let at = self.position(name)?;
         if at >= self.keys {
             return Err(usage(format!("`{name}` cannot become columns: only a column by which rows are grouped can")));
         }
@@ -109,7 +178,7 @@ impl Frame {
         let (mut values, mut rows): (Vec<Cell>, Vec<(usize, Vec<Cell>)>) = (Vec::new(), Vec::new());
         // For each new row and value, the old row.
         let mut places: Vec<Vec<Option<usize>>> = Vec::new();
-        for row in 0..self.batch.num_rows() {
+        for row in 0..self.rows() {
             let (value, own) = (Cell::of(self.batch.column(at), row), key(row));
             let value_at = position(&mut values, |known| *known == value, || value.clone());
             let row_at = position(&mut rows, |known| known.1 == own, || (row, own.clone()));
@@ -119,26 +188,20 @@ impl Frame {
             place[value_at] = Some(row);
         }
         let firsts: UInt32Array = rows.iter().map(|(row, _)| Some(*row as u32)).collect();
-        let take_rows =
-            |column: &ArrayRef, rows: &UInt32Array| take(column, rows, None).map_err(|e| usage(e.to_string()));
-        let mut fields: Vec<FieldRef> = Vec::new();
-        let mut columns: Vec<ArrayRef> = Vec::new();
-        for key in keys.iter().copied() {
-            fields.push(Arc::clone(&self.batch.schema_ref().fields()[key]));
-            columns.push(take_rows(self.batch.column(key), &firsts)?);
-        }
+        let fields = self.batch.schema_ref().fields();
+        let of_key = |key: &usize| Column::of(&fields[*key], &taken(self.batch.column(*key), &firsts));
+        let mut columns: Vec<Column> = keys.iter().map(of_key).collect();
         for statistic in self.groups_of_statistics() {
             for (value_at, value) in values.iter().enumerate() {
                 let of = places.iter().map(|place| place.get(value_at).copied().flatten().map(|row| row as u32));
                 let of: UInt32Array = of.collect();
                 for column in statistic.clone() {
-                    fields.push(Arc::new(pivoted_field(&self.batch.schema_ref().fields()[column], name, value)));
-                    columns.push(take_rows(self.batch.column(column), &of)?);
+                    let field = Arc::new(pivoted_field(&fields[column], name, value));
+                    columns.push(Column::of(&field, &taken(self.batch.column(column), &of)));
                 }
             }
         }
-        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
-        Ok(Frame { batch: batch.map_err(|error| usage(error.to_string()))?, keys: keys.len() })
+        Ok(Frame::of(columns).with_keys(keys.len()))
     }
 
     /// The statistics that are shown together: a mean and its interval, or one alone.
@@ -158,6 +221,11 @@ impl Frame {
 /// Whether a column has the half widths of intervals around another one's values.
 pub(crate) fn is_half_width(field: &Field, of: &str) -> bool {
     field.metadata().get(HALF_WIDTH_OF).is_some_and(|name| name == of)
+}
+
+/// The values at these rows; null where there is no row.
+fn taken(values: &dyn Array, rows: &UInt32Array) -> ArrayRef {
+    take(values, rows, None).expect("rows of this frame")
 }
 
 /// The position of a value, which is added if it is new.

@@ -116,7 +116,7 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
         }
         rows = relative;
     }
-    let mixed = mixed(&rows, &by, &others);
+    let mixed = mixed(&rows, &by, &others)?;
     if !mixed.is_empty() {
         let mixed = mixed.join(", ");
         let advice = "group by more columns, or choose rows by conditions";
@@ -137,6 +137,18 @@ pub async fn collected(
     datasets: &Datasets,
     reading: &Reading,
     facts: &FooterFacts,
+    columns: [&[&str]; 2],
+    only: Vec<Condition>,
+) -> Result<Rows, Error> {
+    let rows = read(datasets, reading, columns, only).await?;
+    let unit = |unit: &str| (facts.is_relative && ["J", "W", "J s"].contains(&unit)).then_some("relative");
+    Ok(rows.with_units(unit))
+}
+
+/// Rows of a table with these axes and measures, ordered by the index of their task.
+pub async fn read(
+    datasets: &Datasets,
+    reading: &Reading,
     [axes, measures]: [&[&str]; 2],
     only: Vec<Condition>,
 ) -> Result<Rows, Error> {
@@ -149,8 +161,7 @@ pub async fn collected(
             Ok(true)
         })
         .await?;
-    let unit = |unit: &str| (facts.is_relative && ["J", "W", "J s"].contains(&unit)).then_some("relative");
-    Ok(rows.with_units(unit))
+    Ok(rows)
 }
 
 /// The columns, beside the seed, in which tasks of one group may differ. Jobs and points of series are no replications.
@@ -168,7 +179,7 @@ fn others<'a>(candidates: &'a [ColumnScan], by: &[&str], table: Table) -> Vec<&'
 /// Sorts, pivots and cuts.
 fn shaped(mut frame: Frame, query: &Query) -> Result<Frame, Error> {
     // A column of the pivoted result is not there before.
-    let is_early = query.sort.as_ref().is_some_and(|name| query.pivot.is_none() || frame.column(name).is_ok());
+    let is_early = query.sort.as_ref().is_some_and(|name| query.pivot.is_none() || frame.position(name).is_ok());
     let sort = |frame: Frame| match &query.sort {
         Some(name) => frame.sorted(name, query.descending),
         None => Ok(frame),

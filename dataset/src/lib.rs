@@ -9,7 +9,7 @@
 //! | the first rows of an order; a page of them | [`order`], [`page`] |
 //! | rows with axes and measures in memory | [`rows`] |
 //! | groups with statistics; ratios to a baseline | [`grouped`], [`group`], [`baseline`], [`stats`] |
-//! | a small table of answers: sorted, cut, pivoted, as text | [`frame`], [`text`] |
+//! | a small table of answers: sorted, cut, pivoted, as text | [`frame`], [`column`], [`text`] |
 //! | comparisons, Pareto fronts, searches, calibration | [`compare`], [`best`], [`search`], [`calibration`] |
 //! | rows for other tools; one sorted copy of a table | [`writing`], [`sorted_copy`] |
 //!
@@ -20,6 +20,7 @@ pub mod baseline;
 pub mod best;
 pub mod calibration;
 pub mod cell;
+pub mod column;
 pub mod compare;
 pub mod condition;
 mod error;
@@ -43,6 +44,7 @@ pub mod writing;
 
 pub use baseline::ratios;
 pub use cell::Cell;
+pub use column::Column;
 pub use compare::{Comparison, Interval};
 pub use condition::{Condition, Op};
 pub use error::{Error, Kind, OrKind};

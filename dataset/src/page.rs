@@ -8,12 +8,11 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, FieldRef, Schema};
-use powersweep_results::Table;
 
 use crate::order::{self, Order, Place};
-use crate::reading::{ColumnStats, Reading, narrowed, relaxed};
+use crate::reading::{ColumnStats, Reading};
 use crate::scan::{self, RowGroup, Tasks};
-use crate::{Cell, Datasets, Error, Frame, Kind, OrKind};
+use crate::{Cell, Error, Frame, Kind, OrKind};
 
 /// Metrics of queueing models, with their headings.
 const QUEUE_METRICS: &[(&str, &str)] = &[
@@ -160,25 +159,6 @@ fn energy_heading(found: &[Vec<Cell>]) -> &'static str {
         count if count == found.len() => "energy (relative)",
         _ => "energy (J or relative)",
     }
-}
-
-/// Some columns of all published rows of a table.
-pub async fn columns(
-    datasets: &Datasets,
-    experiment: &str,
-    table: Table,
-    wanted: &BTreeSet<String>,
-) -> Result<Vec<RecordBatch>, Error> {
-    let reading = datasets.read_published(experiment, table).await?;
-    let mut batches = Vec::new();
-    let schema = narrowed(&relaxed(&table.schema()), wanted);
-    reading
-        .each(&schema, |batch| {
-            batches.push(batch);
-            Ok(true)
-        })
-        .await?;
-    Ok(batches)
 }
 
 /// These columns of these rows.

@@ -192,9 +192,3 @@ pub fn relaxed(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
-
-/// The columns of these names, in the order of the schema.
-pub fn narrowed(schema: &Schema, wanted: &BTreeSet<String>) -> SchemaRef {
-    let fields = schema.fields().iter().filter(|field| wanted.contains(field.name()));
-    Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
-}

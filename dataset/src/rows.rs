@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, FieldRef, Float64Type, Int64Type, Schema};
 
-use crate::Cell;
 use crate::cell::array;
 use crate::error::{Error, usage};
 use crate::frame::UNIT;
+use crate::{Cell, Column, Frame};
 
 /// Maximum number of rows that are held: a row takes 4 bytes for each axis and 8 for each measure.
 pub const ROWS_MAX: usize = 200_000_000;
@@ -32,11 +32,6 @@ impl Axis {
     /// Its name.
     pub fn name(&self) -> &str {
         self.field.name()
-    }
-
-    /// Its column.
-    pub(crate) fn field(&self) -> &FieldRef {
-        &self.field
     }
 
     /// The different values, in the order in which they came.
@@ -64,10 +59,17 @@ impl Axis {
     }
 
     fn push(&mut self, column: &dyn Array, rows: &[usize]) {
-        let mut key = Vec::new();
-        for &row in rows {
+        let (mut key, mut last) = (Vec::new(), Vec::new());
+        for (at, &row) in rows.iter().enumerate() {
             Cell::write_key(column, row, &mut key);
-            let code = match self.known.get(&key) {
+            // Neighbours often have the same value.
+            if at > 0 && key == last {
+                self.codes.extend(self.codes.last().copied());
+                continue;
+            }
+            std::mem::swap(&mut key, &mut last);
+            let key = &last;
+            let code = match self.known.get(key) {
                 Some(code) => *code,
                 None => {
                     let code = self.values.len() as u32;
@@ -80,9 +82,10 @@ impl Axis {
         }
     }
 
-    /// The values of some rows, as a column.
-    pub(crate) fn column(&self, rows: impl Iterator<Item = usize>) -> ArrayRef {
-        array(self.field.data_type(), rows.map(|row| self.cell(row)))
+    /// The values of some rows.
+    pub(crate) fn column(&self, rows: impl Iterator<Item = usize>) -> Column {
+        let values = array(self.field.data_type(), rows.map(|row| self.cell(row)));
+        Column::of(&FieldRef::new(self.field.as_ref().clone().with_nullable(true)), &values)
     }
 }
 
@@ -113,25 +116,36 @@ impl Rows {
         Ok(Rows { axes, measures, index: Vec::new(), index_column: index.to_owned() })
     }
 
+    /// The rows of a frame, ordered by their positions.
+    pub fn of(frame: &Frame, axes: &[&str], measures: &[&str]) -> Result<Rows, Error> {
+        let mut rows = Rows::new(frame.batch().schema_ref(), axes, measures, "")?;
+        rows.add_columns(frame.batch(), &(0..frame.rows()).collect::<Vec<_>>())?;
+        rows.index.extend(0..frame.rows() as i64);
+        Ok(rows)
+    }
+
     /// Adds these rows of a batch, which has all columns.
     pub fn add(&mut self, batch: &RecordBatch, rows: &[usize]) -> Result<(), Error> {
-        let column =
-            |name: &str| batch.column_by_name(name).ok_or_else(|| usage(format!("the rows have no column `{name}`")));
+        self.add_columns(batch, rows)?;
+        let index = column(batch, &self.index_column)?.as_primitive_opt::<Int64Type>();
+        self.index.extend(
+            rows.iter()
+                .map(|row| index.filter(|index| index.is_valid(*row)).map_or(i64::MAX, |index| index.value(*row))),
+        );
+        Ok(())
+    }
+
+    fn add_columns(&mut self, batch: &RecordBatch, rows: &[usize]) -> Result<(), Error> {
         if self.len() + rows.len() > ROWS_MAX {
             let hint = "choose fewer by conditions, or query the Parquet files with SQL";
             return Err(usage(format!("more than {ROWS_MAX} rows: {hint}")));
         }
         for axis in &mut self.axes {
-            axis.push(column(axis.field.name())?, rows);
+            axis.push(column(batch, axis.field.name())?, rows);
         }
         for (field, values) in &mut self.measures {
-            push_numbers(column(field.name())?, rows, values);
+            push_numbers(column(batch, field.name())?, rows, values);
         }
-        let index = column(&self.index_column)?.as_primitive_opt::<Int64Type>();
-        self.index.extend(
-            rows.iter()
-                .map(|row| index.filter(|index| index.is_valid(*row)).map_or(i64::MAX, |index| index.value(*row))),
-        );
         Ok(())
     }
 
@@ -177,6 +191,58 @@ impl Rows {
         self
     }
 
+    /// The rows of each combination of values of these axes, in the order of the least index of a group. Without axes there
+    /// is one group, also of no rows.
+    pub fn groups(&self, by: &[&str]) -> Result<Vec<Vec<u32>>, Error> {
+        let axis = |name: &&str| self.axis(name).ok_or_else(|| usage(format!("there is no column `{name}`")));
+        let axes: Vec<&Axis> = by.iter().map(axis).collect::<Result<_, _>>()?;
+        if axes.is_empty() {
+            return Ok(vec![(0..self.len() as u32).collect()]);
+        }
+        let mut known: HashMap<Vec<u32>, usize> = HashMap::new();
+        let mut groups: Vec<Vec<u32>> = Vec::new();
+        let mut key = Vec::with_capacity(axes.len());
+        for row in 0..self.len() {
+            key.clear();
+            key.extend(axes.iter().map(|axis| axis.code(row)));
+            let at = match known.get(&key) {
+                Some(at) => *at,
+                None => {
+                    known.insert(key.clone(), groups.len());
+                    groups.push(Vec::new());
+                    groups.len() - 1
+                }
+            };
+            groups[at].push(row as u32);
+        }
+        let first = |group: &Vec<u32>| group.iter().map(|row| self.index(*row as usize)).min();
+        groups.sort_by_cached_key(first);
+        Ok(groups)
+    }
+
+    /// The rows as a frame of some of their columns, in the order of the rows' index.
+    pub fn frame(&self, names: &[&str]) -> Result<Frame, Error> {
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_by_key(|row| self.index(*row));
+        let mut columns: Vec<Column> = Vec::new();
+        for name in names {
+            if columns.iter().any(|column| column.name() == *name) {
+                continue;
+            }
+            let measure = self.measures.iter().find(|(field, _)| field.name() == name);
+            columns.push(match (self.axis(name), measure) {
+                (Some(axis), _) => axis.column(order.iter().copied()),
+                (None, Some((field, values))) => {
+                    let number = |row: &usize| Some(values[*row]).filter(|value| !value.is_nan());
+                    let unit = field.metadata().get(UNIT).map_or("", String::as_str);
+                    Column::numbers(name, name, unit, order.iter().map(number))
+                }
+                (None, None) => return Err(usage(format!("the rows have no column `{name}`"))),
+            });
+        }
+        Ok(Frame::of(columns))
+    }
+
     /// What a row is ordered by.
     pub fn index(&self, row: usize) -> i64 {
         self.index[row]
@@ -186,6 +252,10 @@ impl Rows {
 /// Whether a type has numbers.
 pub fn is_number(of: &DataType) -> bool {
     matches!(of, DataType::Int64 | DataType::Float64 | DataType::Boolean)
+}
+
+fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, Error> {
+    batch.column_by_name(name).ok_or_else(|| usage(format!("the rows have no column `{name}`")))
 }
 
 fn push_numbers(column: &dyn Array, rows: &[usize], values: &mut Vec<f64>) {

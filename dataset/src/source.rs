@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
+use arrow::array::{RecordBatch, UInt32Array};
+use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use powersweep_experiments::reading::similar;
 use powersweep_results::Table;
@@ -61,6 +61,18 @@ impl<'a> Source<'a> {
             None => Arc::clone(&self.own),
             Some(tasks) => join::schema(&self.own, tasks.schema()),
         }
+    }
+
+    /// All rows.
+    pub async fn batches(&self) -> Result<Vec<RecordBatch>, Error> {
+        let mut batches = Vec::new();
+        self.each(|batch, rows| {
+            let rows: UInt32Array = rows.iter().map(|row| Some(*row as u32)).collect();
+            batches.push(take_record_batch(batch, &rows).or_kind(Kind::Storage)?);
+            Ok(true)
+        })
+        .await?;
+        Ok(batches)
     }
 
     /// Calls `each` with every batch and those of its rows that satisfy the conditions, until it returns false.

@@ -109,10 +109,25 @@ pub fn sd(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
+/// The standard error of the mean of independent values; `None` below two values.
+pub fn standard_error(values: &[f64]) -> Option<f64> {
+    sd(values).map(|sd| sd / (values.len() as f64).sqrt())
+}
+
 /// Half the width of the confidence interval of the mean; `None` below two values.
 pub fn half_width(values: &[f64], percent: u32) -> Option<f64> {
     let sd = sd(values)?;
     Some(student_t(percent, values.len() - 1) * sd / (values.len() as f64).sqrt())
+}
+
+/// The sum of all numerators over the sum of all denominators, with its standard error, linearised (Cochran 1977, 2.11 and
+/// 6.4). Where all denominators are equal, it is the standard error of a mean. One part has no error.
+pub fn quotient(parts: impl Iterator<Item = (f64, f64)> + Clone) -> (f64, f64) {
+    let n = parts.clone().count() as f64;
+    let under = sum(parts.clone().map(|part| part.1));
+    let value = sum(parts.clone().map(|part| part.0)) / under;
+    let residuals = parts.map(|(over, under)| (over - value * under) * (over - value * under));
+    (value, (n / (n - 1.0) * sum(residuals)).sqrt() / under.abs())
 }
 
 /// Degrees of freedom up to which Student's t is summed term by term.

@@ -6,8 +6,8 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum FigureError {
     /// A column that the figure names is not in its table.
-    #[error("the table of the figure has no column `{0}`")]
-    NoColumn(String),
+    #[error(transparent)]
+    NoColumn(#[from] powersweep_dataset::Error),
     /// A column of texts is used as numbers.
     #[error("`{0}` has texts: this place of the figure needs numbers")]
     NotNumbers(String),

@@ -1,11 +1,12 @@
 //! A figure: its spec, and the rows that it draws.
 
+use powersweep_dataset::{Column, Frame};
 use serde_json::{Map, Value, json};
 
 use crate::engine::{Drawn, Engine};
 use crate::error::{FigureError, Result};
 use crate::look::Look;
-use crate::table::Table;
+use crate::rows::{Drawable, text};
 
 /// The specs are for this version of the language.
 const SCHEMA: &str = "https://vega.github.io/schema/vega-lite/v6.json";
@@ -18,7 +19,7 @@ const ATTEMPTS: usize = 4;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     spec: Value,
-    datasets: Vec<(String, Table)>,
+    datasets: Vec<(String, Frame)>,
     /// Panels side by side, whose width follows from the figure's; `None` for a figure without panels.
     panels: Option<usize>,
     width_px: f64,
@@ -29,7 +30,7 @@ pub struct Figure {
 /// The marks of a figure or of each panel.
 pub(crate) struct Content {
     /// Rows, of which the first table has the axes.
-    pub(crate) datasets: Vec<(String, Table)>,
+    pub(crate) datasets: Vec<(String, Frame)>,
     /// Layers with their encodings.
     pub(crate) layers: Vec<Value>,
     /// Column of the panels.
@@ -46,7 +47,7 @@ pub(crate) struct Content {
 
 impl Content {
     /// Layers over one table.
-    pub(crate) fn new(rows: Table, layers: Vec<Value>, facet: Option<&str>) -> Content {
+    pub(crate) fn new(rows: Frame, layers: Vec<Value>, facet: Option<&str>) -> Content {
         let datasets = vec![("rows".to_owned(), rows)];
         let facet = facet.map(str::to_owned);
         Content { datasets, layers, facet, beside: Map::new(), height_px: None, free: Vec::new(), notes: Vec::new() }
@@ -113,7 +114,7 @@ impl Figure {
     }
 
     /// The tables that are drawn, with their names in the spec.
-    pub fn datasets(&self) -> &[(String, Table)] {
+    pub fn datasets(&self) -> &[(String, Frame)] {
         &self.datasets
     }
 
@@ -146,22 +147,24 @@ impl Figure {
 
     /// The rows that are drawn, as CSV. Where there are several tables, the first column says which one a row is of.
     pub fn csv(&self) -> Result<Vec<u8>> {
-        let mut names: Vec<&str> = Vec::new();
+        let mut names: Vec<String> = Vec::new();
         for column in self.datasets.iter().flat_map(|(_, table)| table.columns()) {
-            if !names.contains(&column.name.as_str()) {
-                names.push(&column.name);
+            if !names.iter().any(|name| name == column.name()) {
+                names.push(column.name().to_owned());
             }
         }
         let is_one = self.datasets.len() == 1;
         let first = (!is_one).then_some("drawn_as");
         let mut out = csv::Writer::from_writer(Vec::new());
         let failed = |error: csv::Error| FigureError::Format { format: "csv", reason: error.to_string() };
-        out.write_record(first.into_iter().chain(names.iter().copied())).map_err(failed)?;
+        out.write_record(first.into_iter().chain(names.iter().map(String::as_str))).map_err(failed)?;
         for (dataset, table) in &self.datasets {
+            let columns: Vec<Option<Column>> = names.iter().map(|name| table.column(name).ok()).collect();
             for row in 0..table.rows() {
-                let cell = |name: &&str| table.column(name).map_or_else(|_| String::new(), |column| cell(column, row));
+                let cell =
+                    |column: &Option<Column>| column.as_ref().map_or_else(String::new, |column| cell(column, row));
                 let first = (!is_one).then(|| dataset.clone());
-                out.write_record(first.into_iter().chain(names.iter().map(cell))).map_err(failed)?;
+                out.write_record(first.into_iter().chain(columns.iter().map(cell))).map_err(failed)?;
             }
         }
         out.into_inner().map_err(|error| FigureError::Format { format: "csv", reason: error.to_string() })
@@ -169,10 +172,10 @@ impl Figure {
 }
 
 /// A cell of a CSV file: empty where nothing is drawn.
-fn cell(column: &crate::table::Column, row: usize) -> String {
-    match &column.values {
-        crate::table::Values::Numbers(_) => column.number(row).map_or_else(String::new, |value| value.to_string()),
-        crate::table::Values::Texts(texts) => texts[row].clone().unwrap_or_default(),
+fn cell(column: &Column, row: usize) -> String {
+    match column.is_numeric() {
+        true => column.number(row).map_or_else(String::new, |value| value.to_string()),
+        false => text(column, row).unwrap_or_default(),
     }
 }
 

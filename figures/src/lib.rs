@@ -1,16 +1,17 @@
 //! Figures for papers: Vega-Lite specs from tables, and their drawing in process.
 //!
-//! The caller aggregates rows into a [`Table`] and chooses a kind of [`kinds`], which gives a [`Figure`]: a Vega-Lite spec
+//! The caller aggregates rows into a [`Frame`](powersweep_dataset::Frame) and chooses a kind of [`kinds`], which gives a [`Figure`]: a Vega-Lite spec
 //! with its rows inline. An [`Engine`] draws it as SVG, by Vega in a JavaScript interpreter, and [`formats`] turns the
-//! drawing into PNG, PDF or HTML. The same table gives the same bytes.
+//! drawing into PNG, PDF or HTML. Equal frames give equal bytes.
 //!
 //! The crate knows no files, no network and no clock: the caller of an [`Engine`] decides when a drawing is stopped.
 //!
 //! ```
 //! use powersweep_figures::kinds::{Axes, bars};
-//! use powersweep_figures::{Column, Engine, Look, Table, Width, formats};
+//! use powersweep_dataset::{Column, Frame};
+//! use powersweep_figures::{Engine, Look, Width, formats};
 //!
-//! let table = Table::new([
+//! let table = Frame::of([
 //!     Column::texts("policy", "policy", ["easy", "fcfs"]),
 //!     Column::numbers("wait_s_mean", "mean wait", "s", [120.0, 900.0]),
 //! ]);
@@ -29,7 +30,7 @@ mod font;
 pub mod formats;
 pub mod kinds;
 mod look;
-mod table;
+mod rows;
 mod thin;
 
 pub use engine::{Drawn, Engine};
@@ -37,4 +38,3 @@ pub use error::{FigureError, Result};
 pub use figure::Figure;
 pub use font::{style_sheet as font_style_sheet, width as text_width};
 pub use look::{COLOURS, Look, Width};
-pub use table::{Column, Table, Values};

@@ -184,7 +184,7 @@ fn check_value(value: &Selection, at: Node<'_, '_>, fixed: &[&str]) {
         value.conditions.contains_key(ELEMENT) || by.chain(fixed.iter().copied()).any(|name| name == ELEMENT);
     let column = value.column.as_deref().map(|name| (name, column_of(value.rows(Table::Tasks), name)));
     match column.map(|(name, column)| (name, column.map(|column| is_list(column.ty)))) {
-        None if value.aggregate != Some(Aggregate::Count) => {
+        None if value.aggregate != Some(Aggregate::COUNT) => {
             at.problem("the value has no `column`", "expected column = \"...\"");
         }
         Some((name, Some(true))) if !has_element && value.aggregate.is_none() => {

@@ -7,7 +7,7 @@ use powersweep_dataset::best::{Goal, front};
 use powersweep_dataset::grouped::{FooterFacts, collected};
 use powersweep_dataset::scan::SEED;
 use powersweep_dataset::source::conditions;
-use powersweep_dataset::{Cell, Condition, Frame, Stat, grouped};
+use powersweep_dataset::{Condition, Frame, Stat, grouped};
 use powersweep_results::Table;
 
 use crate::args::BestArgs;
@@ -43,8 +43,8 @@ pub fn run(args: &BestArgs) -> Outcome {
             return screen::print(if args.only.is_empty() { "no rows yet" } else { "no row has these values" });
         }
         let satisfied = satisfied(&all, &subject)?;
-        let feasible = all.kept(|row| satisfied.iter().all(|condition| condition[row]))?;
-        let (count, of) = (feasible.batch().num_rows(), all.batch().num_rows());
+        let feasible = all.kept(|row| satisfied.iter().all(|condition| condition[row]));
+        let (count, of) = (feasible.rows(), all.rows());
         if count == 0 {
             return Err(infeasible(&all, &subject, &satisfied)?);
         }
@@ -54,7 +54,7 @@ pub fn run(args: &BestArgs) -> Outcome {
         }
         let found = match &goals[..] {
             [goal] => feasible.sorted(&goal.column, goal.is_maximised)?.part(0, args.top),
-            goals => feasible.picked(&front(&feasible, goals)?)?,
+            goals => feasible.picked(&front(&feasible, goals)?),
         };
         framed(&found, 0, &args.out, &args.experiment)
     })
@@ -75,19 +75,18 @@ fn goals(args: &BestArgs) -> Result<Vec<Goal>, Failure> {
 /// For each condition, whether each row satisfies it: by its mean, or by its parameter.
 fn satisfied(all: &Frame, subject: &[Condition]) -> Result<Vec<Vec<bool>>, Failure> {
     let of = |condition: &Condition| {
-        let column = all.batch().column(all.column(&condition.column)?);
-        Ok((0..column.len()).map(|row| condition.holds(&Cell::of(column, row))).collect())
+        let column = all.column(&condition.column)?;
+        Ok((0..column.len()).map(|row| condition.holds(&column.cell(row))).collect())
     };
     subject.iter().map(of).collect()
 }
 
 /// Why no combination is left: for each condition, how many satisfy it, and the range of its column.
 fn infeasible(all: &Frame, subject: &[Condition], satisfied: &[Vec<bool>]) -> Result<Failure, Failure> {
-    let mut text =
-        format!("none of {} satisfies the conditions", screen::count(all.batch().num_rows() as u64, "combination"));
+    let mut text = format!("none of {} satisfies the conditions", screen::count(all.rows() as u64, "combination"));
     for (condition, rows) in subject.iter().zip(satisfied) {
-        let column = all.batch().column(all.column(&condition.column)?);
-        let values = (0..column.len()).filter_map(|row| Cell::of(column, row).number());
+        let column = all.column(&condition.column)?;
+        let values = (0..column.len()).filter_map(|row| column.cell(row).number());
         let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), v| (l.min(v), m.max(v)));
         let count = rows.iter().filter(|holds| **holds).count();
         let range = match least <= most {

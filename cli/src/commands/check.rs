@@ -2,20 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
-use arrow::datatypes::Schema;
 use comfy_table::CellAlignment;
 use powersweep::{Place, block_on};
 use powersweep_claims::{Claims, Finding, Rows, Verdict, papers};
 use powersweep_coordinator::store::Location;
-use powersweep_dataset::page;
+use powersweep_dataset::source::Source;
 use powersweep_experiments::reading::{similar, unknown};
 use powersweep_experiments::{Sweep, manifests};
 use powersweep_results::Table;
-use powersweep_results::join::{self, TasksById};
+use powersweep_results::join;
 use serde_json::{Value as Json, json};
 
 use super::run;
@@ -114,24 +111,14 @@ fn read(
     table: Table,
     columns: BTreeSet<String>,
 ) -> Result<Vec<RecordBatch>, Failure> {
-    let batches = |table: Table, mut columns: BTreeSet<String>| {
-        columns.insert("task_id".to_owned());
-        let datasets = Place { notes: screen::notes(), ..Place::open(location.to_string()) }.datasets_here()?;
-        block_on(page::columns(&datasets, sweep.manifest().name(), table, &columns))
-    };
-    let known = table.columns().into_iter();
-    let known: BTreeSet<String> = known.map(|column| column.name).collect();
-    let (own, of_tasks): (BTreeSet<_>, BTreeSet<_>) = columns.into_iter().partition(|name| known.contains(name));
+    let datasets = Place { notes: screen::notes(), ..Place::open(location.to_string()) }.datasets_here()?;
+    let names: Vec<&str> = columns.iter().map(String::as_str).chain(["task_id"]).collect();
+    let rows = block_on(async {
+        let reading = datasets.read_published(sweep.manifest().name(), table).await?;
+        Source::open(&datasets, &reading, &names, Vec::new()).await?.batches().await
+    })?;
     let ids = task_ids(sweep);
-    let rows = batches(table, own)?.into_iter().map(|batch| join::of_tasks(&batch, &ids));
-    let rows: Vec<RecordBatch> = rows.collect::<Result<_, _>>().or_kind(Kind::Storage)?;
-    if rows.is_empty() || of_tasks.is_empty() {
-        return Ok(rows);
-    }
-    let tasks = batches(Table::Tasks, of_tasks)?;
-    let schema = tasks.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
-    let tasks = TasksById::new(concat_batches(&schema, &tasks).or_kind(Kind::Storage)?).or_kind(Kind::Storage)?;
-    rows.iter().map(|batch| tasks.join(batch)).collect::<Result<_, _>>().or_kind(Kind::Storage)
+    rows.iter().map(|batch| join::of_tasks(batch, &ids)).collect::<Result<_, _>>().or_kind(Kind::Storage)
 }
 
 /// The tasks of the present manifest: an adopted dataset can also have rows of tasks of unknown manifests.

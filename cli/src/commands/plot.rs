@@ -20,7 +20,7 @@ pub use kinds::refused;
 #[cfg(feature = "figures")]
 pub use preset::of_paper;
 #[cfg(feature = "figures")]
-pub use titles::column;
+pub use titles::titled;
 
 use crate::args::PlotArgs;
 use crate::exit::Outcome;

@@ -131,7 +131,7 @@ mod reproduced {
         let (source, caption) = (preset.source(), preset.caption.clone());
         let file = |ending: &str| format!("{}.{ending}", preset.name);
         if preset.shape == Shape::Table {
-            let frame = presets::frame(preset, &chosen.rows(datasets).await?)?;
+            let frame = presets::frame(preset, &chosen.rows(datasets).await?);
             let sheet = Sheet::of(&frame);
             write_whole(Some(&folder.join(file("md"))), sheet.markdown().as_bytes())?;
             let headings = sheet.columns.iter().map(|column| (column.heading(), column.is_numeric)).collect();

@@ -119,6 +119,50 @@ watch_machine = true
         }
     }
 
+    /// Policies whose first values are not the first ones by name, and whose tasks do not take equally long.
+    const ORDERED: &str = r#"version = 1
+name = "ordered"
+tables = ["jobs"]
+series = ["power_w"]
+[workloads.synthetic]
+source = "lublin"
+synthetic_jobs_count = 60
+[policies.p]
+backfill = ["none", "easy", "conservative"]
+queue_order = ["wfp3", "fcfs", "sjf", "f1"]
+[statistics]
+watch_machine = true
+"#;
+
+    #[test]
+    fn figures_do_not_depend_on_the_order_in_which_tasks_end() {
+        let kinds = [
+            "bars --x queue_order --y wait_s_mean --colour backfill",
+            "cdf --x wait_s --colour queue_order --facet backfill",
+            "series --y power_w --colour queue_order --where backfill=easy",
+            "heatmap --x queue_order --y backfill",
+            "pareto --x energy_total_j --y wait_s_mean --colour queue_order",
+        ];
+        let specs = |runs: &[&str]| {
+            let sandbox = Sandbox::new();
+            sandbox.write("ordered.toml", ORDERED);
+            for run in runs {
+                sandbox.run(&run.split(' ').collect::<Vec<_>>()).exits(0);
+            }
+            kinds.map(|kind| plot(&sandbox, "ordered", &format!("--figure {kind} --format vl.json")).exits(0).stdout)
+        };
+        let one = specs(&["run ordered.toml --slots 1 --quiet"]);
+        let legend = one[0].split_whitespace().collect::<String>();
+        assert!(legend.contains(r#""domain":["none","easy","conservative"]"#), "{}", one[0]);
+        let shards = ["2", "0", "1"].map(|index| format!("shard ordered.toml --slots 1 --index {index} --of 3"));
+        let shards: Vec<&str> = shards.iter().map(String::as_str).collect();
+        for other in [specs(&["run ordered.toml --slots 2 --quiet"]), specs(&shards)] {
+            for (one, other) in one.iter().zip(&other) {
+                assert_eq!(one, other);
+            }
+        }
+    }
+
     #[test]
     fn the_ending_of_the_file_says_its_format() {
         let sandbox = swept();

@@ -71,7 +71,7 @@ fn front(survey: &Survey, choose: Option<&str>) -> Markup {
                     th.n scope="col" { (named(survey, &choice.x)) } th.n scope="col" { (named(survey, &choice.y)) }
                     @if survey.by().is_some() { th scope="col" { (choice.by) } }
                 } }
-                tbody { @for point in front.points().take(FRONT_MAX) { tr {
+                tbody { @for point in front.iter().take(FRONT_MAX) { tr {
                     th scope="row" {
                         @let task = format!("task_index={}", point.index);
                         @match choose {

@@ -3,12 +3,14 @@
 //!
 //! Rows are added once, part by part, and are not kept: a survey has a bounded size, whatever the number of rows is.
 
-mod front;
 mod points;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use self::front::Front;
+use powersweep_dataset::best::unbeaten;
+use powersweep_dataset::column::sort_numbers;
+use powersweep_dataset::{Axis, Cell, Rows};
+
 pub use self::points::{Point, Points};
 
 /// Values of an axis whose means are kept.
@@ -21,53 +23,14 @@ pub struct Choice {
     pub x: String,
     /// The metric along the vertical axis.
     pub y: String,
-    /// Whether more is better of these metrics.
+    /// Whether more is better of the metric along the horizontal axis.
     pub x_up: bool,
-    /// See `x_up`.
+    /// Whether more is better of the metric along the vertical axis.
     pub y_up: bool,
     /// The axis that distinguishes points.
     pub by: String,
     /// The metric whose means are shown.
     pub of: String,
-}
-
-/// A value of an axis.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Value {
-    /// For people, and in a condition such as `policy=easy`.
-    pub text: String,
-    /// Its number, if it is one.
-    pub number: Option<f64>,
-}
-
-/// A column of few values: each row has the number of one of them.
-#[derive(Debug, Default)]
-pub struct Coded {
-    /// The values.
-    pub values: Vec<Value>,
-    /// The number of each row's value; empty if all rows have the first value.
-    pub codes: Vec<u32>,
-}
-
-impl Coded {
-    fn code(&self, row: usize) -> usize {
-        self.codes.get(row).map_or(0, |code| *code as usize)
-    }
-}
-
-/// Some rows, column by column. A missing number is NaN.
-#[derive(Debug, Default)]
-pub struct Batch {
-    /// Task indices.
-    pub index: Vec<u64>,
-    /// The columns of the [`Choice`].
-    pub x: Vec<f64>,
-    /// See `x`.
-    pub y: Vec<f64>,
-    /// See `x`.
-    pub of: Vec<f64>,
-    /// The axes of [`Survey::axes`].
-    pub axes: Vec<Coded>,
 }
 
 /// Sum and number of some values.
@@ -92,37 +55,59 @@ impl Mean {
     }
 }
 
+/// The mean of a metric for one value of an axis.
+#[derive(Debug, Clone, Default)]
+struct Level {
+    /// The least index of its tasks.
+    first: u64,
+    mean: Mean,
+}
+
 /// The means of a metric for the values of one axis.
 #[derive(Debug, Clone, Default)]
 pub struct Effect {
     /// By the text of the value.
-    values: BTreeMap<String, (Option<f64>, Mean)>,
+    levels: BTreeMap<String, Level>,
     /// Whether further values were left out.
     pub is_cut: bool,
 }
 
 impl Effect {
-    fn add(&mut self, value: &Value, of: f64) {
-        if let Some((_, mean)) = self.values.get_mut(&value.text) {
-            return mean.add(of);
+    /// Adds rows with these values of the axis, these task indices and these values of the metric.
+    fn add(&mut self, axis: &Axis, index: &[u64], of: &[f64]) {
+        let mut sums: Vec<Option<Level>> = vec![None; axis.values().len()];
+        for (row, (index, of)) in index.iter().zip(of).enumerate() {
+            let level = sums[axis.code(row) as usize].get_or_insert(Level { first: *index, mean: Mean::default() });
+            level.first = level.first.min(*index);
+            level.mean.add(*of);
         }
-        if self.values.len() == VALUES_MAX {
-            self.is_cut = true;
-            return;
+        for (value, sum) in axis.values().iter().zip(sums) {
+            let Some(sum) = sum else { continue };
+            let text = text(value);
+            if let Some(level) = self.levels.get_mut(&text) {
+                level.first = level.first.min(sum.first);
+                level.mean.count += sum.mean.count;
+                level.mean.sum += sum.mean.sum;
+            } else if self.levels.len() < VALUES_MAX {
+                self.levels.insert(text, sum);
+            } else {
+                self.is_cut = true;
+            }
         }
-        let mut mean = Mean::default();
-        mean.add(of);
-        self.values.insert(value.text.clone(), (value.number, mean));
     }
 
-    /// Values with their means: numbers in their order, then texts.
+    /// Values with their means: numbers ascend, other values have the order of the manifest.
     pub fn sorted(&self) -> Vec<(&str, Mean)> {
-        let mut found: Vec<_> =
-            self.values.iter().map(|(text, (number, mean))| (text.as_str(), number, *mean)).collect();
-        let place = |number: &Option<f64>| number.unwrap_or(f64::INFINITY);
-        found.sort_by(|one, other| place(one.1).total_cmp(&place(other.1)));
-        found.into_iter().map(|(text, _, mean)| (text, mean)).collect()
+        let mut found: Vec<(&String, &Level)> = self.levels.iter().collect();
+        found.sort_by_key(|(_, level)| level.first);
+        sort_numbers(&mut found, |(text, _)| text);
+        found.into_iter().map(|(text, level)| (text.as_str(), level.mean)).collect()
     }
+}
+
+/// A value as a condition names it; empty for none.
+fn text(value: &Cell) -> String {
+    if value.is_null() { String::new() } else { value.exact() }
 }
 
 /// What was summed up of some rows.
@@ -132,8 +117,9 @@ pub struct Sums {
     pub rows: u64,
     /// The points.
     pub points: Points,
-    /// Those of which no other one is better in both metrics.
-    pub front: Front,
+    /// Those that no other one beats in both metrics, the best one in the first metric first. Of equal points, it has the
+    /// one with the least index.
+    pub front: Vec<Point>,
     /// For each axis.
     pub effects: Vec<Effect>,
     /// The mean of all rows.
@@ -141,24 +127,37 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Adds rows. `by`: the number of the axis that distinguishes points.
-    fn add(&mut self, batch: &Batch, by: Option<usize>, choice: &Choice) {
-        self.effects.resize_with(batch.axes.len(), Effect::default);
-        self.rows += batch.index.len() as u64;
-        for (row, index) in batch.index.iter().copied().enumerate() {
-            let of = batch.of[row];
-            self.mean.add(of);
-            for (effect, axis) in self.effects.iter_mut().zip(&batch.axes) {
-                effect.add(&axis.values[axis.code(row)], of);
-            }
-            let (x, y) = (batch.x[row], batch.y[row]);
-            if !x.is_finite() || !y.is_finite() {
-                continue;
-            }
-            let group = by.map_or("", |by| &batch.axes[by].values[batch.axes[by].code(row)].text);
-            self.points.add(index, x, y, group);
-            self.front.add(index, (x, y), (choice.x_up, choice.y_up), group);
+    /// Adds rows with the axes of a survey and the measures of its choice. `by`: the number of the axis that distinguishes
+    /// points.
+    fn add(&mut self, rows: &Rows, by: Option<usize>, choice: &Choice) {
+        self.effects.resize_with(rows.axes().len(), Effect::default);
+        self.rows += rows.len() as u64;
+        let measure = |name: &str| rows.measures().iter().find(|(field, _)| field.name() == name);
+        let (Some((_, x)), Some((_, y)), Some((_, of))) = (measure(&choice.x), measure(&choice.y), measure(&choice.of))
+        else {
+            return;
+        };
+        let index: Vec<u64> = (0..rows.len()).map(|row| rows.index(row) as u64).collect();
+        of.iter().for_each(|of| self.mean.add(*of));
+        for (effect, axis) in self.effects.iter_mut().zip(rows.axes()) {
+            effect.add(axis, &index, of);
         }
+        let groups: Option<(&Axis, Vec<String>)> =
+            by.map(|by| (&rows.axes()[by], rows.axes()[by].values().iter().map(text).collect()));
+        for (row, (x, y)) in x.iter().copied().zip(y.iter().copied()).enumerate() {
+            if x.is_finite() && y.is_finite() {
+                let group = groups.as_ref().map_or("", |(axis, texts)| &texts[axis.code(row) as usize]);
+                let point = Point { index: index[row], x, y, group: group.to_owned() };
+                self.points.add(&point);
+                self.front.push(point);
+            }
+        }
+        self.front.sort_by_key(|point| point.index);
+        let cost = |value: f64, up: bool| if up { -value } else { value };
+        let costs = |point: &Point| [cost(point.x, choice.x_up), cost(point.y, choice.y_up)];
+        let all: Vec<[f64; 2]> = self.front.iter().map(costs).collect();
+        self.front = unbeaten(&all).into_iter().map(|at| self.front[at].clone()).collect();
+        self.front.dedup_by(|other, one| (other.x, other.y) == (one.x, one.y));
     }
 }
 
@@ -201,10 +200,10 @@ impl Survey {
         self.parts.contains(part)
     }
 
-    /// Adds rows of a part.
-    pub fn add(&mut self, batch: &Batch) {
+    /// Adds rows of a part, with the axes of the survey and the measures of its choice.
+    pub fn add(&mut self, rows: &Rows) {
         let by = self.by();
-        self.settled.add(batch, by, &self.choice);
+        self.settled.add(rows, by, &self.choice);
     }
 
     /// All rows of a part were added.
@@ -218,9 +217,9 @@ impl Survey {
     }
 
     /// Adds rows that may be in a part the next time.
-    pub fn add_unpublished(&mut self, batch: &Batch) {
+    pub fn add_unpublished(&mut self, rows: &Rows) {
         let by = self.by();
-        self.sums.add(batch, by, &self.choice);
+        self.sums.add(rows, by, &self.choice);
     }
 
     /// The number of the axis that distinguishes points.
@@ -231,6 +230,8 @@ impl Survey {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use powersweep_dataset::{Column, Frame};
+
     use super::*;
 
     /// A survey of `rows` with the values (x, y, policy, the metric of the means).
@@ -243,15 +244,14 @@ pub(crate) mod tests {
         survey
     }
 
-    fn batch(rows: &[(f64, f64, &str, f64)]) -> Batch {
-        let values = rows.iter().map(|row| Value { text: row.2.to_owned(), number: row.2.parse().ok() }).collect();
-        Batch {
-            index: (0..rows.len() as u64).collect(),
-            x: rows.iter().map(|row| row.0).collect(),
-            y: rows.iter().map(|row| row.1).collect(),
-            of: rows.iter().map(|row| row.3).collect(),
-            axes: vec![Coded { values, codes: (0..rows.len() as u32).collect() }],
-        }
+    fn batch(rows: &[(f64, f64, &str, f64)]) -> Rows {
+        let frame = Frame::of([
+            Column::texts("policy", "", rows.iter().map(|row| row.2)),
+            Column::numbers("x", "", "", rows.iter().map(|row| row.0)),
+            Column::numbers("y", "", "", rows.iter().map(|row| row.1)),
+            Column::numbers("z", "", "", rows.iter().map(|row| row.3)),
+        ]);
+        Rows::of(&frame, &["policy"], &["x", "y", "z"]).expect("columns")
     }
 
     #[test]
@@ -278,5 +278,51 @@ pub(crate) mod tests {
             survey = next;
             assert_eq!((survey.sums.rows, survey.sums.front.len()), (2, 2));
         }
+    }
+
+    #[test]
+    fn values_have_the_order_of_their_least_tasks() {
+        let of = |rows: &[(f64, f64, &str, f64)]| {
+            let found = survey(rows);
+            found.sums.effects[0].sorted().into_iter().map(|(text, _)| text.to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[(1.0, 1.0, "sjf", 1.0), (1.0, 1.0, "easy", 1.0), (1.0, 1.0, "sjf", 1.0)]), ["sjf", "easy"]);
+        assert_eq!(of(&[(1.0, 1.0, "10", 1.0), (1.0, 1.0, "9", 1.0)]), ["9", "10"]);
+    }
+
+    /// Indices of the front's points.
+    fn front(points: &[(f64, f64)], up: (bool, bool)) -> Vec<u64> {
+        let rows: Vec<(f64, f64, &str, f64)> = points.iter().map(|(x, y)| (*x, *y, "", 0.0)).collect();
+        let choice =
+            Choice { x: "x".into(), y: "y".into(), of: "z".into(), x_up: up.0, y_up: up.1, ..Choice::default() };
+        let mut sums = Sums::default();
+        sums.add(&batch(&rows), None, &choice);
+        sums.front.iter().map(|point| point.index).collect()
+    }
+
+    #[test]
+    fn no_point_of_the_front_is_dominated() {
+        let points = [(3.0, 1.0), (1.0, 3.0), (2.0, 2.0), (2.0, 2.0), (2.0, 3.0), (3.0, 3.0), (1.0, 4.0), (-1.0, 9.0)];
+        assert_eq!(front(&points, (false, false)), [7, 1, 2, 0]);
+        assert_eq!(front(&points, (true, false)), [0]);
+        assert_eq!(front(&points, (false, true)), [7]);
+        assert_eq!(front(&[(0.0, 1.0), (-0.0, 1.0), (0.0, 0.0)], (false, false)), [2]);
+    }
+
+    #[test]
+    fn the_front_equals_a_comparison_of_all_pairs() {
+        let number = |n: u64| ((n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % 23) as f64 - 11.0;
+        let points: Vec<(f64, f64)> = (0..300).map(|n| (number(n), number(n + 1_000))).collect();
+        let better = |one: (f64, f64), other: (f64, f64)| one.0 <= other.0 && one.1 >= other.1 && one != other;
+        let mut expected: Vec<u64> = (0..points.len())
+            .filter(|at| {
+                !points.iter().any(|other| better(*other, points[*at])) && !points[..*at].contains(&points[*at])
+            })
+            .map(|at| at as u64)
+            .collect();
+        let mut found = front(&points, (false, true));
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected);
     }
 }

@@ -8,9 +8,9 @@ pub(crate) const POINTS_MAX: usize = 2_000;
 pub struct Point {
     /// Index of the task.
     pub index: u64,
-    /// The two metrics.
+    /// The value along the horizontal axis.
     pub x: f64,
-    /// See `x`.
+    /// The value along the vertical axis.
     pub y: f64,
     /// The value of the axis that distinguishes points.
     pub group: String,
@@ -38,16 +38,17 @@ fn hash(index: u64) -> u64 {
 }
 
 impl Points {
-    pub(super) fn add(&mut self, index: u64, x: f64, y: f64, group: &str) {
+    pub(super) fn add(&mut self, point: &Point) {
+        let (x, y) = (point.x, point.y);
         self.count += 1;
         let [across, along] = self.span.unwrap_or([(x, x), (y, y)]);
         let wider = |(least, most): (f64, f64), value: f64| (least.min(value), most.max(value));
         self.span = Some([wider(across, x), wider(along, y)]);
         let is_kept = |index: u64, level: u32| hash(index).trailing_zeros() >= level;
-        if !is_kept(index, self.level) {
+        if !is_kept(point.index, self.level) {
             return;
         }
-        self.kept.push(Point { index, x, y, group: group.to_owned() });
+        self.kept.push(point.clone());
         while self.kept.len() > POINTS_MAX {
             self.level += 1;
             self.kept.retain(|point| is_kept(point.index, self.level));
@@ -68,7 +69,8 @@ mod tests {
     fn a_sample_is_bounded_and_depends_on_no_order() {
         let sample = |indices: &mut dyn Iterator<Item = u64>| {
             let mut points = Points::default();
-            indices.for_each(|index| points.add(index, index as f64, 1.0, ""));
+            let point = |index| Point { index, x: index as f64, y: 1.0, group: String::new() };
+            indices.for_each(|index| points.add(&point(index)));
             let mut shown: Vec<u64> = points.shown().iter().map(|point| point.index).collect();
             shown.sort_unstable();
             (shown, points.count, points.span)

@@ -95,11 +95,35 @@ fn groups_are_in_the_order_of_the_sweep_and_have_their_statistics() {
 }
 
 #[test]
+fn rows_levels_and_groups_have_the_order_of_the_tasks_however_they_arrive() {
+    let of = |rows: &[Row]| {
+        let rows = collected(rows, &["wait"]);
+        let names = ["policy", "threshold", "workload", "seed", "wait"];
+        (
+            rows.frame(&names).expect("columns"),
+            grouped(&rows, &["threshold", "policy"], &[Stat::Mean]).expect("columns"),
+        )
+    };
+    let expected = of(&sweep());
+    let levels = |frame: &Frame, name: &str| frame.column(name).expect("a column").levels();
+    let mut rows = sweep();
+    for round in 1..18 {
+        rows.rotate_left(round);
+        rows.swap(round % 18, round * 7 % 18);
+        let found = of(&rows);
+        assert_eq!(found, expected);
+        assert_eq!(levels(&found.0, "policy"), ["fcfs", "easy", "bsld"]);
+        assert_eq!(levels(&found.1, "policy"), ["fcfs", "easy", "bsld"]);
+        assert_eq!(levels(&found.0, "threshold"), ["2", "none"]);
+    }
+}
+
+#[test]
 fn columns_in_which_rows_of_a_group_differ_are_found() {
     let rows = collected(&sweep(), &["wait"]);
-    assert_eq!(mixed(&rows, &["policy"], &["workload", "threshold", "seed"]), ["workload", "seed"]);
-    assert_eq!(mixed(&rows, &["threshold"], &["policy", "workload"]), ["policy", "workload"]);
-    assert_eq!(mixed(&rows, &["policy", "workload"], &["threshold"]), [""; 0]);
+    assert_eq!(mixed(&rows, &["policy"], &["workload", "threshold", "seed"]).expect("axes"), ["workload", "seed"]);
+    assert_eq!(mixed(&rows, &["threshold"], &["policy", "workload"]).expect("axes"), ["policy", "workload"]);
+    assert_eq!(mixed(&rows, &["policy", "workload"], &["threshold", "policy"]).expect("axes"), [""; 0]);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Which columns a figure draws.
 
+use powersweep_dataset::Frame;
+
 use super::code::few;
 use crate::error::Result;
-use crate::table::Table;
+use crate::rows::Drawable;
 
 /// Which columns a figure draws, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,13 +54,13 @@ impl Axes {
     }
 
     /// The rows with a number in these columns, names as texts.
-    pub(super) fn rows(&self, table: &Table, numbers: &[&str], names: &[&str]) -> Result<Table> {
+    pub(super) fn rows(&self, table: &Frame, numbers: &[&str], names: &[&str]) -> Result<Frame> {
         let names: Vec<&str> = self.names().into_iter().chain(names.iter().copied()).collect();
         for name in &names {
             table.column(name)?;
         }
         if let Some(facet) = &self.facet {
-            few(table.column(facet)?, crate::look::PANELS_MAX)?;
+            few(&table.column(facet)?, crate::look::PANELS_MAX)?;
         }
         Ok(table.drawable(numbers)?.with_texts(&names))
     }

@@ -1,5 +1,6 @@
 //! Grouped bars with intervals.
 
+use powersweep_dataset::Frame;
 use serde_json::{Value, json};
 
 use super::axes::Axes;
@@ -9,7 +10,6 @@ use super::scales::{self, Scale, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};
 use crate::look::Look;
-use crate::table::Table;
 
 /// Number of groups of bars.
 const GROUPS_MAX: usize = 60;
@@ -18,15 +18,15 @@ const MARKED_FROM_PX: f64 = 6.0;
 
 /// Bars of `y` for each value of `x`, side by side for the values of `colour`. A row is one bar. The shape at the top tells
 /// the values of `colour` apart where colours do not print.
-pub fn bars(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
+pub fn bars(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     let rows = axes.rows(table, &[&axes.y], &[&axes.x])?;
     let x = rows.column(&axes.x)?;
-    let groups = few(x, GROUPS_MAX)?;
+    let groups = few(&x, GROUPS_MAX)?;
     let panels = axes.facet.as_ref().map_or(Ok(1), |facet| rows.column(facet).map(|column| column.levels().len()))?;
     let plot_px = plot_px(look.width, panels);
     let code = Code::of(&rows, axes.colour.as_ref(), look)?;
-    let y = scales::number(rows.column(&axes.y)?, Scale { is_log: axes.log_y, zero: true, ..Scale::default() });
-    let mut at = json!({ "x": scales::names(x, &groups, plot_px) });
+    let y = scales::number(&rows.column(&axes.y)?, Scale { is_log: axes.log_y, zero: true, ..Scale::default() });
+    let mut at = json!({ "x": scales::names(&x, &groups, plot_px) });
     if let Some(code) = code.as_ref().filter(|_| axes.colour != Some(axes.x.clone())) {
         code.offset(&mut at);
     }
@@ -100,17 +100,18 @@ pub(super) fn merged(mut into: Value, from: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::table::Column;
-    use crate::{Values, Width};
+    use powersweep_dataset::Column;
 
-    fn table() -> Table {
-        Table::new([
+    use super::*;
+    use crate::Width;
+
+    fn table() -> Frame {
+        Frame::of([
             Column::texts("log", "log", ["ctc", "ctc", "sdsc"]),
             Column::numbers("cap_w", "cap", "W", [90.0, 70.0, 70.0]),
             Column::numbers("wait_s", "wait", "s", [3.5, 0.125, 2e6]),
-            Column { values: Values::Numbers(vec![Some(3.0), None, Some(1e6)]), ..Column::numbers("low", "", "", []) },
-            Column { values: Values::Numbers(vec![Some(4.0), None, Some(3e6)]), ..Column::numbers("high", "", "", []) },
+            Column::numbers("low", "", "", [Some(3.0), None, Some(1e6)]),
+            Column::numbers("high", "", "", [Some(4.0), None, Some(3e6)]),
         ])
     }
 

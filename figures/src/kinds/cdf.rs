@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use powersweep_dataset::{Column, Frame};
 use serde_json::json;
 
 use super::axes::Axes;
@@ -12,7 +13,7 @@ use super::scales::{self, Scale, extent};
 use crate::error::{FigureError, Result};
 use crate::figure::{Content, Figure};
 use crate::look::Look;
-use crate::table::{Column, Table, Values};
+use crate::rows::Drawable;
 use crate::thin;
 
 /// Names of the columns that the figure adds: the share, and the ends of its interval.
@@ -32,11 +33,11 @@ struct Point {
 /// The share of rows whose `x` is at most a value, one line for each value of `colour`. A row is one observation; `y` has the
 /// title of the share, such as "share of jobs". On a logarithmic axis a line begins with the share of the values that are
 /// not positive. With `replications`, a line has a band: the pointwise interval of the share.
-pub fn cdf(table: &Table, axes: &Axes, replications: Option<Replications>, look: &Look) -> Result<Figure> {
+pub fn cdf(table: &Frame, axes: &Axes, replications: Option<Replications>, look: &Look) -> Result<Figure> {
     let rows = axes.rows(table, &[&axes.x], &[])?;
     let numbered = replications.map(|replications| replications.numbered(&rows)).transpose()?;
     let x = rows.numeric(&axes.x)?;
-    let (low, high) = domain(x, axes.log_x)?;
+    let (low, high) = domain(&x, axes.log_x)?;
     let (width, height) = (look.width.px(), look.width.height_px());
     let at = |value: f64| match axes.log_x {
         true => (value.max(low).log10() - low.log10()) / (high.log10() - low.log10()).max(1e-9) * width,
@@ -44,12 +45,12 @@ pub fn cdf(table: &Table, axes: &Axes, replications: Option<Replications>, look:
     };
     let mut points: Vec<Point> = Vec::new();
     for (_, in_panel) in rows.groups(axes.facet.as_deref())? {
-        for (_, in_line) in rows.taken(&in_panel).groups(axes.colour.as_deref())? {
+        for (_, in_line) in rows.picked(&in_panel).groups(axes.colour.as_deref())? {
             let in_line: Vec<usize> = in_line.into_iter().map(|row| in_panel[row]).collect();
             let Some(first) = in_line.first() else { continue };
             let mut sorted: Vec<f64> = in_line.iter().filter_map(|row| x.number(*row)).collect();
             sorted.sort_by(f64::total_cmp);
-            let band = numbered.as_ref().map(|numbered| Band::of(numbered, &in_line, x));
+            let band = numbered.as_ref().map(|numbered| Band::of(numbered, &in_line, &x));
             let is_before = |value: &f64| *value < low || (axes.log_x && *value <= low);
             let below = sorted.partition_point(is_before) as f64 / sorted.len() as f64;
             let half_width = band.as_ref().and_then(|band| band.half_width(is_before));
@@ -69,8 +70,8 @@ pub fn cdf(table: &Table, axes: &Axes, replications: Option<Replications>, look:
     let scale = Scale { is_log: axes.log_x, domain: Some((low, high)), ..Scale::default() };
     let unit = Scale { domain: Some((0.0, 1.0)), ..Scale::default() };
     // A step function is drawn in the order of its rows: several rows may have one abscissa.
-    let at = json!({ "x": scales::number(drawn.column(&axes.x)?, scale), "order": null });
-    let share = scales::number(drawn.column(SHARE)?, unit);
+    let at = json!({ "x": scales::number(&drawn.column(&axes.x)?, scale), "order": null });
+    let share = scales::number(&drawn.column(SHARE)?, unit);
     let mut layers = Vec::new();
     if has_band {
         let interval = (LOW.to_owned(), HIGH.to_owned());
@@ -88,14 +89,13 @@ pub fn cdf(table: &Table, axes: &Axes, replications: Option<Replications>, look:
 }
 
 /// The table of the points, and whether it has intervals.
-fn drawn(rows: &Table, axes: &Axes, points: &[Point]) -> Result<(Table, bool)> {
+fn drawn(rows: &Frame, axes: &Axes, points: &[Point]) -> Result<(Frame, bool)> {
     let x = rows.numeric(&axes.x)?;
-    let mut drawn = rows.taken(&points.iter().map(|point| point.row).collect::<Vec<_>>());
-    drawn.push(x.with_numbers(points.iter().map(|point| Some(point.value)).collect()));
+    let mut drawn = rows.picked(&points.iter().map(|point| point.row).collect::<Vec<_>>());
+    drawn.push(x.with_numbers(points.iter().map(|point| point.value)));
     let title = if axes.y.is_empty() { "share" } else { &axes.y };
     let mut add = |name: &str, of: &dyn Fn(&Point) -> Option<f64>| {
-        let values = Values::Numbers(points.iter().map(of).collect());
-        drawn.push(Column { values, ..Column::numbers(name, title, "", []) });
+        drawn.push(Column::numbers(name, title, "", points.iter().map(of)));
     };
     add(SHARE, &|point| Some(point.share));
     let mut kept = vec![axes.x.as_str(), SHARE];
@@ -137,7 +137,7 @@ impl Band<'_> {
 /// The abscissas that are shown: on a logarithmic axis from the power of ten below the least positive value.
 fn domain(x: &Column, is_log: bool) -> Result<(f64, f64)> {
     let shown = extent(x.finite().filter(|value| !is_log || *value > 0.0));
-    let none = || FigureError::Empty(format!("`{}` has no positive value, and its axis is logarithmic", x.name));
+    let none = || FigureError::Empty(format!("`{}` has no positive value, and its axis is logarithmic", x.name()));
     let (low, high) = shown.ok_or_else(none)?;
     let low = if is_log { 10f64.powf(low.log10().floor()) } else { low };
     Ok(if high > low { (low, high) } else { (low, low + low.abs().max(1.0)) })
@@ -149,7 +149,7 @@ mod tests {
     use crate::Width;
 
     fn drawn(waits: &[f64], log_x: bool) -> serde_json::Value {
-        let table = Table::new([Column::numbers("wait_s", "wait", "s", waits.iter().copied())]);
+        let table = Frame::of([Column::numbers("wait_s", "wait", "s", waits.iter().copied())]);
         let axes = Axes { log_x, ..Axes::of("wait_s", "share of jobs") };
         cdf(&table, &axes, None, &Look::of(Width::Column)).expect("a figure").spec()["datasets"]["rows"].clone()
     }
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_band_is_over_replications() {
         let waits = [10.0, 20.0, 10.0, 20.0, 20.0, 20.0];
-        let table = Table::new([
+        let table = Frame::of([
             Column::numbers("wait_s", "wait", "s", waits),
             Column::numbers("seed", "seed", "", [1.0, 1.0, 2.0, 2.0, 2.0, 2.0]),
         ]);

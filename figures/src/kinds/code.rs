@@ -1,11 +1,12 @@
 //! How values of a column are told apart: by colour, and by dash or shape where colours do not print.
 
+use powersweep_dataset::{Column, Frame};
 use serde_json::{Value, json};
 
 use crate::error::{FigureError, Result};
 use crate::figure::escaped;
 use crate::look::{self, LEVELS_MAX, Look, ORDERED};
-use crate::table::{Column, Table, Values};
+use crate::rows::label;
 
 /// Length of a line in a legend (px), which shows its dash. The library gives a symbol ten px.
 const LINE_PX: f64 = 26.0;
@@ -21,11 +22,11 @@ pub(super) struct Code {
 
 impl Code {
     /// The codes of a column of names, if there is one.
-    pub(super) fn of(rows: &Table, name: Option<&String>, look: &Look) -> Result<Option<Code>> {
+    pub(super) fn of(rows: &Frame, name: Option<&String>, look: &Look) -> Result<Option<Code>> {
         let Some(name) = name else { return Ok(None) };
         let column = rows.column(name)?;
-        let levels = few(column, LEVELS_MAX)?;
-        Ok(Some(Code { field: escaped(name), levels, title: column.label(), look: look.clone() }))
+        let levels = few(&column, LEVELS_MAX)?;
+        Ok(Some(Code { field: escaped(name), levels, title: label(&column), look: look.clone() }))
     }
 
     fn channel(&self, range: &Value, legend: &Value) -> Value {
@@ -97,14 +98,14 @@ impl Code {
 pub(super) fn few(column: &Column, most: usize) -> Result<Vec<String>> {
     let levels = column.levels();
     match levels.len() > most {
-        true => Err(FigureError::TooMany { column: column.name.clone(), count: levels.len(), most }),
+        true => Err(FigureError::TooMany { column: column.name().to_owned(), count: levels.len(), most }),
         false => Ok(levels),
     }
 }
 
 /// Whether the values have an order of their own.
 pub(super) fn is_ordered(column: &Column) -> bool {
-    matches!(column.values, Values::Numbers(_)) && column.finite().next().is_some()
+    column.finite().next().is_some()
 }
 
 /// The condition under which a row has both ends of an interval.

@@ -1,5 +1,6 @@
 //! The effect of an axis: a metric at each of its values, alone and on average.
 
+use powersweep_dataset::Frame;
 use serde_json::json;
 
 use super::axes::Axes;
@@ -9,7 +10,7 @@ use super::scales::{self, Scale, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};
 use crate::look::Look;
-use crate::table::{Column, Table, Values};
+use crate::rows::Drawable;
 
 /// Number of values of the axis.
 const VALUES_MAX: usize = 60;
@@ -20,11 +21,11 @@ const SETTINGS_MAX: usize = 2_000;
 ///
 /// A row of `means` is one value; a row of `settings` is one value in one combination, and `colour` names its column of
 /// combinations. The thin lines tell whether the axis acts alike in all of them.
-pub fn effect(means: &Table, settings: Option<&Table>, axes: &Axes, look: &Look) -> Result<Figure> {
+pub fn effect(means: &Frame, settings: Option<&Frame>, axes: &Axes, look: &Look) -> Result<Figure> {
     let setting = axes.colour.clone();
     let axes = Axes { colour: None, ..axes.clone() };
-    let is_number = is_ordered(means.column(&axes.x)?);
-    let prepared = |table: &Table| match is_number {
+    let is_number = is_ordered(&means.column(&axes.x)?);
+    let prepared = |table: &Frame| match is_number {
         true => axes.rows(table, &[&axes.x, &axes.y], &[]),
         false => axes.rows(table, &[&axes.y], &[&axes.x]),
     };
@@ -32,10 +33,10 @@ pub fn effect(means: &Table, settings: Option<&Table>, axes: &Axes, look: &Look)
     let column = means.column(&axes.x)?;
     let panels = means.groups(axes.facet.as_deref())?.len();
     let x = match is_number {
-        true => scales::number(column, Scale { is_log: axes.log_x, ..Scale::default() }),
-        false => scales::names(column, &few(column, VALUES_MAX)?, plot_px(look.width, panels)),
+        true => scales::number(&column, Scale { is_log: axes.log_x, ..Scale::default() }),
+        false => scales::names(&column, &few(&column, VALUES_MAX)?, plot_px(look.width, panels)),
     };
-    let y = scales::number(means.column(&axes.y)?, Scale { is_log: axes.log_y, ..Scale::default() });
+    let y = scales::number(&means.column(&axes.y)?, Scale { is_log: axes.log_y, ..Scale::default() });
     let at = json!({ "x": x });
     let (mut drawn, mut layers, mut notes, mut only_means) = (means, Vec::new(), Vec::new(), json!([]));
     if let (Some(settings), Some(setting)) = (settings, &setting) {
@@ -45,8 +46,7 @@ pub fn effect(means: &Table, settings: Option<&Table>, axes: &Axes, look: &Look)
             notes.push(format!("only {SETTINGS_MAX} of {} combinations are drawn", levels.len()));
             let known: std::collections::BTreeSet<&String> = levels.iter().take(SETTINGS_MAX).collect();
             let column = settings.column(setting)?;
-            let rows: Vec<usize> = (0..settings.rows()).filter(|row| known.contains(&column.text(*row))).collect();
-            settings = settings.taken(&rows);
+            settings = settings.kept(|row| known.contains(&column.text(row)));
         }
         let opacity = if levels.len() > 60 { 0.25 } else { 0.6 };
         let line = with(&at, &[("y", y.clone()), ("detail", json!({ "field": escaped(setting), "type": "nominal" }))]);
@@ -54,8 +54,7 @@ pub fn effect(means: &Table, settings: Option<&Table>, axes: &Axes, look: &Look)
         layers.push(json!({ "transform": [{ "filter": is_valid(setting) }], "mark": mark, "encoding": line }));
         only_means = json!([{ "filter": format!("!{}", is_valid(setting)) }]);
         // One table, because panels divide no other one. A mean has no value in the column of combinations.
-        let none = Values::Texts(vec![None; drawn.rows()]);
-        drawn.push(Column { values: none, ..settings.column(setting)?.clone() });
+        drawn.push(settings.column(setting)?.without_values(drawn.rows()));
         drawn.append(&settings);
     }
     if let Some(interval) = &axes.interval {
@@ -70,17 +69,18 @@ pub fn effect(means: &Table, settings: Option<&Table>, axes: &Axes, look: &Look)
 
 #[cfg(test)]
 mod tests {
+    use powersweep_dataset::Column;
+
     use super::*;
     use crate::Width;
-    use crate::table::Column;
 
     #[test]
     fn means_and_combinations_are_rows_of_one_table() {
-        let means = Table::new([
+        let means = Frame::of([
             Column::numbers("cap_w", "cap", "W", [70.0, 90.0]),
             Column::numbers("wait_s", "wait", "s", [5.0, 3.0]),
         ]);
-        let settings = Table::new([
+        let settings = Frame::of([
             Column::numbers("cap_w", "cap", "W", [70.0, 90.0, 70.0]),
             Column::numbers("wait_s", "wait", "s", [6.0, 3.0, 4.0]),
             Column::texts("setting", "", ["ctc", "ctc", "sdsc"]),

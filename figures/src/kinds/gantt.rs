@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use powersweep_dataset::{Column, Frame};
 use serde_json::json;
 
 use super::axes::Axes;
@@ -11,7 +12,7 @@ use super::scales::{self, Scale, extent};
 use crate::error::{FigureError, Result};
 use crate::figure::{Content, Figure};
 use crate::look::Look;
-use crate::table::{Column, Table};
+use crate::rows::Drawable;
 
 /// Names of the columns that the figure adds.
 const FIRST: &str = "first_proc";
@@ -43,11 +44,11 @@ pub struct Gantt {
 
 /// Rectangles of jobs over time and processors. A row is one job. Jobs outside `between` are clipped, and jobs too narrow to
 /// be printed beside others are left out, which the notes of the figure count.
-pub fn gantt(table: &Table, gantt: &Gantt, look: &Look) -> Result<Figure> {
+pub fn gantt(table: &Frame, gantt: &Gantt, look: &Look) -> Result<Figure> {
     let axes = Axes { colour: gantt.colour.clone(), facet: gantt.facet.clone(), ..Axes::of(&gantt.start, FIRST) };
     let numbers = [gantt.start.as_str(), &gantt.finish, &gantt.procs];
     let is_ordered = match &gantt.colour {
-        Some(colour) => is_ordered(table.column(colour)?),
+        Some(colour) => is_ordered(&table.column(colour)?),
         None => false,
     };
     let rows = axes.rows(table, &numbers, &[])?;
@@ -75,10 +76,10 @@ pub fn gantt(table: &Table, gantt: &Gantt, look: &Look) -> Result<Figure> {
     let time = Scale { domain: Some((low, high)), is_time: true, ..Scale::default() };
     let across = Scale { domain: Some((0.0, procs as f64)), ..Scale::default() };
     let start = drawn.column(&gantt.start)?;
-    let time = scales::number(&Column { title: "time".to_owned(), ..start.clone() }, time);
+    let time = scales::number(&start.titled("time", start.unit()), time);
     let mut encoding = json!({
         "x": time, "x2": { "field": crate::figure::escaped(&gantt.finish) },
-        "y": scales::number(drawn.column(FIRST)?, across), "y2": { "field": END },
+        "y": scales::number(&drawn.column(FIRST)?, across), "y2": { "field": END },
     });
     match &code {
         Some(code) if is_ordered => code.ordered(&mut encoding),
@@ -99,8 +100,9 @@ pub fn gantt(table: &Table, gantt: &Gantt, look: &Look) -> Result<Figure> {
 }
 
 /// The times that are shown.
-fn shown(rows: &Table, gantt: &Gantt) -> Result<(f64, f64)> {
-    let instants = rows.column(&gantt.start)?.finite().chain(rows.column(&gantt.finish)?.finite());
+fn shown(rows: &Frame, gantt: &Gantt) -> Result<(f64, f64)> {
+    let (starts, ends) = (rows.column(&gantt.start)?, rows.column(&gantt.finish)?);
+    let instants = starts.finite().chain(ends.finite());
     let (low, high) = gantt.between.or_else(|| extent(instants).map(scales::from_zero)).unwrap_or((0.0, 1.0));
     match low < high {
         true => Ok((low, high)),
@@ -128,7 +130,7 @@ impl Rectangle {
     }
 }
 
-fn rectangles(rows: &Table, gantt: &Gantt) -> Result<Vec<Rectangle>> {
+fn rectangles(rows: &Frame, gantt: &Gantt) -> Result<Vec<Rectangle>> {
     let (starts, ends) = (rows.numeric(&gantt.start)?, rows.numeric(&gantt.finish)?);
     let procs = rows.numeric(&gantt.procs)?;
     let lists = gantt.list.as_ref().map(|name| rows.column(name)).transpose()?;
@@ -141,7 +143,7 @@ fn rectangles(rows: &Table, gantt: &Gantt) -> Result<Vec<Rectangle>> {
         };
         let held: Vec<Held> = in_panel.iter().map(held).collect();
         let list: Option<Vec<Ranges>> =
-            lists.and_then(|lists| in_panel.iter().map(|row| listed(&lists.text(*row))).collect());
+            lists.as_ref().and_then(|lists| in_panel.iter().map(|row| listed(&lists.text(*row))).collect());
         let ranges = list.unwrap_or_else(|| packed(&held));
         for ((row, held), ranges) in in_panel.iter().zip(&held).zip(ranges) {
             let of = |(first, end)| Rectangle { row: *row, panel, start: held.start, finish: held.finish, first, end };
@@ -170,9 +172,9 @@ fn visible(rectangles: Vec<Rectangle>, place: impl Fn(f64, u64) -> (f64, f64)) -
 }
 
 /// The table of the rectangles.
-fn drawn(rows: &Table, gantt: &Gantt, kept: &[Rectangle], axes: &Axes) -> Result<Table> {
-    let mut drawn = rows.taken(&kept.iter().map(|rectangle| rectangle.row).collect::<Vec<_>>());
-    let numbers = |value: fn(&Rectangle) -> f64| kept.iter().map(|rectangle| Some(value(rectangle))).collect();
+fn drawn(rows: &Frame, gantt: &Gantt, kept: &[Rectangle], axes: &Axes) -> Result<Frame> {
+    let mut drawn = rows.picked(&kept.iter().map(|rectangle| rectangle.row).collect::<Vec<_>>());
+    let numbers = |value: fn(&Rectangle) -> f64| kept.iter().map(value);
     drawn.push(rows.column(&gantt.start)?.with_numbers(numbers(|rectangle| rectangle.start)));
     drawn.push(rows.column(&gantt.finish)?.with_numbers(numbers(|rectangle| rectangle.finish)));
     drawn.push(Column::numbers(FIRST, "processors", "", kept.iter().map(|rectangle| rectangle.first as f64)));
@@ -190,7 +192,7 @@ mod tests {
     fn chart(jobs: &[(f64, f64, f64, f64)], between: Option<(f64, f64)>) -> Result<Figure> {
         let column =
             |name: &str, of: fn(&(f64, f64, f64, f64)) -> f64| Column::numbers(name, name, "s", jobs.iter().map(of));
-        let table = Table::new([
+        let table = Frame::of([
             column("start_s", |j| j.0),
             column("finish_s", |j| j.1),
             column("procs", |j| j.2),

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use powersweep_dataset::stats::quotient;
+use powersweep_dataset::{Column, Frame};
 use serde_json::{Map, Value, json};
 
 use super::axes::Axes;
-use super::replications::{Numbered, Replications, sums};
+use super::replications::{Numbered, Replications};
 use super::scales::{self, Scale, extent, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};
 use crate::font::{self, SIZE_PX};
 use crate::look::{Look, ORDERED};
-use crate::table::{Column, Table};
+use crate::rows::Drawable;
 
 /// Numbers with more values than this are put into bins.
 const LEVELS_MAX: usize = 24;
@@ -30,7 +32,7 @@ const SHARE: &str = "share_percent";
 /// panel that are in the cell. Columns of many numbers are put into bins of equal width. With `replications`, a cell has an
 /// interval, which is written below its value where there is room.
 pub fn heatmap(
-    table: &Table,
+    table: &Frame,
     axes: &Axes,
     value: Option<&str>,
     replications: Option<Replications>,
@@ -42,32 +44,32 @@ pub fn heatmap(
         false => table.drawable(&numbers)?,
     };
     let rows = axes.rows(&rows, &[], &[])?;
-    let (x, y) = (Cells::of(rows.column(&axes.x)?), Cells::of(rows.column(&axes.y)?));
+    let (x, y) = (Cells::of(&rows.column(&axes.x)?), Cells::of(&rows.column(&axes.y)?));
     let shown = match value {
-        Some(value) => rows.numeric(value)?.clone(),
-        None => Column::numbers(SHARE, "share of rows", "%", []),
+        Some(value) => rows.numeric(value)?,
+        None => Column::numbers(SHARE, "share of rows", "%", [0.0; 0]),
     };
     let numbered = replications.map(|replications| replications.numbered(&rows)).transpose()?;
     let cells = cells(&rows, axes, (&x, &y), value.map(|_| &shown), numbered.as_ref())?;
-    let mut drawn = rows.taken(&cells.iter().map(|cell| cell.row).collect::<Vec<_>>());
+    let mut drawn = rows.picked(&cells.iter().map(|cell| cell.row).collect::<Vec<_>>());
     drawn.keep(&[axes.x.as_str(), &axes.y].into_iter().chain(value).chain(axes.names()).collect::<Vec<_>>());
     let mut encoding = Map::new();
     let panels = rows.groups(axes.facet.as_deref())?.len();
     let plot_px = plot_px(look.width, panels) - 40.0;
     x.place("x", &mut drawn, &axes.x, cells.iter().map(|cell| cell.place.0), plot_px, &mut encoding)?;
     y.place("y", &mut drawn, &axes.y, cells.iter().map(|cell| cell.place.1), f64::INFINITY, &mut encoding)?;
-    drawn.push(shown.with_numbers(cells.iter().map(|cell| Some(cell.value)).collect()));
+    drawn.push(shown.with_numbers(cells.iter().map(|cell| cell.value)));
     if cells.iter().any(|cell| cell.half_width.is_some()) {
         let (least, most) = if value.is_some() { (f64::NEG_INFINITY, f64::INFINITY) } else { (0.0, 100.0) };
         for (name, sign) in [("low", -1.0), ("high", 1.0)] {
             let end = |cell: &Cell| Some((cell.value + sign * cell.half_width?).clamp(least, most));
-            let ends = cells.iter().map(end).collect();
-            drawn.push(Column { name: format!("{}_{name}", shown.name), ..shown.with_numbers(ends) });
+            let ends = cells.iter().map(end);
+            drawn.push(shown.with_numbers(ends).named(&format!("{}_{name}", shown.name())));
         }
     }
     let height_px = if axes.facet.is_some() { look.width.panel_height_px() } else { look.width.height_px() };
     let written = written(&cells, &shown, &x, &y, (plot_px, height_px));
-    let mut colour = scales::number(drawn.column(&shown.name)?, Scale { zero: value.is_none(), ..Scale::default() });
+    let mut colour = scales::number(&drawn.column(shown.name())?, Scale { zero: value.is_none(), ..Scale::default() });
     let axis = colour.as_object_mut().and_then(|colour| colour.remove("axis")).unwrap_or_default();
     colour["legend"] = json!({
         "title": axis["title"], "labelExpr": axis["labelExpr"], "orient": "right", "direction": "vertical",
@@ -82,11 +84,11 @@ pub fn heatmap(
     let mut layers =
         vec![json!({ "mark": { "type": "rect", "stroke": "white", "strokeWidth": 0.3 }, "encoding": rect })];
     if let Some((lines, dark_from)) = written {
-        let is_dark = format!("datum['{}'] >= {dark_from:e}", shown.name);
+        let is_dark = format!("datum['{}'] >= {dark_from:e}", shown.name());
         let first_px = -0.5 * LINE_PX * (lines.len() - 1) as f64;
         for (at, texts) in lines.into_iter().enumerate() {
             let mut text = base.clone();
-            text["text"] = json!({ "field": texts.name, "type": "nominal" });
+            text["text"] = json!({ "field": texts.name(), "type": "nominal" });
             text["color"] = json!({ "condition": { "test": is_dark, "value": "white" }, "value": "black" });
             let mark = json!({ "type": "text", "fontSize": TEXT_PX, "dy": first_px + LINE_PX * at as f64 });
             layers.push(json!({ "mark": mark, "encoding": text }));
@@ -108,21 +110,21 @@ struct Cell {
 
 /// The cells with rows, panel by panel: means of `shown`, or shares of rows.
 fn cells(
-    rows: &Table,
+    rows: &Frame,
     axes: &Axes,
     (x, y): (&Cells, &Cells),
     shown: Option<&Column>,
     numbered: Option<&Numbered>,
 ) -> Result<Vec<Cell>> {
     let replication = |row: usize| numbered.map_or(0, |numbered| numbered.of(row));
+    let (along, up) = (rows.column(&axes.x)?, rows.column(&axes.y)?);
     let mut cells = Vec::new();
     for (_, in_panel) in rows.groups(axes.facet.as_deref())? {
         let mut places: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
         // Rows in any cell, by replication.
         let mut all: BTreeMap<usize, f64> = BTreeMap::new();
         for row in in_panel {
-            let (column, line) = (x.cell(rows.column(&axes.x)?, row), y.cell(rows.column(&axes.y)?, row));
-            if let (Some(column), Some(line)) = (column, line) {
+            if let (Some(column), Some(line)) = (x.cell(&along, row), y.cell(&up, row)) {
                 places.entry((column, line)).or_default().push(row);
                 *all.entry(replication(row)).or_default() += 1.0;
             }
@@ -141,9 +143,9 @@ fn cells(
                 }
             }
             let parts: Vec<(f64, f64)> = parts.into_values().collect();
-            let (sum, count) = sums(&parts);
+            let (value, _) = quotient(parts.iter().copied());
             let half_width = numbered.and_then(|numbered| numbered.half_width(&parts));
-            cells.push(Cell { row: of_cell[0], place, value: sum / count, half_width });
+            cells.push(Cell { row: of_cell[0], place, value, half_width });
         }
     }
     Ok(cells)
@@ -152,7 +154,7 @@ fn cells(
 /// The lines of the texts in the cells, and the value from which cells are dark; `None` if values do not fit into their cells.
 fn written(cells: &[Cell], shown: &Column, x: &Cells, y: &Cells, plot_px: (f64, f64)) -> Option<(Vec<Column>, f64)> {
     let (low, high) = extent(cells.iter().map(|cell| cell.value))?;
-    let (divisor, _) = scales::magnitude(&shown.unit, low.abs().max(high.abs()));
+    let (divisor, _) = scales::magnitude(shown.unit(), low.abs().max(high.abs()));
     let digits = if (high.abs() / divisor) < 10.0 { 2 } else { usize::from((high.abs() / divisor) < 100.0) };
     let number = |value: f64| format!("{:.digits$}", value / divisor);
     let values: Vec<String> = cells.iter().map(|cell| number(cell.value)).collect();
@@ -169,7 +171,7 @@ fn written(cells: &[Cell], shown: &Column, x: &Cells, y: &Cells, plot_px: (f64, 
     }
     let has_intervals = intervals.iter().any(|text| !text.is_empty()) && fit(&intervals, 2);
     let lines = [("written", values)].into_iter().chain(has_intervals.then_some(("written_interval", intervals)));
-    let low = if shown.name == SHARE { 0.0 } else { low };
+    let low = if shown.name() == SHARE { 0.0 } else { low };
     Some((lines.map(|(name, texts)| Column::texts(name, "", texts)).collect(), low + (high - low) * 0.5))
 }
 
@@ -201,7 +203,10 @@ impl Cells {
 
     fn cell(&self, column: &Column, row: usize) -> Option<usize> {
         match self {
-            Cells::Levels(levels) => levels.iter().position(|level| *level == column.text(row)),
+            Cells::Levels(levels) => {
+                let text = column.text(row);
+                levels.iter().position(|level| *level == text)
+            }
             Cells::Bins { low, width } => {
                 column.number(row).map(|value| (((value - low) / width) as usize).min(BINS - 1))
             }
@@ -212,19 +217,16 @@ impl Cells {
     fn place(
         &self,
         channel: &str,
-        drawn: &mut Table,
+        drawn: &mut Frame,
         name: &str,
         cells: impl Iterator<Item = usize>,
         plot_px: f64,
         encoding: &mut Map<String, Value>,
     ) -> Result<()> {
-        let column = drawn.column(name)?.clone();
+        let column = drawn.column(name)?;
         match self {
             Cells::Levels(levels) => {
-                drawn.push(Column {
-                    values: Column::texts("", "", cells.map(|cell| levels[cell].clone())).values,
-                    ..column.clone()
-                });
+                drawn.push(column.with_texts(cells.map(|cell| &levels[cell])));
                 let mut axis = scales::names(&column, levels, plot_px);
                 if channel == "y" {
                     // Numbers rise from below; names are read from above.
@@ -238,7 +240,7 @@ impl Cells {
                 let edges: Vec<f64> = cells.map(|cell| low + width * cell as f64).collect();
                 let to = format!("{name}_to");
                 drawn.push(Column::numbers(&to, "", "", edges.iter().map(|edge| edge + width)));
-                drawn.push(column.with_numbers(edges.into_iter().map(Some).collect()));
+                drawn.push(column.with_numbers(edges));
                 let scale = Scale { domain: Some((*low, low + width * BINS as f64)), ..Scale::default() };
                 encoding.insert(channel.to_owned(), scales::number(&column, scale));
                 encoding.insert(format!("{channel}2"), json!({ "field": escaped(&to) }));
@@ -253,8 +255,8 @@ mod tests {
     use super::*;
     use crate::Width;
 
-    fn table() -> Table {
-        Table::new([
+    fn table() -> Frame {
+        Frame::of([
             Column::texts("policy", "policy", ["easy", "easy", "fcfs", "easy"]),
             Column::numbers("gear", "gear", "", [0.0, 1.0, 0.0, 0.0]),
             Column::numbers("wait_s", "wait", "s", [4.0, 8.0, 6.0, 5.0]),
@@ -295,10 +297,10 @@ mod tests {
         };
         let means = drawn(Some("wait_s"));
         assert_eq!(
-            means.columns().iter().map(|column| column.name.as_str()).collect::<Vec<_>>(),
+            means.columns().map(|column| column.name().to_owned()).collect::<Vec<_>>(),
             ["policy", "gear", "wait_s", "wait_s_low", "wait_s_high", "written", "written_interval"]
         );
-        let row = |table: &Table, name: &str, row| table.column(name).expect("a column").text(row);
+        let row = |table: &Frame, name: &str, row| table.column(name).expect("a column").text(row);
         assert_eq!((row(&means, "wait_s_low", 0), row(&means, "wait_s_high", 0)), ("3".to_owned(), "6".to_owned()));
         assert_eq!(
             (row(&means, "written", 0), row(&means, "written_interval", 0)),
@@ -317,7 +319,7 @@ mod tests {
     #[test]
     fn many_numbers_are_put_into_bins_and_no_row_is_lost() {
         let numbers = || (0..1_000).map(f64::from);
-        let table = Table::new([Column::numbers("a", "a", "", numbers()), Column::numbers("b", "b", "", numbers())]);
+        let table = Frame::of([Column::numbers("a", "a", "", numbers()), Column::numbers("b", "b", "", numbers())]);
         let figure = heatmap(&table, &Axes::of("a", "b"), None, None, &Look::of(Width::Column)).expect("a figure");
         let drawn = &figure.datasets()[0].1;
         assert_eq!(drawn.rows(), BINS);

@@ -1,5 +1,6 @@
 //! Lines with bands.
 
+use powersweep_dataset::Frame;
 use serde_json::json;
 
 use super::axes::Axes;
@@ -10,7 +11,6 @@ use super::scales::{self, Scale, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure};
 use crate::look::Look;
-use crate::table::Table;
 
 /// Lines with at most this number of points show them.
 const DOTTED_MAX: usize = 25;
@@ -18,8 +18,8 @@ const DOTTED_MAX: usize = 25;
 const NAMES_MAX: usize = 60;
 
 /// Lines of `y` over `x`, one for each value of `colour`, with a band for the interval. A row is one point.
-pub fn lines(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
-    let is_number = is_ordered(table.column(&axes.x)?);
+pub fn lines(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
+    let is_number = is_ordered(&table.column(&axes.x)?);
     let rows = match is_number {
         true => axes.rows(table, &[&axes.x, &axes.y], &[])?,
         false => axes.rows(table, &[&axes.y], &[&axes.x])?,
@@ -27,10 +27,10 @@ pub fn lines(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
     let column = rows.column(&axes.x)?;
     let panels = axes.facet.as_ref().map_or(Ok(1), |facet| rows.column(facet).map(|column| column.levels().len()))?;
     let x = match is_number {
-        true => scales::number(column, Scale { is_log: axes.log_x, ..Scale::default() }),
-        false => scales::names(column, &few(column, NAMES_MAX)?, plot_px(look.width, panels)),
+        true => scales::number(&column, Scale { is_log: axes.log_x, ..Scale::default() }),
+        false => scales::names(&column, &few(&column, NAMES_MAX)?, plot_px(look.width, panels)),
     };
-    let y = scales::number(rows.column(&axes.y)?, Scale { is_log: axes.log_y, ..Scale::default() });
+    let y = scales::number(&rows.column(&axes.y)?, Scale { is_log: axes.log_y, ..Scale::default() });
     let code = Code::of(&rows, axes.colour.as_ref(), look)?;
     let at = json!({ "x": x });
     let mut layers = Vec::new();
@@ -60,17 +60,18 @@ pub fn lines(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
 
 #[cfg(test)]
 mod tests {
+    use powersweep_dataset::Column;
+
     use super::*;
     use crate::Width;
-    use crate::table::Column;
 
     #[test]
     fn numbers_have_a_numeric_axis_and_names_their_order() {
         let y = Column::numbers("energy_j", "energy", "J", [1.5, 2.5]);
         let look = Look::of(Width::Column);
         let drawn = |x: Column| {
-            let axes = Axes::of(&x.name, "energy_j");
-            lines(&Table::new([x, y.clone()]), &axes, &look).expect("a figure")
+            let axes = Axes::of(x.name(), "energy_j");
+            lines(&Frame::of([x, y.clone()]), &axes, &look).expect("a figure")
         };
         let figure = drawn(Column::numbers("size_factor", "size factor", "", [0.5, 1.0]));
         assert_eq!(figure.spec()["layer"][0]["encoding"]["x"]["type"], "quantitative");

@@ -1,5 +1,6 @@
 //! Parallel coordinates: one line through all columns for each row.
 
+use powersweep_dataset::{Column, Frame};
 use serde_json::{Value, json};
 
 use super::axes::Axes;
@@ -9,7 +10,7 @@ use crate::error::{FigureError, Result};
 use crate::figure::{Content, Figure};
 use crate::font::{self, SIZE_PX};
 use crate::look::Look;
-use crate::table::{Column, Table, Values, labelled};
+use crate::rows::labelled;
 
 /// Rows that are drawn as one path. Paths of single rows take several times as long; their colours would add up where they
 /// cross, those within a path do not.
@@ -23,7 +24,7 @@ const ROWS_MAX: usize = 20_000;
 
 /// A line for each row through its values in `columns`, each on its own axis from the least to the greatest value. Rows
 /// without a value in one of them are not drawn; `colour` tells rows apart by colour and dash.
-pub fn parallel(table: &Table, columns: &[String], colour: Option<&str>, look: &Look) -> Result<Figure> {
+pub fn parallel(table: &Frame, columns: &[String], colour: Option<&str>, look: &Look) -> Result<Figure> {
     let axes = Axes { colour: colour.map(str::to_owned), ..Axes::default() };
     if !(2..=COLUMNS_MAX).contains(&columns.len()) {
         return Err(FigureError::Empty(format!("parallel coordinates need 2 to {COLUMNS_MAX} columns")));
@@ -31,10 +32,13 @@ pub fn parallel(table: &Table, columns: &[String], colour: Option<&str>, look: &
     for name in columns {
         table.column(name)?;
     }
-    let numbers: Vec<&str> =
-        columns.iter().map(String::as_str).filter(|name| table.column(name).is_ok_and(is_ordered)).collect();
+    let numbers: Vec<&str> = columns
+        .iter()
+        .map(String::as_str)
+        .filter(|name| table.column(name).is_ok_and(|column| is_ordered(&column)))
+        .collect();
     let rows = axes.rows(table, &numbers, &[])?;
-    let names: Vec<&Column> = columns.iter().map(|name| rows.column(name)).collect::<Result<_>>()?;
+    let names: Vec<Column> = columns.iter().map(|name| Ok(rows.column(name)?)).collect::<Result<_>>()?;
     if rows.rows() > ROWS_MAX {
         return Err(FigureError::Empty(format!("{} rows are more than {ROWS_MAX}: choose some", rows.rows())));
     }
@@ -109,9 +113,9 @@ enum Scaled {
 
 impl Coordinate {
     fn of(column: &Column, slot_px: f64) -> Result<Coordinate> {
-        let label = |unit: &str| wrapped(&labelled(&column.title, unit), slot_px - 6.0);
-        if let (Values::Numbers(_), Some((low, high))) = (&column.values, extent(column.finite())) {
-            let (divisor, unit) = magnitude(&column.unit, low.abs().max(high.abs()));
+        let label = |unit: &str| wrapped(&labelled(column.title(), unit), slot_px - 6.0);
+        if let Some((low, high)) = extent(column.finite()) {
+            let (divisor, unit) = magnitude(column.unit(), low.abs().max(high.abs()));
             let ends = match low == high {
                 true => vec![(0.5, short(low / divisor))],
                 false => vec![(0.0, short(low / divisor)), (1.0, short(high / divisor))],
@@ -163,7 +167,7 @@ fn wrapped(text: &str, width_px: f64) -> String {
 }
 
 /// The points of the lines: the rows of a path follow each other, with a gap after each.
-fn paths(rows: &Table, names: &[&Column], scales: &[Coordinate], colour: Option<&str>) -> Result<Table> {
+fn paths(rows: &Frame, names: &[Column], scales: &[Coordinate], colour: Option<&str>) -> Result<Frame> {
     let mut points: Vec<(usize, usize, Option<f64>)> = Vec::new();
     let mut paths = Vec::new();
     let groups = rows.groups(colour)?;
@@ -181,24 +185,24 @@ fn paths(rows: &Table, names: &[&Column], scales: &[Coordinate], colour: Option<
         paths.resize(points.len(), path);
     }
     let value = |(row, at, position): &(usize, usize, Option<f64>)| position.map(|_| names[*at].text(*row));
-    let mut drawn = Table::new([
+    let mut drawn = Frame::of([
         Column::numbers("path", "", "", paths.iter().map(|path| f64::from(*path))),
         Column::numbers("order", "", "", (0..points.len()).map(|order| order as f64)),
         Column::texts("column", "", points.iter().map(|(_, at, _)| scales[*at].title.clone())),
-        Column { values: Values::Texts(points.iter().map(value).collect()), ..Column::texts("value", "", [""; 0]) },
-        Column::numbers("position", "", "", []).with_numbers(points.iter().map(|point| point.2).collect()),
+        Column::optional_texts("value", "", points.iter().map(value)),
+        Column::numbers("position", "", "", points.iter().map(|point| point.2)),
     ]);
     if let Some(colour) = colour {
-        let rows = rows.taken(&points.iter().map(|(row, ..)| *row).collect::<Vec<_>>());
-        drawn.push(rows.column(colour)?.clone());
+        let rows = rows.picked(&points.iter().map(|(row, ..)| *row).collect::<Vec<_>>());
+        drawn.push(rows.column(colour)?);
     }
     Ok(drawn)
 }
 
 /// The texts of the axes.
-fn ends(scales: &[Coordinate]) -> Table {
+fn ends(scales: &[Coordinate]) -> Frame {
     let all = || scales.iter().flat_map(|scale| scale.ends.iter().map(move |end| (scale, end)));
-    Table::new([
+    Frame::of([
         Column::texts("column", "", all().map(|(scale, _)| scale.title.clone())),
         Column::numbers("position", "", "", all().map(|(_, end)| end.0)),
         Column::texts("written", "", all().map(|(_, end)| end.1.clone())),
@@ -212,7 +216,7 @@ mod tests {
 
     #[test]
     fn each_row_is_a_line_from_the_least_to_the_greatest_value_of_each_column() {
-        let table = Table::new([
+        let table = Frame::of([
             Column::numbers("energy_j", "energy", "J", [2e6, 1e6]),
             Column::texts("policy", "policy", ["easy", "fcfs"]),
         ]);

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use powersweep_dataset::best::unbeaten;
+use powersweep_dataset::{Column, Frame};
 use serde_json::{Value, json};
 
 use super::axes::Axes;
@@ -11,7 +13,7 @@ use super::scales::{self, Scale, extent};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};
 use crate::look::Look;
-use crate::table::{Column, Table};
+use crate::rows::Drawable;
 
 /// Name of the column that the figure adds.
 const FRONT: &str = "on_front";
@@ -39,29 +41,28 @@ impl Better {
 
 /// A point for each row, and the line of the rows that no other row beats in both columns; in each panel its own. `colour`
 /// tells rows apart by colour and shape. The rows of the front have crosses of their intervals.
-pub fn pareto(table: &Table, axes: &Axes, better: (Better, Better), look: &Look) -> Result<Figure> {
+pub fn pareto(table: &Frame, axes: &Axes, better: (Better, Better), look: &Look) -> Result<Figure> {
     let rows = axes.rows(table, &[&axes.x, &axes.y], &[])?;
     let (x, y) = (rows.numeric(&axes.x)?, rows.numeric(&axes.y)?);
-    let point = |row: usize| Some((better.0.cost(x.number(row)?), better.1.cost(y.number(row)?)));
+    let costs = |row: &usize| Some([better.0.cost(x.number(*row)?), better.1.cost(y.number(*row)?)]);
     let mut on_front = vec![false; rows.rows()];
     for (_, in_panel) in rows.groups(axes.facet.as_deref())? {
-        let points: Vec<(usize, (f64, f64))> =
-            in_panel.into_iter().filter_map(|row| Some((row, point(row)?))).collect();
-        front(points).into_iter().for_each(|row| on_front[row] = true);
+        let points: Vec<[f64; 2]> = in_panel.iter().filter_map(costs).collect();
+        unbeaten(&points).into_iter().for_each(|at| on_front[in_panel[at]] = true);
     }
     let mut all = rows.clone();
     all.push(Column::texts(FRONT, "", on_front.iter().map(|is_on| if *is_on { "yes" } else { "no" })));
     let kept = seen(&rows, axes, &on_front, look)?;
     let left_out = all.rows() - kept.len();
-    let mut drawn = all.taken(&kept);
+    let mut drawn = all.picked(&kept);
     let intervals: Vec<&(String, String)> = axes.interval_x.iter().chain(&axes.interval).collect();
     let ends = intervals.iter().flat_map(|(low, high)| [low.as_str(), high]);
     let names: Vec<&str> = [axes.x.as_str(), &axes.y, FRONT].into_iter().chain(axes.names()).chain(ends).collect();
     drawn.keep(&names);
     let code = Code::of(&drawn, axes.colour.as_ref(), look)?;
     let at = json!({
-        "x": scales::number(x, Scale { is_log: axes.log_x, ..Scale::default() }),
-        "y": scales::number(y, Scale { is_log: axes.log_y, ..Scale::default() }),
+        "x": scales::number(&x, Scale { is_log: axes.log_x, ..Scale::default() }),
+        "y": scales::number(&y, Scale { is_log: axes.log_y, ..Scale::default() }),
     });
     let only_front = json!([{ "filter": format!("datum.{FRONT} === 'yes'") }]);
     let (mut cloud, mut best) = (at.clone(), at.clone());
@@ -101,22 +102,8 @@ fn bar(at: &Value, (from, to): (&str, &str), interval: &(String, String)) -> Val
     json!({ "transform": filters, "mark": { "type": "rule", "strokeWidth": 0.6, "color": "#aaaaaa" }, "encoding": encoding })
 }
 
-/// The rows that no other one beats, by cost: those with the least y so far in the order of x. Equal rows are all kept.
-fn front(mut points: Vec<(usize, (f64, f64))>) -> Vec<usize> {
-    points.sort_by(|one, other| one.1.0.total_cmp(&other.1.0).then(one.1.1.total_cmp(&other.1.1)));
-    let mut best: Option<(f64, f64)> = None;
-    let mut front = Vec::new();
-    for (row, point) in points {
-        if best.is_none_or(|best| point.1 < best.1 || point == best) {
-            best = Some(point);
-            front.push(row);
-        }
-    }
-    front
-}
-
 /// The rows of the front, and of the others one for each dot and colour.
-fn seen(rows: &Table, axes: &Axes, on_front: &[bool], look: &Look) -> Result<Vec<usize>> {
+fn seen(rows: &Frame, axes: &Axes, on_front: &[bool], look: &Look) -> Result<Vec<usize>> {
     let dots = |column: &Column, is_log: bool, px: f64| {
         let scaled = move |value: f64| if is_log { value.log10() } else { value };
         let (low, high) = extent(column.finite().map(scaled).filter(|v| v.is_finite())).unwrap_or((0.0, 1.0));
@@ -124,13 +111,14 @@ fn seen(rows: &Table, axes: &Axes, on_front: &[bool], look: &Look) -> Result<Vec
         move |value: f64| ((scaled(value) - low) / span * px * DOTS_PER_PX) as i64
     };
     let (x, y) = (rows.column(&axes.x)?, rows.column(&axes.y)?);
-    let (across, up) = (dots(x, axes.log_x, look.width.px()), dots(y, axes.log_y, look.width.height_px()));
+    let (across, up) = (dots(&x, axes.log_x, look.width.px()), dots(&y, axes.log_y, look.width.height_px()));
+    let names = axes.names().into_iter().map(|name| Ok(rows.column(name)?)).collect::<Result<Vec<_>>>()?;
     let mut taken = HashSet::new();
     let mut kept = Vec::new();
     for (row, is_on_front) in on_front.iter().enumerate() {
         let (Some(at_x), Some(at_y)) = (x.number(row), y.number(row)) else { continue };
-        let names = axes.names().into_iter().map(|name| rows.column(name).map(|column| column.text(row)));
-        let is_new = taken.insert((across(at_x), up(at_y), names.collect::<Result<Vec<_>>>()?));
+        let texts: Vec<String> = names.iter().map(|column| column.text(row)).collect();
+        let is_new = taken.insert((across(at_x), up(at_y), texts));
         if is_new || *is_on_front {
             kept.push(row);
         }
@@ -144,7 +132,7 @@ mod tests {
     use crate::Width;
 
     fn on_front(better: (Better, Better)) -> Vec<String> {
-        let table = Table::new([
+        let table = Frame::of([
             Column::numbers("energy_j", "energy", "J", [1.0, 2.0, 3.0, 2.0, 4.0, 1.0]),
             Column::numbers("wait_s", "wait", "s", [9.0, 4.0, 4.0, 6.0, 1.0, 9.0]),
         ]);
@@ -164,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_front_has_its_intervals() {
-        let table = Table::new([
+        let table = Frame::of([
             Column::numbers("energy_j", "energy", "J", [1.0, 2.0]),
             Column::numbers("wait_s", "wait", "s", [9.0, 4.0]),
             Column::numbers("wait_s_low", "wait", "s", [8.0, f64::NAN]),
@@ -182,7 +170,7 @@ mod tests {
     #[test]
     fn points_on_one_dot_are_drawn_once() {
         let many = |value: f64| std::iter::repeat_n(value, 500).chain([0.0, 100.0]);
-        let table = Table::new([
+        let table = Frame::of([
             Column::numbers("energy_j", "energy", "J", many(50.0)),
             Column::numbers("wait_s", "wait", "s", many(50.0)),
         ]);

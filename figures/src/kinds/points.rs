@@ -1,5 +1,6 @@
 //! Points, with whiskers for intervals.
 
+use powersweep_dataset::Frame;
 use serde_json::{Value, json};
 
 use super::Axes;
@@ -9,17 +10,16 @@ use super::scales::{self, Scale, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure};
 use crate::look::{Look, Width};
-use crate::table::Table;
 
 /// Number of names along an axis.
 const NAMES_MAX: usize = 60;
 
 /// A point for each row, at numbers or names of `x` and `y`. `colour` tells rows apart by colour and shape.
-pub fn points(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
+pub fn points(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     let all = [&axes.x, &axes.y];
     let (mut numbers, mut names): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for name in all {
-        let list = if is_ordered(table.column(name)?) { &mut numbers } else { &mut names };
+        let list = if is_ordered(&table.column(name)?) { &mut numbers } else { &mut names };
         list.push(name);
     }
     let rows = axes.rows(table, &numbers, &names)?;
@@ -27,8 +27,8 @@ pub fn points(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
     let axis = |name: &String, is_log: bool, px: f64| -> Result<Value> {
         let column = rows.column(name)?;
         Ok(match numbers.contains(&name.as_str()) {
-            true => scales::number(column, Scale { is_log, ..Scale::default() }),
-            false => scales::names(column, &few(column, NAMES_MAX)?, px),
+            true => scales::number(&column, Scale { is_log, ..Scale::default() }),
+            false => scales::names(&column, &few(&column, NAMES_MAX)?, px),
         })
     };
     let x = axis(&axes.x, axes.log_x, plot_px(look.width, panels))?;
@@ -52,12 +52,13 @@ pub fn points(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
 
 #[cfg(test)]
 mod tests {
+    use powersweep_dataset::Column;
+
     use super::*;
-    use crate::table::Column;
 
     #[test]
     fn an_axis_has_numbers_or_names() {
-        let table = Table::new([
+        let table = Frame::of([
             Column::numbers("size_factor", "size factor", "", [0.5, 1.0, 2.0]),
             Column::texts("policy", "policy", ["easy", "fcfs", "easy"]),
             Column::numbers("bsld_mean", "bounded slowdown", "", [9.0, 5.0, f64::NAN]),

@@ -1,5 +1,6 @@
 //! Points that were published elsewhere, beside bars or lines.
 
+use powersweep_dataset::Frame;
 use serde_json::{Value, json};
 
 use super::axes::Axes;
@@ -7,7 +8,7 @@ use super::code::is_valid;
 use crate::error::Result;
 use crate::figure::escaped;
 use crate::font::{self, SIZE_PX};
-use crate::table::{Table, Values};
+use crate::rows::text;
 
 /// Area of a point (px²).
 const POINT_PX2: f64 = 34.0;
@@ -18,16 +19,16 @@ const AXIS_PX: f64 = 60.0;
 
 /// Adds published points to layers, which then show the other rows. `at` is the encoding of a point's place. The legend
 /// stands at the right of another one where at least `free_px` are left, else below the figure.
-pub(super) fn beside(layers: &mut Vec<Value>, rows: &Table, axes: &Axes, mut at: Value, free_px: f64) -> Result<()> {
+pub(super) fn beside(layers: &mut Vec<Value>, rows: &Frame, axes: &Axes, mut at: Value, free_px: f64) -> Result<()> {
     let Some(name) = &axes.published else { return Ok(()) };
-    let Values::Texts(names) = &rows.column(name)?.values else { return Ok(()) };
-    let mut levels: Vec<&String> = Vec::new();
-    for level in names.iter().flatten() {
-        if !levels.contains(&level) {
-            levels.push(level);
+    let column = rows.column(name)?;
+    let mut names: Vec<String> = Vec::new();
+    for level in (0..rows.rows()).filter_map(|row| text(&column, row)) {
+        if !names.contains(&level) {
+            names.push(level);
         }
     }
-    if levels.is_empty() {
+    if names.is_empty() {
         return Ok(());
     }
     for layer in layers.iter_mut() {
@@ -35,7 +36,6 @@ pub(super) fn beside(layers: &mut Vec<Value>, rows: &Table, axes: &Axes, mut at:
         transform.extend(layer["transform"].as_array().into_iter().flatten().cloned());
         layer["transform"] = Value::Array(transform);
     }
-    let names: Vec<String> = levels.iter().map(|level| (*level).clone()).collect();
     // The bars or lines have the scale of `color`, which would name these points in their legend.
     let scale = json!({ "domain": names, "range": vec!["black"; names.len()] });
     let needed_px: f64 = names.iter().map(|name| font::width(name, SIZE_PX, false) + SYMBOL_PX).sum();
@@ -52,17 +52,19 @@ pub(super) fn beside(layers: &mut Vec<Value>, rows: &Table, axes: &Axes, mut at:
 
 #[cfg(test)]
 mod tests {
+    use powersweep_dataset::Column;
+
     use super::*;
     use crate::kinds::{Axes, bars};
-    use crate::{Column, Look, Width};
+    use crate::{Look, Width};
 
     #[test]
     fn published_rows_are_points_of_a_layer_of_their_own() {
-        let published = Values::Texts(vec![None, None, Some("published".to_owned())]);
-        let table = Table::new([
+        let published = [None, None, Some("published")];
+        let table = Frame::of([
             Column::texts("log", "log", ["ctc", "sdsc", "ctc"]),
             Column::numbers("wait_s", "wait", "s", [3.5, 2.0, 4.0]),
-            Column { values: published, ..Column::texts("from", "", Vec::<String>::new()) },
+            Column::optional_texts("from", "", published),
         ]);
         let axes = Axes { published: Some("from".to_owned()), ..Axes::of("log", "wait_s") };
         let figure = bars(&table, &axes, &Look::of(Width::Column)).expect("a figure");

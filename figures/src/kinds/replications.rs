@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use powersweep_dataset::Frame;
+use powersweep_dataset::stats::quotient;
+
 use crate::error::Result;
-use crate::table::Table;
 
 /// Which rows come from one replication. Rows of one replication are not independent of each other: jobs of one queue wait for
 /// each other. So an interval is over the replications.
@@ -23,7 +25,7 @@ pub(super) struct Numbered {
 
 impl Replications<'_> {
     /// Numbers the replications of the rows.
-    pub(super) fn numbered(self, rows: &Table) -> Result<Numbered> {
+    pub(super) fn numbered(self, rows: &Frame) -> Result<Numbered> {
         let column = rows.column(self.column)?;
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
         let mut number = |row| {
@@ -42,33 +44,20 @@ impl Numbered {
 
     /// Half the width of the confidence interval of a ratio: the sum of all replications over their count. `parts`: sum and
     /// count of each replication. `None` for fewer than two replications.
-    ///
-    /// The standard error is the one of a ratio estimator (Cochran 1977, Sampling Techniques, 2.11). With equal counts, it
-    /// equals the standard error of the mean over the replications.
     pub(super) fn half_width(&self, parts: &[(f64, f64)]) -> Option<f64> {
-        let replications = parts.len() as f64;
-        if replications < 2.0 {
-            return None;
-        }
-        let (sum, count) = sums(parts);
-        let squares: f64 = parts.iter().map(|part| (part.0 - sum / count * part.1).powi(2)).sum();
-        let error = (squares * replications / (replications - 1.0)).sqrt() / count;
-        Some((self.t)(parts.len() - 1) * error)
+        let (_, error) = quotient(parts.iter().copied());
+        (parts.len() > 1).then(|| (self.t)(parts.len() - 1) * error)
     }
-}
-
-/// Sum and count over all replications.
-pub(super) fn sums(parts: &[(f64, f64)]) -> (f64, f64) {
-    parts.iter().fold((0.0, 0.0), |(sum, count), part| (sum + part.0, count + part.1))
 }
 
 #[cfg(test)]
 mod tests {
+    use powersweep_dataset::Column;
+
     use super::*;
-    use crate::table::Column;
 
     fn numbered(seeds: &[&str]) -> Numbered {
-        let table = Table::new([Column::texts("seed", "", seeds.iter().copied())]);
+        let table = Frame::of([Column::texts("seed", "", seeds.iter().copied())]);
         Replications { column: "seed", t: |_| 2.0 }.numbered(&table).expect("a column")
     }
 

@@ -1,11 +1,12 @@
 //! Axes: titles with units, magnitudes of large numbers, ticks of times.
 
+use powersweep_dataset::Column;
 use serde_json::{Map, Value, json};
 
 use crate::figure::escaped;
 use crate::font::{self, SIZE_PX};
 use crate::look::Width;
-use crate::table::{Column, labelled};
+use crate::rows::{label, labelled};
 
 /// Units that take the prefixes of the SI.
 const PREFIXED: [&str; 6] = ["J", "W", "Wh", "B", "g", "Hz"];
@@ -33,7 +34,7 @@ pub(super) fn number(column: &Column, scale: Scale) -> Value {
         Some((low, high)) => low.abs().max(high.abs()),
         None => column.finite().fold(0.0, |most: f64, value| most.max(value.abs())),
     };
-    let mut axis = match (scale.is_log, scale.is_time && column.unit == "s") {
+    let mut axis = match (scale.is_log, scale.is_time && column.unit() == "s") {
         (true, _) => log_axis(column, scale.domain),
         (false, true) => time_axis(column, scale.domain, greatest),
         (false, false) => magnitude_axis(column, greatest),
@@ -48,7 +49,7 @@ pub(super) fn number(column: &Column, scale: Scale) -> Value {
         scale_json.insert("domain".to_owned(), json!([low, high]));
         scale_json.insert("nice".to_owned(), json!(false));
     }
-    json!({ "field": escaped(&column.name), "type": "quantitative", "axis": axis, "scale": scale_json })
+    json!({ "field": escaped(column.name()), "type": "quantitative", "axis": axis, "scale": scale_json })
 }
 
 /// The power of 1000 by which labels are divided, and the unit with it.
@@ -68,8 +69,8 @@ pub(super) fn magnitude(unit: &str, greatest: f64) -> (f64, String) {
 }
 
 fn magnitude_axis(column: &Column, greatest: f64) -> Value {
-    let (divisor, unit) = magnitude(&column.unit, greatest);
-    let title = labelled(&column.title, &unit);
+    let (divisor, unit) = magnitude(column.unit(), greatest);
+    let title = labelled(column.title(), &unit);
     json!({ "title": title, "labelExpr": format!("format(datum.value / {divisor:e}, ',~g')"), "tickCount": 5 })
 }
 
@@ -84,7 +85,7 @@ fn log_axis(column: &Column, domain: Option<(f64, f64)>) -> Value {
         .flat_map(|power| parts.iter().map(move |part| part * 10f64.powi(power)))
         .filter(|tick| domain.is_none_or(|(low, high)| (low..=high).contains(tick)))
         .collect();
-    json!({ "title": column.label(), "values": ticks, "labelExpr": "format(datum.value, ',~r')" })
+    json!({ "title": label(column), "values": ticks, "labelExpr": "format(datum.value, ',~r')" })
 }
 
 /// Seconds in hours or days, with ticks at whole ones.
@@ -98,7 +99,7 @@ fn time_axis(column: &Column, domain: Option<(f64, f64)>, greatest: f64) -> Valu
     let step = round_step((high - low) / divisor / TIME_TICKS) * divisor;
     let first = (low / step).ceil() as i64;
     let ticks: Vec<f64> = (first..).map(|tick| tick as f64 * step).take_while(|tick| *tick <= high).collect();
-    let title = labelled(&column.title, unit);
+    let title = labelled(column.title(), unit);
     json!({ "title": title, "values": ticks, "labelExpr": format!("format(datum.value / {divisor}, ',~g')") })
 }
 
@@ -119,12 +120,12 @@ pub(super) fn names(column: &Column, levels: &[String], plot_px: f64) -> Value {
     };
     // Each name is shown: the place tells nothing without it.
     let mut axis = json!({
-        "title": column.label(), "labelAngle": angle, "labelLimit": NAME_PX_MAX, "labelOverlap": false, "grid": false,
+        "title": label(column), "labelAngle": angle, "labelLimit": NAME_PX_MAX, "labelOverlap": false, "grid": false,
     });
     if angle != 0 {
         crate::look::merge(&mut axis, &json!({ "labelAlign": "right", "labelBaseline": "middle" }));
     }
-    json!({ "field": escaped(&column.name), "type": "nominal", "sort": levels, "axis": axis })
+    json!({ "field": escaped(column.name()), "type": "nominal", "sort": levels, "axis": axis })
 }
 
 /// About how wide the plot is, or one of its panels (px): what the vertical axis takes is not known before drawing.
@@ -173,7 +174,7 @@ mod tests {
     fn a_logarithmic_axis_has_powers_of_ten() {
         let ticks = |low: f64, high: f64| {
             let scale = Scale { is_log: true, domain: Some((low, high)), ..Scale::default() };
-            number(&Column::numbers("x", "x", "s", []), scale)["axis"]["values"].clone()
+            number(&Column::numbers("x", "x", "s", [0.0; 0]), scale)["axis"]["values"].clone()
         };
         assert_eq!(ticks(1.0, 2e5), json!([1.0, 10.0, 100.0, 1e3, 1e4, 1e5]));
         assert_eq!(ticks(10.0, 300.0), json!([10.0, 20.0, 50.0, 100.0, 200.0]));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use powersweep_dataset::Frame;
 use serde_json::json;
 
 use super::axes::Axes;
@@ -10,14 +11,14 @@ use super::scales::{self, Scale, extent};
 use crate::error::{FigureError, Result};
 use crate::figure::{Content, Figure, escaped};
 use crate::look::Look;
-use crate::table::{Column, Table};
+use crate::rows::Drawable;
 
 /// Names of the columns that the figure adds: the lower and the upper edge of an area.
 const EDGES: [&str; 2] = ["stacked_from", "stacked_to"];
 
 /// Areas of `y` over the time `x`, one for each value of `colour`, stacked in the order of these values. A row is a value
 /// that holds from its instant on; before its first instant it is 0.
-pub fn stacked(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
+pub fn stacked(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     let rows = axes.rows(table, &[&axes.x, &axes.y], &[])?;
     let (x, y) = (rows.numeric(&axes.x)?, rows.numeric(&axes.y)?);
     let none = || FigureError::Empty("there is no instant".to_owned());
@@ -30,7 +31,7 @@ pub fn stacked(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
         instants.sort_by(f64::total_cmp);
         instants.dedup();
         let mut edges = vec![0.0; instants.len()];
-        for (_, of_colour) in rows.taken(&in_panel).groups(axes.colour.as_deref())? {
+        for (_, of_colour) in rows.picked(&in_panel).groups(axes.colour.as_deref())? {
             let of_colour: Vec<usize> = of_colour.into_iter().map(|row| in_panel[row]).collect();
             let Some(first) = of_colour.first() else { continue };
             let known = of_colour.iter().filter_map(|row| Some((x.number(*row)?.to_bits(), y.number(*row)?)));
@@ -44,12 +45,12 @@ pub fn stacked(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
         }
     }
     let taken: Vec<usize> = points.iter().map(|(row, _)| *row).collect();
-    let mut drawn = rows.taken(&taken);
-    let numbers = |at: usize| points.iter().map(|(_, numbers)| Some(numbers[at])).collect();
+    let mut drawn = rows.picked(&taken);
+    let numbers = |at: usize| points.iter().map(move |(_, numbers)| numbers[at]);
     drawn.push(x.with_numbers(numbers(0)));
     drawn.push(y.with_numbers(numbers(1)));
     for (name, at) in EDGES.into_iter().zip([2, 3]) {
-        drawn.push(Column { name: name.to_owned(), ..y.with_numbers(numbers(at)) });
+        drawn.push(y.with_numbers(numbers(at)).named(name));
     }
     let names: Vec<&str> = [axes.x.as_str(), &axes.y].into_iter().chain(EDGES).chain(axes.names()).collect();
     drawn.keep(&names);
@@ -57,8 +58,8 @@ pub fn stacked(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
     let time = Scale { domain: Some((low, high)), is_time: true, ..Scale::default() };
     let height = Scale { zero: true, ..Scale::default() };
     let mut area = json!({
-        "x": scales::number(drawn.column(&axes.x)?, time),
-        "y": scales::number(drawn.column(EDGES[0])?, height),
+        "x": scales::number(&drawn.column(&axes.x)?, time),
+        "y": scales::number(&drawn.column(EDGES[0])?, height),
         "y2": { "field": escaped(EDGES[1]) },
     });
     area["order"] = json!(null);
@@ -73,12 +74,14 @@ pub fn stacked(table: &Table, axes: &Axes, look: &Look) -> Result<Figure> {
 
 #[cfg(test)]
 mod tests {
+    use powersweep_dataset::Column;
+
     use super::*;
     use crate::Width;
 
     #[test]
     fn values_hold_until_the_next_one_and_lie_on_each_other() {
-        let table = Table::new([
+        let table = Frame::of([
             Column::numbers("x", "time", "s", [0.0, 20.0, 10.0]),
             Column::numbers("nodes", "nodes", "", [5.0, 2.0, 3.0]),
             Column::texts("ghz", "frequency", ["1.2", "1.2", "3"]),

@@ -1,5 +1,6 @@
 //! Series over time, as step functions, with lines for caps.
 
+use powersweep_dataset::{Column, Frame};
 use serde_json::json;
 
 use super::axes::Axes;
@@ -8,7 +9,7 @@ use super::scales::{self, Scale, extent};
 use crate::error::{FigureError, Result};
 use crate::figure::{Content, Figure};
 use crate::look::{self, Look};
-use crate::table::{Column, Table};
+use crate::rows::Drawable;
 use crate::thin;
 
 /// Name of the column that tells the series from the caps where the caller has no colour.
@@ -17,17 +18,16 @@ const SERIES: &str = "shown";
 /// Step functions of `y` over the time `x`, one for each value of `colour`; `caps` has the same columns, and its lines are
 /// dashed over the others. A row is a value that holds from its instant on. The time is shown in hours or days if it is
 /// long.
-pub fn steps(table: &Table, caps: Option<&Table>, axes: &Axes, look: &Look) -> Result<Figure> {
+pub fn steps(table: &Frame, caps: Option<&Frame>, axes: &Axes, look: &Look) -> Result<Figure> {
     let mut axes = axes.clone();
     let (rows, caps) = told_apart(table, caps, &mut axes)?;
     let rows = axes.rows(&rows, &[&axes.x, &axes.y], &[])?;
     let caps = caps.map(|caps| axes.rows(&caps, &[&axes.x, &axes.y], &[])).transpose()?;
     let x = rows.numeric(&axes.x)?;
     let none = || FigureError::Empty("there is no instant".to_owned());
-    let (low, high) =
-        extent(x.finite().chain(caps.iter().flat_map(|caps| caps.column(&axes.x).ok()).flat_map(Column::finite)))
-            .map(scales::from_zero)
-            .ok_or_else(none)?;
+    let of_caps = caps.as_ref().map(|caps| caps.column(&axes.x)).transpose()?;
+    let instants = x.finite().chain(of_caps.iter().flat_map(Column::finite));
+    let (low, high) = extent(instants).map(scales::from_zero).ok_or_else(none)?;
     let high = if high > low { high } else { low + 1.0 };
     let dots = look.width.px() * 2.0;
     let names: Vec<&str> = [axes.x.as_str(), &axes.y].into_iter().chain(axes.names()).collect();
@@ -43,7 +43,7 @@ pub fn steps(table: &Table, caps: Option<&Table>, axes: &Axes, look: &Look) -> R
     let domain = (!axes.free_x).then_some((low, high));
     let time = Scale { domain, is_time: true, ..Scale::default() };
     let value = Scale { is_log: axes.log_y, zero: true, ..Scale::default() };
-    let mut line = json!({ "x": scales::number(drawn.column(&axes.x)?, time), "y": scales::number(drawn.column(&axes.y)?, value) });
+    let mut line = json!({ "x": scales::number(&drawn.column(&axes.x)?, time), "y": scales::number(&drawn.column(&axes.y)?, value) });
     line["order"] = json!(null);
     let mut mark = json!({ "type": "line", "interpolate": "step-after", "strokeWidth": 1, "color": look.colour(0) });
     if let Some(code) = &code {
@@ -58,24 +58,23 @@ pub fn steps(table: &Table, caps: Option<&Table>, axes: &Axes, look: &Look) -> R
 }
 
 /// The tables with a column that tells series from caps, where there is no colour.
-fn told_apart(table: &Table, caps: Option<&Table>, axes: &mut Axes) -> Result<(Table, Option<Table>)> {
+fn told_apart(table: &Frame, caps: Option<&Frame>, axes: &mut Axes) -> Result<(Frame, Option<Frame>)> {
     let (mut rows, Some(mut caps)) = (table.clone(), caps.cloned()) else { return Ok((table.clone(), None)) };
     if axes.colour.is_none() {
-        let name = |table: &Table, title: &str| Column::texts(SERIES, "", vec![title.to_owned(); table.rows()]);
-        rows.push(name(&rows, &table.column(&axes.y)?.title));
-        let title = caps.column(&axes.y)?.title.clone();
-        caps.push(name(&caps, &title));
+        let name = |table: &Frame, title: &str| Column::texts(SERIES, "", vec![title; table.rows()]);
+        rows.push(name(&rows, table.column(&axes.y)?.title()));
+        caps.push(name(&caps, caps.column(&axes.y)?.title()));
         axes.colour = Some(SERIES.to_owned());
     }
     Ok((rows, Some(caps)))
 }
 
 /// The rows that the drawing can show, in the order of time within each line.
-fn thinned(rows: &Table, axes: &Axes, at: impl Fn(f64) -> f64) -> Result<Table> {
+fn thinned(rows: &Frame, axes: &Axes, at: impl Fn(f64) -> f64) -> Result<Frame> {
     let (x, y) = (rows.numeric(&axes.x)?, rows.numeric(&axes.y)?);
     let mut kept = Vec::new();
     for (_, in_panel) in rows.groups(axes.facet.as_deref())? {
-        for (_, in_line) in rows.taken(&in_panel).groups(axes.colour.as_deref())? {
+        for (_, in_line) in rows.picked(&in_panel).groups(axes.colour.as_deref())? {
             let point = |row: &usize| {
                 let row = in_panel[*row];
                 Some((row, (x.number(row)?, y.number(row)?)))
@@ -86,7 +85,7 @@ fn thinned(rows: &Table, axes: &Axes, at: impl Fn(f64) -> f64) -> Result<Table> 
             kept.extend(thin::steps(&places, &at).into_iter().map(|place| points[place].0));
         }
     }
-    Ok(rows.taken(&kept))
+    Ok(rows.picked(&kept))
 }
 
 #[cfg(test)]
@@ -94,8 +93,8 @@ mod tests {
     use super::*;
     use crate::Width;
 
-    fn power(values: &[(f64, f64)]) -> Table {
-        Table::new([
+    fn power(values: &[(f64, f64)]) -> Frame {
+        Frame::of([
             Column::numbers("x", "time", "s", values.iter().map(|value| value.0)),
             Column::numbers("value", "power", "W", values.iter().map(|value| value.1)),
         ])
@@ -104,7 +103,7 @@ mod tests {
     #[test]
     fn rows_are_in_the_order_of_time_and_caps_follow() {
         let mut caps = power(&[(0.0, 90.0), (50.0, 90.0)]);
-        caps.push(Column { title: "cap".to_owned(), ..caps.column("value").expect("it is there").clone() });
+        caps.push(caps.column("value").expect("it is there").titled("cap", "W"));
         let figure =
             steps(&power(&[(50.0, 70.0), (0.0, 80.0)]), Some(&caps), &Axes::of("x", "value"), &Look::of(Width::Column));
         let figure = figure.expect("a figure");

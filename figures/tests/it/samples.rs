@@ -1,10 +1,11 @@
 //! One or two figures of each kind, from made-up rows.
 
+use powersweep_dataset::{Column, Frame};
 use powersweep_figures::kinds::{
     Axes, Better, Gantt, Replications, bars, cdf, effect, gantt, heatmap, lines, parallel, pareto, points, stacked,
     steps,
 };
-use powersweep_figures::{Column, Figure, Look, Result, Table, Values, Width};
+use powersweep_figures::{Figure, Look, Result, Width};
 
 const POLICIES: [&str; 4] = ["fcfs", "easy backfilling", "bsld threshold", "power aware"];
 /// Ten seeds in each table that has them.
@@ -31,7 +32,7 @@ impl Draws {
 }
 
 /// A table with these names and numbers in each row.
-fn table(names: &[(&str, &str)], numbers: &[(&str, &str, &str)], rows: &[(Vec<String>, Vec<f64>)]) -> Table {
+fn table(names: &[(&str, &str)], numbers: &[(&str, &str, &str)], rows: &[(Vec<String>, Vec<f64>)]) -> Frame {
     let texts = names
         .iter()
         .enumerate()
@@ -40,7 +41,7 @@ fn table(names: &[(&str, &str)], numbers: &[(&str, &str, &str)], rows: &[(Vec<St
         .iter()
         .enumerate()
         .map(|(at, (name, title, unit))| Column::numbers(name, title, unit, rows.iter().map(|row| row.1[at])));
-    Table::new(texts.chain(numbers))
+    Frame::of(texts.chain(numbers))
 }
 
 fn owned(names: &[&str]) -> Vec<String> {
@@ -105,12 +106,12 @@ pub fn published_beside_bars(look: &Look) -> Result<Figure> {
                 published.push(None);
             }
             rows.push((owned(&[log, threshold, POLICIES[1]]), vec![10f64.powi(at as i32) * 1.3]));
-            published.push(Some("published".to_owned()));
+            published.push(Some("published"));
         }
     }
     let names = [("workload", "workload"), ("bsld_threshold", "BSLD threshold"), ("policy", "policy")];
     let mut table = table(&names, &[("bsld_mean", "mean slowdown", "")], &rows);
-    table.push(Column { values: Values::Texts(published), ..Column::texts("published", "", Vec::<String>::new()) });
+    table.push(Column::optional_texts("published", "", published));
     let axes = Axes {
         free_y: true,
         published: Some("published".to_owned()),
@@ -236,7 +237,7 @@ pub fn jobs_on_processors(look: &Look) -> Result<Figure> {
     gantt(&table(&[], &numbers, &rows), &columns, look)
 }
 
-fn tasks(count: usize) -> Table {
+fn tasks(count: usize) -> Frame {
     let mut draws = Draws::new();
     let row = |at: usize| {
         let (factor, policy) = (0.5 + 0.1 * (at % 11) as f64, at % 4);
@@ -339,14 +340,13 @@ pub fn awkward_names(look: &Look) -> Result<Figure> {
 
 /// Missing values: rows without a height, an interval or a name.
 pub fn missing_values(look: &Look) -> Result<Figure> {
-    let texts = |texts: [Option<&str>; 4]| Values::Texts(texts.map(|text| text.map(str::to_owned)).to_vec());
-    let column = |name: &str, values| Column { values, ..Column::numbers(name, name, "", []) };
-    let table = Table::new([
-        column("cap_w", Values::Numbers(vec![Some(f64::INFINITY), Some(90.0), None, Some(70.0)])),
-        column("policy", texts([Some("easy"), None, Some("easy"), Some("fcfs")])),
-        column("value", Values::Numbers(vec![Some(3.0), Some(4.0), Some(5.0), None])),
-        column("value_low", Values::Numbers(vec![Some(2.0), None, Some(4.0), None])),
-        column("value_high", Values::Numbers(vec![Some(4.0), None, None, None])),
+    let column = |name: &str, values: [Option<f64>; 4]| Column::numbers(name, name, "", values);
+    let table = Frame::of([
+        column("cap_w", [Some(f64::INFINITY), Some(90.0), None, Some(70.0)]),
+        Column::optional_texts("policy", "policy", [Some("easy"), None, Some("easy"), Some("fcfs")]),
+        column("value", [Some(3.0), Some(4.0), Some(5.0), None]),
+        column("value_low", [Some(2.0), None, Some(4.0), None]),
+        column("value_high", [Some(4.0), None, None, None]),
     ]);
     bars(&table, &axes("cap_w", "value", Some("policy"), None), look)
 }

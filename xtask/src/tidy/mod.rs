@@ -8,6 +8,7 @@ mod machine;
 mod pages;
 mod shell;
 mod source;
+mod tables;
 mod versions;
 mod words;
 
@@ -46,6 +47,7 @@ fn violations(root: &Path, files: &[File]) -> Vec<String> {
         machine::check(file, &mut found);
         if file.is("rs") {
             source::check(file, &mut found);
+            tables::check(&file.name, &file.text, &mut found);
         }
         if file.name.ends_with("Cargo.toml") {
             arrows::check(file, &mut found);

@@ -6,9 +6,10 @@ use std::path::Path;
 use powersweep::block_on;
 use powersweep_dataset::rows::is_number;
 use powersweep_dataset::source::type_of;
+use powersweep_dataset::{Column, Frame};
 use powersweep_engine::Value;
 use powersweep_figures::kinds::{Axes, points};
-use powersweep_figures::{Column, Look, Table, Values, Width};
+use powersweep_figures::{Look, Width};
 use powersweep_results::Table as Stored;
 
 use super::Search;
@@ -56,19 +57,19 @@ pub(super) fn draw(search: &Search<'_>, rows: &Rows, output: &Path) -> Result<()
         }
     }
     let panels = groups.iter().any(|group| *group != groups[0]);
-    let mut table = Table::new([Column::texts(VERDICT, VERDICT, verdicts), Column::texts(GROUP, "", groups)]);
+    let mut table = Frame::of([Column::texts(VERDICT, VERDICT, verdicts), Column::texts(GROUP, "", groups)]);
     let axes: Vec<&str> = grid.axes.iter().map(|axis| axis.name).take(2).collect();
     for (name, values) in axes.iter().zip(columns) {
-        table.push(plot::column(name, numbers_or_texts(values)));
+        table.push(plot::titled(&numbers_or_texts(name, &values)));
     }
     let mut shown = match (axes.as_slice(), of_y) {
         ([x, y], _) => Axes::of(x, y),
         (_, None) => Axes::of(axes[0], GROUP),
         (_, Some(of_y)) => {
             let [low, high] = ["low", "high"].map(|end| format!("{of_y}_{end}"));
-            table.push(plot::column(of_y, Values::Numbers(means)));
-            table.push(plot::column(&low, Values::Numbers(lows)));
-            table.push(plot::column(&high, Values::Numbers(highs)));
+            table.push(plot::titled(&Column::numbers(of_y, "", "", means)));
+            table.push(plot::titled(&Column::numbers(&low, "", "", lows)));
+            table.push(plot::titled(&Column::numbers(&high, "", "", highs)));
             Axes { interval: Some((low, high)), ..Axes::of(axes[0], of_y) }
         }
     };
@@ -95,14 +96,14 @@ fn is_measured(column: &str) -> bool {
 }
 
 /// Values of a parameter as a column: numbers, if all are finite ones.
-fn numbers_or_texts(values: Vec<Value>) -> Values {
+fn numbers_or_texts(name: &str, values: &[Value]) -> Column {
     let number = |value: &Value| match value {
         Value::Int(value) => Some(*value as f64),
         Value::Real(value) => Some(*value).filter(|value| value.is_finite()),
         _ => None,
     };
     match values.iter().map(number).collect::<Option<Vec<f64>>>() {
-        Some(numbers) => Values::Numbers(numbers.into_iter().map(Some).collect()),
-        None => Values::Texts(values.into_iter().map(|value| Some(value.to_string())).collect()),
+        Some(numbers) => Column::numbers(name, "", "", numbers),
+        None => Column::texts(name, "", values.iter().map(Value::to_string)),
     }
 }

@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 
 use powersweep_dataset::condition::Op;
+use powersweep_dataset::group::mixed;
 use powersweep_dataset::scan::{self, SEED};
-use powersweep_dataset::{Cell, Condition};
+use powersweep_dataset::{Cell, Column, Condition, Frame, Rows};
 use powersweep_engine::components::SERIES;
 use powersweep_experiments::reading::unknown;
 use powersweep_figures::kinds::{self, Axes, Better, Gantt};
-use powersweep_figures::{Column, Figure, FigureError, Look, Table};
+use powersweep_figures::{Figure, FigureError, Look};
 use powersweep_results::Table as Stored;
 
-use super::aggregate::{SEEDS, groups, interval, means, mixed};
-use super::read::{Source, table_of};
+use super::aggregate::{SEEDS, interval, means};
+use super::read::{Source, frame, table_of};
 use super::{preset, titles};
 use crate::args::{FigureKind, LogAxis, PlotArgs};
 use crate::exit::{Failure, failure};
@@ -105,25 +106,22 @@ impl Wanted<'_> {
     async fn means(&self, source: &Source<'_>) -> Result<Made, Failure> {
         let (x, y) = (self.x()?, self.y()?);
         let others = source.varying().await?;
-        let names: Vec<String> = [x, y].into_iter().chain(self.names()).chain(&others).cloned().collect();
-        let rows = rows(source, self.table(y), &names).await?;
-        let by: Vec<&str> = std::iter::once(x).chain(self.names()).map(String::as_str).collect();
-        let notes = mixture(&rows, &by, &others)?;
+        let by = with(&[x], self.names());
+        let rows = rows(source, self.table(y), &with(&by, &others), &[y]).await?;
         let means = means(&rows, &by, &[y]).map_err(refused)?;
         let axes = Axes { interval: Some(interval(y)), ..self.axes(x, y) };
         let figure = match self.args.figure {
             Some(FigureKind::Bars) => kinds::bars(&means, &axes, &self.look),
             _ => kinds::lines(&means, &axes, &self.look),
         };
-        Ok((figure.map_err(refused)?, notes))
+        Ok((figure.map_err(refused)?, mixture(&rows, &by, &others)?))
     }
 
     async fn cdf(&self, source: &Source<'_>) -> Result<Made, Failure> {
         let x = self.x()?;
         let table = self.table(x);
-        let seed = SEED.to_owned();
-        let names: Vec<String> = [x, &seed].into_iter().chain(self.names()).cloned().collect();
-        let rows = rows(source, table, &names).await?;
+        let names: Vec<&str> = std::iter::once(SEED).chain(self.names().map(String::as_str)).collect();
+        let rows = frame(&rows(source, table, &names, &[x]).await?, &with(&[x], names.iter().copied()))?;
         let axes = self.axes(x, &format!("share of {table}"));
         Ok((kinds::cdf(&rows, &axes, Some(SEEDS), &self.look).map_err(refused)?, Vec::new()))
     }
@@ -144,41 +142,40 @@ impl Wanted<'_> {
     }
 
     /// The points of a series, one task in each line.
-    async fn points(&self, source: &Source<'_>, name: &str) -> Result<(Table, bool), Failure> {
+    async fn points(&self, source: &Source<'_>, name: &str) -> Result<(Frame, bool), Failure> {
         let known: Vec<&str> = SERIES.iter().map(|series| series.name).collect();
         if !known.contains(&name) {
             return Err(failure!(Usage, "{}", unknown("series", name, &known)));
         }
-        let names: Vec<String> = ["x", "value", TASK].map(str::to_owned).iter().chain(self.names()).cloned().collect();
-        let only = Condition { column: "series".to_owned(), op: Op::Equal, value: Cell::Text(name.to_owned()) };
-        let mut rows = source.read(Stored::Series, &names, &[only]).await?;
+        let condition = |column: &str, op, value| Condition { column: column.to_owned(), op, value };
+        let mut only = vec![condition("series", Op::Equal, Cell::Text(name.to_owned()))];
         if let Some((from, to)) = self.args.between {
-            let x = rows.numeric("x").map_err(refused)?;
-            let inside: Vec<usize> =
-                (0..rows.rows()).filter(|row| x.number(*row).is_some_and(|x| (from..=to).contains(&x))).collect();
-            rows = rows.taken(&inside);
+            only.push(condition("x", Op::AtLeast, Cell::Real(from)));
+            only.push(condition("x", Op::AtMost, Cell::Real(to)));
         }
-        if rows.rows() == 0 {
+        let names: Vec<&str> = std::iter::once(TASK).chain(self.names().map(String::as_str)).collect();
+        let rows = source.read(Stored::Series, &names, &["x", "value"], &only).await?;
+        if rows.is_empty() {
             let hint = "a manifest asks for series by series = [\"NAME\"]; series of the machine need a power cap, or \
                         watch_machine = true";
             return Err(failure!(Usage, "{} has no points of {name}; {hint}", source.experiment));
         }
         self.check_one_task(source, &rows).await?;
-        let (value, is_over_time) = titles::series(name, rows.column("value").map_err(refused)?.values.clone());
-        rows.push(value);
+        let mut points = frame(&rows, &with(&["x", "value"], names.iter().copied()))?;
+        let (value, is_over_time) = titles::series(name, &points.column("value")?);
+        points.push(value);
         if is_over_time {
-            let x = rows.column("x").map_err(refused)?;
-            rows.push(Column { title: "time".to_owned(), unit: "s".to_owned(), ..x.clone() });
+            points.push(points.column("x")?.titled("time", "s"));
         }
-        Ok((rows, is_over_time))
+        Ok((points, is_over_time))
     }
 
     /// Several tasks in one line would be drawn as one zigzag.
-    async fn check_one_task(&self, source: &Source<'_>, rows: &Table) -> Result<(), Failure> {
+    async fn check_one_task(&self, source: &Source<'_>, rows: &Rows) -> Result<(), Failure> {
         let by: Vec<&str> = self.names().map(String::as_str).collect();
-        let task = rows.column(TASK).map_err(refused)?;
-        for line in groups(rows, &by).map_err(refused)? {
-            let tasks: std::collections::BTreeSet<String> = line.iter().map(|row| task.text(*row)).collect();
+        for line in rows.groups(&by)? {
+            let code = |row: &u32| rows.axis(TASK).map(|task| task.code(*row as usize));
+            let tasks: BTreeSet<Option<u32>> = line.iter().map(code).collect();
             if tasks.len() > 1 {
                 let differ = source.varying().await?.join(", ");
                 return Err(failure!(
@@ -193,31 +190,29 @@ impl Wanted<'_> {
     }
 
     /// The lines of a cap: a number over the whole time, or a series.
-    async fn caps(&self, source: &Source<'_>, cap: &str, rows: &Table, name: &str) -> Result<Table, Failure> {
+    async fn caps(&self, source: &Source<'_>, cap: &str, rows: &Frame, name: &str) -> Result<Frame, Failure> {
         let Ok(level) = cap.parse::<f64>() else {
             let (mut caps, _) = self.points(source, cap).await?;
             if let Some(colour) = &self.args.colour {
-                let named = caps.column(colour).map_err(refused)?;
+                let named = caps.column(colour)?;
                 let levels = (0..caps.rows()).map(|row| format!("cap of {}", named.text(row)));
-                let named = Column::texts(colour, &named.title, levels);
-                caps.push(named);
+                caps.push(Column::texts(colour, named.title(), levels));
             }
             return Ok(caps);
         };
         // One point at the begin and one at the end of each panel's time.
-        let by: Vec<&str> = self.args.facet.iter().map(String::as_str).collect();
-        let x = rows.numeric("x").map_err(refused)?;
-        let mut ends = Vec::new();
-        for panel in groups(rows, &by).map_err(refused)? {
+        let x = rows.column("x")?;
+        let mut ends: Vec<usize> = Vec::new();
+        for (_, panel) in rows.groups(self.args.facet.as_deref())? {
             let at = |row: &usize| x.number(*row).unwrap_or_default();
             ends.extend(panel.iter().min_by(|one, other| at(one).total_cmp(&at(other))));
             ends.extend(panel.iter().max_by(|one, other| at(one).total_cmp(&at(other))));
         }
-        let mut caps = rows.taken(&ends);
-        let (value, _) = titles::series(name, powersweep_figures::Values::Numbers(vec![Some(level); ends.len()]));
-        caps.push(Column { title: "cap".to_owned(), ..value });
+        let mut caps = rows.picked(&ends);
+        let (value, _) = titles::series(name, &Column::numbers("value", "", "", vec![level; ends.len()]));
+        caps.push(value.titled("cap", value.unit()));
         if let Some(colour) = &self.args.colour {
-            let title = caps.column(colour).map_err(refused)?.title.clone();
+            let title = caps.column(colour)?.title().to_owned();
             caps.push(Column::texts(colour, &title, vec!["cap"; ends.len()]));
         }
         Ok(caps)
@@ -233,10 +228,10 @@ impl Wanted<'_> {
         if self.args.colour.is_some() {
             return Err(failure!(Usage, "a heat map has no --colour: --value COLUMN shows the mean of a column"));
         }
-        let seed = SEED.to_owned();
-        let columns = [x, y, &seed].into_iter().chain(&self.args.value).chain(&self.args.facet);
-        let names: Vec<String> = columns.cloned().collect();
-        let rows = rows(source, self.table(x), &names).await?;
+        let axes: Vec<&str> = std::iter::once(SEED).chain(self.args.facet.as_deref()).collect();
+        let measures: Vec<&str> = [x.as_str(), y].into_iter().chain(self.args.value.as_deref()).collect();
+        let rows =
+            frame(&rows(source, self.table(x), &axes, &measures).await?, &with(&measures, axes.iter().copied()))?;
         let figure = kinds::heatmap(&rows, &self.axes(x, y), self.args.value.as_deref(), Some(SEEDS), &self.look);
         Ok((figure.map_err(refused)?, Vec::new()))
     }
@@ -247,18 +242,17 @@ impl Wanted<'_> {
             return Err(failure!(Usage, "the effect of an axis has no --colour: --facet splits it into panels"));
         }
         let others = source.varying().await?;
-        let seed = SEED.to_owned();
-        let names: Vec<String> = [x, y, &seed].into_iter().chain(&self.args.facet).chain(&others).cloned().collect();
-        let mut rows = rows(source, self.table(y), &names).await?;
-        combine(&mut rows, &others, &[x])?;
-        let facet: Vec<&str> = self.args.facet.iter().map(String::as_str).collect();
-        let by: Vec<&str> = std::iter::once(x.as_str()).chain(facet.iter().copied()).collect();
-        let within: Vec<&str> = by.iter().copied().chain([SETTING]).collect();
-        let settings = means(&rows, &within, &[y]).map_err(refused)?;
+        let by: Vec<&str> = std::iter::once(x.as_str()).chain(self.args.facet.as_deref()).collect();
+        let of_seed = with(&by, [SEED]);
+        let rows = rows(source, self.table(y), &with(&of_seed, &others), &[y]).await?;
+        let combination = combination(&others, &[x]);
+        let mut settings = means(&rows, &with(&by, combination.iter().copied()), &[y]).map_err(refused)?;
+        let parts = combination.iter().map(|name| settings.column(name)).collect::<Result<Vec<_>, _>>()?;
+        let text = |row| parts.iter().map(|column| column.text(row)).collect::<Vec<_>>().join(", ");
+        settings.push(Column::texts(SETTING, "", (0..settings.rows()).map(text)));
         // Combinations are no sample. So the interval is over the seeds: each seed counts with its mean over the combinations.
-        let of_seed: Vec<&str> = by.iter().copied().chain([SEED]).collect();
         let seeds = means(&rows, &of_seed, &[y]).map_err(refused)?;
-        let averages = means(&seeds, &by, &[y]).map_err(refused)?;
+        let averages = means(&Rows::of(&seeds, &by, &[y])?, &by, &[y]).map_err(refused)?;
         let axes = Axes { interval: Some(interval(y)), colour: Some(SETTING.to_owned()), ..self.axes(x, y) };
         let figure = kinds::effect(&averages, Some(&settings), &axes, &self.look).map_err(refused)?;
         Ok((figure, Vec::new()))
@@ -269,8 +263,12 @@ impl Wanted<'_> {
         if self.args.facet.is_some() || self.args.y.is_some() {
             return Err(failure!(Usage, "parallel coordinates have no --y and no --facet: --x A,B,C has all columns"));
         }
-        let names: Vec<String> = self.args.x.iter().chain(&self.args.colour).cloned().collect();
-        let rows = rows(source, self.table(first), &names).await?;
+        let colour: Vec<&str> = self.args.colour.as_deref().into_iter().collect();
+        let measures: Vec<&str> = self.args.x.iter().map(String::as_str).collect();
+        let rows = frame(
+            &rows(source, self.table(first), &colour, &measures).await?,
+            &with(&measures, colour.iter().copied()),
+        )?;
         let figure = kinds::parallel(&rows, &self.args.x, self.args.colour.as_deref(), &self.look);
         Ok((figure.map_err(refused)?, Vec::new()))
     }
@@ -281,10 +279,9 @@ impl Wanted<'_> {
             return Err(failure!(Usage, "--maximise {other}: the front is of {x} and {y}"));
         }
         let others = source.varying().await?;
-        let names: Vec<String> = [x, y].into_iter().chain(self.names()).chain(&others).cloned().collect();
-        let mut rows = rows(source, self.table(x), &names).await?;
-        combine(&mut rows, &others, &[])?;
-        let by: Vec<&str> = self.names().map(String::as_str).chain([SETTING]).collect();
+        let names: Vec<&str> = self.names().map(String::as_str).collect();
+        let by = with(&names, combination(&others, &[]));
+        let rows = rows(source, self.table(x), &by, &[x, y]).await?;
         let means = means(&rows, &by, &[x, y]).map_err(refused)?;
         let better = |name: &String| if self.args.maximise.contains(name) { Better::Higher } else { Better::Lower };
         let axes = Axes { interval: Some(interval(y)), interval_x: Some(interval(x)), ..self.axes(x, y) };
@@ -301,21 +298,18 @@ pub(super) async fn gantt(
     between: Option<(f64, f64)>,
     look: &Look,
 ) -> Result<Made, Failure> {
-    let fixed = ["start_s", "finish_s", "procs", "node_list", TASK];
     let colour = colour.unwrap_or("gear_index");
-    let names: Vec<String> = fixed.into_iter().chain([colour]).chain(facet).map(str::to_owned).collect();
-    let rows = rows(source, Stored::Jobs, &names).await?;
-    let by: Vec<&str> = facet.into_iter().collect();
-    let task = rows.column(TASK).map_err(refused)?;
-    for panel in groups(&rows, &by).map_err(refused)? {
-        if panel.iter().any(|row| task.text(*row) != task.text(panel[0])) {
-            let differ = source.varying().await?.join(", ");
-            return Err(failure!(
-                Usage,
-                "the jobs of several tasks would share a chart: choose one task by --where COLUMN=VALUE, or give each \
-                 one a panel by --facet; the tasks of the experiment differ in {differ}"
-            ));
-        }
+    let panels: Vec<&str> = facet.into_iter().collect();
+    let names = with(&["node_list", TASK, colour], panels.iter().copied());
+    let measures = ["start_s", "finish_s", "procs"];
+    let rows = rows(source, Stored::Jobs, &names, &measures).await?;
+    if !mixed(&rows, &panels, &[TASK])?.is_empty() {
+        let differ = source.varying().await?.join(", ");
+        return Err(failure!(
+            Usage,
+            "the jobs of several tasks would share a chart: choose one task by --where COLUMN=VALUE, or give each one a \
+             panel by --facet; the tasks of the experiment differ in {differ}"
+        ));
     }
     let columns = Gantt {
         start: "start_s".to_owned(),
@@ -326,38 +320,48 @@ pub(super) async fn gantt(
         facet: facet.map(str::to_owned),
         between,
     };
-    Ok((kinds::gantt(&rows, &columns, look).map_err(refused)?, Vec::new()))
+    let jobs = frame(&rows, &with(&measures, names.iter().copied()))?;
+    Ok((kinds::gantt(&jobs, &columns, look).map_err(refused)?, Vec::new()))
 }
 
 /// Reads columns; no row is an error.
-async fn rows(source: &Source<'_>, table: Stored, names: &[String]) -> Result<Table, Failure> {
-    let rows = source.read(table, names, &[]).await?;
-    match rows.rows() {
+async fn rows(source: &Source<'_>, table: Stored, axes: &[&str], measures: &[&str]) -> Result<Rows, Failure> {
+    let rows = source.read(table, axes, measures, &[]).await?;
+    match rows.len() {
         0 if source.only.is_empty() => Err(failure!(Usage, "{} has no rows in {table} yet", source.experiment)),
         0 => Err(failure!(Usage, "no row of {table} satisfies --where")),
         _ => Ok(rows),
     }
 }
 
-/// Adds the combination of a row: its values in the columns that vary, without the seed and some others.
-fn combine(rows: &mut Table, others: &[String], without: &[&str]) -> Result<(), Failure> {
-    let is_part = |name: &&String| *name != SEED && !without.contains(&name.as_str());
+/// Some names, and those of others that are not among them.
+fn with<'a, S>(names: &[&'a str], others: impl IntoIterator<Item = &'a S>) -> Vec<&'a str>
+where
+    S: AsRef<str> + ?Sized + 'a,
+{
+    let mut all = names.to_vec();
+    for name in others.into_iter().map(AsRef::as_ref) {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+/// The columns whose values are the combination of a row: those that vary, without the seed and some others.
+fn combination<'a>(others: &'a [String], without: &[&str]) -> Vec<&'a str> {
     // A label stands for parameters: where a parameter is the axis, the labels of its values differ, too.
     let is_label = |name: &str| scan::LABELS.contains(&name) && !without.is_empty();
-    let parts: Vec<&String> = others.iter().filter(is_part).collect();
+    let all = others.iter().map(String::as_str);
+    let parts: Vec<&str> = all.filter(|name| *name != SEED && !without.contains(name)).collect();
     let has_parameters = parts.iter().any(|name| !is_label(name));
-    let parts = parts.into_iter().filter(|name| !is_label(name) || !has_parameters);
-    let columns: Vec<&Column> = parts.map(|name| rows.column(name)).collect::<Result<_, _>>().map_err(refused)?;
-    let text = |row| columns.iter().map(|column| column.text(row)).collect::<Vec<_>>().join(", ");
-    let combinations: Vec<String> = (0..rows.rows()).map(text).collect();
-    rows.push(Column::texts(SETTING, "", combinations));
-    Ok(())
+    parts.into_iter().filter(|name| !is_label(name) || !has_parameters).collect()
 }
 
 /// A note if a mean is over more than seeds.
-fn mixture(rows: &Table, by: &[&str], others: &[String]) -> Result<Vec<String>, Failure> {
-    let others: Vec<String> = others.iter().filter(|name| *name != SEED).cloned().collect();
-    let mixed = mixed(rows, by, &others).map_err(refused)?;
+fn mixture(rows: &Rows, by: &[&str], others: &[String]) -> Result<Vec<String>, Failure> {
+    let others: Vec<&str> = others.iter().map(String::as_str).filter(|name| *name != SEED).collect();
+    let mixed = mixed(rows, by, &others)?;
     Ok(match mixed.is_empty() {
         true => Vec::new(),
         false => vec![format!(

@@ -2,9 +2,9 @@
 
 use powersweep_claims::presets::Axis;
 use powersweep_claims::{Preset, Role, Row, Shape};
-use powersweep_dataset::Datasets;
+use powersweep_dataset::{Column, Datasets, Frame};
 use powersweep_figures::kinds::{self, Axes};
-use powersweep_figures::{Column, Figure, Look, Table, Values, Width};
+use powersweep_figures::{Figure, Look, Width};
 
 use super::kinds::{Made, gantt, refused};
 use super::read::Source;
@@ -74,34 +74,28 @@ fn name(axis: &Axis) -> String {
     axis.columns.join("_")
 }
 
-fn table(preset: &Preset, rows: &[&Row]) -> Table {
-    let numbers: Option<Vec<Option<f64>>> = rows.iter().map(|row| row.x_value.map(Some)).collect();
-    let texts = |of: fn(&Row) -> &String| rows.iter().map(|row| of(row).clone()).collect::<Vec<String>>();
-    let x = match numbers.filter(|_| preset.shape != Shape::Bars) {
-        Some(numbers) => Values::Numbers(numbers),
-        None => Values::Texts(texts(|row| &row.x).into_iter().map(Some).collect()),
+fn table(preset: &Preset, rows: &[&Row]) -> Frame {
+    let named = |axis: &Axis, of: fn(&Row) -> &String| {
+        Column::texts(&name(axis), &axis.title, rows.iter().map(|row| of(row))).titled(&axis.title, &axis.unit)
     };
-    let titled =
-        |axis: &Axis, values| Column { name: name(axis), title: axis.title.clone(), unit: axis.unit.clone(), values };
-    let number = |name: &str, of: &dyn Fn(&Row) -> Option<f64>| Column {
-        name: name.to_owned(),
-        title: preset.y.title.clone(),
-        unit: preset.y.unit.clone(),
-        values: Values::Numbers(rows.iter().map(|row| of(row)).collect()),
+    let number = |name: &str, of: &dyn Fn(&Row) -> Option<f64>| {
+        Column::numbers(name, &preset.y.title, &preset.y.unit, rows.iter().map(|row| of(row)))
     };
-    let some = |texts: Vec<String>| Values::Texts(texts.into_iter().map(Some).collect());
-    let mut columns = vec![titled(&preset.x, x)];
-    columns.extend(preset.colour.iter().map(|axis| titled(axis, some(texts(|row| &row.colour)))));
-    columns.extend(preset.facet.iter().map(|axis| titled(axis, some(texts(|row| &row.facet)))));
-    columns.push(number(VALUE, &|row| Some(row.y)));
-    columns.push(number(LOW, &|row| Some(row.y - row.half_width?)));
-    columns.push(number(HIGH, &|row| Some(row.y + row.half_width?)));
-    let published = |row: &&Row| (row.role == Role::Published).then(|| PUBLISHED.to_owned());
-    columns.push(Column {
-        values: Values::Texts(rows.iter().map(published).collect()),
-        ..Column::texts(PUBLISHED, "", Vec::<String>::new())
-    });
-    Table::new(columns)
+    let places: Option<Vec<f64>> = rows.iter().map(|row| row.x_value).collect();
+    let x = match places.filter(|_| preset.shape != Shape::Bars) {
+        Some(places) => Column::numbers(&name(&preset.x), &preset.x.title, &preset.x.unit, places),
+        None => named(&preset.x, |row| &row.x),
+    };
+    let colour = preset.colour.iter().map(|axis| named(axis, |row| &row.colour));
+    let facet = preset.facet.iter().map(|axis| named(axis, |row| &row.facet));
+    let published = rows.iter().map(|row| (row.role == Role::Published).then_some(PUBLISHED));
+    let values = [
+        number(VALUE, &|row| Some(row.y)),
+        number(LOW, &|row| Some(row.y - row.half_width?)),
+        number(HIGH, &|row| Some(row.y + row.half_width?)),
+        Column::optional_texts(PUBLISHED, "", published),
+    ];
+    Frame::of(std::iter::once(x).chain(colour).chain(facet).chain(values))
 }
 
 /// Jobs on processors, under the preset's conditions.

@@ -1,13 +1,9 @@
 //! Rows of a figure: columns of one table, and columns of `tasks` beside them.
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{DataType, Float64Type, Int64Type, Schema};
-use powersweep_dataset::Cell;
-use powersweep_dataset::Condition;
-use powersweep_dataset::Datasets;
-use powersweep_dataset::grouped::FooterFacts;
-use powersweep_dataset::source;
-use powersweep_figures::{Table, Values};
+use powersweep_dataset::column::is_numeric;
+use powersweep_dataset::grouped::{self, FooterFacts};
+use powersweep_dataset::source::{conditions, type_of};
+use powersweep_dataset::{Condition, Datasets, Frame, Rows};
 use powersweep_results::Table as Stored;
 
 use super::titles;
@@ -28,25 +24,28 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// These columns of a table and of its tasks, in the rows that satisfy all conditions.
-    pub(super) async fn read(&self, table: Stored, names: &[String], more: &[Condition]) -> Result<Table, Failure> {
-        let mut conditions = source::conditions(table, self.only)?;
-        conditions.extend_from_slice(more);
+    /// The rows of a table that satisfy all conditions. `measures` that have no numbers become axes.
+    pub(super) async fn read(
+        &self,
+        table: Stored,
+        axes: &[&str],
+        measures: &[&str],
+        more: &[Condition],
+    ) -> Result<Rows, Failure> {
+        let mut only = conditions(table, self.only)?;
+        only.extend_from_slice(more);
+        let has_numbers = |name: &&str| type_of(table, name).is_ok_and(|of| is_numeric(&of));
+        let (measures, named): (Vec<&str>, Vec<&str>) = measures.iter().copied().partition(has_numbers);
+        let mut all: Vec<&str> = Vec::new();
+        for name in axes.iter().chain(&named) {
+            if !all.contains(name) {
+                all.push(name);
+            }
+        }
         let reading = self.datasets.read(self.experiment, table).await?;
-        let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
-        let found = source::Source::open(self.datasets, &reading, &wanted, conditions).await?;
+        let rows = grouped::read(self.datasets, &reading, [&all, &measures], only).await?;
         reading.check_table()?;
-        let mut columns = empty(&found.schema(), names);
-        found
-            .each(|batch, rows| {
-                for (name, values) in &mut columns {
-                    let Some(column) = batch.column_by_name(name) else { continue };
-                    rows.iter().for_each(|row| push(values, column, *row));
-                }
-                Ok(true)
-            })
-            .await?;
-        Ok(Table::new(columns.into_iter().map(|(name, values)| titles::column(&name, values))))
+        Ok(rows)
     }
 
     /// The labels, components and parameters that have several values in the experiment, and the seed.
@@ -56,32 +55,7 @@ impl Source<'_> {
     }
 }
 
-/// Columns of these names, each once, without rows.
-fn empty(schema: &Schema, names: &[String]) -> Vec<(String, Values)> {
-    let mut columns: Vec<(String, Values)> = Vec::new();
-    for name in names {
-        let Ok(field) = schema.field_with_name(name) else { continue };
-        let values = match field.data_type() {
-            DataType::Int64 | DataType::Float64 => Values::Numbers(Vec::new()),
-            _ => Values::Texts(Vec::new()),
-        };
-        if columns.iter().all(|(known, _)| known != name) {
-            columns.push((name.clone(), values));
-        }
-    }
-    columns
-}
-
-fn push(values: &mut Values, column: &dyn Array, row: usize) {
-    match values {
-        Values::Numbers(values) => values.push(number(column, row)),
-        Values::Texts(texts) => texts.push(column.is_valid(row).then(|| Cell::of(column, row).shown())),
-    }
-}
-
-fn number(column: &dyn Array, row: usize) -> Option<f64> {
-    column.is_valid(row).then(|| match column.data_type() {
-        DataType::Int64 => column.as_primitive::<Int64Type>().value(row) as f64,
-        _ => column.as_primitive::<Float64Type>().value(row),
-    })
+/// Some columns of all rows, in the order of the tasks.
+pub(super) fn frame(rows: &Rows, names: &[&str]) -> Result<Frame, Failure> {
+    Ok(Frame::of(rows.frame(names)?.columns().map(|column| titles::titled(&column))))
 }

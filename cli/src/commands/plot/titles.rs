@@ -1,7 +1,7 @@
 //! Titles of axes from the names of columns.
 
+use powersweep_dataset::Column;
 use powersweep_engine::components::SERIES;
-use powersweep_figures::{Column, Values};
 use powersweep_results::{Table, columns::unit_in};
 
 /// The unit of a column of any table.
@@ -11,22 +11,22 @@ fn unit_of(name: &str) -> &'static str {
     found.map_or_else(|| unit_in(name), |column| column.unit)
 }
 
-/// A column of a figure with the title and the unit that its name says.
-pub fn column(name: &str, values: Values) -> Column {
-    let (title, unit) = titled(name, unit_of(name));
-    Column { name: name.to_owned(), title, unit, values }
+/// A column of a figure with the title and the unit that its name says. Values that are no numbers are texts.
+pub fn titled(column: &Column) -> Column {
+    let (title, unit) = split(column.name(), unit_of(column.name()));
+    column.for_people().titled(&title, &unit)
 }
 
 /// The values of a series, and whether they are over time.
-pub(super) fn series(name: &str, values: Values) -> (Column, bool) {
+pub(super) fn series(name: &str, values: &Column) -> (Column, bool) {
     let unit = SERIES.iter().find(|series| series.name == name).map_or("", |series| series.unit);
-    let (title, unit) = titled(name, unit);
+    let (title, unit) = split(name, unit);
     let is_over_time = !name.ends_with("_cdf") && !name.ends_with("_time_share");
-    (Column { name: "value".to_owned(), title, unit, values }, is_over_time)
+    (values.named("value").titled(&title, &unit), is_over_time)
 }
 
 /// `energy_total_j` in joules is "energy total" with the unit J. A unit that is a word stays in the title alone.
-fn titled(name: &str, unit: &str) -> (String, String) {
+fn split(name: &str, unit: &str) -> (String, String) {
     let words: Vec<&str> = name.split('_').collect();
     let at = words.iter().rposition(|word| word.eq_ignore_ascii_case(unit));
     let is_word = unit.len() > 3;
@@ -53,10 +53,10 @@ mod tests {
             ("bsld_threshold", "bsld threshold", ""),
             ("procs", "procs", ""),
         ] {
-            let column = column(name, Values::Numbers(Vec::new()));
-            assert_eq!((column.title.as_str(), column.unit.as_str()), (title, unit), "{name}");
+            let column = titled(&Column::numbers(name, "", "", [0.0]));
+            assert_eq!((column.title(), column.unit()), (title, unit), "{name}");
         }
-        let (power, is_over_time) = series("power_w", Values::Numbers(Vec::new()));
-        assert_eq!((power.label().as_str(), is_over_time), ("power (W)", true));
+        let (power, is_over_time) = series("power_w", &Column::numbers("value", "", "", [0.0]));
+        assert_eq!((power.title(), power.unit(), is_over_time), ("power", "W", true));
     }
 }
