@@ -132,7 +132,7 @@ impl Needs {
 }
 
 /// An amount of each pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, std::default::Default)]
 pub struct Amounts(pub [i64; POOLS_MAX]);
 
 impl Amounts {

@@ -142,7 +142,7 @@ impl<A: Resources> Backfill for Reservations<A> {
         } else if now_s < ended.estimated_end_s
             && let Some(profile) = &mut self.profile
         {
-            profile.add(now_s, ended.estimated_end_s, A::returned(cluster, ended));
+            profile.add(now_s, ended.estimated_end_s, A::taken(cluster, &self.allowance, ended.job, None));
         }
         self.surprise |= now_s != ended.estimated_end_s;
     }
@@ -256,7 +256,7 @@ impl<A: Resources> Reservations<A> {
         let mut profile = Profile::new(cluster.now_s(), A::free(cluster, &self.allowance));
         for job in cluster.running_jobs() {
             let end_s = cluster.estimated_end_s(job).expect("the job runs");
-            profile.raise(end_s, A::held(cluster, &self.allowance, job));
+            profile.raise(end_s, A::taken(cluster, &self.allowance, job, cluster.gear(job)));
         }
         for (at_s, procs) in cluster.coming(0) {
             profile.raise(at_s, A::procs(procs));

@@ -1,25 +1,39 @@
-//! EASY backfilling: one pass over a [`Queue`].
+//! EASY backfilling, and strict order: one pass over a [`List`], whatever resources the machine counts.
 //!
-//! A pass skips jobs that provably cannot start. Between two completions, no waiting job gets a better chance: free
-//! procs and extra procs only decrease, the shadow time stays (jobs that have started since end by it or run on extra
-//! procs), and the clock moves towards it. So after arrivals alone, only the new jobs are considered, with the shadow
-//! of the last sweep. The shadow is computed when the first candidate needs it.
+//! A machine has one pool of procs, or the pools of its partitions, GPUs and memory. Two jobs compete if they take
+//! something of the same pool. A job that competes with no earlier waiting job starts as soon as it fits: a partition
+//! does not wait for another one.
 //!
-//! A completion releases procs, but gives no job more time: the shadow time can only become earlier, and the clock has
-//! advanced. A job that was refused although enough procs were free stays refused, unless extra procs admit it. So only
-//! jobs are considered that need more procs than were free then. These results do not hold under a head with a later
-//! shadow time, or once the shadow time has passed (jobs that outlive their estimates).
-
-pub(in crate::batch::policy) use super::easy_under_cap::EasyUnderCap;
-use super::queue::{Queue, Reach};
-use super::releases::{Releases, Shadow};
-use super::rule::{Backfill, changes_running_jobs};
-use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
+//! **EASY.** The first waiting job of each partition has a reservation, in queue order: the earliest time at which all
+//! that it takes fits, and goes on to fit beside the earlier reservations. Times are estimated ends of running jobs; a
+//! reservation holds its resources from its time on, without end. Any other job, and a first one that competes with an
+//! earlier one, may overtake if each reservation that it competes with is kept: it ends by then, or the resources that
+//! the reservation leaves free at that time suffice (the extra resources, which later starts reduce). If earlier
+//! reservations never leave enough, a first job has no reservation until one of them has started; the first job of the
+//! queue always has one.
+//!
+//! **Strict order.** No reservations: a job waits for all earlier jobs that it competes with.
+//!
+//! **Under a power cap**, watts are a second counted resource. A reservation counts the watts of the lowest gear under
+//! the present cap. The gear rule chooses a gear at which all reservations are kept, if there is one; the job starts at
+//! the highest gear up to it at which this holds and the power now fits. If the present cap never admits the head, not
+//! even on an empty machine, its reservation has an infinite time, and all jobs that fit overtake until the cap changes.
+//!
+//! **Long queues.** Reservations are computed when a job fits that might overtake. A pass after arrivals alone considers
+//! the new jobs, because no resource becomes free in between; under a cap it considers all, because gears and watts
+//! change. Procs alone, without a cap, have a faster pass of their own ([`super::easy_of_procs`]); with one pool, this
+//! pass starts the same jobs (tested).
+pub(in crate::batch::policy) use super::easy_of_procs::EasyOfProcs;
+use super::list::{List, ListRule, Listed, Start, Waiting};
+use super::releases::{Release, Releases, WAKING};
+use super::resources::{ProcsAndWatts, Resources};
+use crate::batch::kernel::{Cluster, Copied, JobId, Recorder};
 use crate::batch::platform::Machine;
+use crate::batch::platform::pools::{Amounts, POOLS_MAX};
+use crate::batch::policy::cap::allowance::{Allowance, above_idle_w};
 use crate::batch::policy::gear::{Candidate, Gears, HeadGear};
-use crate::batch::policy::order::Order;
-use crate::error::{SimError, Stop};
-use crate::spec::{Component, Default as ParamDefault, Param, Role, SimSpec, Type};
+use crate::error::{Result, SimError, Stop};
+use crate::spec::{Component, Default as ParamDefault, Param, Role, SimSpec, Type, Value};
 
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
@@ -39,409 +53,292 @@ pub const COMPONENT: Component = Component {
     ..Component::BATCH
 };
 
+/// EASY under a power cap.
+pub(in crate::batch::policy) type EasyUnderCap = Listed<Easy<ProcsAndWatts>>;
+
 /// EASY on a machine with pools.
-pub(in crate::batch::policy) type EasyOfPools = super::pooled::Pooled<super::pooled::Easy>;
+pub(in crate::batch::policy) type EasyOfPools = Listed<Easy<Amounts>>;
 
-/// Waiting jobs under EASY.
-#[derive(Debug, Clone)]
-pub(in crate::batch::policy) struct EasyQueue {
-    queue: Queue,
-    easy: Easy,
+/// Whether jobs may overtake by a spec's rule, `easy` or `none`, and then whether they may use the extra resources.
+pub(super) fn overtaking(spec: &SimSpec) -> Option<bool> {
+    spec.choice(Role::Backfill).get("extra_procs").map(|extra| *extra == Value::Bool(true))
 }
 
-impl Backfill for EasyQueue {
-    fn of(spec: &SimSpec, machine: &Machine) -> Option<EasyQueue> {
-        let easy = Easy::new(spec.choice(Role::Backfill).bool("extra_procs"));
-        (!changes_running_jobs(spec)).then(|| EasyQueue { queue: Queue::new(machine.procs()), easy })
-    }
-
-    #[inline(always)]
-    fn submitted<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) {
-        let at = self.queue.insert(order, cluster, job);
-        self.easy.submitted(&self.queue, order, at);
-    }
-
-    #[inline(always)]
-    fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
-        self.easy.ended(cluster.now_s(), ended);
-    }
-
-    #[inline(always)]
-    fn refuses_all<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) -> bool {
-        self.easy.refuses_all(&self.queue, cluster)
-    }
-
-    #[inline(always)]
-    fn pass<G: Gears, R: Recorder>(
-        &mut self,
-        order: Order,
-        gears: &G,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
-        // The hot path: a constant order, so that the compiler removes its branches.
-        if order.is_fcfs() {
-            self.easy.pass(&mut self.queue, Order::Fcfs, gears, cluster)
-        } else {
-            self.easy.pass(&mut self.queue, order, gears, cluster)
-        }
-    }
-
-    fn jobs(&self) -> impl Iterator<Item = JobId> {
-        self.queue.jobs()
-    }
-
-    fn procs_changed(&mut self) {
-        self.easy.procs_changed();
-    }
-
-    fn time_passed(&mut self, order: Order) {
-        if order.changes() {
-            self.easy.places_changed();
-        }
-    }
-
-    fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> EasyQueue {
-        EasyQueue { queue: Queue::new(copy.machine().procs()), easy: self.easy.fork(copied, copy) }
-    }
-}
-
-/// State of EASY between passes.
-#[derive(Debug, Clone, Default)]
-struct Easy {
-    /// Whether jobs may overtake on procs that the head leaves free.
-    extra_procs: bool,
-    releases: Releases,
-    /// The reservation of the head, if a pass has needed it since the last completion.
-    shadow: Option<Shadow>,
-    /// The head and all jobs behind it must be considered again.
-    stale: bool,
-    /// Positions of the queue before this one have been considered.
-    swept: usize,
-    /// Why the considered jobs behind the head could not start.
-    refused: Refused,
-    /// Procs of jobs that have ended since then, but were expected to outlive the reservation. The extra procs can have
-    /// grown by this number at most, because an earlier reservation has no more of them.
-    gained: u32,
-    /// Free procs after the last pass.
-    free: u32,
-    /// The reserved head with its chosen gear, unless the gear is chosen at each pass.
-    reserved: Option<(JobId, u8)>,
-    /// A job has ended before its estimate since the last pass.
-    early_end: bool,
-}
-
-/// Result of the last sweep over the waiting jobs: each job that needs at most `free` procs needs more than `extra`,
-/// and would end too late for a head with a reservation at `until_s`.
+/// The reservation of the first waiting job of a partition.
 #[derive(Debug, Clone, Copy)]
-struct Refused {
-    free: u32,
-    extra: u32,
-    until_s: f64,
-    head: JobId,
+struct Reservation<A> {
+    /// Infinite if the present cap never admits the job.
+    at_s: f64,
+    /// The pools that it takes something of, one bit each.
+    pools: u16,
+    taken: A,
+    /// The resources that it leaves free at its time; unlimited in other pools.
+    extra: A,
 }
 
-/// The number of no job.
-const NO_JOB: JobId = JobId::MAX;
-
-impl Refused {
-    /// There was no sweep, or its result is invalid.
-    const NOTHING: Refused = Refused { free: 0, extra: 0, until_s: f64::NEG_INFINITY, head: NO_JOB };
-
-    /// No waiting job behind the head needs at most `free` procs.
-    fn no_jobs(free: u32) -> Refused {
-        Refused { free, extra: free, until_s: f64::INFINITY, head: NO_JOB }
-    }
-
-    #[inline]
-    fn is_known(&self) -> bool {
-        self.until_s > f64::NEG_INFINITY
-    }
-
-    /// Whether the reservation of the head is not later than `until_s`: it only becomes earlier, unless it has passed.
-    #[inline]
-    fn holds(&self, head: JobId, now_s: f64) -> bool {
-        self.until_s == f64::INFINITY || (self.head == head && now_s <= self.until_s)
-    }
+/// A job that may start now.
+#[derive(Debug, Clone, Copy)]
+struct Fitting {
+    job: JobId,
+    /// The pools that it takes something of, one bit each.
+    pools: u16,
+    /// The pool of its procs.
+    partition: usize,
+    /// Whether it competes with an earlier waiting job.
+    competes: bool,
 }
 
-impl Default for Refused {
-    fn default() -> Refused {
-        Refused::NOTHING
-    }
+/// The rule for jobs that take resources `A`; by default strict order.
+#[derive(Debug, Clone, Default)]
+pub(in crate::batch::policy) struct Easy<A> {
+    /// See [`overtaking`].
+    overtaking: Option<bool>,
+    /// Releases of the present pass.
+    releases: Releases,
+    /// The releases are those of the present running jobs.
+    collected: bool,
+    /// The next pass considers all jobs.
+    again: bool,
+    /// The pools that considered jobs wait for, one bit each.
+    blocked: u16,
+    /// The pools of procs that considered jobs wait for, one bit each.
+    partitions: u16,
+    /// First jobs of partitions whose reservations have not been computed, in queue order.
+    unreserved: Vec<JobId>,
+    /// In queue order.
+    reservations: Vec<Reservation<A>>,
+    /// By pool of procs: the reserved job with its chosen gear, unless the gear is chosen at each pass.
+    chosen: [Option<(JobId, u8)>; POOLS_MAX],
 }
 
-impl Easy {
-    fn new(extra_procs: bool) -> Easy {
-        Easy { extra_procs, stale: true, ..Easy::default() }
+impl<A: Resources> ListRule for Easy<A> {
+    fn of(spec: &SimSpec, machine: &Machine) -> Option<Easy<A>> {
+        A::are_of(spec, machine).then(|| Easy { overtaking: overtaking(spec), ..Easy::default() })
     }
 
-    /// Procs have been put to sleep or woken, or have finished waking: results of earlier passes are invalid.
-    fn procs_changed(&mut self) {
-        self.stale = true;
-        self.shadow = None;
-        self.refused = Refused::NOTHING;
-    }
-
-    /// Places in the queue may have changed since the last pass.
-    fn places_changed(&mut self) {
-        self.stale = true;
-    }
-
-    /// The rule for a copy of the cluster, without results of earlier passes.
-    fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> Easy {
-        let mut easy = Easy::new(self.extra_procs);
-        for job in copy.running_jobs() {
-            let end_s = copy.estimated_end_s(job).expect("the job runs");
-            easy.releases.add(job, copy.procs(job), end_s, |_| true);
-        }
-        easy.reserved = self.reserved.and_then(|(job, gear)| Some((copied.number(job)?, gear)));
-        easy.early_end = self.early_end;
-        easy
-    }
-
-    /// A job was put at a position of the queue.
-    #[inline]
-    fn submitted(&mut self, queue: &Queue, order: Order, at: usize) {
-        if !order.is_fcfs() {
-            self.stale |= at == queue.head() || order.changes();
-            self.swept = self.swept.min(at);
-        }
-    }
-
-    #[inline]
-    fn ended(&mut self, now_s: f64, ended: &Ended) {
-        self.releases.remove(ended.job);
-        if ended.estimated_end_s > self.refused.until_s {
-            self.gained += ended.procs;
-        }
-        self.stale = true;
-        self.early_end |= now_s < ended.estimated_end_s;
-    }
-
-    /// Whether no new job can start, and no other has to be considered. If so, the new jobs are marked as considered.
-    #[inline]
-    fn refuses_all<R: Recorder>(&mut self, queue: &Queue, cluster: &Cluster<'_, R>) -> bool {
-        let same = !self.stale & (queue.head() < self.swept) & (cluster.free(0) == self.free);
-        if !same || self.refused.until_s < cluster.now_s() {
-            return false;
-        }
-        let reach = self.reach(0, cluster);
-        let none = !(self.swept..queue.end()).any(|at| queue.reaches(at, &reach));
-        if none {
-            self.swept = queue.end();
-        }
-        none
-    }
-
-    #[inline(never)]
-    fn pass<G: Gears, R: Recorder>(
-        &mut self,
-        queue: &mut Queue,
-        order: Order,
-        gears: &G,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
-        let free = cluster.free(0);
-        let again = self.stale || queue.head() >= self.swept || free != self.free;
-        if again {
-            if order.changes() {
-                // The places in the queue have changed: results of earlier passes are invalid.
-                self.refused = Refused::NOTHING;
+    fn pass<G: Gears, R: Recorder>(&mut self, list: &mut List, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
+        let from = self.begin(list, gears, cluster);
+        let all_pools = u16::MAX >> (POOLS_MAX - cluster.machine().pools.len().max(1));
+        let mut headroom = list.headroom(cluster);
+        let mut starts = false;
+        for at in from..list.waiting().len() {
+            if (A::CAPPED && headroom.widest == 0) || (self.overtaking.is_none() && self.blocked == all_pools) {
+                break;
             }
-            queue.sort(order, cluster);
-            self.start_heads(queue, gears, cluster)?;
-            self.shadow = None;
-            self.stale = false;
-        } else if self.refused.until_s < cluster.now_s() {
-            self.shadow = None;
-            self.refused = Refused::NOTHING;
-        }
-        if gears.head_gear() != HeadGear::Renew {
-            self.reserve_head(queue, gears, cluster)?;
-        }
-        if queue.len() <= 1 {
-            self.refused = Refused::no_jobs(cluster.free(0));
-            // The instant of the reservation can pass before the next job arrives.
-            self.shadow = None;
-            self.gained = 0;
-        } else if again || queue.end() > self.swept || !self.refused.is_known() {
-            self.sweep(queue, gears, cluster, again)?;
-        }
-        queue.tidy();
-        self.swept = queue.end();
-        self.free = cluster.free(0);
-        Ok(())
-    }
-
-    /// Starts jobs in order until one does not fit.
-    #[inline]
-    fn start_heads<G: Gears, R: Recorder>(
-        &mut self,
-        queue: &mut Queue,
-        gears: &G,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
-        if std::mem::take(&mut self.early_end) && gears.head_gear() == HeadGear::UntilEarlyEnd {
-            self.reserved = None;
-        }
-        while queue.len() > 0 && queue.procs(queue.head()) <= cluster.free(0) {
-            let head = queue.head();
-            let (job, procs) = (queue.job(head), queue.procs(head));
-            let gear = match self.reserved {
-                Some((reserved, gear)) if reserved == job => gear,
-                _ => gears.at(candidate(queue, head, cluster), cluster.now_s(), queue.len() - 1),
-            };
-            let end_s = cluster.start(job, gear, false)?;
-            self.releases.add(job, procs, end_s, |job| cluster.is_running(job));
-            queue.pop_head();
-            // The job started without regard to the reservation of an earlier head.
-            self.refused.head = NO_JOB;
-        }
-        Ok(())
-    }
-
-    /// Chooses the gear of a waiting head for its reservation, unless it has a gear.
-    fn reserve_head<G: Gears, R: Recorder>(
-        &mut self,
-        queue: &Queue,
-        gears: &G,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
-        if queue.len() == 0 {
-            self.reserved = None;
-            return Ok(());
-        }
-        let head = queue.head();
-        let job = queue.job(head);
-        if self.reserved.is_none_or(|(reserved, _)| reserved != job) {
-            let start_s = self.shadow(queue, cluster)?.at_s;
-            let gear = gears.at(candidate(queue, head, cluster), start_s, queue.len() - 1);
-            self.reserved = Some((job, gear));
-        }
-        Ok(())
-    }
-
-    /// Considers each job behind the head that may start, once and in queue order; `again`: also those that were
-    /// refused.
-    #[inline]
-    fn sweep<G: Gears, R: Recorder>(
-        &mut self,
-        queue: &mut Queue,
-        gears: &G,
-        cluster: &mut Cluster<'_, R>,
-        again: bool,
-    ) -> Result<(), Stop> {
-        let (free, now_s) = (cluster.free(0), cluster.now_s());
-        let (behind, end) = (queue.head() + 1, queue.end());
-        let head = queue.job(queue.head());
-        let refused = self.refused;
-        // Positions before `fresh` have been considered.
-        let fresh = if refused.is_known() { self.swept.max(behind) } else { behind };
-        let mut first = if again { behind } else { fresh };
-        // With new jobs, the result of the last sweep excludes no job.
-        let known = fresh == end;
-        // The shadow is computed only if there is a candidate.
-        if self.shadow.is_none() {
-            let reach = if refused.holds(head, now_s) {
-                let extra = refused.extra.saturating_add(self.gained);
-                self.reach(if known { self.floor(refused, extra) } else { 0 }, cluster)
-            } else {
-                Reach { floor: 0, free, extra: free, now_s, until_s: f64::INFINITY }
-            };
-            let Some(at) = queue.next_candidate(first, &queue.bounds(reach)) else {
-                self.refused = Refused { free, extra: reach.extra, until_s: reach.until_s, head };
-                self.gained = 0;
-                return Ok(());
-            };
-            first = at;
-        }
-        let shadow = self.shadow(queue, cluster)?;
-        let mut floor = 0;
-        if shadow.at_s > refused.until_s {
-            first = behind;
-        } else if known {
-            floor = self.floor(refused, shadow.extra);
-        }
-        self.overtake(queue, first, floor, gears, cluster)?;
-        let extra = self.shadow.map_or(0, |shadow| shadow.extra);
-        self.refused = Refused { free: cluster.free(0), extra, until_s: shadow.at_s, head };
-        self.gained = 0;
-        Ok(())
-    }
-
-    /// Conditions of a candidate while the last reservation bounds the next one.
-    #[inline]
-    fn reach<R: Recorder>(&self, floor: u32, cluster: &Cluster<'_, R>) -> Reach {
-        let extra = if self.extra_procs { self.refused.extra.saturating_add(self.gained) } else { 0 };
-        Reach { floor, free: cluster.free(0), extra, now_s: cluster.now_s(), until_s: self.refused.until_s }
-    }
-
-    /// Procs up to which refused jobs cannot start with at most `extra` extra procs.
-    #[inline]
-    fn floor(&self, refused: Refused, extra: u32) -> u32 {
-        if self.extra_procs && extra > refused.extra { refused.free.min(refused.extra) } else { refused.free }
-    }
-
-    /// Starts the jobs from a position on that may overtake; jobs of at most `floor` procs may not.
-    #[inline]
-    fn overtake<G: Gears, R: Recorder>(
-        &mut self,
-        queue: &mut Queue,
-        mut from: usize,
-        floor: u32,
-        gears: &G,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<(), Stop> {
-        let now_s = cluster.now_s();
-        let Some(mut shadow) = self.shadow else { return Ok(()) };
-        let extra = |shadow: Shadow| if self.extra_procs { shadow.extra } else { 0 };
-        let reach = Reach { floor, free: cluster.free(0), extra: extra(shadow), now_s, until_s: shadow.at_s };
-        let mut bounds = queue.bounds(reach);
-        while let Some(at) = queue.next_candidate(from, &bounds) {
-            cluster.step()?;
-            from = at + 1;
-            let (job, procs) = (queue.job(at), queue.procs(at));
-            let on_extra = procs <= extra(shadow);
-            let candidate = candidate(queue, at, cluster);
-            let Some((gear, late)) = gears.overtaking(candidate, now_s, queue.len() - 1, shadow.at_s, on_extra) else {
-                continue;
-            };
-            let end_s = cluster.start(job, gear, true)?;
-            self.releases.add(job, procs, end_s, |job| cluster.is_running(job));
-            queue.take(at);
-            if late {
-                shadow.extra -= procs;
+            let Waiting { job, procs, .. } = list.waiting()[at];
+            let (pools, partition) = A::pools(cluster, job);
+            let competes = pools & self.blocked != 0;
+            if procs <= headroom.widest && (!competes || self.overtaking.is_some()) && cluster.fits(job) {
+                cluster.step()?;
+                self.reserve(list, gears, cluster)?;
+                let fitting = Fitting { job, pools, partition, competes };
+                if let Some(start) = self.start_of(&fitting, headroom.left_w, list, gears, cluster) {
+                    list.start(at, start, competes, cluster)?;
+                    self.started(&fitting, start, list.allowance(), gears, cluster);
+                    (starts, headroom) = (true, list.headroom(cluster));
+                    continue;
+                }
             }
-            queue.tighten(&mut bounds, cluster.free(0), extra(shadow));
+            if self.partitions >> partition & 1 == 0 && self.overtaking.is_some() {
+                self.unreserved.push(job);
+            }
+            self.blocked |= pools;
+            self.partitions |= 1 << partition;
         }
-        self.shadow = Some(shadow);
+        if chooses_with_reservation::<A, G>(gears) {
+            self.reserve(list, gears, cluster)?;
+        }
+        list.remove_started();
+        // A start adds an estimated end. The first reservation waits for resources that are not free and does not move to
+        // it; a later one may, if its job fits now and waits for the first.
+        self.again = A::CAPPED || (starts && self.reservations.len() + self.unreserved.len() > 1);
         Ok(())
     }
 
-    /// The head's reservation.
-    #[inline(always)]
-    fn shadow<R: Recorder>(&mut self, queue: &Queue, cluster: &Cluster<'_, R>) -> Result<Shadow, Stop> {
-        if let Some(shadow) = self.shadow {
-            return Ok(shadow);
+    fn fork(&self, copied: &Copied) -> Easy<A> {
+        let chosen = self.chosen.map(|chosen| chosen.and_then(|(job, gear)| Some((copied.number(job)?, gear))));
+        Easy { overtaking: self.overtaking, chosen, ..Easy::default() }
+    }
+}
+
+/// Whether a waiting first job gets its gear with its reservation.
+fn chooses_with_reservation<A: Resources, G: Gears>(gears: &G) -> bool {
+    !A::CAPPED && gears.head_gear() != HeadGear::Renew
+}
+
+impl<A: Resources> Easy<A> {
+    /// Begins a pass, and returns the position of the first job to consider.
+    fn begin<G: Gears, R: Recorder>(&mut self, list: &mut List, gears: &G, cluster: &Cluster<'_, R>) -> usize {
+        let passed = |reservation: &Reservation<A>| reservation.at_s < cluster.now_s();
+        if !self.again && list.seen() > 0 && !self.reservations.iter().any(passed) {
+            return list.seen();
         }
-        let head = queue.head();
-        let (free, need) = (cluster.free(0), queue.procs(head));
-        let runs = |job| cluster.is_running(job);
-        let found = if cluster.any_coming() {
-            self.releases.shadow_with(cluster.now_s(), free, need, runs, cluster.coming(0))
-        } else {
-            self.releases.shadow(cluster.now_s(), free, need, runs)
+        if list.take_early_end() && gears.head_gear() == HeadGear::UntilEarlyEnd {
+            self.chosen = [None; POOLS_MAX];
+        }
+        self.reservations.clear();
+        self.unreserved.clear();
+        (self.collected, self.blocked, self.partitions) = (false, 0, 0);
+        0
+    }
+
+    /// How a job that fits can start now, if it may.
+    fn start_of<G: Gears, R: Recorder>(
+        &self,
+        fitting: &Fitting,
+        left_w: f64,
+        list: &List,
+        gears: &G,
+        cluster: &Cluster<'_, R>,
+    ) -> Option<Start> {
+        let (job, now_s, allowance) = (fitting.job, cluster.now_s(), list.allowance());
+        let candidate = Candidate::new(cluster, job);
+        if !fitting.competes {
+            let ceiling = match self.chosen[fitting.partition] {
+                Some((chosen, gear)) if chosen == job => gear,
+                _ => gears.at(candidate, now_s, list.others()),
+            };
+            let gear = allowance.gear(cluster, job, ceiling, left_w)?;
+            return Some(Start { gear, ceiling });
+        }
+        let bound = |gear| self.bound(A::taken(cluster, allowance, job, gear), fitting.pools);
+        let ask = |(until_s, on_extra)| gears.overtaking(candidate, now_s, list.others(), until_s, on_extra);
+        let mut choice = ask(bound(None))?;
+        if choice.1
+            && let (until_s, false) = bound(Some(choice.0))
+        {
+            // At the chosen gear, the procs fit beside the reservation, but not the watts. A higher gear that ends in time
+            // is chosen instead; without one, the cap may lower the job to a gear whose watts fit.
+            choice = ask((until_s, false)).unwrap_or(choice);
+        }
+        let ceiling = choice.0;
+        let factors = cluster.gears_for(0, job);
+        let keeps = |gear: u8| {
+            let (until_s, on_extra) = bound(Some(gear));
+            on_extra || gears.in_time(now_s + candidate.estimate_s * factors[usize::from(gear)].time_factor, until_s)
         };
-        let shadow = found.ok_or_else(|| {
-            let what = format!("no end of a running job gives job {} (by arrival) its {need} procs", queue.job(head));
-            Stop::new(SimError::Policy { now_s: cluster.now_s(), what })
-        })?;
-        self.shadow = Some(shadow);
-        Ok(shadow)
+        let may = |gear: &u8| above_idle_w(cluster, job, *gear) <= left_w && keeps(*gear);
+        allowance.gears(ceiling).find(may).map(|gear| Start { gear, ceiling })
+    }
+
+    /// The bound of the estimated end of a job that overtakes (s), for [`Gears::overtaking`]: the earliest reservation
+    /// that it must not outlast and `false`, or, if it fits beside all, the earliest reservation and `true`.
+    fn bound(&self, taken: A, pools: u16) -> (f64, bool) {
+        let (mut next_s, mut until_s, mut on_extra) = (f64::INFINITY, f64::INFINITY, true);
+        for reservation in self.reservations.iter().filter(|reservation| reservation.pools & pools != 0) {
+            next_s = next_s.min(reservation.at_s);
+            if self.overtaking != Some(true) || !reservation.extra.covers(taken) {
+                (until_s, on_extra) = (until_s.min(reservation.at_s), false);
+            }
+        }
+        (if on_extra { next_s } else { until_s }, on_extra)
+    }
+
+    /// A job has started: it takes extra resources of the reservations that it outlasts.
+    fn started<G: Gears, R: Recorder>(
+        &mut self,
+        fitting: &Fitting,
+        start: Start,
+        allowance: &Allowance,
+        gears: &G,
+        cluster: &Cluster<'_, R>,
+    ) {
+        self.collected = false;
+        if !fitting.competes {
+            return;
+        }
+        let end_s = cluster.estimated_end_s(fitting.job).expect("the job runs");
+        let taken = A::taken(cluster, allowance, fitting.job, Some(start.gear));
+        for reservation in self.reservations.iter_mut().filter(|reservation| reservation.pools & fitting.pools != 0) {
+            if !gears.in_time(end_s, reservation.at_s) {
+                reservation.extra += -taken;
+            }
+        }
+    }
+
+    /// Gives the first waiting jobs of partitions their reservations, if there is a time for them.
+    fn reserve<G: Gears, R: Recorder>(&mut self, list: &List, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
+        for at in 0..self.unreserved.len() {
+            let job = self.unreserved[at];
+            let (pools, partition) = A::pools(cluster, job);
+            let Some(reservation) = self.reservation(job, pools, list.allowance(), cluster)? else {
+                if self.reservations.iter().any(|earlier| earlier.pools & pools != 0) {
+                    continue;
+                }
+                let what = format!("no end of a running job gives job {job} (by arrival) what it needs");
+                return Err(Stop::new(SimError::Policy { now_s: cluster.now_s(), what }));
+            };
+            let chosen = &mut self.chosen[partition];
+            if chooses_with_reservation::<A, G>(gears) && chosen.is_none_or(|(chosen, _)| chosen != job) {
+                let gear = gears.at(Candidate::new(cluster, job), reservation.at_s, list.others());
+                *chosen = Some((job, gear));
+            }
+            // A later reservation at an earlier time takes from those after it.
+            for earlier in self.reservations.iter_mut().filter(|earlier| earlier.at_s >= reservation.at_s) {
+                earlier.extra += -reservation.taken;
+            }
+            self.reservations.push(reservation);
+        }
+        self.unreserved.clear();
+        Ok(())
+    }
+
+    /// The earliest reservation of a job beside the earlier reservations.
+    fn reservation<R: Recorder>(
+        &mut self,
+        job: JobId,
+        pools: u16,
+        allowance: &Allowance,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<Option<Reservation<A>>> {
+        if !std::mem::replace(&mut self.collected, true) {
+            self.releases.collect_with_waking(cluster);
+        }
+        let (now_s, taken) = (cluster.now_s(), A::taken(cluster, allowance, job, Some(0)));
+        let (mut at_s, mut next, mut free) = (now_s, 0, A::free(cluster, allowance));
+        // Under a cap, a job may fit the lowest gear and not start: the gear rule chose another one.
+        let mut fits = A::CAPPED && free.covers(taken);
+        while !fits {
+            cluster.step()?;
+            let Some(release) = self.releases.get(next) else {
+                let never = Reservation { at_s: f64::INFINITY, pools, taken, extra: A::default() };
+                return Ok(A::CAPPED.then_some(never));
+            };
+            at_s = release.end_s.max(now_s);
+            free += released(&release, allowance, cluster);
+            next += 1;
+            fits = free.covers(taken) && self.fits_beside(taken, pools, at_s, free);
+        }
+        // Releases at the same instant count, too.
+        while let Some(release) = self.releases.get(next).filter(|release| release.end_s <= at_s) {
+            free += released(&release, allowance, cluster);
+            next += 1;
+        }
+        let mut extra = self.beside(pools, at_s, free);
+        extra += -taken;
+        extra.limit_to(pools);
+        Ok(Some(Reservation { at_s, pools, taken, extra }))
+    }
+
+    /// Of the resources that are free at an instant, those that the earlier reservations leave to a job.
+    fn beside(&self, pools: u16, at_s: f64, mut free: A) -> A {
+        let shared = self.reservations.iter().filter(|earlier| earlier.pools & pools != 0);
+        shared.filter(|earlier| earlier.at_s <= at_s).for_each(|earlier| free += -earlier.taken);
+        free
+    }
+
+    /// Whether a job fits from an instant on beside the earlier reservations.
+    fn fits_beside(&self, taken: A, pools: u16, at_s: f64, free: A) -> bool {
+        let shared = self.reservations.iter().filter(|earlier| earlier.pools & pools != 0);
+        shared.filter(|later| later.at_s > at_s).all(|later| later.extra.covers(taken))
+            && self.beside(pools, at_s, free).covers(taken)
     }
 }
 
-#[inline]
-fn candidate<R: Recorder>(queue: &Queue, at: usize, cluster: &Cluster<'_, R>) -> Candidate {
-    Candidate::estimated(cluster, queue.job(at), queue.estimate_s(at))
+/// The resources of a release; procs that wake have no watts.
+fn released<A: Resources, R: Recorder>(release: &Release, allowance: &Allowance, cluster: &Cluster<'_, R>) -> A {
+    if release.job == WAKING {
+        return A::procs(release.procs);
+    }
+    A::taken(cluster, allowance, release.job, cluster.gear(release.job))
 }

@@ -1,6 +1,6 @@
 //! Waiting jobs in a list, for rules that are written for clarity instead of speed, such as rules under a power cap.
 use super::rule::Backfill;
-use crate::batch::kernel::{Cluster, Copied, JobId, Recorder};
+use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::policy::cap::allowance::Allowance;
 use crate::batch::policy::gear::{Candidate, Gears};
@@ -10,8 +10,9 @@ use crate::spec::SimSpec;
 
 /// A backfilling rule that starts jobs of a [`List`].
 pub(in crate::batch::policy) trait ListRule: Clone + Default {
-    /// The rule of a spec; by default one without parameters. `None`: another type of the file is for the spec.
-    fn of(_: &SimSpec) -> Option<Self> {
+    /// The rule of a spec on a machine; by default one without parameters. `None`: another type of the file is for the
+    /// spec.
+    fn of(_: &SimSpec, _: &Machine) -> Option<Self> {
         Some(Self::default())
     }
 
@@ -21,24 +22,37 @@ pub(in crate::batch::policy) trait ListRule: Clone + Default {
     /// # Errors
     /// Those of the decisions and of [`Cluster::step`].
     fn pass<G: Gears, R: Recorder>(&mut self, list: &mut List, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()>;
+
+    /// The rule for a copy of the cluster, whose first pass looks at all jobs.
+    fn fork(&self, _: &Copied) -> Self {
+        self.clone()
+    }
 }
 
 /// A list with its rule.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::batch::policy) struct Listed<T> {
     list: List,
     rule: T,
 }
 
 impl<T: ListRule> Backfill for Listed<T> {
-    fn of(spec: &SimSpec, _: &Machine) -> Option<Listed<T>> {
-        T::of(spec).map(|rule| Listed { list: List::new(Allowance::ANY), rule })
+    fn of(spec: &SimSpec, machine: &Machine) -> Option<Listed<T>> {
+        T::of(spec, machine).map(|rule| Listed { list: List::default(), rule })
     }
 
     fn submitted<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) {
         let key = order.key(cluster, job);
         let at = self.list.waiting.partition_point(|other| other.key <= key);
         self.list.waiting.insert(at, Waiting { key, job, procs: cluster.procs(job) });
+        if at < self.list.seen || order.changes() {
+            self.list.seen = 0;
+        }
+    }
+
+    fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
+        self.list.seen = 0;
+        self.list.early_end |= cluster.now_s() < ended.estimated_end_s;
     }
 
     fn pass<G: Gears, R: Recorder>(&mut self, order: Order, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
@@ -46,11 +60,23 @@ impl<T: ListRule> Backfill for Listed<T> {
         if order.changes() {
             self.list.sort(order, cluster);
         }
-        self.rule.pass(&mut self.list, gears, cluster)
+        self.rule.pass(&mut self.list, gears, cluster)?;
+        self.list.seen = self.list.waiting.len();
+        Ok(())
     }
 
     fn jobs(&self) -> impl Iterator<Item = JobId> {
         self.list.waiting.iter().map(|waiting| waiting.job)
+    }
+
+    fn procs_changed(&mut self) {
+        self.list.seen = 0;
+    }
+
+    fn time_passed(&mut self, order: Order) {
+        if order.changes() {
+            self.list.seen = 0;
+        }
     }
 
     fn allow(&mut self, allowance: Allowance) {
@@ -61,8 +87,10 @@ impl<T: ListRule> Backfill for Listed<T> {
         &self.list.started
     }
 
-    fn fork<R: Recorder>(&self, _: &Copied, _: &Cluster<'_, R>) -> Listed<T> {
-        Listed { list: List::new(self.list.allowance), rule: self.rule.clone() }
+    fn fork<R: Recorder>(&self, copied: &Copied, _: &Cluster<'_, R>) -> Listed<T> {
+        let List { early_end, allowance, .. } = self.list;
+        let list = List { early_end, allowance, ..List::default() };
+        Listed { list, rule: self.rule.fork(copied) }
     }
 }
 
@@ -76,10 +104,15 @@ pub(super) struct Waiting {
 }
 
 /// The waiting jobs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::batch::policy) struct List {
     /// In queue order.
     waiting: Vec<Waiting>,
+    /// Number of first jobs of the queue that the last pass has seen; 0 if a job has ended since then, the procs have
+    /// changed, or other jobs are first now.
+    seen: usize,
+    /// A job has ended before its estimate since [`List::take_early_end`].
+    early_end: bool,
     allowance: Allowance,
     /// Jobs that the last pass started, with their ceilings.
     started: Vec<(JobId, u8)>,
@@ -105,13 +138,19 @@ pub(super) struct Start {
 }
 
 impl List {
-    fn new(allowance: Allowance) -> List {
-        List { waiting: Vec::new(), allowance, started: Vec::new(), started_at: Vec::new() }
-    }
-
     /// The waiting jobs in queue order, with those that have started and not been removed.
     pub(super) fn waiting(&self) -> &[Waiting] {
         &self.waiting
+    }
+
+    /// Number of first jobs that the last pass has seen, if nothing has become free since then.
+    pub(super) fn seen(&self) -> usize {
+        self.seen
+    }
+
+    /// Whether a job has ended before its estimate since the last call.
+    pub(super) fn take_early_end(&mut self) -> bool {
+        std::mem::take(&mut self.early_end)
     }
 
     /// How jobs may start.
@@ -186,23 +225,5 @@ impl List {
         let ceiling = gears.at(Candidate::new(cluster, job), cluster.now_s(), self.others());
         let gear = self.allowance.gear(cluster, job, ceiling, headroom.left_w)?;
         Some(Start { gear, ceiling })
-    }
-
-    /// Starts jobs in queue order until one does not fit.
-    pub(super) fn start_in_order<G: Gears, R: Recorder>(
-        &mut self,
-        gears: &G,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<()> {
-        let mut at = 0;
-        while let Some(&Waiting { job, procs, .. }) = self.waiting.get(at)
-            && procs <= cluster.free(0)
-            && let Some(start) = self.fitting(job, &self.headroom(cluster), gears, cluster)
-        {
-            self.start(at, start, false, cluster)?;
-            at += 1;
-        }
-        self.remove_started();
-        Ok(())
     }
 }

@@ -4,11 +4,10 @@
 //! does not matter; the list below registers it. A file may have a second type for the same rule under a power cap.
 pub mod conservative;
 pub mod easy;
-mod easy_under_cap;
+mod easy_of_procs;
 pub mod knapsack;
 mod list;
 pub mod none;
-mod pooled;
 mod profile;
 mod queue;
 mod releases;
@@ -31,7 +30,7 @@ rules! { $
     /// The chosen backfilling rule, with the waiting jobs.
     pub(super) enum BackfillRule {
         none: InOrderOfPools | InOrder | InOrderUnderCap,
-        easy: EasyOfPools | EasyQueue | EasyUnderCap,
+        easy: EasyOfPools | EasyOfProcs | EasyUnderCap,
         within_priority: WithinPriority,
         knapsack: Knapsack,
         conservative: Conservative | ConservativeUnderCap | ConservativeOfPools,
@@ -48,16 +47,16 @@ impl BackfillRule {
     /// No backfilling.
     pub(super) fn in_order(machine: &Machine) -> BackfillRule {
         if machine.pools.is_empty() {
-            BackfillRule::InOrder(none::InOrder::new(machine))
+            BackfillRule::InOrder(none::InOrder::default())
         } else {
-            BackfillRule::InOrderOfPools(none::InOrderOfPools::new(None))
+            BackfillRule::InOrderOfPools(none::InOrderOfPools::default())
         }
     }
 
     #[inline(always)]
     pub(super) fn submitted<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) {
         // Here and below, the most common rule has a branch of its own and needs no jump table.
-        if let BackfillRule::EasyQueue(easy) = self {
+        if let BackfillRule::EasyOfProcs(easy) = self {
             return easy.submitted(order, cluster, job);
         }
         each!(self, rule => rule.submitted(order, cluster, job));
@@ -65,7 +64,7 @@ impl BackfillRule {
 
     #[inline(always)]
     pub(super) fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
-        if let BackfillRule::EasyQueue(easy) = self {
+        if let BackfillRule::EasyOfProcs(easy) = self {
             return easy.ended(cluster, ended);
         }
         each!(self, rule => rule.ended(cluster, ended));
@@ -83,7 +82,7 @@ impl BackfillRule {
         gears: &G,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<()> {
-        if let BackfillRule::EasyQueue(easy) = self {
+        if let BackfillRule::EasyOfProcs(easy) = self {
             return easy.pass(order, gears, cluster);
         }
         each!(self, rule => rule.pass(order, gears, cluster))

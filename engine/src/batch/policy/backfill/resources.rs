@@ -7,7 +7,7 @@ use std::ops::{AddAssign, Neg};
 
 use super::profile::{Amount, Profile};
 use super::rule::changes_running_jobs;
-use crate::batch::kernel::{Cluster, Ended, JobId, Recorder};
+use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::platform::pools::Amounts;
 use crate::batch::policy::cap::allowance::Allowance;
@@ -50,7 +50,7 @@ pub(crate) struct Wanted<'a, G> {
 }
 
 /// The counted resources.
-pub(crate) trait Resources: Amount {
+pub(crate) trait Resources: Amount + Default {
     /// Whether the spec has a power cap.
     const CAPPED: bool;
 
@@ -60,27 +60,39 @@ pub(crate) trait Resources: Amount {
     /// An amount of procs without watts, of the first pool.
     fn procs(procs: u32) -> Self;
 
-    /// The resources that a job has returned.
-    fn returned<R: Recorder>(cluster: &Cluster<'_, R>, ended: &Ended) -> Self {
-        let _ = cluster;
-        Self::procs(ended.procs)
-    }
-
     /// The free resources now.
     fn free<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance) -> Self;
 
-    /// The resources of a running job.
-    fn held<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId) -> Self;
+    /// The resources that a job takes at a gear; `None`: without its watts.
+    fn taken<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId, gear: Option<u8>) -> Self;
+
+    /// The pools of which a job takes something, one bit each, and the pool of its procs.
+    fn pools<R: Recorder>(_: &Cluster<'_, R>, _: JobId) -> (u16, usize) {
+        (1, 0)
+    }
+
+    /// Makes the amounts of other pools than these unlimited; one bit for each pool.
+    fn limit_to(&mut self, _: u16) {}
 
     /// The earliest place for a job, if there is one.
     fn place<G: Gears, R: Recorder>(
         profile: &Profile<Self>,
         wanted: &Wanted<'_, G>,
         cluster: &Cluster<'_, R>,
-    ) -> Option<Place<Self>>;
+    ) -> Option<Place<Self>> {
+        let &Wanted { job, latest_s, gears, allowance } = wanted;
+        let (now_s, others) = (cluster.now_s(), cluster.waiting_count() as usize - 1);
+        let taken = Self::taken(cluster, allowance, job, None);
+        let earliest = |_, duration_s| profile.earliest(now_s, latest_s, taken, duration_s);
+        let (gear, start_s, duration_s) = gears.reserve(Candidate::new(cluster, job), others, earliest)?;
+        Some(Place { start_s, duration_s, taken, gear, ceiling: gear })
+    }
 
     /// The gear at which a job with a place at `gear` starts now, if it may.
-    fn start_gear<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId, gear: u8) -> Option<u8>;
+    #[inline]
+    fn start_gear<R: Recorder>(_: &Cluster<'_, R>, _: &Allowance, _: JobId, gear: u8) -> Option<u8> {
+        Some(gear)
+    }
 }
 
 /// Resources without a cap: procs.
@@ -99,38 +111,9 @@ impl Resources for i64 {
         i64::from(cluster.free(0))
     }
 
-    fn held<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance, job: JobId) -> i64 {
+    fn taken<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance, job: JobId, _: Option<u8>) -> i64 {
         i64::from(cluster.procs(job))
     }
-
-    fn place<G: Gears, R: Recorder>(
-        profile: &Profile<i64>,
-        wanted: &Wanted<'_, G>,
-        cluster: &Cluster<'_, R>,
-    ) -> Option<Place<i64>> {
-        uncapped(i64::from(cluster.procs(wanted.job)), profile, wanted, cluster)
-    }
-
-    #[inline]
-    fn start_gear<R: Recorder>(_: &Cluster<'_, R>, _: &Allowance, _: JobId, gear: u8) -> Option<u8> {
-        Some(gear)
-    }
-}
-
-/// The earliest place of a job without a cap; `taken`: its resources.
-fn uncapped<A: Amount, G: Gears, R: Recorder>(
-    taken: A,
-    profile: &Profile<A>,
-    wanted: &Wanted<'_, G>,
-    cluster: &Cluster<'_, R>,
-) -> Option<Place<A>> {
-    let now_s = cluster.now_s();
-    let candidate = Candidate::new(cluster, wanted.job);
-    let others = cluster.waiting_count() as usize - 1;
-    let (gear, start_s, duration_s) = wanted
-        .gears
-        .reserve(candidate, others, |_, duration_s| profile.earliest(now_s, wanted.latest_s, taken, duration_s))?;
-    Some(Place { start_s, duration_s, taken, gear, ceiling: gear })
 }
 
 /// Resources of a machine with pools.
@@ -148,34 +131,29 @@ impl Resources for Amounts {
         amounts
     }
 
-    fn returned<R: Recorder>(cluster: &Cluster<'_, R>, ended: &Ended) -> Amounts {
-        Amounts::taken(cluster.needs(ended.job))
-    }
-
     fn free<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance) -> Amounts {
         *cluster.free_amounts()
     }
 
-    fn held<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance, job: JobId) -> Amounts {
+    #[inline]
+    fn taken<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance, job: JobId, _: Option<u8>) -> Amounts {
         Amounts::taken(cluster.needs(job))
     }
 
-    fn place<G: Gears, R: Recorder>(
-        profile: &Profile<Amounts>,
-        wanted: &Wanted<'_, G>,
-        cluster: &Cluster<'_, R>,
-    ) -> Option<Place<Amounts>> {
-        uncapped(Amounts::taken(cluster.needs(wanted.job)), profile, wanted, cluster)
+    #[inline]
+    fn pools<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId) -> (u16, usize) {
+        let needs = cluster.needs(job);
+        (needs.mask(), needs.partition())
     }
 
-    #[inline]
-    fn start_gear<R: Recorder>(_: &Cluster<'_, R>, _: &Allowance, _: JobId, gear: u8) -> Option<u8> {
-        Some(gear)
+    fn limit_to(&mut self, pools: u16) {
+        let others = self.0.iter_mut().enumerate().filter(|(pool, _)| pools >> pool & 1 == 0);
+        others.for_each(|(_, amount)| *amount = i64::MAX / 2);
     }
 }
 
 /// Resources under a cap.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct ProcsAndWatts {
     procs: i64,
     watts: f64,
@@ -203,11 +181,6 @@ impl Amount for ProcsAndWatts {
 }
 
 impl ProcsAndWatts {
-    /// The resources of a job at a gear.
-    fn taken<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId, gear: u8) -> ProcsAndWatts {
-        ProcsAndWatts { procs: i64::from(cluster.procs(job)), watts: allowance.counted_w(cluster, job, gear) }
-    }
-
     /// The earliest place for a job with a ceiling; of several gears that give the same start, the highest.
     fn below<G, R: Recorder>(
         ceiling: u8,
@@ -222,7 +195,7 @@ impl ProcsAndWatts {
         for gear in allowance.gears(ceiling) {
             let until_s = best.map_or(latest_s, |place| place.start_s);
             let duration_s = estimate_s * factors[usize::from(gear)].time_factor;
-            let taken = ProcsAndWatts::taken(cluster, allowance, job, gear);
+            let taken = ProcsAndWatts::taken(cluster, allowance, job, Some(gear));
             if let Some(start_s) = profile.earliest(now_s, until_s, taken, duration_s)
                 && best.is_none_or(|place| start_s < place.start_s)
             {
@@ -248,8 +221,14 @@ impl Resources for ProcsAndWatts {
         ProcsAndWatts { procs: i64::from(cluster.free(0)), watts: allowance.left_w(cluster) }
     }
 
-    fn held<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId) -> ProcsAndWatts {
-        ProcsAndWatts::taken(cluster, allowance, job, cluster.gear(job).expect("the job runs"))
+    fn taken<R: Recorder>(
+        cluster: &Cluster<'_, R>,
+        allowance: &Allowance,
+        job: JobId,
+        gear: Option<u8>,
+    ) -> ProcsAndWatts {
+        let watts = gear.map_or(f64::NEG_INFINITY, |gear| allowance.counted_w(cluster, job, gear));
+        ProcsAndWatts { procs: i64::from(cluster.procs(job)), watts }
     }
 
     fn place<G: Gears, R: Recorder>(

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use super::list::{List, ListRule, Listed, Waiting};
 use crate::batch::kernel::{Cluster, Recorder};
+use crate::batch::platform::Machine;
 use crate::batch::policy::gear::{Candidate, Gears};
 use crate::error::{Result, Stop};
 use crate::spec::{Component, Default as ParamDefault, Param, Role, SimSpec, Type};
@@ -65,7 +66,7 @@ pub(in crate::batch::policy) struct Rule {
 }
 
 impl ListRule for Rule {
-    fn of(spec: &SimSpec) -> Option<Rule> {
+    fn of(spec: &SimSpec, _: &Machine) -> Option<Rule> {
         let choice = spec.choice(Role::Backfill);
         let limit = |name| choice.int(name).unsigned_abs();
         let module = spec.module().cloned();

@@ -55,6 +55,12 @@ impl Allowance {
     }
 }
 
+impl Default for Allowance {
+    fn default() -> Allowance {
+        Allowance::ANY
+    }
+}
+
 /// Power of the machine with all executing jobs at their lowest gears (W), by their known powers.
 pub(crate) fn lowest_w<R: Recorder>(cluster: &Cluster<'_, R>) -> f64 {
     let class = &cluster.machine().classes[0];
