@@ -2,7 +2,7 @@
 //! have no table type of their own.
 
 /// The crates that show answers.
-const SHOWING: [&str; 5] = ["claims", "figures", "dashboard", "cli", "python"];
+const SHOWING: [&str; 6] = ["claims", "figures", "dashboard", "powersweep", "cli", "python"];
 /// Names of table types and of their parts.
 const NAMES: [&str; 8] = ["Table", "Rows", "Frame", "Sheet", "Batch", "Coded", "Column", "Values"];
 /// Types of fields that hold cells.
