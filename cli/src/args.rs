@@ -39,7 +39,7 @@ pub use dashboard::DashboardArgs;
 pub use events::EventsArgs;
 pub use find::FindArgs;
 pub use health::{DoctorArgs, HealthArgs};
-pub use import::{ImportArgs, ReadingArgs};
+pub use import::ImportArgs;
 pub use launch::{
     JobArgs, LaunchCommand, LaunchFolderArgs, LaunchLogArgs, LaunchSlurmArgs, LaunchStatusArgs, LaunchStopArgs,
     SiteCommand, SiteInitArgs,

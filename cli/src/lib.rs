@@ -10,10 +10,7 @@ mod batch;
 mod batsim;
 mod commands;
 mod config;
-#[cfg(test)]
-mod documented;
 pub mod embedded;
-mod estimate;
 mod examples;
 mod exit;
 mod fitted;
@@ -34,6 +31,8 @@ mod quantities;
 mod screen;
 mod signals;
 mod survey;
+#[cfg(test)]
+mod tests;
 mod warnings;
 
 use std::ffi::OsString;
@@ -153,20 +152,5 @@ fn dispatch(command: &Command, config: &Config) -> Outcome {
         Command::Access(AccessCommand::Show(args)) => commands::access::show(args),
         Command::Access(AccessCommand::Rotate(args)) => commands::access::rotate(args),
         Command::Access(AccessCommand::Export(args)) => commands::access::export(args),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_color_before_two_dashes_counts() {
-        let of = |line: &str| color_flag(line.split(' ').map(OsString::from));
-        assert_eq!(of("powersweep plan"), None);
-        assert_eq!(of("powersweep --color never plan --color=always"), Some(ColorChoice::Always));
-        assert_eq!(of("powersweep plan --color"), None);
-        assert_eq!(of("powersweep plan -- --color never"), None);
-        assert_eq!(of("powersweep plan --color=pink"), None);
     }
 }

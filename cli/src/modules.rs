@@ -2,20 +2,11 @@
 
 use powersweep_engine::wasm::Module;
 use powersweep_engine::{Choice, Role, SimSpec, Value, components};
-use powersweep_experiments::{FileRef, Manifest};
-use powersweep_inputs::library::{Library, LogBytes};
+use powersweep_experiments::FileRef;
+use powersweep_inputs::library::Library;
 
 use crate::exit::{Failure, Kind, OrKind, failure};
 use crate::inputs;
-
-/// Compiles a file that a manifest names as a policy module, so that a file that is none is refused before an experiment
-/// begins. `name`: the file as the manifest names it.
-pub fn check(manifest: &Manifest, name: &str, bytes: &LogBytes) -> Result<(), Failure> {
-    if manifest.modules().contains(name) {
-        Module::new(name, &bytes.bytes).or_kind(Kind::Usage)?;
-    }
-    Ok(())
-}
 
 /// Gives a spec a policy of this process by its name. It has no identity: rows with it are for this process only.
 pub fn name_in_process(sim: &mut SimSpec, policy: &Module) -> Result<(), Failure> {

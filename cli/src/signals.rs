@@ -1,49 +1,13 @@
 //! The signals of a manifest on the command line.
 
 use powersweep_experiments::signals::Word;
-use powersweep_experiments::{FileRef, Manifest};
-use powersweep_inputs::library::{Library, LogBytes};
-use powersweep_inputs::signals::{Loaded, SignalError};
+use powersweep_inputs::signals::Loaded;
 use serde_json::{Value as Json, json};
 
-use crate::exit::{Failure, Kind, OrKind};
-use crate::{inputs, ledgers, screen};
+use crate::screen;
 
 /// Signals shown; the others are counted.
 const SHOWN: usize = 40;
-
-/// Reads a file in every way in which the signals of a manifest read it, so that a file that cannot be read is refused
-/// before an experiment begins. Returns the ledger of each reading. `name`: the file as the manifest names it.
-pub fn check(manifest: &Manifest, name: &str, bytes: &LogBytes) -> Result<Vec<Json>, Failure> {
-    let (mut read, mut found) = (Vec::new(), Vec::new());
-    for signal in manifest.signals().iter().filter(|signal| *signal.file == *name) {
-        if !read.contains(&&signal.reading) {
-            let series = powersweep_inputs::signals::read(&bytes.bytes, &bytes.origin.to_string(), &signal.reading)
-                .or_kind(Kind::Workload)?;
-            read.push(&signal.reading);
-            found.push(ledgers::of_signal(name, &signal.label, &series));
-        }
-    }
-    Ok(found)
-}
-
-/// Why the signals of a manifest have no content.
-struct Unloaded(Failure);
-
-impl From<SignalError> for Unloaded {
-    fn from(error: SignalError) -> Unloaded {
-        Unloaded(Failure::new(Kind::Workload, error.to_string()))
-    }
-}
-
-/// The signals of a manifest with the content of their files.
-pub fn load(manifest: &Manifest, library: &Library) -> Result<Vec<Loaded>, Failure> {
-    let loaded = Loaded::all(manifest.signals(), |signal| {
-        let file = inputs::file(library, &FileRef::plain(&signal.file, signal.sha256)).map_err(Unloaded)?;
-        Ok(file.bytes)
-    });
-    loaded.map_err(|Unloaded(failure)| failure)
-}
 
 /// What happened to the rows of a signal's file: empty if all are kept unchanged.
 fn changes(loaded: &Loaded) -> String {

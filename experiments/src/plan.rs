@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use powersweep_engine::Value;
 use powersweep_engine::spec::Role;
+use serde::{Serialize, Serializer};
 
 use crate::exclusion::{Exclusion, Rule};
 use crate::manifest::block::section_key;
@@ -26,15 +27,18 @@ pub struct BlockSummary {
 }
 
 /// One axis of a sweep.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AxisSummary {
     /// Section of the manifest: `workloads`, `platforms`, `policies`, `statistics` or `seeds`.
     pub section: &'static str,
     /// Label of the block that has the axis; empty for statistics, seeds, and the axis of the labels itself.
+    #[serde(serialize_with = "text_of")]
     pub block: Arc<str>,
     /// Name of the axis: the column in the results (`workload`, `platform`, `policy` for the labels).
+    #[serde(rename = "axis")]
     pub name: String,
     /// The axes with which it is zipped.
+    #[serde(skip)]
     pub zipped_with: Vec<String>,
     /// Number of values.
     pub values_count: u64,
@@ -42,12 +46,18 @@ pub struct AxisSummary {
     pub values: Vec<AxisValue>,
 }
 
+fn text_of<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
+}
+
 /// One value of an axis.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AxisValue {
     /// The value as the results show it.
+    #[serde(rename = "value")]
     pub text: String,
     /// Number of tasks of this block that have the value; `None` if counting takes too long.
+    #[serde(rename = "tasks")]
     pub tasks_count: Option<u64>,
 }
 

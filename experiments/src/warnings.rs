@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use powersweep_engine::batch::physics::{self, Demand, Finding, FindingKind};
 use powersweep_engine::spec::{Role, Section};
 use powersweep_engine::{SimSpec, workload};
+use serde::{Serialize, Serializer};
 use toml::de::DeTable;
 
 use crate::canonical::push_choice;
@@ -21,9 +22,10 @@ const WORKLOADS_MAX: usize = 16;
 const GENERATED_MAX: u64 = 50_000;
 
 /// One warning about a sweep. The sweep may run nevertheless.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Warning {
     /// Its kind.
+    #[serde(serialize_with = "name_of")]
     pub kind: FindingKind,
     /// Line of the manifest, from 1.
     pub line: usize,
@@ -34,11 +36,18 @@ pub struct Warning {
     /// What to do.
     pub help: String,
     /// Number of combinations with such a finding, without seeds.
+    #[serde(rename = "combinations_found")]
     pub found: u64,
     /// Number of combinations that were checked.
+    #[serde(rename = "combinations_checked")]
     pub checked: u64,
     /// Index of the first task with such a finding.
     pub first_index: u64,
+}
+
+/// Writes a kind by its name.
+fn name_of<S: Serializer>(kind: &FindingKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind.name())
 }
 
 impl Warning {

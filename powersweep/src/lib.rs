@@ -38,10 +38,14 @@
 //! An [`Error`] has a kind, by which a caller can decide what to do. What a request says beside its answer goes to the
 //! place's [`Notes`]. Requests are asynchronous; [`block_on`] runs them in a program without a runtime.
 
+pub mod adopt;
 pub mod compare;
 pub mod control;
+pub mod estimate;
 pub mod farm;
+pub mod inputs;
 pub mod place;
+pub mod plan;
 pub mod run;
 mod runtime;
 pub mod status;
@@ -50,10 +54,11 @@ pub mod user;
 
 pub use compare::{CompareOptions, Compared};
 pub use control::{DeleteOptions, RetryOptions};
+pub use inputs::Files;
 pub use place::{Answerer, Place};
 pub use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
 pub use powersweep_experiments::Manifest;
-pub use run::{Files, Progress, RunOptions, Running, ShardOptions};
+pub use run::{Progress, RunOptions, Running, ShardOptions};
 pub use runtime::block_on;
 pub use status::{Status, StatusOptions};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use powersweep_coordinator::store::Location;
-use powersweep_coordinator::{LogSource, owner, shards as stored_shards};
+use powersweep_coordinator::{owner, shards as stored_shards};
 use powersweep_dataset::words::count;
 use powersweep_dataset::{Error, Kind, failure};
 use powersweep_experiments::{Digest, Manifest, Shard, Sweep};
@@ -20,6 +20,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::farm::{CoordinatorOptions, LocalCoordinator, OneSweep, explained};
+use crate::inputs::Files;
 use crate::place::{Place, access, connection, shards, stored};
 use crate::submit::{stopped, submission};
 
@@ -33,19 +34,6 @@ const STUCK_TASKS_MAX: usize = 16;
 const END_SHARE: u32 = 20;
 const END_MIN: Duration = Duration::from_secs(3);
 const END_MAX: Duration = Duration::from_secs(60);
-
-/// The files of a manifest, which were read; none for a manifest without files.
-#[derive(Clone, Default)]
-pub struct Files {
-    /// SHA-256 of each file, by its name in the manifest.
-    pub digests: BTreeMap<String, Digest>,
-    /// What happened to the rows of job logs and signals, as the results have it.
-    pub ledgers: String,
-    /// The files, for workers that connect.
-    pub source: Option<Arc<dyn LogSource>>,
-    /// Parsed logs, so that the worker of this process reads none again.
-    pub parsed: Option<Arc<ParsedLogs>>,
-}
 
 /// How a sweep runs in this process.
 #[derive(Debug, Clone)]
@@ -225,7 +213,7 @@ async fn submit(
     options: &RunOptions,
 ) -> Result<v1::SubmitReply, Error> {
     let RunOptions { restart, replace, .. } = *options;
-    let request = v1::SubmitRequest { restart, replace, ..submission(manifest, &files.digests, files.ledgers.clone()) };
+    let request = v1::SubmitRequest { restart, replace, ..submission(manifest, files) };
     let refused = |status| connection::refused(&status);
     let mut reply = coordinator.handle().submit(request).await.map_err(refused)?;
     let experiment = reply.experiment.clone();

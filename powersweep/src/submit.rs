@@ -1,45 +1,45 @@
 //! Submitting a manifest with its files to a coordinator.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use powersweep_dataset::words::count;
 use powersweep_dataset::{Error, failure};
-use powersweep_experiments::{Digest, FileRef, Manifest};
+use powersweep_experiments::Manifest;
+use powersweep_inputs::library::Library;
 use powersweep_proto::client::Client;
 use powersweep_proto::v1;
 
+use crate::inputs::{self, Files};
 use crate::place::connection;
 use crate::user;
 
 /// Size of the pieces in which a file is uploaded.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// The request that submits a manifest. `ledgers`: what happened to the rows of its job logs and signals.
-pub fn submission(manifest: &Manifest, digests: &BTreeMap<String, Digest>, ledgers: String) -> v1::SubmitRequest {
-    let digests = digests.iter().map(|(log, digest)| (log.clone(), Bytes::copy_from_slice(digest.as_bytes())));
+/// The request that submits a manifest with its files.
+pub fn submission(manifest: &Manifest, files: &Files) -> v1::SubmitRequest {
+    let digests = files.digests.iter().map(|(log, digest)| (log.clone(), Bytes::copy_from_slice(digest.as_bytes())));
     let (manifest, digests) = (manifest.text().to_owned(), digests.collect());
-    v1::SubmitRequest { manifest, digests, user: user::name(), ledgers, ..Default::default() }
+    v1::SubmitRequest { manifest, digests, user: user::name(), ledgers: files.ledgers.clone(), ..Default::default() }
 }
 
-/// Uploads the files of a manifest that the coordinator lacks. `read` gives the digest and the bytes of a file.
+/// Uploads the files of a manifest that the coordinator lacks.
 pub async fn upload_missing(
     client: &mut Client,
     manifest: &Manifest,
-    digests: &BTreeMap<String, Digest>,
+    files: &Files,
+    library: &Library,
     missing: &[Bytes],
-    read: impl Fn(&FileRef) -> Result<(Digest, Vec<u8>), Error>,
 ) -> Result<(), Error> {
     for needed in manifest.files() {
-        let Some(digest) = digests.get(&needed.name) else { continue };
+        let Some(digest) = files.digests.get(&needed.name) else { continue };
         if !missing.iter().any(|m| m[..] == digest.as_bytes()[..]) {
             continue;
         }
-        let (found, bytes) = read(&needed)?;
-        if found != *digest {
+        let found = inputs::file(library, &needed)?;
+        if found.digest != *digest {
             return Err(failure!(Workload, "the file {} changed during the submit", needed.name));
         }
-        let text = Bytes::from(bytes);
+        let text = Bytes::from(found.bytes);
         let digest = Bytes::copy_from_slice(digest.as_bytes());
         let pieces: Vec<v1::UploadLogRequest> = (0..text.len().max(1))
             .step_by(CHUNK_BYTES)

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use chrono::DateTime;
+use powersweep::inputs::ledgers as documents;
 use powersweep_dataset::writing::write_whole;
 use powersweep_engine::workload::swf::Record;
 use powersweep_experiments::{Digest, FileRef};
@@ -20,7 +21,7 @@ const STANDARD_INPUT: &str = "-";
 /// Reads a job log, writes what is asked for, and shows the ledger.
 pub fn run(args: &ImportArgs) -> Outcome {
     let (name, bytes) = text(args)?;
-    let log = inputs::job_log(&bytes, &name, &args.reading.settings())?;
+    let log = inputs::job_log(&bytes, &name, &args.reading)?;
     let digest = Digest::of(&bytes).to_string();
     if let Some(output) = &args.output {
         write_whole(Some(output), log.swf(&digest).as_bytes())?;
@@ -47,7 +48,7 @@ fn text(args: &ImportArgs) -> Result<(String, Vec<u8>), Failure> {
 }
 
 fn to_json(log: &JobLog, digest: &str, output: Option<&Path>) -> Json {
-    let mut shown = ledgers::of_job_log(&log.file, &log.ledger);
+    let mut shown = documents::of_job_log(&log.file, &log.ledger);
     shown["sha256"] = json!(digest);
     shown["settings"] = json!(log.settings.describe());
     shown["unix_start_s"] = json!(log.facts.unix_start_s);
@@ -65,7 +66,7 @@ fn to_text(log: &JobLog, output: Option<&Path>) -> String {
     let since = since.map_or_else(String::new, |since| format!(" from {} on", since.format("%Y-%m-%d %H:%M UTC")));
     format!(
         "{}\n{}{since}, at most {} {} at once; {written}",
-        ledgers::text(&ledgers::of_job_log(&log.file, &log.ledger)),
+        ledgers::text(&documents::of_job_log(&log.file, &log.ledger)),
         screen::count(log.ledger.kept, "job"),
         log.facts.peak_procs,
         log.settings.procs.word(),

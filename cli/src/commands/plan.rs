@@ -1,12 +1,11 @@
 //! `powersweep plan`: the tasks that a sweep would run.
 
+use std::sync::Arc;
+
 use powersweep::block_on;
-use powersweep::place::{connection, shards, stored};
-use powersweep::submit::submission;
-use powersweep_coordinator::plan;
-use powersweep_coordinator::records::Loaded;
-use powersweep_coordinator::shards::ShardState;
-use powersweep_coordinator::store::Location;
+use powersweep::estimate::Estimate;
+use powersweep::inputs::LOGS_BYTES;
+use powersweep::plan::{Plan, TaskPlan, warnings};
 use powersweep_experiments::settings::quoted;
 use powersweep_experiments::{AxisSummary, Sweep, TaskSpec};
 use powersweep_inputs::library::ParsedLogs;
@@ -15,8 +14,8 @@ use serde_json::{Value as Json, json};
 
 use super::submit;
 use crate::args::PlanArgs;
-use crate::exit::{Outcome, failure};
-use crate::{estimate, inputs, screen, signals, warnings};
+use crate::exit::Outcome;
+use crate::{inputs, screen, signals, warnings};
 
 /// Maximum number of values shown for an axis.
 const VALUES_SHOWN: usize = 12;
@@ -24,69 +23,21 @@ const VALUES_SHOWN: usize = 12;
 /// Shows the plan of a manifest, or explains one task.
 pub fn run(args: &PlanArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
-    let logs = ParsedLogs::new(warnings::LOGS_BYTES);
+    let logs = Arc::new(ParsedLogs::new(LOGS_BYTES));
     let files = inputs::files(&manifest, &inputs::library_of(&args.manifest, &args.logs), Some(&logs))?;
     let sweep = inputs::sweep(&manifest, &files.digests)?;
     let place = args.coordinator.place(&args.data)?;
-    if place.names_coordinator() && args.index.is_none() {
-        let reply = block_on(async {
-            let mut farm = place.connect().await?;
-            let request = v1::SubmitRequest { dry_run: true, ..submission(&manifest, &files.digests, files.ledgers()) };
-            Ok(farm.submit(request).await.map_err(|status| connection::refused(&status))?.into_inner())
-        })?;
-        return overview(&sweep, &reply, None, &logs, args);
+    if let Some(index) = args.index {
+        return explain(&block_on(place.plan_task(&sweep, index))?, args.output.is_json());
     }
-    let location = args.data.location()?;
-    if let Some(record) = block_on(shards::find(&location, manifest.name()))? {
-        let states = block_on(shards::states(&location, &record))?;
-        let Some(index) = args.index else {
-            let reply = shards::submission(&location, &record, states, &sweep, &files.digests)?;
-            return overview(&sweep, &reply, None, &logs, args);
-        };
-        let has_task = |state: &&ShardState| !sweep.shard(state.shard).is_excluded(index);
-        let loaded = states.iter().find(has_task).map(|state| &state.loaded);
-        return explain(&sweep, index, loaded.unwrap_or(&Loaded::default()), &location, args.output.is_json());
-    }
-    let (loaded, served, lost) = block_on(async {
-        let served = stored::owner_endpoint(&location).await?.is_some();
-        let loaded = stored::read(&location).await?;
-        let known = loaded.experiments.iter().any(|record| record.name == manifest.name());
-        let lost = !known && location.path().is_none_or(|path| path.exists());
-        let lost = lost && !stored::is_without_parts(&location, manifest.name()).await?;
-        Ok((loaded, served, lost))
-    })?;
-    if lost {
-        screen::note(&format!(
-            "powersweep: {location} has rows of {} but no state of it: run `powersweep adopt` first",
-            manifest.name()
-        ));
-    }
-    match args.index {
-        Some(index) => explain(&sweep, index, &loaded, &location, args.output.is_json()),
-        None => {
-            let reply = plan::submission(loaded, None, &sweep, &files.digests);
-            let reply = reply.map_err(|reason| failure!(Refused, "{reason}"))?;
-            overview(&sweep, &reply, served.then_some(&location), &logs, args)
-        }
-    }
-}
-
-/// `served`: the data, if a coordinator serves it.
-fn overview(
-    sweep: &Sweep,
-    reply: &v1::SubmitReply,
-    served: Option<&Location>,
-    logs: &ParsedLogs,
-    args: &PlanArgs,
-) -> Outcome {
-    let axes = sweep.axes();
-    let signals = signals::load(sweep.manifest(), &inputs::library_of(&args.manifest, &args.logs))?;
-    let (found, estimate) = (warnings::of(sweep, logs), estimate::of(sweep, reply.to_run, logs));
+    let Plan { reply, served } = block_on(place.plan(&manifest, &files))?;
+    let (axes, signals) = (sweep.axes(), &files.signals);
+    let (found, estimate) = (warnings(&sweep, &logs), Estimate::of(&sweep, reply.to_run, &logs));
     if args.output.is_json() {
-        let mut plan = overview_json(sweep, &axes, reply, served.is_some());
-        plan["signals"] = signals::json(&signals).into();
-        plan["warnings"] = warnings::json(&found).into();
-        plan["estimate"] = estimate.map_or(Json::Null, |estimate| estimate.json());
+        let mut plan = overview_json(&sweep, &axes, &reply, served.is_some());
+        plan["signals"] = signals::json(signals).into();
+        plan["warnings"] = json!(found);
+        plan["estimate"] = json!(estimate);
         return screen::print_json(plan);
     }
     let mut table = screen::table();
@@ -105,15 +56,15 @@ fn overview(
         false => text.push_str(&format!("\n\n{table}\n\n")),
     }
     if !signals.is_empty() {
-        text.push_str(&format!("{}\n\n", signals::text(&signals)));
+        text.push_str(&format!("{}\n\n", signals::text(signals)));
     }
     let excluded = sweep.index_count() - sweep.task_count();
     if excluded > 0 {
         text.push_str(&format!("{} combinations, {excluded} of them excluded\n", sweep.index_count()));
     }
-    text.push_str(&submit::describe(reply, true));
+    text.push_str(&submit::describe(&reply, true));
     if let Some(estimate) = estimate {
-        text.push_str(&format!("\n{}", estimate.text()));
+        text.push_str(&format!("\n{}", estimate_text(&estimate)));
     }
     if !found.is_empty() {
         text.push_str(&format!("\n{}", warnings::text(&found, &args.manifest)));
@@ -142,15 +93,6 @@ fn values_text(axis: &AxisSummary) -> String {
 }
 
 fn overview_json(sweep: &Sweep, axes: &[AxisSummary], reply: &v1::SubmitReply, served: bool) -> Json {
-    let axes: Vec<Json> = axes
-        .iter()
-        .map(|axis| {
-            let values: Vec<Json> =
-                axis.values.iter().map(|v| json!({ "value": v.text, "tasks": v.tasks_count })).collect();
-            json!({ "section": axis.section, "block": &*axis.block, "axis": axis.name,
-                    "values_count": axis.values_count, "values": values })
-        })
-        .collect();
     let lacking: serde_json::Map<String, Json> =
         reply.lacking.iter().map(|gap| (gap.table.clone(), json!(gap.tasks))).collect();
     json!({ "experiment": reply.experiment, "generation": reply.generation, "indices": sweep.index_count(),
@@ -158,15 +100,55 @@ fn overview_json(sweep: &Sweep, axes: &[AxisSummary], reply: &v1::SubmitReply, s
             "extra": reply.extra, "lacking": lacking, "coordinator_at_work": served, "axes": axes })
 }
 
-fn explain(sweep: &Sweep, index: u64, loaded: &Loaded, location: &Location, as_json: bool) -> Outcome {
-    let task = inputs::task(sweep, index)?;
-    let state = plan::task_state(loaded, &task);
-    let (verdict, reason) = verdict(&state, location);
+/// The estimate in a line.
+fn estimate_text(estimate: &Estimate) -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let (about, all) = (if estimate.is_least { "at least" } else { "about" }, estimate.core_s / cores as f64);
+    let jobs = estimate
+        .jobs_each
+        .filter(|_| estimate.with_jobs)
+        .map(|jobs| format!(" and {} of `jobs`", screen::number((jobs * estimate.tasks as f64).round())));
+    format!(
+        "estimate: {} of `tasks`{}, about {}; {about} {} of one core, {} on the {cores} of this machine",
+        screen::count(estimate.tasks, "row"),
+        jobs.unwrap_or_default(),
+        size(estimate.bytes),
+        time(estimate.core_s),
+        time(all)
+    )
+}
+
+/// A time for people, up to years.
+fn time(seconds: f64) -> String {
+    const DAY_S: f64 = 86_400.0;
+    const YEAR_S: f64 = 365.25 * DAY_S;
+    match seconds {
+        s if s >= 2.0 * YEAR_S => format!("{} years", screen::number((s / YEAR_S).round())),
+        s if s >= 2.0 * DAY_S => format!("{:.0} days", s / DAY_S),
+        s => screen::duration(s),
+    }
+}
+
+/// A size for people, in powers of 1000.
+fn size(bytes: f64) -> String {
+    const UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+    let step = (0..UNITS.len() - 1).find(|step| bytes < 1000_f64.powi(*step as i32 + 1)).unwrap_or(UNITS.len() - 1);
+    let amount = bytes / 1000_f64.powi(step as i32);
+    if amount < 10.0 && step > 0 {
+        format!("{amount:.1} {}", UNITS[step])
+    } else {
+        format!("{amount:.0} {}", UNITS[step])
+    }
+}
+
+fn explain(found: &TaskPlan, as_json: bool) -> Outcome {
+    let TaskPlan { task, runs, reason } = found;
+    let verdict = if *runs { "would run" } else { "would not run" };
     if as_json {
-        return screen::print_json(task_json(&task, verdict, &reason));
+        return screen::print_json(task_json(task, verdict, reason));
     }
     let mut table = screen::table();
-    table.add_row(["task", &index.to_string()]);
+    table.add_row(["task", &task.index.to_string()]);
     table.add_row(["task_id", &task.task_id.to_string()]);
     for (name, label) in [("workload", &task.workload), ("platform", &task.platform), ("policy", &task.policy)] {
         table.add_row([name, label]);
@@ -182,25 +164,6 @@ fn explain(sweep: &Sweep, index: u64, loaded: &Loaded, location: &Location, as_j
     }
     table.add_row(["seed", &task.sim.seed.to_string()]);
     screen::print(&format!("{table}\n\n{verdict}: {reason}"))
-}
-
-fn verdict(state: &plan::TaskState, location: &Location) -> (&'static str, String) {
-    match state {
-        plan::TaskState::NewExperiment => ("would run", format!("this experiment has no results in {location} yet")),
-        plan::TaskState::New => ("would run", "the last manifest that was run did not have this task".to_owned()),
-        plan::TaskState::Missing => ("would run", "its row is missing".to_owned()),
-        plan::TaskState::Done => ("would not run", format!("its row is in {location}")),
-        plan::TaskState::Failed(failure) if failure.quarantined => {
-            ("would not run", format!("it failed {}, last: {}", times(failure.attempts), failure.message))
-        }
-        plan::TaskState::Failed(failure) => {
-            ("would run", format!("it failed {} and will be tried again: {}", times(failure.attempts), failure.message))
-        }
-    }
-}
-
-fn times(n: u32) -> String {
-    if n == 1 { "once".to_owned() } else { format!("{n} times") }
 }
 
 fn task_json(task: &TaskSpec, verdict: &str, reason: &str) -> Json {
@@ -220,4 +183,15 @@ fn task_json(task: &TaskSpec, verdict: &str, reason: &str) -> Json {
     json!({ "index": task.index, "task_id": task.task_id.to_string(), "workload": &*task.workload,
             "platform": &*task.platform, "policy": &*task.policy, "seed": task.sim.seed, "components": choices,
             "verdict": verdict, "reason": reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_sizes_are_short() {
+        assert_eq!((time(200.0), time(3e5), time(3.2e9)), ("3 min 20 s".into(), "3 days".into(), "101 years".into()));
+        assert_eq!((size(12.0), size(3.1e14), size(2.5e6)), ("12 B".into(), "310 TB".into(), "2.5 MB".into()));
+    }
 }

@@ -1,20 +1,19 @@
 //! `powersweep run`: coordinator and worker in one process, with the same protocol as on many machines.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use powersweep::place::stored;
-use powersweep::run::{Files, Progress, RunOptions, Running, ShardOptions};
+use powersweep::plan;
+use powersweep::run::{Progress, RunOptions, Running, ShardOptions};
 use powersweep::submit::why_waiting;
 use powersweep::{Place, block_on};
-use powersweep_coordinator::LogSource;
 use powersweep_dataset::page::{self, Wanted};
+use powersweep_experiments::Sweep;
 use powersweep_experiments::settings::quoted;
-use powersweep_experiments::{Digest, Manifest, Sweep};
-use powersweep_inputs::library::{Library, ParsedLogs};
+use powersweep_inputs::library::ParsedLogs;
 use powersweep_proto::v1;
 use powersweep_results::Table;
 use tokio_util::sync::CancellationToken;
@@ -46,15 +45,12 @@ pub fn share_to_its_end(args: &RunArgs, shard: Option<ShardOptions>) -> Result<S
     let reading = Instant::now();
     let memory = args.local.slots.workload_memory;
     let logs = Arc::new(ParsedLogs::new(memory).with_max_workload_bytes(memory as u64));
-    let read = inputs::files(&manifest, &library, Some(&logs))?;
+    let files = inputs::files(&manifest, &library, Some(&logs))?;
     let reading_s = reading.elapsed().as_secs_f64();
     let is_silent = args.local.quiet || args.step.is_some();
     if !is_silent {
-        signals::note_changes(&signals::load(&manifest, &library)?);
+        signals::note_changes(&files.signals);
     }
-    let (digests, ledgers) = (read.digests.clone(), read.ledgers());
-    let source = LogFiles { manifest: manifest.clone(), digests: read.digests, library };
-    let files = Files { digests, ledgers, source: Some(Arc::new(source)), parsed: Some(Arc::clone(&logs)) };
     let place = args.local.data.place();
     block_on(async {
         let options = options(args, shard, interrupt::token());
@@ -67,7 +63,7 @@ pub fn share_to_its_end(args: &RunArgs, shard: Option<ShardOptions>) -> Result<S
             screen::note(&format!("{part}{}", submit::describe(running.submitted(), false)));
         }
         if !is_silent {
-            warnings::note(&warnings::of(running.sweep(), &logs), &args.manifest);
+            warnings::note(&plan::warnings(running.sweep(), &logs), &args.manifest);
         }
         follow(args, &mut running).await;
         let sweep = running.sweep().clone();
@@ -95,29 +91,6 @@ fn options(args: &RunArgs, shard: Option<ShardOptions>, stop: CancellationToken)
         take_over: args.take_over,
         shard,
         stop,
-    }
-}
-
-/// The files of a manifest, for more workers that connect to this coordinator.
-struct LogFiles {
-    manifest: Manifest,
-    digests: BTreeMap<String, Digest>,
-    library: Library,
-}
-
-impl LogSource for LogFiles {
-    fn digests(&self) -> BTreeSet<Digest> {
-        self.digests.values().copied().collect()
-    }
-
-    fn read(&self, digest: Digest) -> Option<Vec<u8>> {
-        let needed = self
-            .manifest
-            .files()
-            .into_iter()
-            .find(|file| self.digests.get(&file.name).is_some_and(|known| *known == digest))?;
-        let found = inputs::file(&self.library, &needed).ok()?;
-        (found.digest == digest).then_some(found.bytes)
     }
 }
 

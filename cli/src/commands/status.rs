@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use powersweep::block_on;
+use powersweep::inputs::ledgers as documents;
 use powersweep::place::shards::ShardStatus;
 use powersweep::{Place, Status};
 use powersweep_proto::v1;
@@ -164,7 +165,7 @@ fn to_text(args: &StatusArgs, status: &Status) -> String {
         text.push_str(&format!("\n{}", failures_text(e)));
     }
     for e in status.experiments.iter().filter(|_| args.ledgers) {
-        let shown = ledgers::parsed(&e.ledgers);
+        let shown = documents::parsed(&e.ledgers);
         if shown.is_empty() {
             text.push_str(&format!("\n{}: no ledger of a job log or signal is stored\n", e.name));
         }
@@ -260,7 +261,7 @@ fn to_json(args: &StatusArgs, status: &Status) -> Json {
                 experiment["shards"] = shards_json(shards);
             }
             if args.ledgers {
-                experiment["ledgers"] = json!(ledgers::parsed(&e.ledgers));
+                experiment["ledgers"] = json!(documents::parsed(&e.ledgers));
             }
             experiment
         })

@@ -1,12 +1,14 @@
 //! `powersweep submit`: submits a manifest and its logs to a coordinator.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use powersweep::Place;
 use powersweep::block_on;
+use powersweep::inputs::LOGS_BYTES;
 use powersweep::place::connection;
+use powersweep::plan;
 use powersweep::submit::{stopped, submission, upload_missing, why_waiting};
-use powersweep_experiments::FileRef;
 use powersweep_inputs::library::ParsedLogs;
 use powersweep_proto::client::Client;
 use powersweep_proto::v1;
@@ -27,15 +29,14 @@ const FAILURES_SHOWN: u32 = 10;
 pub fn run(args: &SubmitArgs) -> Outcome {
     let manifest = inputs::manifest(&args.manifest)?;
     let library = inputs::library_of(&args.manifest, &args.logs);
-    let logs = ParsedLogs::new(warnings::LOGS_BYTES);
+    let logs = Arc::new(ParsedLogs::new(LOGS_BYTES));
     let files = inputs::files(&manifest, &library, Some(&logs))?;
     let sweep = inputs::sweep(&manifest, &files.digests)?;
-    let found = if args.step.is_some() { Vec::new() } else { warnings::of(&sweep, &logs) };
-    drop(logs);
+    let found = if args.step.is_some() { Vec::new() } else { plan::warnings(&sweep, &logs) };
     let place = args.coordinator.place(&args.data)?;
     block_on(async {
         let mut farm = place.connect().await?;
-        let mut request = submission(&manifest, &files.digests, files.ledgers());
+        let mut request = submission(&manifest, &files);
         request.dry_run = args.dry_run;
         request.restart = args.restart;
         request.replace = args.replace;
@@ -47,14 +48,13 @@ pub fn run(args: &SubmitArgs) -> Outcome {
             _ => {}
         }
         if args.step.is_none() {
-            signals::note_changes(&signals::load(&manifest, &library)?);
+            signals::note_changes(&files.signals);
         }
         warnings::note(&found, &args.manifest);
         if args.dry_run {
             return Ok(Exit::Done);
         }
-        let read = |file: &FileRef| inputs::file(&library, file).map(|file| (file.digest, file.bytes));
-        upload_missing(&mut farm, &manifest, &files.digests, &reply.missing_logs, read).await?;
+        upload_missing(&mut farm, &manifest, &files, &library, &reply.missing_logs).await?;
         if args.wait { wait(&place, farm, &reply.experiment).await } else { Ok(Exit::Done) }
     })
 }

@@ -1,14 +1,14 @@
 //! `powersweep verify`: simulates some finished tasks again and compares their rows bit for bit.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use arrow::array::RecordBatch;
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
 use powersweep::block_on;
+use powersweep::inputs::LOGS_BYTES;
 use powersweep_dataset::cell::json_of;
 use powersweep_dataset::reading::{Part, relaxed};
 use powersweep_engine::Details;
@@ -24,7 +24,7 @@ use powersweep_worker::task::{Inputs, TaskError};
 use crate::args::VerifyArgs;
 use crate::exit::{Failure, Outcome, failure};
 use crate::inputs::{self, ManifestFiles};
-use crate::{screen, warnings};
+use crate::screen;
 
 /// Differences that are shown.
 const SHOWN: usize = 20;
@@ -36,7 +36,7 @@ pub fn run(args: &VerifyArgs) -> Outcome {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64 % 1_000_000)
     });
     let (sample, all) = block_on(sample(args, sample_seed))?;
-    let logs = ParsedLogs::new(warnings::LOGS_BYTES);
+    let logs = Arc::new(ParsedLogs::new(LOGS_BYTES));
     let mut sweeps = BTreeMap::new();
     for row in &sample {
         if !sweeps.contains_key(&row.manifest) {
@@ -156,7 +156,7 @@ struct Replay {
 
 impl Replay {
     /// The files of the manifest are searched for as `run` does.
-    fn of(args: &VerifyArgs, text: &str, logs: &ParsedLogs) -> Result<Replay, Failure> {
+    fn of(args: &VerifyArgs, text: &str, logs: &Arc<ParsedLogs>) -> Result<Replay, Failure> {
         let name = args.manifest.as_deref().unwrap_or("the manifest of the rows");
         let manifest = Manifest::parse(name, text).map_err(|errors| inputs::problems(name, &errors))?;
         let library = inputs::library_of(args.manifest.as_deref().unwrap_or_default(), &args.logs);

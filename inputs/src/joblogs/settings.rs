@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ColorChoice, Parser};
+
 use crate::joblogs::error::Problem;
 
 /// The format of a job log.
@@ -147,27 +150,46 @@ impl TimeUnit {
     }
 }
 
-/// How a job log is read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How a job log is read. The fields are options of the command `import`, and of `log_import` in a manifest.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Settings {
-    /// Its format.
+    /// Format of the job log.
+    #[arg(id = "of", value_name = "FORMAT", value_parser = words(Format::ALL, Format::word))]
     pub format: Format,
-    /// The time zone of times without an offset: an IANA name. Required where a file has such times.
+    /// Time zone of times without an offset: an IANA name such as Europe/Berlin, or UTC.
+    #[arg(long, value_name = "ZONE")]
     pub timezone: Option<String>,
-    /// The columns. Slurm, for a file without a header: the list that `sacct --format` was given. CSV: the fields and their
-    /// columns, such as `submit=arrival_time,run=length,cpus=cpus`.
+    /// Columns. slurm, for a file without a header: the list that `sacct --format` was given; csv: fields and their columns, such
+    /// as submit=arrival_time,run=length,cpus=cpus.
+    #[arg(long, value_name = "LIST")]
     pub columns: Option<String>,
-    /// The unit of numbers that are times, in tables; seconds by default, milliseconds for OpenDC.
+    /// Unit of numbers that are times, in tables; seconds by default, milliseconds for opendc.
+    #[arg(long, value_name = "UNIT", value_parser = words(TimeUnit::ALL, TimeUnit::word))]
     pub time_unit: Option<TimeUnit>,
-    /// Time from one sample of a job's power to the next (s), where a table has lists of samples. Without it, lists count
-    /// by their means, except those of PM100, whose step is known.
+    /// Time from one sample of a job's power to the next, for lists of samples in a table (s): the log keeps the samples.
+    /// Without it a list counts by its mean; the step of pm100 is known.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub power_step_s: Option<u32>,
     /// The resource that counts as processors.
+    #[arg(long, default_value = "cpus", value_parser = words(Procs::ALL, Procs::word))]
     pub procs: Procs,
-    /// The instant at which jobs arrive.
+    /// When jobs arrive: at their submit, or when they could start after dependencies and holds.
+    #[arg(long, default_value = "submit", value_parser = words(Arrival::ALL, Arrival::word))]
     pub arrival: Arrival,
-    /// Processors of the machine, for the header; job logs do not say it.
+    /// Processors of the machine, which job logs do not say: for the header of the log.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
     pub machine_procs: Option<u32>,
+}
+
+/// A parser of one of a few words.
+fn words<T: Copy + Send + Sync + 'static, const N: usize>(
+    all: [T; N],
+    word: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.map(word)).map(move |text| {
+        let found = all.into_iter().find(|value| word(*value) == text);
+        found.expect("the parser allows only these words")
+    })
 }
 
 impl Settings {
@@ -183,6 +205,28 @@ impl Settings {
             arrival: Arrival::default(),
             machine_procs: None,
         }
+    }
+
+    /// The settings in the value of `log_import` in a manifest.
+    ///
+    /// # Errors
+    /// They are not options of the command `import`: what is wrong.
+    pub fn parse(text: &str) -> Result<Settings, String> {
+        #[derive(Debug, Parser)]
+        #[command(no_binary_name = true, disable_help_flag = true, color = ColorChoice::Never)]
+        struct Line {
+            #[command(flatten)]
+            settings: Settings,
+        }
+        let words = shlex::split(text).ok_or("a quotation mark is not closed")?;
+        let line = Line::try_parse_from(words).map_err(|error| {
+            // The message without the usage, which names no command here.
+            let text = error.to_string();
+            let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
+            let text = lines.collect::<Vec<_>>().join("\n");
+            text.trim_start_matches("error: ").trim_end().to_owned()
+        })?;
+        Ok(line.settings)
     }
 
     /// Refuses the setting `columns`.

@@ -192,9 +192,9 @@ const HEAD: &str = "\n\nThis section and the columns of powersweep above are gen
 
 #[test]
 fn comparison_md_is_up_to_date() {
-    let text = std::fs::read_to_string(super::root().join("docs/comparison.md")).expect("the page exists");
+    let text = std::fs::read_to_string(super::documented::root().join("docs/comparison.md")).expect("the page exists");
     let (written, _) = text.split_once(HEADING).expect("the page has the generated section");
-    let program = super::program();
+    let program = super::documented::program();
     let mut found = BTreeSet::new();
     let lines: Vec<String> = written.lines().map(|line| with_cell(line, &mut found)).collect();
     let missing: Vec<&str> = ROWS.iter().map(|row| row.label).filter(|label| !found.contains(label)).collect();
@@ -205,7 +205,7 @@ fn comparison_md_is_up_to_date() {
         let lacks: Vec<&str> = lacks.iter().map(|Lacks(text, _)| *text).collect();
         let _ = writeln!(text, "| {label} | {} | {} |", has.join(", "), lacks.join(", "));
     }
-    super::check("comparison.md", &text);
+    super::documented::check("comparison.md", &text);
 }
 
 /// The line of a table, if it is one of a row, with the cell about powersweep.
@@ -257,7 +257,7 @@ fn shown(has: &Has, program: &Command) -> String {
             format!("`{name} --{option}`")
         }
         Has::Source(path, shows) => {
-            assert!(super::root().join(path).exists(), "there is no {path}");
+            assert!(super::documented::root().join(path).exists(), "there is no {path}");
             format!("`{path}` in the source: {shows}")
         }
     }
@@ -278,7 +278,7 @@ fn keys() -> impl Iterator<Item = &'static str> {
 
 #[test]
 fn no_name_says_what_powersweep_lacks() {
-    let program = super::program();
+    let program = super::documented::program();
     let mut names: Vec<&str> = COMPONENTS.iter().map(|component| component.name).chain(keys()).collect();
     names.extend(program.get_subcommands().map(Command::get_name));
     names.extend(program.get_subcommands().flat_map(Command::get_arguments).filter_map(Arg::get_long));
@@ -303,7 +303,7 @@ fn everything_is_compared_or_said_to_be_not() {
         let has_row = of_rows().any(|has| matches!(has, Has::Key(name) if *name == key.name));
         assert!(has_row != KEYS_NOT_COMPARED.contains(&key.name), "place the key `{}` of signals", key.name);
     }
-    for command in super::program().get_subcommands().filter(|command| !command.is_hide_set()) {
+    for command in super::documented::program().get_subcommands().filter(|command| !command.is_hide_set()) {
         let name = command.get_name();
         let has_row = of_rows().any(|has| matches!(has, Has::Command(of) if is_in(of, name)));
         let is_not_compared = COMMANDS_NOT_COMPARED.contains(&name);

@@ -1,8 +1,6 @@
 //! Pages that are generated from the command line, the exit codes and the list of components: `cargo xtask docs` writes
 //! them, the tests here compare them.
 
-mod comparison;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -46,7 +44,7 @@ variables of their own, which `CONTRIBUTING.md` in the source lists.
 ";
 
 /// Compares a page with the generated text, or writes it.
-fn check(page: &str, generated: &str) {
+pub(super) fn check(page: &str, generated: &str) {
     let path = root().join("docs").join(page);
     if std::env::var_os("POWERSWEEP_REGENERATE").is_some_and(|value| value == "1") {
         std::fs::write(&path, generated).expect("the repository is writable");
@@ -57,11 +55,11 @@ fn check(page: &str, generated: &str) {
     assert!(committed == generated, "docs/{page} is generated: run `cargo xtask docs`. First line: {differs:?}");
 }
 
-fn root() -> PathBuf {
+pub(super) fn root() -> PathBuf {
     Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("..")
 }
 
-fn program() -> Command {
+pub(super) fn program() -> Command {
     let mut program = Cli::command();
     program.build();
     program
@@ -230,9 +228,12 @@ fn read_variables(line: &str) -> impl Iterator<Item = &str> {
 fn variables_of(folder: &Path, found: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(folder).expect("the folder exists") {
         let path = entry.expect("the entry can be read").path();
+        if path.is_dir() && path.ends_with("tests") {
+            continue;
+        }
         if path.is_dir() {
             variables_of(&path, found);
-        } else if path.extension().is_some_and(|end| end == "rs") && path.file_stem() != Some("documented".as_ref()) {
+        } else if path.extension().is_some_and(|end| end == "rs") {
             let text = std::fs::read_to_string(&path).expect("sources are text");
             let code = text.split("#[cfg(test)]").next().unwrap_or_default();
             found.extend(code.lines().flat_map(read_variables).map(str::to_owned));
@@ -243,7 +244,7 @@ fn variables_of(folder: &Path, found: &mut BTreeSet<String>) {
 #[test]
 fn every_variable_that_is_read_is_on_the_page() {
     let mut found = BTreeSet::new();
-    for member in ["cli", "coordinator", "worker", "inputs", "launch", "dashboard", "figures", "proto"] {
+    for member in ["cli", "powersweep", "coordinator", "worker", "inputs", "launch", "dashboard", "figures", "proto"] {
         variables_of(&root().join(member).join("src"), &mut found);
     }
     assert!(found.contains("XDG_STATE_HOME"), "{found:?}");

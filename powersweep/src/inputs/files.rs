@@ -1,0 +1,203 @@
+//! The files of a manifest, which are read before anything runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use powersweep_coordinator::LogSource;
+use powersweep_dataset::{Error, Kind, Notes, OrKind};
+use powersweep_engine::wasm::Module;
+use powersweep_engine::workload::LogFormat;
+use powersweep_experiments::{Digest, FileRef, Manifest};
+use powersweep_inputs::joblogs::{Count, Ledger, Rule};
+use powersweep_inputs::library::{Library, LogBytes, ParsedLogs};
+use powersweep_inputs::signals::{Loaded, SignalError};
+use powersweep_results::part::LEDGERS_BYTES_MAX;
+use powersweep_worker::task::{FileSource, TaskError};
+use serde_json::{Value as Json, json};
+
+use super::{file, file_and_ledger, ledgers, parsed};
+
+/// The files of a manifest, which were read; none for a manifest without files.
+#[derive(Clone, Default)]
+pub struct Files {
+    /// SHA-256 of each file, by its name in the manifest.
+    pub digests: BTreeMap<String, Digest>,
+    /// What happened to the rows of job logs and signals, as the results have it: a JSON array with an object for each
+    /// reading of a file; empty without one.
+    pub ledgers: String,
+    /// The signals with their content.
+    pub signals: Vec<Loaded>,
+    /// The files, for workers that connect.
+    pub source: Option<Arc<dyn LogSource>>,
+    /// Parsed logs, so that a worker of this process reads none again.
+    pub parsed: Option<Arc<ParsedLogs>>,
+}
+
+/// What one file has.
+#[derive(Default)]
+struct Content {
+    digest: Option<Digest>,
+    ledger: Option<Json>,
+    /// The content of a file that signals read.
+    bytes: Vec<u8>,
+}
+
+/// Why the signals of a manifest have no content.
+struct Unloaded(Error);
+
+impl From<SignalError> for Unloaded {
+    fn from(error: SignalError) -> Unloaded {
+        Unloaded(Error::new(Kind::Workload, error.to_string()))
+    }
+}
+
+impl Files {
+    /// Reads every file of a manifest, so that a damaged one is refused before an experiment is pinned to its bytes. `logs`
+    /// keeps the parsed logs.
+    ///
+    /// # Errors
+    /// A file cannot be had, or its content cannot be read.
+    pub fn read(
+        manifest: &Manifest,
+        library: &Library,
+        logs: Option<&Arc<ParsedLogs>>,
+        notes: &Notes,
+    ) -> Result<Files, Error> {
+        let found = read_all(manifest, library, logs.map(|logs| &**logs), notes)?;
+        let bytes = |file: &str| found.get(file).map(|content| content.bytes.clone()).unwrap_or_default();
+        let signals = Loaded::all(manifest.signals(), |signal| Ok(bytes(&signal.file)));
+        let signals = signals.map_err(|Unloaded(error)| error)?;
+        let digests: BTreeMap<String, Digest> =
+            found.iter().filter_map(|(name, content)| Some((name.clone(), content.digest?))).collect();
+        let mut all: Vec<Json> = found.into_values().filter_map(|content| content.ledger).collect();
+        all.extend(ledgers::of_signals(&signals));
+        let source = LogFiles { files: manifest.files(), digests: digests.clone(), library: library.clone() };
+        Ok(Files {
+            ledgers: stored(&all, notes),
+            digests,
+            signals,
+            source: Some(Arc::new(source)),
+            parsed: logs.cloned(),
+        })
+    }
+}
+
+/// The ledgers as the results have them; empty if they are too long, which a note says.
+fn stored(ledgers: &[Json], notes: &Notes) -> String {
+    if ledgers.is_empty() {
+        return String::new();
+    }
+    let text = json!(ledgers).to_string();
+    if text.len() <= LEDGERS_BYTES_MAX {
+        return text;
+    }
+    notes.say(&format!(
+        "the ledgers of {} files are too long for the results: `powersweep import` and `powersweep plan` show them",
+        ledgers.len()
+    ));
+    String::new()
+}
+
+/// Reads the files of a manifest on several threads.
+fn read_all(
+    manifest: &Manifest,
+    library: &Library,
+    logs: Option<&ParsedLogs>,
+    notes: &Notes,
+) -> Result<BTreeMap<String, Content>, Error> {
+    let files = manifest.files();
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(BTreeMap::new());
+    let read_files = || {
+        while let Some(needed) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let read = content(manifest, library, needed, logs, notes);
+            found.lock().unwrap_or_else(PoisonError::into_inner).insert(needed.name.clone(), read);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..std::thread::available_parallelism().map_or(1, usize::from).min(files.len()) {
+            scope.spawn(read_files);
+        }
+        read_files();
+    });
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.into_iter().map(|(name, content)| Ok((name, content?))).collect()
+}
+
+fn content(
+    manifest: &Manifest,
+    library: &Library,
+    needed: &FileRef,
+    logs: Option<&ParsedLogs>,
+    notes: &Notes,
+) -> Result<Content, Error> {
+    let (bytes, ledger) = file_and_ledger(library, needed)?;
+    let changes = ledger.as_ref().map(changes).filter(|changes| !changes.is_empty());
+    if let Some(changes) = changes {
+        notes.say(&format!("log {}: {changes}; `powersweep import` explains each", needed.name));
+    }
+    let ledger = ledger.map(|ledger| ledgers::of_job_log(&needed.name, &ledger));
+    let digest = Some(bytes.digest);
+    let Some(format) = needed.format else {
+        if manifest.modules().contains(&needed.name) {
+            Module::new(&needed.name, &bytes.bytes).or_kind(Kind::Usage)?;
+        }
+        return Ok(Content { digest, ledger, bytes: bytes.bytes });
+    };
+    let log = parsed(format, &bytes)?;
+    if let Some(logs) = logs {
+        logs.insert(bytes.digest, format, log);
+    }
+    Ok(Content { digest, ledger, bytes: Vec::new() })
+}
+
+fn changes(ledger: &Ledger) -> String {
+    let one = |(rule, count): (Rule, Count)| format!("{} {} ({})", count.rows, rule.effect().word(), rule.name());
+    ledger.rules().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// The files of a manifest, for workers that connect.
+struct LogFiles {
+    files: Vec<FileRef>,
+    digests: BTreeMap<String, Digest>,
+    library: Library,
+}
+
+impl LogSource for LogFiles {
+    fn digests(&self) -> BTreeSet<Digest> {
+        self.digests.values().copied().collect()
+    }
+
+    fn read(&self, digest: Digest) -> Option<Vec<u8>> {
+        let is_it = |file: &&FileRef| self.digests.get(&file.name).is_some_and(|known| *known == digest);
+        let found = file(&self.library, self.files.iter().find(is_it)?).ok()?;
+        (found.digest == digest).then_some(found.bytes)
+    }
+}
+
+/// The files of a manifest on this machine, for tasks that run without a worker.
+#[derive(Debug)]
+pub struct ManifestFiles {
+    files: Vec<FileRef>,
+    library: Library,
+}
+
+impl ManifestFiles {
+    /// `files`: those that a manifest names. `library`: that of the manifest.
+    pub fn new(files: Vec<FileRef>, library: Library) -> ManifestFiles {
+        ManifestFiles { files, library }
+    }
+}
+
+impl FileSource for ManifestFiles {
+    fn bytes(&self, _: Option<&'static LogFormat>, name: &str, digest: &Digest) -> Result<Vec<u8>, TaskError> {
+        let failed = |reason: String| TaskError::File { file: name.to_owned(), digest: *digest, reason };
+        let named = self.files.iter().find(|file| file.name == name).cloned();
+        let loaded: Result<LogBytes, Error> = file(&self.library, &named.unwrap_or_else(|| FileRef::plain(name, None)));
+        match loaded.map_err(|error| failed(error.message))? {
+            loaded if loaded.digest == *digest => Ok(loaded.bytes),
+            loaded => Err(failed(format!("{} has the digest {}", loaded.origin, loaded.digest))),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What a sweep would run, before it runs.
+
+use std::sync::Arc;
+
+use powersweep_coordinator::plan::{self, TaskState};
+use powersweep_coordinator::records::Loaded;
+use powersweep_coordinator::shards::ShardState;
+use powersweep_coordinator::store::Location;
+use powersweep_dataset::{Error, failure};
+use powersweep_engine::batch::physics::Demand;
+use powersweep_engine::workload::Workload;
+use powersweep_experiments::{Manifest, Sweep, TaskSpec, Warning};
+use powersweep_inputs::library::ParsedLogs;
+use powersweep_proto::v1;
+use powersweep_worker::task::TaskError;
+
+use crate::inputs::{self, Files};
+use crate::place::{Place, connection, shards, stored};
+use crate::submit::submission;
+
+/// The tasks of a sweep that would run.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// What a submit would find: tasks, rows that are there, tasks to run.
+    pub reply: v1::SubmitReply,
+    /// The data, if a coordinator serves it.
+    pub served: Option<Location>,
+}
+
+/// Whether a task would run, and why.
+#[derive(Debug, Clone)]
+pub struct TaskPlan {
+    /// The task.
+    pub task: TaskSpec,
+    /// Whether it would run.
+    pub runs: bool,
+    /// The reason in a sentence.
+    pub reason: String,
+}
+
+impl Place {
+    /// What a run or submit of a manifest would find. Nothing changes.
+    ///
+    /// # Errors
+    /// The manifest would be refused, or who should answer does not.
+    pub async fn plan(&self, manifest: &Manifest, files: &Files) -> Result<Plan, Error> {
+        if self.names_coordinator() {
+            let mut farm = self.connect().await?;
+            let request = v1::SubmitRequest { dry_run: true, ..submission(manifest, files) };
+            let reply = farm.submit(request).await.map_err(|status| connection::refused(&status))?.into_inner();
+            return Ok(Plan { reply, served: None });
+        }
+        let sweep = inputs::sweep(manifest, &files.digests)?;
+        let location = self.location()?;
+        if let Some(record) = shards::find(&location, manifest.name()).await? {
+            let states = shards::states(&location, &record).await?;
+            let reply = shards::submission(&location, &record, states, &sweep, &files.digests)?;
+            return Ok(Plan { reply, served: None });
+        }
+        let loaded = self.loaded(&location, manifest.name()).await?;
+        let served = stored::owner_endpoint(&location).await?.is_some();
+        let reply = plan::submission(loaded, None, &sweep, &files.digests);
+        let reply = reply.map_err(|reason| failure!(Refused, "{reason}"))?;
+        Ok(Plan { reply, served: served.then_some(location) })
+    }
+
+    /// Whether one task of a sweep would run with the data of this place.
+    ///
+    /// # Errors
+    /// The sweep has no task of this index, or the state cannot be read.
+    pub async fn plan_task(&self, sweep: &Sweep, index: u64) -> Result<TaskPlan, Error> {
+        let location = self.location()?;
+        let name = sweep.manifest().name();
+        let loaded = match shards::find(&location, name).await? {
+            Some(record) => {
+                let has_task = |state: &ShardState| !sweep.shard(state.shard).is_excluded(index);
+                let states = shards::states(&location, &record).await?;
+                states.into_iter().find(has_task).map(|state| state.loaded).unwrap_or_default()
+            }
+            None => self.loaded(&location, name).await?,
+        };
+        let task = inputs::task(sweep, index)?;
+        let (runs, reason) = verdict(&plan::task_state(&loaded, &task), &location);
+        Ok(TaskPlan { task, runs, reason })
+    }
+
+    /// The stored state. A note says that it was lost, if the experiment has rows without a state.
+    async fn loaded(&self, location: &Location, experiment: &str) -> Result<Loaded, Error> {
+        let loaded = stored::read(location).await?;
+        let known = loaded.experiments.iter().any(|record| record.name == experiment);
+        let exists = location.path().is_none_or(|path| path.exists());
+        if !known && exists && !stored::is_without_parts(location, experiment).await? {
+            self.notes
+                .say(&format!("{location} has rows of {experiment} but no state of it: run `powersweep adopt` first"));
+        }
+        Ok(loaded)
+    }
+}
+
+fn verdict(state: &TaskState, location: &Location) -> (bool, String) {
+    let times = |n: u32| if n == 1 { "once".to_owned() } else { format!("{n} times") };
+    match state {
+        TaskState::NewExperiment => (true, format!("this experiment has no results in {location} yet")),
+        TaskState::New => (true, "the last manifest that was run did not have this task".to_owned()),
+        TaskState::Missing => (true, "its row is missing".to_owned()),
+        TaskState::Done => (false, format!("its row is in {location}")),
+        TaskState::Failed(failure) if failure.quarantined => {
+            (false, format!("it failed {}, last: {}", times(failure.attempts), failure.message))
+        }
+        TaskState::Failed(failure) => {
+            (true, format!("it failed {} and will be tried again: {}", times(failure.attempts), failure.message))
+        }
+    }
+}
+
+/// The workload of a task, if its log is among the parsed ones and it can be built: if not, the worker that runs the task
+/// reports why.
+pub(crate) fn workload(task: &TaskSpec, logs: &ParsedLogs) -> Option<Arc<Workload>> {
+    let log = task.log.as_deref().unwrap_or_default();
+    logs.workload(&task.sim, task.digest, log, || Err(TaskError::Stopped)).ok()
+}
+
+/// The warnings about a sweep whose logs are parsed.
+pub fn warnings(sweep: &Sweep, logs: &ParsedLogs) -> Vec<Warning> {
+    sweep.warnings(|task| Some(Demand::of(&*workload(task, logs)?)))
+}
