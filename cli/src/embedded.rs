@@ -100,8 +100,7 @@ pub fn simulate(
     stop: &dyn Fn() -> bool,
 ) -> Result<Simulated, CommandError> {
     let args: SimulateArgs = parsed("simulate", options)?;
-    let policy = policy.map(module);
-    let found = simulate::simulated(&args, policy.as_ref(), jobs, series, stop)?;
+    let found = simulate::simulated(&args, policy.map(module), jobs, series, stop)?;
     Ok(Simulated { row: found.row.into(), jobs: found.jobs.map(Rows::from), series: found.series.map(Rows::from) })
 }
 
@@ -119,7 +118,7 @@ pub fn results(options: Vec<String>) -> Result<Rows, CommandError> {
 pub fn conformance(mut options: Vec<String>, policy: Policy) -> Result<Json, CommandError> {
     let policy = module(policy);
     options.push(format!("--module={}", policy.name()));
-    Ok(conformance::document(&parsed::<ConformanceArgs>("conformance", options)?, &policy)?)
+    Ok(conformance::document(&parsed::<ConformanceArgs>("conformance", options)?, policy)?)
 }
 
 /// `powersweep status --json`.

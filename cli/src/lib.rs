@@ -4,10 +4,7 @@
 // Only `main` and `embedded` are exported; `pub` elsewhere means visible to the other modules.
 #![allow(unreachable_pub)]
 
-mod allocation;
 mod args;
-mod batch;
-mod batsim;
 mod commands;
 mod config;
 pub mod embedded;
@@ -18,10 +15,9 @@ mod framed;
 mod guide;
 mod inputs;
 mod interrupt;
-mod launcher;
+mod launch_plan;
 mod ledgers;
 mod log;
-mod modules;
 #[cfg(feature = "figures")]
 mod origin;
 mod pager;

@@ -39,15 +39,21 @@
 //! place's [`Notes`]. Requests are asynchronous; [`block_on`] runs them in a program without a runtime.
 
 pub mod adopt;
+pub mod allocation;
+mod batsim;
 pub mod compare;
+pub mod conformance;
 pub mod control;
 pub mod estimate;
 pub mod farm;
 pub mod inputs;
+pub mod launcher;
+mod modules;
 pub mod place;
 pub mod plan;
 pub mod run;
 mod runtime;
+pub mod simulate;
 pub mod status;
 pub mod submit;
 pub mod user;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use powersweep::Place;
+use powersweep::launcher::Folder;
 
 use crate::args::{CoordinatorArgs, DataArgs, OutputArgs};
 use crate::examples;
@@ -39,6 +40,13 @@ pub struct LaunchFolderArgs {
     /// in a data folder, else powersweep-launch in the present folder.
     #[arg(long, value_name = "DIR", env = "POWERSWEEP_LAUNCH")]
     pub folder: Option<PathBuf>,
+}
+
+impl LaunchFolderArgs {
+    /// The folder of the launcher.
+    pub fn folder(&self) -> Result<Folder, Failure> {
+        Folder::of(self.folder.as_deref(), &self.data.location()?)
+    }
 }
 
 /// What jobs ask for.

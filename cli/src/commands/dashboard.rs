@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use powersweep::block_on;
+use powersweep::launcher::{self, Folder, State};
 use powersweep::place::connection;
 use powersweep_dashboard::survey::{Choice, Survey};
 use powersweep_dashboard::{Farm, Launched, LaunchedAllocation, Listening, Options, Place, RowsAsk, RowsSeen};
@@ -16,10 +17,8 @@ use powersweep_proto::v1;
 use tokio::sync::Mutex;
 use tonic::{Code, Status};
 
-use super::launch::describe;
 use crate::args::DashboardArgs;
 use crate::exit::{Exit, Failure, Kind, OrKind, Outcome, failure};
-use crate::launcher::{self, Folder, State};
 use crate::{interrupt, screen, survey};
 
 /// A coordinator that does not answer within this time is away.
@@ -32,7 +31,7 @@ pub fn run(args: &DashboardArgs) -> Outcome {
     // Without an access file there is nothing to serve.
     place.access(Role::Client)?;
     let options = survey::options(&args.coordinator, &args.folder.data);
-    let folder = Folder::of(&args.folder)?;
+    let folder = args.folder.folder()?;
     block_on(async {
         let stop = interrupt::token();
         let farm = Arc::new(Connected { place, options, folder, client: Mutex::default() });
@@ -142,7 +141,7 @@ fn launched(state: &State) -> Launched {
     let mut allocations: Vec<LaunchedAllocation> = state.fleet.allocations.iter().map(allocation).collect();
     allocations.sort_by_key(|allocation| !allocation.waits);
     let counts = &state.fleet.counts;
-    Launched { allocations, slot_s: counts.slot_s, idle_slot_s: counts.idle_slot_s, notes: describe(state) }
+    Launched { allocations, slot_s: counts.slot_s, idle_slot_s: counts.idle_slot_s, notes: state.describe() }
 }
 
 fn allocation((name, of): (&String, &Allocation)) -> LaunchedAllocation {

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use powersweep::launcher::slurm::{self as batch, BatchError};
+use powersweep::launcher::{self, End, Folder, Launcher, Plan, State};
 use powersweep::{block_on, user};
 use powersweep_experiments::reading::unknown;
 use powersweep_experiments::settings::quoted;
@@ -12,10 +14,8 @@ use powersweep_proto::access::Role;
 use serde_json::{Value as Json, json};
 
 use crate::args::{LaunchLogArgs, LaunchSlurmArgs, LaunchStatusArgs, LaunchStopArgs};
-use crate::batch::{self, BatchError};
 use crate::exit::{Exit, Failure, Kind, Outcome, failure};
-use crate::launcher::{self, End, Folder, Launcher, Plan, State};
-use crate::{interrupt, screen};
+use crate::{interrupt, launch_plan, screen};
 
 /// Longest time that `launch stop` waits for the launcher.
 const STOP_PATIENCE: Duration = Duration::from_secs(90);
@@ -26,10 +26,10 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// Places workers in jobs of Slurm.
 pub fn slurm(args: &LaunchSlurmArgs) -> Outcome {
-    let folder = Folder::of(&args.folder)?;
+    let folder = args.folder.folder()?;
     block_on(async {
         let facts = batch::facts().await.map_err(unusable)?;
-        let plan = Plan::new(args, &folder, &facts)?;
+        let plan = launch_plan::plan(args, &folder, &facts)?;
         match args {
             _ if args.dry_run => dry_run(args, &plan, &folder).await,
             _ if args.check => check(args, plan, &folder).await,
@@ -54,7 +54,7 @@ async fn run(args: &LaunchSlurmArgs, mut plan: Plan, folder: Folder, facts: &Fac
     let _lock = folder.lock()?;
     plan.room.submitted = batch::submit_limit(&user::name(), &plan.job.request.site).await;
     let address = args.place()?.address(Role::Client)?;
-    let launcher = Launcher::new(plan, folder.clone(), address)?;
+    let launcher = Launcher::new(plan, folder.clone(), address, screen::notes())?;
     screen::note(&format!(
         "powersweep: launching workers on {}, state and logs in {}",
         cluster(facts),
@@ -92,7 +92,7 @@ fn summary(state: &State) -> String {
 
 async fn dry_run(args: &LaunchSlurmArgs, plan: &Plan, folder: &Folder) -> Outcome {
     let text = match args.coordinator {
-        true => plan.coordinator(args).script(&folder.file("coordinator.sh").display().to_string()),
+        true => launch_plan::coordinator(plan, args).script(&folder.file("coordinator.sh").display().to_string()),
         false => plan.job.script(),
     };
     screen::print(text.trim_end())?;
@@ -112,7 +112,7 @@ async fn check(args: &LaunchSlurmArgs, plan: Plan, folder: &Folder) -> Outcome {
     let mut request = plan.job.request;
     request.name += "-check";
     request.time = Duration::from_secs(60);
-    let file = launcher::worker_access(args)?;
+    let file = launch_plan::worker_access(args)?;
     let (out, code) = (folder.file("check.txt"), folder.file("check.code"));
     for file in [&out, &code] {
         let _ = std::fs::remove_file(file);
@@ -170,7 +170,7 @@ async fn wait_for(file: &Path, limit: Duration, stop: &tokio_util::sync::Cancell
 async fn coordinator(args: &LaunchSlurmArgs, plan: &Plan, folder: &Folder) -> Outcome {
     drop(folder.lock()?);
     let file = folder.file("coordinator.sh");
-    let text = plan.coordinator(args).script(&file.display().to_string());
+    let text = launch_plan::coordinator(plan, args).script(&file.display().to_string());
     folder.write_script("coordinator.sh", &text)?;
     let job = batch::submit(&[&file.display().to_string()]).await.map_err(|error| failure!(Refused, "{error}"))?;
     let data = &args.folder.data.data;
@@ -191,7 +191,7 @@ fn state(folder: &Folder) -> Result<State, Failure> {
 
 /// Shows the allocations.
 pub fn status(args: &LaunchStatusArgs) -> Outcome {
-    let folder = Folder::of(&args.folder)?;
+    let folder = args.folder.folder()?;
     let state = state(&folder)?;
     if args.output.is_json() {
         return screen::print_json(to_json(&state));
@@ -205,27 +205,8 @@ pub fn status(args: &LaunchStatusArgs) -> Outcome {
         table.add_row([name, shown, &allocation.nodes, &launcher::utc(allocation.submitted_at), worker, waits]);
     }
     let mut text = if state.fleet.allocations.is_empty() { String::new() } else { format!("{table}\n") };
-    text += &format!("{}\n{}", summary(&state), describe(&state).join("\n"));
+    text += &format!("{}\n{}", summary(&state), state.describe().join("\n"));
     screen::print(&text)
-}
-
-/// What the launcher does, and why it asks for no more.
-pub fn describe(state: &State) -> Vec<String> {
-    let is = if state.ended { "has ended" } else { "last wrote its state" };
-    let mut lines = vec![format!("the launcher ({}) {is} at {}", state.launcher, launcher::utc(state.written_at))];
-    if let Some(pause) = state.fleet.back_off.pause(launcher::now()) {
-        let tried = launcher::utc(pause.until);
-        lines.push(format!("no submission before {tried}: {}", pause.reason));
-    } else if !state.ended {
-        lines.push(format!("it asks for no more allocations: {}", state.why));
-    }
-    if !state.trouble.is_empty() {
-        lines.push(format!("last trouble: {}", state.trouble));
-    }
-    if !state.excluded.is_empty() {
-        lines.push(format!("excluded nodes, on which workers failed at once: {}", state.excluded.join(", ")));
-    }
-    lines
 }
 
 fn to_json(state: &State) -> Json {
@@ -253,7 +234,7 @@ fn to_json(state: &State) -> Json {
 
 /// Prints the script and the output of an allocation.
 pub fn log(args: &LaunchLogArgs) -> Outcome {
-    let folder = Folder::of(&args.folder)?;
+    let folder = args.folder.folder()?;
     let state = state(&folder)?;
     let names: Vec<&str> = state.fleet.allocations.keys().map(String::as_str).collect();
     let Some(name) = &args.allocation else {
@@ -274,7 +255,7 @@ pub fn log(args: &LaunchLogArgs) -> Outcome {
 
 /// Ends the launcher, and cancels allocations that wait.
 pub fn stop(args: &LaunchStopArgs) -> Outcome {
-    let folder = Folder::of(&args.folder)?;
+    let folder = args.folder.folder()?;
     let state = state(&folder)?;
     block_on(async {
         end_launcher(&folder).await?;

@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use powersweep::block_on;
+use powersweep::launcher::slurm::{self as batch, BatchError};
 use powersweep_experiments::reading::unknown;
 use powersweep_launch::slurm::{Facts, Partition};
 use powersweep_launch::{Site, SlurmSite};
 
 use crate::args::SiteInitArgs;
-use crate::batch;
 use crate::exit::{Failure, Kind, Outcome, failure};
 use crate::screen;
 
@@ -18,7 +18,7 @@ const TIME: &str = "4:00:00";
 /// Writes a site file from what Slurm says.
 pub fn init(args: &SiteInitArgs) -> Outcome {
     let (facts, partitions) = block_on(async {
-        let cannot = |error: batch::BatchError| failure!(Failure, "{error}\nrun this command on a login node");
+        let cannot = |error: BatchError| failure!(Failure, "{error}\nrun this command on a login node");
         Ok((batch::facts().await.map_err(cannot)?, batch::partitions().await.map_err(cannot)?))
     })?;
     let text = describe(&facts, &partitions, chosen(args, &partitions)?)?;

@@ -5,12 +5,12 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use powersweep::allocation::Allocation;
 use powersweep::block_on;
 use powersweep::run::{kind_of, worker_name};
 use powersweep_proto::access::{Role, Source};
 use powersweep_worker::{TaskLimits, WorkerOptions, WorkerReport};
 
-use crate::allocation::Allocation;
 use crate::args::{TaskLimitArgs, WorkerArgs};
 use crate::exit::{Exit, Failure, Kind, Outcome, failure};
 use crate::{interrupt, program, screen};

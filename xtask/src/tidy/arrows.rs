@@ -18,7 +18,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("launch", &[]),
     ("dashboard", &["dataset", "proto"]),
     ("figures", &["dataset"]),
-    ("powersweep", &["engine", "experiments", "results", "inputs", "proto", "coordinator", "worker", "dataset"]),
+    (
+        "powersweep",
+        &["engine", "experiments", "results", "inputs", "proto", "coordinator", "worker", "dataset", "launch"],
+    ),
     (
         "cli",
         &[

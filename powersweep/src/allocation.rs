@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, SystemTime};
 
-/// MemorySink free at the end of an allocation: for the drain, the last hand-in, and a clock that differs a little.
+/// Time kept free at the end of an allocation: for the drain, the last hand-in, and a clock that differs a little.
 pub const END_RESERVE: Duration = Duration::from_secs(120);
 
 /// The ends of workers that started together are spread over this part of their time, so that their replacements need not

@@ -9,18 +9,20 @@ use std::fmt::Write;
 use std::path::Path;
 
 use powersweep_dataset::writing::{Scratch, cannot_write, partial_beside, refuse_existing, write_whole};
+use powersweep_dataset::{Error, failure};
 use powersweep_engine::spec::{Role, Value};
 use powersweep_engine::summary::Summary;
 use powersweep_engine::{JobRecord, SeriesPoint, SimSpec};
 use powersweep_experiments::TaskSpec;
 use serde_json::{Value as Json, json};
 
-use crate::exit::{Failure, failure};
-
 /// A simulated schedule.
-pub struct Schedule<'a> {
+pub(crate) struct Schedule<'a> {
+    /// The task.
     pub task: &'a TaskSpec,
+    /// Its metrics.
     pub summary: &'a Summary,
+    /// Its jobs, with their nodes.
     pub jobs: &'a [JobRecord],
     /// The series of the machine over time.
     pub series: &'a [SeriesPoint],
@@ -29,7 +31,7 @@ pub struct Schedule<'a> {
 }
 
 /// The same simulation, with the nodes of each job and the machine over time.
-pub fn observed(sim: &SimSpec) -> SimSpec {
+pub(crate) fn observed(sim: &SimSpec) -> SimSpec {
     let mut sim = sim.clone();
     let statistics = sim.choice_mut(Role::Statistics);
     for name in ["node_lists", "watch_machine"] {
@@ -39,7 +41,7 @@ pub fn observed(sim: &SimSpec) -> SimSpec {
 }
 
 /// Writes the files into a new folder.
-pub fn write(schedule: &Schedule<'_>, folder: &Path) -> Result<(), Failure> {
+pub(crate) fn write(schedule: &Schedule<'_>, folder: &Path) -> Result<(), Error> {
     refuse_existing(folder)?;
     let partial = partial_beside(folder);
     std::fs::create_dir_all(&partial).map_err(|error| cannot_write(folder, &error))?;
@@ -48,7 +50,7 @@ pub fn write(schedule: &Schedule<'_>, folder: &Path) -> Result<(), Failure> {
     let machine = Machine::of(schedule);
     let files = [
         ("jobs.csv", schedule.jobs()),
-        ("schedule.json", format!("{}\n", crate::screen::indented(&schedule.summary(&machine)))),
+        ("schedule.json", format!("{:#}\n", schedule.summary(&machine))),
         ("machine_states.csv", machine.states()),
         ("consumed_energy.csv", schedule.energy(&machine)),
         ("schedule.swf", schedule.log()),
@@ -63,7 +65,7 @@ pub fn write(schedule: &Schedule<'_>, folder: &Path) -> Result<(), Failure> {
 }
 
 /// Why there is no schedule of jobs.
-pub fn without_jobs() -> Failure {
+pub(crate) fn without_jobs() -> Error {
     failure!(Usage, "--batsim needs rigid jobs: a model of queues has no schedule of jobs")
 }
 

@@ -5,12 +5,13 @@ use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use powersweep_coordinator::store::Location;
+use powersweep_dataset::{Error, failure};
 use powersweep_launch::{Fleet, Seconds};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use crate::args::LaunchFolderArgs;
-use crate::exit::{Failure, failure};
+use super::{now, utc};
 
 /// What a launcher knows, for its next start and for `launch status`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -36,6 +37,27 @@ pub struct State {
     pub counted: BTreeMap<String, SlotTime>,
 }
 
+impl State {
+    /// What the launcher does, and why it asks for no more.
+    pub fn describe(&self) -> Vec<String> {
+        let is = if self.ended { "has ended" } else { "last wrote its state" };
+        let mut lines = vec![format!("the launcher ({}) {is} at {}", self.launcher, utc(self.written_at))];
+        if let Some(pause) = self.fleet.back_off.pause(now()) {
+            let tried = utc(pause.until);
+            lines.push(format!("no submission before {tried}: {}", pause.reason));
+        } else if !self.ended {
+            lines.push(format!("it asks for no more allocations: {}", self.why));
+        }
+        if !self.trouble.is_empty() {
+            lines.push(format!("last trouble: {}", self.trouble));
+        }
+        if !self.excluded.is_empty() {
+            lines.push(format!("excluded nodes, on which workers failed at once: {}", self.excluded.join(", ")));
+        }
+        lines
+    }
+}
+
 /// Time of a worker's slots since its start (s).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct SlotTime {
@@ -58,11 +80,13 @@ const OLD: Duration = Duration::from_secs(3_600);
 pub struct Lock(#[expect(dead_code, reason = "closing the file releases the lock")] File);
 
 impl Folder {
-    /// The folder of the command line, else one in the data folder.
-    pub fn of(args: &LaunchFolderArgs) -> Result<Folder, Failure> {
-        let location = args.data.location()?;
-        let folder = match (&args.folder, location.path()) {
-            (Some(folder), _) => folder.clone(),
+    /// The folder that was given, else one in the data folder.
+    ///
+    /// # Errors
+    /// The path cannot be used.
+    pub fn of(given: Option<&Path>, data: &Location) -> Result<Folder, Error> {
+        let folder = match (given, data.path()) {
+            (Some(folder), _) => folder.to_owned(),
             (None, Some(data)) => data.join(".powersweep").join("launch"),
             (None, None) => PathBuf::from("powersweep-launch"),
         };
@@ -81,7 +105,7 @@ impl Folder {
     }
 
     /// Creates the folder and takes its lock: one launcher at a time.
-    pub fn lock(&self) -> Result<Lock, Failure> {
+    pub fn lock(&self) -> Result<Lock, Error> {
         use std::os::unix::fs::DirBuilderExt;
         let cannot = |error: &std::io::Error| failure!(Storage, "cannot use the folder {}: {error}", self.0.display());
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(|error| cannot(&error))?;
@@ -102,7 +126,7 @@ impl Folder {
     }
 
     /// The state of the last launcher; `None` if none was started here.
-    pub fn read(&self) -> Result<Option<State>, Failure> {
+    pub fn read(&self) -> Result<Option<State>, Error> {
         let file = self.file("state.toml");
         let text = match std::fs::read_to_string(&file) {
             Ok(text) => text,
@@ -114,7 +138,7 @@ impl Folder {
     }
 
     /// Writes the state. A reader finds the former or the new one.
-    pub fn write(&self, state: &State) -> Result<(), Failure> {
+    pub fn write(&self, state: &State) -> Result<(), Error> {
         let (file, partial) = (self.file("state.toml"), self.file("state.toml.new"));
         let text = toml::to_string(state).map_err(|error| failure!(Failure, "cannot write the state: {error}"))?;
         let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, &file));
@@ -122,7 +146,7 @@ impl Folder {
     }
 
     /// Writes the script of the next job.
-    pub fn write_script(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
+    pub fn write_script(&self, name: &str, text: &str) -> Result<PathBuf, Error> {
         let file = self.file(name);
         let written = std::fs::write(&file, text);
         written.map(|()| file.clone()).map_err(|error| failure!(Storage, "cannot write {}: {error}", file.display()))
@@ -155,7 +179,7 @@ impl Folder {
     }
 
     /// Asks the running launcher to end.
-    pub fn ask_to_stop(&self) -> Result<(), Failure> {
+    pub fn ask_to_stop(&self) -> Result<(), Error> {
         let file = self.file("stop");
         std::fs::write(&file, "").map_err(|error| failure!(Storage, "cannot write {}: {error}", file.display()))
     }

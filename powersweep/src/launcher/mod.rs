@@ -1,24 +1,23 @@
-//! The loop of `powersweep launch slurm`: asks the coordinator what waits, and Slurm for allocations.
+//! A launcher asks the coordinator what waits, and Slurm for allocations.
 
 mod folder;
-mod plan;
+pub mod slurm;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
-use powersweep::place::connection;
 use powersweep_coordinator::owner::host;
-use powersweep_launch::{Need, Seconds, Want};
+use powersweep_dataset::words::count;
+use powersweep_dataset::{Error, Notes};
+use powersweep_launch::slurm::WorkerJob;
+use powersweep_launch::{Need, Room, Seconds, Want};
 use powersweep_proto::client::{Address, Client};
 use powersweep_proto::v1;
 use tokio_util::sync::CancellationToken;
 
-use crate::batch::{self, BatchError};
-use crate::exit::Failure;
-use crate::screen;
-
-pub use folder::{Folder, SlotTime, State};
-pub use plan::{Plan, worker_access};
+pub use self::folder::{Folder, Lock, SlotTime, State};
+use self::slurm::BatchError;
+use crate::place::connection;
 
 /// Interval of questions to the coordinator.
 const LOOK: Duration = Duration::from_secs(2);
@@ -32,11 +31,25 @@ pub fn now() -> Seconds {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
+/// What a launcher asks for.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The jobs of workers.
+    pub job: WorkerJob,
+    /// The room for them.
+    pub room: Room,
+    /// Least time between two queries.
+    pub poll: Duration,
+    /// The launcher ends after this time without work.
+    pub until_idle: Option<Duration>,
+}
+
 /// A launcher that runs.
 pub struct Launcher {
     plan: Plan,
     folder: Folder,
     address: Address,
+    notes: Notes,
     state: State,
     connection: Option<Client>,
     /// When the queue was asked, and the time until it is asked again.
@@ -61,7 +74,7 @@ pub enum End {
 
 impl Launcher {
     /// A launcher that continues from the folder's state.
-    pub fn new(plan: Plan, folder: Folder, address: Address) -> Result<Launcher, Failure> {
+    pub fn new(plan: Plan, folder: Folder, address: Address, notes: Notes) -> Result<Launcher, Error> {
         let mut state = folder.read()?.unwrap_or_default();
         folder.take_stop();
         state.name.clone_from(&plan.job.request.name);
@@ -72,6 +85,7 @@ impl Launcher {
             plan,
             folder,
             address,
+            notes,
             state,
             connection: None,
             asked: None,
@@ -83,7 +97,7 @@ impl Launcher {
     }
 
     /// Runs until something ends it.
-    pub async fn run(mut self, stop: &CancellationToken) -> Result<(End, State), Failure> {
+    pub async fn run(mut self, stop: &CancellationToken) -> Result<(End, State), Error> {
         loop {
             let end = self.step().await?;
             let end = if self.folder.take_stop() { Some(End::Stopped) } else { end };
@@ -100,13 +114,13 @@ impl Launcher {
         }
     }
 
-    fn save(&mut self) -> Result<(), Failure> {
+    fn save(&mut self) -> Result<(), Error> {
         self.state.written_at = now();
         self.state.excluded = self.state.fleet.excluded(now()).into_iter().map(str::to_owned).collect();
         self.folder.write(&self.state)
     }
 
-    async fn step(&mut self) -> Result<Option<End>, Failure> {
+    async fn step(&mut self) -> Result<Option<End>, Error> {
         let status = self.ask_coordinator().await;
         if let Some(status) = &status {
             self.see_workers(status);
@@ -181,10 +195,10 @@ impl Launcher {
         let (asked_at, before) = (now(), self.state.fleet.allocations.clone());
         self.asked = Some(Instant::now());
         self.state.fleet.counts.queries += 1;
-        match batch::queue(&self.state.name).await {
+        match slurm::queue(&self.state.name).await {
             Ok(entries) => {
                 for note in self.state.fleet.answered(&entries, asked_at) {
-                    screen::note(&format!("powersweep: {note}"));
+                    self.notes.say(&note);
                 }
                 self.folder.sweep(&self.state.fleet);
             }
@@ -197,7 +211,7 @@ impl Launcher {
         self.poll = if same { (self.poll * 2).min(POLL_MAX.max(self.plan.poll)) } else { self.plan.poll };
     }
 
-    async fn submit(&mut self, need: &Need) -> Result<(), Failure> {
+    async fn submit(&mut self, need: &Need) -> Result<(), Error> {
         let want = Want::of(need, &self.plan.room, &self.state.fleet, now());
         self.say(&want);
         if want.count == 0 {
@@ -210,16 +224,13 @@ impl Launcher {
         let exclude = (!excluded.is_empty()).then(|| format!("--exclude={}", excluded.join(",")));
         let arguments: Vec<&str> =
             std::iter::once(array.as_str()).chain(exclude.as_deref()).chain([script.as_str()]).collect();
-        match batch::submit(&arguments).await {
+        match slurm::submit(&arguments).await {
             Ok(job) => {
                 self.state.fleet.submitted(&job, want.count, now());
                 self.state.trouble.clear();
                 self.poll = self.plan.poll;
                 self.folder.write_script(&format!("{job}.sh"), &text)?;
-                screen::note(&format!(
-                    "powersweep: submitted {} as job {job}",
-                    screen::count(want.count, "allocation")
-                ));
+                self.notes.say(&format!("submitted {} as job {job}", count(want.count, "allocation")));
             }
             Err(error @ (BatchError::Hangs(_) | BatchError::Answer(_))) => {
                 self.state.fleet.submission_unknown(want.count, &error.to_string(), now());
@@ -241,14 +252,14 @@ impl Launcher {
         let told = pause.map(|pause| format!("{}; the next submission is tried at {}", pause.reason, utc(pause.until)));
         let told = told.unwrap_or_default();
         if told != self.told && !told.is_empty() {
-            screen::note(&format!("powersweep: paused: {told}"));
+            self.notes.say(&format!("paused: {told}"));
         }
         self.told = told;
     }
 
     fn trouble(&mut self, text: String) {
         if self.state.trouble != text {
-            screen::note(&format!("powersweep: {text}"));
+            self.notes.say(&text);
         }
         self.state.trouble = text;
     }
