@@ -12,7 +12,7 @@ use crate::exit::{Failure, failure};
 use crate::screen;
 
 pub use powersweep::inputs::{
-    ManifestFiles, default_cache, file, folder_of, format, job_log, log, parsed, sweep, task, text,
+    ManifestFiles, default_cache, file, folder_of, format, job_log, log, parsed, sweep, text,
 };
 
 /// The name that stands for standard input.

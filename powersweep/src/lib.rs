@@ -41,6 +41,7 @@
 pub mod adopt;
 pub mod allocation;
 mod batsim;
+pub mod calibrate;
 pub mod compare;
 pub mod conformance;
 pub mod control;
@@ -48,6 +49,7 @@ pub mod estimate;
 pub mod farm;
 pub mod inputs;
 pub mod launcher;
+pub mod lp;
 mod modules;
 pub mod place;
 pub mod plan;

@@ -1,41 +1,16 @@
 //! `powersweep calibrate`: jobs as they ran against a meter, and the watts of the machine that fit.
 
-use std::collections::BTreeMap;
-
 use chrono::DateTime;
-use powersweep_dataset::calibration::{
-    Beta, Calibration, FrequencyJob, MeterStep, RanJob, Stated, Value, betas, calibrate,
-};
+use powersweep::calibrate::{Replay, replay};
+use powersweep_dataset::calibration::{Calibration, Stated, Value};
 use powersweep_dataset::writing::write_whole;
 use powersweep_engine::account::J_PER_KWH;
-use powersweep_engine::workload::swf::{Record, SwfLog, spans};
 use powersweep_experiments::FileRef;
-use powersweep_inputs::signals::{Base, Series};
 use serde_json::{Value as Json, json};
 
 use crate::args::CalibrateArgs;
-use crate::exit::{Failure, Outcome, failure};
+use crate::exit::{Outcome, failure};
 use crate::{inputs, screen};
-
-/// Jobs with a measured power at one frequency.
-struct ByFrequency {
-    ghz: f64,
-    jobs: u64,
-    proc_s: f64,
-    energy_j: f64,
-}
-
-/// What was replayed.
-struct Replay {
-    ran: Ran,
-    /// Steps of the meter outside of the span of the jobs.
-    outside: u64,
-    procs: u32,
-    unix_start_s: Option<i64>,
-    frequencies: Vec<ByFrequency>,
-    /// By queue of the log; the names of queues are in its header.
-    betas: Vec<(i32, Beta)>,
-}
 
 /// A message about a meter's file, with options in place of the keys that a signal has in a manifest.
 fn named_by_options(message: String) -> String {
@@ -57,146 +32,18 @@ pub fn run(args: &CalibrateArgs) -> Outcome {
     let library = inputs::library(&args.logs);
     let format = inputs::format(&library, &args.log)?;
     let log = inputs::parsed(format, &inputs::log(&library, format, &args.log, args.sha256)?)?;
-    let ran = jobs(&log)?;
     let bytes = inputs::file(&library, &FileRef::plain(&args.meter, args.meter_sha256))?;
     let series = powersweep_inputs::signals::read(&bytes.bytes, &args.meter, &args.reading())
         .map_err(|error| failure!(Workload, "{}", named_by_options(error.to_string())))?;
-    let all = steps(&series, &log, &args.meter)?;
-    let first_s = ran.parts.iter().map(|job| job.start_s).fold(f64::INFINITY, f64::min);
-    let last_s = ran.parts.iter().map(|job| job.end_s).fold(f64::NEG_INFINITY, f64::max);
-    let within = |step: &&MeterStep| first_s <= step.from_s && step.to_s <= last_s;
-    let steps: Vec<MeterStep> = all.iter().filter(within).copied().collect();
-    let procs = args.procs.or(log.header.procs()).ok_or_else(|| {
-        failure!(Usage, "{}: its header has no MaxProcs: state the processors of the machine by --procs", args.log)
-    })?;
-    let replay = Replay {
-        outside: (all.len() - steps.len()) as u64,
-        procs,
-        unix_start_s: log.header.unix_start_s(),
-        frequencies: frequencies(&log),
-        betas: betas_by_queue(&log),
-        ran,
-    };
     let stated = Stated { idle_w: args.idle_w, busy_w: args.busy_w, loss_factor: args.loss_factor };
-    let found = calibrate(&replay.ran.parts, &steps, procs, stated)
-        .map_err(|error| failure!(Workload, "{} and {}: {error}", args.log, args.meter))?;
+    let found = replay(&log, &series, args.procs, stated, [&args.log, &args.meter])?;
     if let Some(path) = &args.steps {
-        write_whole(Some(path), steps_csv(&found).as_bytes())?;
+        write_whole(Some(path), steps_csv(&found.found).as_bytes())?;
     }
     match args.shown.is_json() {
-        true => screen::print_json(to_json(&found, &replay)),
-        false => screen::print(&to_text(&found, &replay)),
+        true => screen::print_json(to_json(&found)),
+        false => screen::print(&to_text(&found)),
     }
-}
-
-/// The jobs as they ran.
-struct Ran {
-    /// The jobs; one with samples of its power in a part for each sample.
-    parts: Vec<RanJob>,
-    /// Number of jobs.
-    jobs: u64,
-    /// Number of jobs with a measured power.
-    measured: u64,
-    /// Records without a start, a run time or a processor count.
-    left_out: u64,
-}
-
-/// The jobs of a log as they ran.
-fn jobs(log: &SwfLog) -> Result<Ran, Failure> {
-    let mut powers = log.powers.iter().peekable();
-    let mut ran = Ran { parts: Vec::with_capacity(log.records.len()), jobs: 0, measured: 0, left_out: 0 };
-    for (at, record) in log.records.iter().enumerate() {
-        let mean_w = powers.next_if(|power| power.record == at).map(|power| power.mean_w);
-        let is_known = record.submit_s >= 0.0 && record.wait_s >= 0.0 && record.run_s >= 0.0;
-        let Some(procs) = procs(record).filter(|_| is_known) else {
-            ran.left_out += 1;
-            continue;
-        };
-        (ran.jobs, ran.measured) = (ran.jobs + 1, ran.measured + u64::from(mean_w.is_some()));
-        let start_s = record.submit_s + record.wait_s;
-        let Some((step_s, range)) = log.power_series.of(at) else {
-            let end_s = start_s + record.run_s;
-            ran.parts.push(RanJob { start_s, end_s, procs, mean_w });
-            continue;
-        };
-        let watts = &log.power_series.watts()[range];
-        ran.parts.extend(spans(step_s, watts, record.run_s).map(|(from_s, to_s, watts)| RanJob {
-            start_s: start_s + from_s,
-            end_s: start_s + to_s,
-            procs,
-            mean_w: Some(watts),
-        }));
-    }
-    if ran.parts.is_empty() {
-        return Err(failure!(
-            Workload,
-            "{}: no job has a wait, a run time and processors: when jobs started is not known",
-            log.file
-        ));
-    }
-    Ok(ran)
-}
-
-/// The measured powers by frequency, ascending, over the jobs whose frequency is known.
-fn frequencies(log: &SwfLog) -> Vec<ByFrequency> {
-    let mut found: Vec<ByFrequency> = Vec::new();
-    for power in &log.powers {
-        let (record, Some(ghz)) = (log.records[power.record], power.ghz) else { continue };
-        let Some(procs) = procs(&record).filter(|_| record.run_s > 0.0) else { continue };
-        let at = found.partition_point(|known| known.ghz < ghz);
-        if found.get(at).is_none_or(|known| known.ghz != ghz) {
-            found.insert(at, ByFrequency { ghz, jobs: 0, proc_s: 0.0, energy_j: 0.0 });
-        }
-        found[at].jobs += 1;
-        found[at].proc_s += f64::from(procs) * record.run_s;
-        found[at].energy_j += power.mean_w * record.run_s;
-    }
-    found
-}
-
-/// The share of run times that scales with the frequency, for each queue of the log. Jobs of one user and group with equal
-/// processors and requested times count as similar work.
-fn betas_by_queue(log: &SwfLog) -> Vec<(i32, Beta)> {
-    let mut groups: BTreeMap<(i32, i32, u32, u64), usize> = BTreeMap::new();
-    let mut queues: BTreeMap<i32, Vec<FrequencyJob>> = BTreeMap::new();
-    for power in &log.powers {
-        let (record, Some(ghz)) = (log.records[power.record], power.ghz) else { continue };
-        let Some(procs) = procs(&record).filter(|_| record.run_s > 0.0) else { continue };
-        let next = groups.len();
-        let group = *groups.entry((record.user, record.group, procs, record.requested_s.to_bits())).or_insert(next);
-        queues.entry(record.queue).or_default().push(FrequencyJob { group, ghz, run_s: record.run_s });
-    }
-    queues.iter().flat_map(|(queue, jobs)| betas(jobs).into_iter().map(|beta| (*queue, beta))).collect()
-}
-
-/// Processors of a record: the allocated ones, else the requested ones.
-fn procs(record: &Record) -> Option<u32> {
-    let stated = [record.procs_allocated, record.procs_requested].into_iter().find(|procs| *procs > 0);
-    stated.map(i32::unsigned_abs)
-}
-
-/// The steps of a meter on the log's time.
-fn steps(series: &Series, log: &SwfLog, meter: &str) -> Result<Vec<MeterStep>, Failure> {
-    let zero_s = match (series.base, log.header.unix_start_s()) {
-        (Base::Offset, _) => 0.0,
-        (Base::Calendar, Some(start_s)) => start_s as f64,
-        (Base::Calendar, None) => {
-            return Err(failure!(
-                Workload,
-                "{meter} has times of a calendar, and the header of {} has no UnixStartTime: add it, or give the meter seconds of \
-                 the log",
-                log.file
-            ));
-        }
-    };
-    let ends = series.times_s.iter().skip(1).copied().chain([series.end_s]);
-    let step = |((&from_s, to_s), &mean_w): ((&f64, f64), &f64)| MeterStep {
-        from_s: from_s - zero_s,
-        to_s: to_s - zero_s,
-        mean_w,
-    };
-    // The last value of an uneven series has no length.
-    Ok(series.times_s.iter().zip(ends).zip(&series.values).map(step).filter(|step| step.from_s < step.to_s).collect())
 }
 
 /// The values with names and units.
@@ -217,7 +64,8 @@ fn energies(found: &Calibration) -> [(&'static str, f64); 6] {
     ]
 }
 
-fn to_json(found: &Calibration, replay: &Replay) -> Json {
+fn to_json(replay: &Replay) -> Json {
+    let found = &replay.found;
     let values: serde_json::Map<String, Json> = values(found)
         .into_iter()
         .map(|(name, v)| {
@@ -228,9 +76,9 @@ fn to_json(found: &Calibration, replay: &Replay) -> Json {
         energies(found).into_iter().map(|(name, energy_j)| (format!("{name}_j"), json!(energy_j))).collect();
     let errors = found.errors;
     json!({
-        "jobs_count": replay.ran.jobs,
-        "power_measured_jobs_count": replay.ran.measured,
-        "left_out_count": replay.ran.left_out,
+        "jobs_count": replay.jobs,
+        "power_measured_jobs_count": replay.measured,
+        "left_out_count": replay.left_out,
         "machine_procs": replay.procs,
         "steps_count": found.steps.len(),
         "steps_outside_count": replay.outside,
@@ -278,7 +126,8 @@ fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| "-".to_owned(), |share| format!("{:.3} %", 100.0 * share))
 }
 
-fn to_text(found: &Calibration, replay: &Replay) -> String {
+fn to_text(replay: &Replay) -> String {
+    let found = &replay.found;
     let mut fit = screen::table();
     fit.set_header(["value", "", "standard error", "from"]);
     for (name, value) in values(found) {
@@ -323,9 +172,9 @@ fn to_text(found: &Calibration, replay: &Replay) -> String {
     format!(
         "{}, {} with a measured power; {} left out without start, run time or processors\n{}{span}; {} outside of the jobs\n\
          {fit}\n{quality}\n{balance}\n{}",
-        screen::count(replay.ran.jobs, "job"),
-        replay.ran.measured,
-        screen::count(replay.ran.left_out, "record"),
+        screen::count(replay.jobs, "job"),
+        replay.measured,
+        screen::count(replay.left_out, "record"),
         screen::count(found.steps.len() as u64, "step"),
         replay.outside,
         platform(found, replay.procs)
