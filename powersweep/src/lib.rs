@@ -45,6 +45,7 @@ pub mod calibrate;
 pub mod compare;
 pub mod conformance;
 pub mod control;
+pub mod doctor;
 pub mod estimate;
 pub mod farm;
 pub mod inputs;
