@@ -89,12 +89,12 @@ pub struct LeavingRecord {
     pub experiment: String,
     /// Kind of removal.
     #[prost(message, required, tag = "2")]
-    pub fate: Stored<Fate>,
+    pub removal: Stored<Removal>,
 }
 
 /// Kind of an experiment's removal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Fate {
+pub enum Removal {
     /// The state is deleted, the parts stay.
     #[default]
     Forget,

@@ -122,11 +122,11 @@ pub enum ViewError {
     List { folder: String, source: object_store::Error },
     /// Parts were published or split faster than they could be listed. Retryable.
     #[error("parts of {experiment}/{table} are published or split faster than they can be listed: try again")]
-    Restless { experiment: String, table: Table },
+    ConcurrentChange { experiment: String, table: Table },
 }
 
 /// Reads one table. See the module for the order.
-pub async fn look(location: &Location, experiment: &str, table: Table) -> Result<View, ViewError> {
+pub async fn read_table(location: &Location, experiment: &str, table: Table) -> Result<View, ViewError> {
     let folder = layout::table_dir(experiment, table.name());
     let sharded = shards::find(location, base_name(experiment)).await?;
     let places = match &sharded {
@@ -136,37 +136,37 @@ pub async fn look(location: &Location, experiment: &str, table: Table) -> Result
     let states: Vec<State<'_>> = places.iter().map(State::Foreign).collect();
     let objects = State::Foreign(location).objects(&folder)?;
     for _ in 0..LOOKS_MAX {
-        let (view, uploads) = look_at(&states, &objects, experiment, table).await?;
+        let (view, uploads) = retry_snapshot(&states, &objects, experiment, table).await?;
         let staged = fetch(&*objects, uploads).await.map_err(|source| not_listed(&folder, source))?;
         if let Some(staged) = staged {
             return Ok(View { staged, known: view.known || sharded.is_some(), ..view });
         }
     }
-    Err(ViewError::Restless { experiment: experiment.to_owned(), table })
+    Err(ViewError::ConcurrentChange { experiment: experiment.to_owned(), table })
 }
 
 /// Reads one table, without the bytes of uploads. An upload that is found later still has its rows, because uploads never
 /// change; one that is missing later is in a part, and the table must be looked at again.
-pub async fn look_without_uploads(state: State<'_>, experiment: &str, table: Table) -> Result<View, ViewError> {
+pub async fn read_table_without_uploads(state: State<'_>, experiment: &str, table: Table) -> Result<View, ViewError> {
     let objects = state.objects(&layout::table_dir(experiment, table.name()))?;
-    Ok(look_at(&[state], &objects, experiment, table).await?.0)
+    Ok(retry_snapshot(&[state], &objects, experiment, table).await?.0)
 }
 
 /// Reads one table of these states, with the places of its uploads.
-async fn look_at(
+async fn retry_snapshot(
     states: &[State<'_>],
     objects: &Arc<dyn ObjectStore>,
     experiment: &str,
     table: Table,
 ) -> Result<(View, Vec<Path>), ViewError> {
-    let mut last = ViewError::Restless { experiment: experiment.to_owned(), table };
+    let mut last = ViewError::ConcurrentChange { experiment: experiment.to_owned(), table };
     for attempt in 0..LOOKS_MAX {
         if attempt > 0 {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
-        match look_once(states, &**objects, experiment, table).await {
+        match try_snapshot(states, &**objects, experiment, table).await {
             Ok(Some(view)) => return Ok(view),
-            Ok(None) => last = ViewError::Restless { experiment: experiment.to_owned(), table },
+            Ok(None) => last = ViewError::ConcurrentChange { experiment: experiment.to_owned(), table },
             // The owner may have deleted files of the state before this attempt had read them.
             Err(error @ ViewError::Store(StoreError::Corrupt { .. })) => last = error,
             Err(error) => return Err(error),
@@ -176,7 +176,7 @@ async fn look_at(
 }
 
 /// One attempt; `None` if parts were published or split meanwhile.
-async fn look_once(
+async fn try_snapshot(
     states: &[State<'_>],
     objects: &dyn ObjectStore,
     experiment: &str,

@@ -70,9 +70,9 @@ impl Allocation {
     }
 }
 
-/// Counts since the launcher's first start.
+/// Counters since the launcher's first start.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct Counters {
     /// Queries of the queue.
     pub queries: u64,
     /// Queries without a usable answer.
@@ -103,8 +103,8 @@ pub struct Fleet {
     pub allocations: BTreeMap<String, Allocation>,
     /// Waits after failures.
     pub back_off: BackOff,
-    /// Counts since the first start.
-    pub counts: Counts,
+    /// Counters since the first start.
+    pub counts: Counters,
     doubtful: Vec<Doubtful>,
     /// Times of bad starts by node.
     bad_starts: BTreeMap<String, Vec<Seconds>>,

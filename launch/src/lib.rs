@@ -11,7 +11,7 @@ pub mod slurm;
 mod want;
 
 pub use back_off::{BackOff, Pause};
-pub use fleet::{Allocation, Counts, Fleet, Notes};
+pub use fleet::{Allocation, Counters, Fleet, Notes};
 pub use queue::{Entry, Phase};
 pub use site::{Site, SiteError, SlurmSite};
 pub use want::{Need, Room, Want};

@@ -9,7 +9,7 @@ use powersweep_proto::v1::{self, FailureKind};
 use powersweep_results::Table;
 use uuid::Uuid;
 
-use crate::records::{Fate, Intent, SplitPart, SplitRecord};
+use crate::records::{Intent, Removal, SplitPart, SplitRecord};
 use crate::split::Sweeps;
 
 /// Wait before work on the dataset is tried again after a failure.
@@ -67,7 +67,7 @@ pub enum Event {
         result: Result<u64, PublishFailure>,
     },
     /// The parts of an experiment that is being removed are deleted or moved, or could not be.
-    Left {
+    RemovalDone {
         experiment: String,
         /// Why they could not be deleted or moved.
         result: Result<(), PublishFailure>,
@@ -233,11 +233,11 @@ pub enum Effect {
     Reply { client: ClientId, reply: Reply },
     /// Publish the part of a durable intent, then report [`Event::Published`].
     Publish { intent: Intent },
-    /// Delete or move the parts of an experiment that is being removed, then report [`Event::Left`]. May be repeated.
-    Leave {
+    /// Delete or move the parts of an experiment that is being removed, then report [`Event::RemovalDone`]. May be repeated.
+    Remove {
         experiment: String,
         /// Whether its parts are deleted or moved.
-        fate: Fate,
+        removal: Removal,
     },
     /// Find the parts with rows of the wrong folder and stage their fragments, then report [`Event::SplitPrepared`].
     PrepareSplit { experiment: String, id: Uuid, sweeps: Box<Sweeps> },

@@ -35,7 +35,7 @@ const FINISH_S: f64 = 1.0;
 
 /// A remaining time, or the slot time of tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Left {
+pub(super) struct RemainingTime {
     pub(super) least_s: f64,
     pub(super) likely_s: f64,
     pub(super) most_s: f64,
@@ -86,7 +86,7 @@ pub(super) struct Forecast {
     /// Time of all slots between the first and the last hand-in, and the time that tasks took of it (s). Both fade.
     slots_s: f64,
     spent_s: f64,
-    pub(super) left: Option<Left>,
+    pub(super) left: Option<RemainingTime>,
 }
 
 impl Forecast {
@@ -129,21 +129,21 @@ impl Forecast {
     }
 
     /// The slot time of a task; `None` before the first hand-in.
-    fn cost(&self, kind: TaskKind) -> Option<Left> {
+    fn cost(&self, kind: TaskKind) -> Option<RemainingTime> {
         groups(kind).find_map(|(group, size, factor)| {
             let costs = self.costs.get(&group)?;
             let likely_s = (costs.seconds / costs.size).max(1e-9) * size;
             let range = factor * RANGE * ONE_HAND_IN.powf(costs.hand_ins.max(1.0).sqrt().recip());
-            Some(Left { least_s: likely_s / range, likely_s, most_s: likely_s * range })
+            Some(RemainingTime { least_s: likely_s / range, likely_s, most_s: likely_s * range })
         })
     }
 
     /// The slot time of a number of tasks of which some are known by index, and the longest time that one of them may take.
-    fn work(&self, sweep: &Sweep, tasks: u64, known: impl Iterator<Item = u64>) -> (Left, f64) {
-        let costs: Vec<Left> = known.filter_map(|index| self.cost(sweep.kind(index))).collect();
+    fn work(&self, sweep: &Sweep, tasks: u64, known: impl Iterator<Item = u64>) -> (RemainingTime, f64) {
+        let costs: Vec<RemainingTime> = known.filter_map(|index| self.cost(sweep.kind(index))).collect();
         let each = tasks as f64 / costs.len().max(1) as f64;
-        let sum = |of: fn(&Left) -> f64| each * costs.iter().map(of).sum::<f64>();
-        let all = Left {
+        let sum = |of: fn(&RemainingTime) -> f64| each * costs.iter().map(of).sum::<f64>();
+        let all = RemainingTime {
             least_s: sum(|cost| cost.least_s),
             likely_s: sum(|cost| cost.likely_s),
             most_s: sum(|cost| cost.most_s),
@@ -152,7 +152,7 @@ impl Forecast {
     }
 
     /// Estimates the remaining time; `None` before the first hand-in, without slots, and without open tasks.
-    pub(super) fn estimate(&self, generation: u64, open: &Open<'_>) -> Option<Left> {
+    pub(super) fn estimate(&self, generation: u64, open: &Open<'_>) -> Option<RemainingTime> {
         let (leased, slots) = (open.closed.leased, open.slots as f64);
         let is_known = generation == self.generation && !self.costs.is_empty();
         if !is_known || open.slots == 0 || leased.len() + open.pending == 0 {
@@ -169,7 +169,7 @@ impl Forecast {
             (waiting.likely_s + running.likely_s * (1.0 - in_slots / 2.0)) / pace + running.likely_s / leases / 2.0;
         let least_s = (waiting.least_s + running.least_s * (1.0 - in_slots)) / pace;
         let most_s = (waiting.most_s + running.most_s) / pace + running_max_s.max(waiting_max_s) + FINISH_S;
-        Some(Left { least_s: least_s.min(likely_s), likely_s, most_s: most_s.max(likely_s) })
+        Some(RemainingTime { least_s: least_s.min(likely_s), likely_s, most_s: most_s.max(likely_s) })
     }
 }
 

@@ -9,14 +9,14 @@ use uuid::Uuid;
 use super::experiment::Experiment;
 use super::tables::{OpenIntent, Progress};
 use super::{ClientId, Effect, Farm, Now, PublishFailure, Reply, Submission};
-use crate::records::{EarlierRecord, FailureRecord, Fate, Key, LeavingRecord, Record};
+use crate::records::{EarlierRecord, FailureRecord, Key, LeavingRecord, Record, Removal};
 use powersweep_proto::v1::{self, ExperimentState};
 use std::time::Duration;
 
 /// The removal of an experiment.
 #[derive(Debug)]
 pub(super) struct Leaving {
-    pub(super) fate: Fate,
+    pub(super) removal: Removal,
     /// Deleting or moving the parts; `None` while rows are still being published.
     pub(super) progress: Option<Progress>,
     /// Why the last attempt to delete or move the parts failed.
@@ -28,21 +28,21 @@ pub(super) struct Leaving {
 }
 
 impl Leaving {
-    pub(super) fn new(fate: Fate) -> Leaving {
-        Leaving { fate, progress: None, trouble: String::new(), clients: Vec::new(), next: None }
+    pub(super) fn new(removal: Removal) -> Leaving {
+        Leaving { removal, progress: None, trouble: String::new(), clients: Vec::new(), next: None }
     }
 
     /// Whether unpublished rows are dropped.
     pub(super) fn drops_rows(&self) -> bool {
-        self.fate == Fate::Erase
+        self.removal == Removal::Erase
     }
 
     /// The removal in words, for replies and status.
     pub(super) fn describe(&self) -> String {
-        let doing = match &self.fate {
-            Fate::Forget => "it is being deleted; its parts stay".to_owned(),
-            Fate::Erase => "it is being deleted with its parts".to_owned(),
-            Fate::Rename(name) => format!("it is being set aside as {name}"),
+        let doing = match &self.removal {
+            Removal::Forget => "it is being deleted; its parts stay".to_owned(),
+            Removal::Erase => "it is being deleted with its parts".to_owned(),
+            Removal::Rename(name) => format!("it is being set aside as {name}"),
         };
         if self.trouble.is_empty() { doing } else { format!("{doing}; will be tried again: {}", self.trouble) }
     }
@@ -60,10 +60,10 @@ pub(super) fn is_aside(name: &str) -> bool {
 
 impl Farm {
     pub(super) fn delete(&mut self, client: ClientId, name: &str, force: bool, data_too: bool, now: Now) {
-        let fate = if data_too { Fate::Erase } else { Fate::Forget };
+        let removal = if data_too { Removal::Erase } else { Removal::Forget };
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         if let Some(leaving) = &mut experiment.leaving {
-            if leaving.fate == fate {
+            if leaving.removal == removal {
                 return leaving.clients.push(client);
             }
             let removal = leaving.describe();
@@ -77,7 +77,7 @@ impl Farm {
         if running {
             self.set_state(name, ExperimentState::Cancelled);
         }
-        let mut leaving = Leaving::new(fate);
+        let mut leaving = Leaving::new(removal);
         leaving.clients.push(client);
         self.leave(name, leaving, now);
     }
@@ -85,14 +85,14 @@ impl Farm {
     /// Sets an experiment aside, then submits the next bearer of its name.
     pub(super) fn set_aside(&mut self, client: ClientId, name: &str, submission: Submission, now: Now) {
         let experiment = &self.experiments[name];
-        let mut leaving = Leaving::new(Fate::Rename(aside_name(experiment)));
+        let mut leaving = Leaving::new(Removal::Rename(aside_name(experiment)));
         leaving.next = Some((client, Box::new(submission)));
         self.leave(name, leaving, now);
     }
 
     fn leave(&mut self, name: &str, leaving: Leaving, now: Now) {
         self.revoke_all(name, now);
-        let record = LeavingRecord { experiment: name.to_owned(), fate: leaving.fate.clone().into() };
+        let record = LeavingRecord { experiment: name.to_owned(), removal: leaving.removal.clone().into() };
         self.out.put(Record::Leaving(record));
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         experiment.leaving = Some(leaving);
@@ -124,12 +124,12 @@ impl Farm {
         if !due {
             return;
         }
-        if leaving.fate == Fate::Forget {
+        if leaving.removal == Removal::Forget {
             return self.left(name, Ok(()), now);
         }
         leaving.progress = Some(Progress::Running);
-        let fate = leaving.fate.clone();
-        self.out.later(Effect::Leave { experiment: name.to_owned(), fate });
+        let removal = leaving.removal.clone();
+        self.out.later(Effect::Remove { experiment: name.to_owned(), removal });
     }
 
     /// The parts are deleted or moved, or could not be.
@@ -150,12 +150,12 @@ impl Farm {
         self.forget_ended(name);
         self.generation_floor = self.generation_floor.max(experiment.record.generation);
         self.out.put(Record::GenerationFloor(self.generation_floor));
-        let aside = match leaving.fate {
-            Fate::Rename(to) => {
+        let aside = match leaving.removal {
+            Removal::Rename(to) => {
                 self.store_as(experiment, &to);
                 to
             }
-            Fate::Forget | Fate::Erase => String::new(),
+            Removal::Forget | Removal::Erase => String::new(),
         };
         for client in leaving.clients {
             let state = v1::ExperimentState::Leaving.into();

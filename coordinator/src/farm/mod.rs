@@ -160,7 +160,7 @@ impl Farm {
                 self.experiments.values_mut().for_each(Experiment::committed);
             }
             Event::Published { part_id, result } => self.published(part_id, result, now),
-            Event::Left { experiment, result } => self.left(&experiment, result, now),
+            Event::RemovalDone { experiment, result } => self.left(&experiment, result, now),
             Event::SplitPrepared { experiment, id, result } => self.split_prepared(&experiment, id, result, now),
             Event::SplitDone { experiment, id, result } => self.split_done(&experiment, id, result, now),
             Event::Pruned { experiment, id, result } => self.parts_pruned(&experiment, id, result, now),

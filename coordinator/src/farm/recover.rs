@@ -68,7 +68,7 @@ impl Farm {
         }
         for leaving in loaded.leaving {
             match self.experiments.get_mut(&leaving.experiment) {
-                Some(experiment) => experiment.leaving = Some(Leaving::new(leaving.fate.0)),
+                Some(experiment) => experiment.leaving = Some(Leaving::new(leaving.removal.0)),
                 None => self.out.delete(Key::Leaving { experiment: leaving.experiment }),
             }
         }

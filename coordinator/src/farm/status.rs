@@ -7,7 +7,7 @@ use powersweep_proto::v1::{self, ExperimentState};
 use powersweep_results::Table;
 
 use super::experiment::Experiment;
-use super::forecast::Left;
+use super::forecast::RemainingTime;
 use super::leaving::Leaving;
 use super::worker::Worker;
 use super::{Farm, Now};
@@ -94,7 +94,7 @@ impl Farm {
     }
 
     /// The remaining time; `None` while it cannot be told: before the first hand-in, and while no task is handed out.
-    fn remaining(&self, experiment: &Experiment) -> Option<Left> {
+    fn remaining(&self, experiment: &Experiment) -> Option<RemainingTime> {
         let runs = experiment.can_run() && !self.is_stalled() && self.slots > 0;
         experiment.forecast.left.filter(|_| runs && experiment.open_tasks() > 0)
     }

@@ -1,6 +1,6 @@
 //! Values of types that protobuf lacks: stored as bytes.
 
-use super::Fate;
+use super::Removal;
 use powersweep_experiments::Digest;
 use prost::Message;
 use prost::bytes::{Buf, BufMut};
@@ -121,20 +121,20 @@ impl Stored<RoaringBitmap> {
     }
 }
 
-impl AsBytes for Fate {
+impl AsBytes for Removal {
     fn to_bytes(&self) -> Vec<u8> {
         match self {
-            Fate::Forget => vec![0],
-            Fate::Erase => vec![1],
-            Fate::Rename(name) => [&[2], name.as_bytes()].concat(),
+            Removal::Forget => vec![0],
+            Removal::Erase => vec![1],
+            Removal::Rename(name) => [&[2], name.as_bytes()].concat(),
         }
     }
 
-    fn from_bytes(bytes: &[u8]) -> Option<Fate> {
+    fn from_bytes(bytes: &[u8]) -> Option<Removal> {
         match bytes.split_first()? {
-            (0, []) => Some(Fate::Forget),
-            (1, []) => Some(Fate::Erase),
-            (2, name) => Some(Fate::Rename(std::str::from_utf8(name).ok()?.to_owned())),
+            (0, []) => Some(Removal::Forget),
+            (1, []) => Some(Removal::Erase),
+            (2, name) => Some(Removal::Rename(std::str::from_utf8(name).ok()?.to_owned())),
             _ => None,
         }
     }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::farm::PublishFailure;
 use crate::publish::{self, PublishError, make_visible};
-use crate::records::{Fate, Intent, SplitPart, SplitRecord};
+use crate::records::{Intent, Removal, SplitPart, SplitRecord};
 use crate::split::{self, Sweeps};
 use crate::store::{Store, StoreError};
 
@@ -49,15 +49,15 @@ impl DatasetWork {
     pub(super) fn leave(
         &self,
         experiment: String,
-        fate: Fate,
+        removal: Removal,
         report: impl FnOnce(String, Result<(), PublishFailure>) + Send + 'static,
     ) {
         let store = Arc::clone(&self.store);
         self.running.spawn(async move {
-            let result = match &fate {
-                Fate::Forget => Ok(()),
-                Fate::Erase => store.erase_dataset(&experiment).await,
-                Fate::Rename(to) => store.rename_dataset(&experiment, to).await,
+            let result = match &removal {
+                Removal::Forget => Ok(()),
+                Removal::Erase => store.erase_dataset(&experiment).await,
+                Removal::Rename(to) => store.rename_dataset(&experiment, to).await,
             };
             report(experiment, result.map_err(|error: StoreError| failure(&error, error.is_retryable())));
         });

@@ -290,10 +290,10 @@ impl Driver {
                 let report = move |result| report(Report::Event(Box::new(Event::Published { part_id, result })));
                 self.work.publish(intent, origin, report);
             }
-            Effect::Leave { experiment, fate } => {
+            Effect::Remove { experiment, removal } => {
                 let report = self.reporter();
-                self.work.leave(experiment, fate, move |experiment, result| {
-                    report(Report::Event(Box::new(Event::Left { experiment, result })));
+                self.work.leave(experiment, removal, move |experiment, result| {
+                    report(Report::Event(Box::new(Event::RemovalDone { experiment, result })));
                 });
             }
             Effect::PrepareSplit { experiment, id, sweeps } => {
@@ -363,7 +363,7 @@ impl Driver {
                     Event::Published { part_id, result: Err(failure) } => {
                         tracing::warn!("part {part_id} could not be published: {}", failure.reason);
                     }
-                    Event::Left { experiment, result: Err(failure) } => {
+                    Event::RemovalDone { experiment, result: Err(failure) } => {
                         tracing::warn!("the parts of {experiment} could not be removed: {}", failure.reason);
                     }
                     Event::SplitPrepared { experiment, result: Err(failure), .. }

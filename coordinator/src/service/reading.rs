@@ -24,7 +24,7 @@ use super::limits::{Limits, READER_WAIT};
 use super::requests::{Requests, store_status};
 use crate::records::RowsRecord;
 use crate::store::{MAX_PART_BYTES, Objects, StoreError, check_name, staged_object};
-use crate::view::{State, View, ViewError, look_without_uploads};
+use crate::view::{State, View, ViewError, read_table_without_uploads};
 
 /// Longest time for a look at a table: while storage stalls, it would wait for the end of the stall.
 const LOOK_TIME: Duration = Duration::from_secs(60);
@@ -44,7 +44,7 @@ impl Requests {
         let v1::ReadTableRequest { experiment, table } = request;
         let table = table_of(&experiment, &table)?;
         let turn = self.limits.table().await?;
-        let look = look_without_uploads(State::Own(&*self.store), &experiment, table);
+        let look = read_table_without_uploads(State::Own(&*self.store), &experiment, table);
         let stalled = |_| {
             let waited_s = LOOK_TIME.as_secs();
             Status::unavailable(format!("the coordinator's storage has not answered for {waited_s} s: try again later"))
@@ -104,7 +104,7 @@ fn view_status(error: ViewError) -> Status {
     match error {
         ViewError::Store(error) => store_status(error),
         ViewError::List { .. } | ViewError::Shards(_) => Status::unavailable(chain(&error)),
-        ViewError::Restless { .. } => Status::aborted(error.to_string()),
+        ViewError::ConcurrentChange { .. } => Status::aborted(error.to_string()),
     }
 }
 

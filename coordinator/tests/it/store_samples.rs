@@ -136,9 +136,9 @@ pub(crate) fn one_of_each() -> Vec<Record> {
         Record::Log(LogRecord { digest: Digest::from([0xCD; 32]).into(), bytes: 12_345_678, name: "SDSC-SP2".into() }),
         Record::Leaving(LeavingRecord {
             experiment: "etinski2010".into(),
-            fate: Fate::Rename("etinski2010@1".into()).into(),
+            removal: Removal::Rename("etinski2010@1".into()).into(),
         }),
-        Record::Leaving(LeavingRecord { experiment: "quickstart".into(), fate: Fate::Erase.into() }),
+        Record::Leaving(LeavingRecord { experiment: "quickstart".into(), removal: Removal::Erase.into() }),
         Record::GenerationFloor(12),
         Record::Split(SplitRecord {
             experiment: "etinski2010".into(),

@@ -17,12 +17,12 @@ use crate::store_samples::{hand_in, ids_in, stage_jobs, upload};
 
 /// The ids in a table as a reader of the data sees it, sorted.
 async fn seen(location: &Location, table: Table) -> Vec<u64> {
-    ids_of(location, view::look(location, "e", table).await.expect("it can be looked at"), table).await
+    ids_of(location, view::read_table(location, "e", table).await.expect("it can be looked at"), table).await
 }
 
 /// The ids in a table as every reader sees it: one of the data, and one that asks the owner.
 async fn seen_by_all(location: &Location, store: &dyn Store, table: Table) -> Vec<u64> {
-    let mut view = view::look_without_uploads(State::Own(store), "e", table).await.expect("it can be looked at");
+    let mut view = view::read_table_without_uploads(State::Own(store), "e", table).await.expect("it can be looked at");
     for upload in view.rows.iter().filter_map(|record| record.upload) {
         let objects = store.objects().expect("open");
         let bytes = objects.staged("e", table, *upload.part_id).await.expect("there");

@@ -48,8 +48,8 @@ impl Local {
             let hint = "give the folder of the results with --data, or --access for a coordinator on another machine";
             return Err(failure!(Usage, "there is no {location}: {hint}"));
         }
-        let view = view::look(location, experiment, table).await.map_err(|error| match &error {
-            ViewError::Restless { .. } => failure!(Failure, "{error}"),
+        let view = view::read_table(location, experiment, table).await.map_err(|error| match &error {
+            ViewError::ConcurrentChange { .. } => failure!(Failure, "{error}"),
             _ => failure!(Storage, "{}", chain(&error)),
         })?;
         if !view.known && view.is_empty() {

@@ -10,7 +10,7 @@ use powersweep_proto::v1::worker_message::Body as ToFarm;
 
 use super::wire::{Wire, failure, hand_in, sweep, sweep_of, tasks};
 use crate::farm::{Action, Event, PublishFailure, Reply, Request, Submission};
-use crate::records::{Fate, Record};
+use crate::records::{Record, Removal};
 use crate::store::{Batch, Fault, Store};
 
 const ALL: Action = Action::Retry { indices: BTreeSet::new(), kinds: BTreeSet::new() };
@@ -268,10 +268,10 @@ fn a_running_experiment_is_deleted_only_by_force_and_recovery_continues_the_dele
     assert_eq!(wire.status("e").state(), v1::ExperimentState::Leaving);
     assert!(refused(wire.control("e", Action::Resume)).contains("being removed"));
     assert!(matches!(wire.submit(sweep("e", 50)), Reply::Refused(_)));
-    assert_eq!(wire.to_leave, [("e".to_owned(), Fate::Erase)]);
+    assert_eq!(wire.to_leave, [("e".to_owned(), Removal::Erase)]);
     wire.reload();
     wire.commit_all();
-    assert_eq!(wire.to_leave, [("e".to_owned(), Fate::Erase)], "recovery continues the deletion");
+    assert_eq!(wire.to_leave, [("e".to_owned(), Removal::Erase)], "recovery continues the deletion");
     wire.leave(true);
     wire.commit_all();
     assert!(wire.to_leave.is_empty() && wire.status("e").reason.contains("tried again"));
@@ -310,7 +310,7 @@ fn a_failed_part_is_not_tried_again_during_a_deletion() {
     wire.commit_all();
     let flush = wire.control("e", Action::Delete { force: true, data_too: true });
     assert!(refused(flush).contains("not flushed"), "the deletion itself is not answered yet");
-    assert_eq!(wire.to_leave, [("e".to_owned(), Fate::Erase)]);
+    assert_eq!(wire.to_leave, [("e".to_owned(), Removal::Erase)]);
     wire.pass(Duration::from_secs(3));
     wire.event(Event::Tick);
     wire.commit_all();
@@ -398,7 +398,7 @@ fn a_restart_sets_the_rows_of_other_pins_aside() {
     assert_eq!((aside.rows_in_parts, aside.state()), (3, v1::ExperimentState::Cancelled));
     assert!(refused(wire.control("e@1", Action::Resume)).contains("set aside"));
     assert_eq!(wire.control("e@1", Action::Delete { force: false, data_too: true }), None);
-    assert_eq!(wire.to_leave, [("e@1".to_owned(), Fate::Erase)]);
+    assert_eq!(wire.to_leave, [("e@1".to_owned(), Removal::Erase)]);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::farm::{
     Action, Config, ConnId, Content, Effect, Event, Farm, Now, PublishFailure, Reply, Request, Submission,
     build_versions,
 };
-use crate::records::{Fate, Fragment, Intent, SplitPart, Upload};
+use crate::records::{Fragment, Intent, Removal, SplitPart, Upload};
 use crate::store::{Fault, ModelStore, Store};
 
 pub(in crate::farm) fn sweep(name: &str, seeds: u64) -> Sweep {
@@ -64,7 +64,7 @@ pub(super) struct Wire {
     /// Intents that the driver was told to publish.
     pub(super) to_publish: Vec<Intent>,
     /// Experiments whose parts the driver was told to delete or move.
-    pub(super) to_leave: Vec<(String, Fate)>,
+    pub(super) to_leave: Vec<(String, Removal)>,
     /// Visible parts of the tasks table: identities of tasks.
     pub(super) visible: BTreeMap<Uuid, Vec<Uuid>>,
     /// Visible parts of the jobs table: identities of the tasks of their rows.
@@ -153,7 +153,7 @@ impl Wire {
                 }
                 Effect::Reply { reply, .. } => self.replies.push(reply),
                 Effect::Publish { intent } => self.to_publish.push(intent),
-                Effect::Leave { experiment, fate } => self.to_leave.push((experiment, fate)),
+                Effect::Remove { experiment, removal } => self.to_leave.push((experiment, removal)),
                 Effect::Discard { part_id, .. } => drop(self.staging.remove(&part_id)),
                 effect @ (Effect::PrepareSplit { .. } | Effect::Split { .. } | Effect::Prune { .. }) => {
                     self.to_split.push(effect);
@@ -267,13 +267,13 @@ impl Wire {
 
     /// Deletes or moves parts as the driver does, or reports a failure.
     pub(super) fn leave(&mut self, fails: bool) {
-        let Some((experiment, fate)) = self.to_leave.pop() else { return };
-        if fate == Fate::Erase {
+        let Some((experiment, removal)) = self.to_leave.pop() else { return };
+        if removal == Removal::Erase {
             self.visible.clear();
             self.visible_jobs.clear();
         }
         let failure = PublishFailure { reason: "test".into(), retryable: true };
-        self.event(Event::Left { experiment, result: if fails { Err(failure) } else { Ok(()) } });
+        self.event(Event::RemovalDone { experiment, result: if fails { Err(failure) } else { Ok(()) } });
     }
 
     fn parts(&mut self, table: Table, is_left: bool) -> &mut BTreeMap<Uuid, Vec<Uuid>> {

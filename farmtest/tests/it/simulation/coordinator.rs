@@ -393,7 +393,7 @@ impl World {
                 self.coordinators[c].at_work += 1;
                 self.after(delay, Happening::Publish { c, life, intent });
             }
-            Effect::Leave { experiment, fate } => self.leave(c, experiment, fate),
+            Effect::Remove { experiment, removal } => self.leave(c, experiment, removal),
             Effect::PrepareSplit { experiment, id, sweeps } => self.prepare_split(c, experiment, id, &sweeps),
             Effect::Split { record } => self.split(c, &record),
             Effect::Prune { experiment, id } => self.prune(c, experiment, id),

@@ -6,14 +6,14 @@
 //! - a row is deleted from the state only when its part is visible, or its user erased the experiment;
 //! - the done bits count the rows;
 //! - an epoch belongs to one owner;
-//! - a deleted or renamed experiment leaves no record, and its parts are where its fate says;
+//! - a deleted or renamed experiment leaves no record, and its parts are where its removal says;
 //! - a split loses no row and shows none twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::executor::block_on;
 use powersweep_coordinator::records::{
-    EncodedRows, ExperimentRecord, Fate, Intent, Key, Loaded, Record, RowsRecord, SplitPart, SplitRecord,
+    EncodedRows, ExperimentRecord, Intent, Key, Loaded, Record, Removal, RowsRecord, SplitPart, SplitRecord,
 };
 use powersweep_coordinator::store::{Batch, ModelStore, Op, Store, StoreError};
 use powersweep_experiments::Digest;
@@ -48,7 +48,7 @@ pub(super) struct Disk {
     /// Accepted uploads whose part is not closed, by experiment and number of the record.
     uploads: BTreeMap<(String, u64), Uuid>,
     /// Experiments that are being deleted or renamed.
-    leaving: BTreeMap<String, Fate>,
+    leaving: BTreeMap<String, Removal>,
     pub(super) histories: Histories,
     /// Keys of all records of experiments.
     keys: BTreeMap<Key, String>,
@@ -108,27 +108,28 @@ impl Disk {
     }
 
     /// The experiments that this batch deletes or renames. Their parts must be where their fates say.
-    fn departures(&self, batch: &Batch) -> BTreeMap<String, Fate> {
+    fn departures(&self, batch: &Batch) -> BTreeMap<String, Removal> {
         let mut departures = BTreeMap::new();
         for op in batch.ops() {
             let Op::Delete(Key::Experiment { name }) = op else { continue };
             let of_batch = batch.ops().iter().find_map(|op| match op {
-                Op::Put(Record::Leaving(leaving)) if leaving.experiment == *name => Some(&*leaving.fate),
+                Op::Put(Record::Leaving(leaving)) if leaving.experiment == *name => Some(&*leaving.removal),
                 _ => None,
             });
-            let fate = self.leaving.get(name).or(of_batch.filter(|fate| **fate == Fate::Forget));
-            let fate = fate.unwrap_or_else(|| panic!("{name} is removed without a durable record of its fate"));
-            self.check_departure(name, fate);
-            departures.insert(name.clone(), fate.clone());
+            let removal = self.leaving.get(name).or(of_batch.filter(|removal| **removal == Removal::Forget));
+            let removal =
+                removal.unwrap_or_else(|| panic!("{name} is removed without a durable record of its removal"));
+            self.check_departure(name, removal);
+            departures.insert(name.clone(), removal.clone());
         }
         departures
     }
 
-    fn check_departure(&self, name: &str, fate: &Fate) {
-        let folder = match fate {
-            Fate::Forget => Some(name),
-            Fate::Erase => None,
-            Fate::Rename(to) => Some(to.as_str()),
+    fn check_departure(&self, name: &str, removal: &Removal) {
+        let folder = match removal {
+            Removal::Forget => Some(name),
+            Removal::Erase => None,
+            Removal::Rename(to) => Some(to.as_str()),
         };
         if let Some(folder) = folder {
             let rows = &self.histories.present(name).expect("it is present").rows;
@@ -137,12 +138,12 @@ impl Disk {
         }
         if folder != Some(name) {
             let stays = self.parts.keys().find(|(of, ..)| base_name(of) == name);
-            assert_eq!(stays, None, "{name} is removed ({fate:?}), and its part remains");
+            assert_eq!(stays, None, "{name} is removed ({removal:?}), and its part remains");
         }
     }
 
     /// A record of an experiment that this batch removes, if the batch does not touch the record.
-    fn untouched(&self, batch: &Batch, departures: &BTreeMap<String, Fate>) -> Option<&Key> {
+    fn untouched(&self, batch: &Batch, departures: &BTreeMap<String, Removal>) -> Option<&Key> {
         if departures.is_empty() {
             return None;
         }
@@ -195,8 +196,8 @@ impl Disk {
             Record::Split(split) => self.open_split(split),
             Record::Leaving(leaving) => {
                 assert!(self.experiments.contains_key(&leaving.experiment), "{leaving:?}: no such experiment");
-                let before = self.leaving.insert(leaving.experiment.clone(), leaving.fate.0.clone());
-                assert!(before.is_none_or(|before| before == *leaving.fate), "a fate changed: {leaving:?}");
+                let before = self.leaving.insert(leaving.experiment.clone(), leaving.removal.0.clone());
+                assert!(before.is_none_or(|before| before == *leaving.removal), "a removal changed: {leaving:?}");
             }
             Record::GenerationFloor(floor) => {
                 assert!(*floor >= self.generation_floor, "the generation floor fell");
@@ -206,14 +207,14 @@ impl Disk {
         }
     }
 
-    fn delete(&mut self, key: &Key, departures: &BTreeMap<String, Fate>, touched: &mut BTreeSet<String>) {
-        let gives_up = |name: &str| departures.get(name) == Some(&Fate::Erase);
+    fn delete(&mut self, key: &Key, departures: &BTreeMap<String, Removal>, touched: &mut BTreeSet<String>) {
+        let gives_up = |name: &str| departures.get(name) == Some(&Removal::Erase);
         self.keys.remove(key);
         match key {
             Key::Experiment { name } => {
                 self.experiments.remove(name);
                 touched.insert(name.clone());
-                if let Fate::Rename(to) = &departures[name] {
+                if let Removal::Rename(to) = &departures[name] {
                     touched.insert(to.clone());
                 }
                 self.histories.left(name, &departures[name]);
@@ -308,12 +309,12 @@ impl Disk {
         self.parts.insert(place, tasks);
     }
 
-    /// Deletes or moves a part, if it exists. Its experiment must have this fate.
-    pub(super) fn take_away(&mut self, place: &Place, fate: &Fate) {
+    /// Deletes or moves a part, if it exists. Its experiment must have this removal.
+    pub(super) fn take_away(&mut self, place: &Place, removal: &Removal) {
         let Some(tasks) = self.hide(place) else { return };
         let (folder, table, part_id) = place;
-        assert_eq!(self.leaving.get(base_name(folder)), Some(fate), "a part of {folder}/{table} is removed");
-        if let Fate::Rename(to) = fate {
+        assert_eq!(self.leaving.get(base_name(folder)), Some(removal), "a part of {folder}/{table} is removed");
+        if let Removal::Rename(to) = removal {
             let to = if base_name(folder) == folder { to.clone() } else { left_name(to) };
             self.show((to, *table, *part_id), tasks);
         }
@@ -417,7 +418,7 @@ impl Disk {
 
     /// Whether an experiment is being deleted together with its parts.
     pub(super) fn is_erased(&self, name: &str) -> bool {
-        self.leaving.get(name) == Some(&Fate::Erase)
+        self.leaving.get(name) == Some(&Removal::Erase)
     }
 
     /// Whether an experiment is being deleted or renamed.

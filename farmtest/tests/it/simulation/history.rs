@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_coordinator::records::Fate;
+use powersweep_coordinator::records::Removal;
 use uuid::Uuid;
 
 /// One experiment. See the module.
@@ -16,7 +16,7 @@ pub(super) struct History {
     /// Every task that has a durable row, or had one when the experiment was removed.
     pub(super) rows: BTreeSet<Uuid>,
     /// Set when its state is deleted; not set when it is renamed.
-    pub(super) end: Option<Fate>,
+    pub(super) end: Option<Removal>,
 }
 
 /// The histories of all experiments.
@@ -73,14 +73,14 @@ impl Histories {
     }
 
     /// The experiment of a name is removed.
-    pub(super) fn left(&mut self, name: &str, fate: &Fate) {
+    pub(super) fn left(&mut self, name: &str, removal: &Removal) {
         let at = self.present.remove(name).expect("only a present experiment can be removed");
-        match fate {
-            Fate::Rename(to) => {
+        match removal {
+            Removal::Rename(to) => {
                 to.clone_into(&mut self.all[at].name);
                 assert_eq!(self.present.insert(to.clone(), at), None, "{to} exists already");
             }
-            Fate::Forget | Fate::Erase => self.all[at].end = Some(fate.clone()),
+            Removal::Forget | Removal::Erase => self.all[at].end = Some(removal.clone()),
         }
     }
 

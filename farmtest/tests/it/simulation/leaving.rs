@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use powersweep_coordinator::farm::{Event, PublishFailure};
-use powersweep_coordinator::records::Fate;
+use powersweep_coordinator::records::Removal;
 use powersweep_results::Table;
 use powersweep_results::layout::base_name;
 use uuid::Uuid;
@@ -26,13 +26,13 @@ enum Step {
 #[derive(Debug)]
 pub(super) struct Attempt {
     experiment: String,
-    fate: Fate,
+    removal: Removal,
     steps: VecDeque<Step>,
 }
 
 impl World {
-    pub(super) fn leave(&mut self, c: usize, experiment: String, fate: Fate) {
-        let erases = fate == Fate::Erase;
+    pub(super) fn leave(&mut self, c: usize, experiment: String, removal: Removal) {
+        let erases = removal == Removal::Erase;
         let lists = |table| {
             let uploads = erases.then_some(Step::ListUploads(table));
             std::iter::once(Step::ListParts(table)).chain(uploads)
@@ -42,7 +42,7 @@ impl World {
         let life = self.coordinators[c].life();
         let delay = self.storage_delay();
         self.coordinators[c].at_work += 1;
-        self.after(delay, Happening::Leave { c, life, attempt: Attempt { experiment, fate, steps } });
+        self.after(delay, Happening::Leave { c, life, attempt: Attempt { experiment, removal, steps } });
     }
 
     pub(super) fn leave_step(&mut self, c: usize, life: u64, mut attempt: Attempt) {
@@ -88,7 +88,7 @@ impl World {
                 found.map(|(id, _)| Step::Upload(*id)).for_each(|step| attempt.steps.push_back(step));
             }
             Step::Own => {}
-            Step::Part(place) => self.disk.take_away(&place, &attempt.fate),
+            Step::Part(place) => self.disk.take_away(&place, &attempt.removal),
             Step::Upload(part_id) => self.disk.take_upload_away(&part_id),
         }
     }
@@ -96,7 +96,7 @@ impl World {
     pub(super) fn left(&mut self, c: usize, life: u64, experiment: String, result: Result<(), PublishFailure>) {
         self.coordinators[c].at_work -= 1;
         if self.coordinators[c].life() == life {
-            self.farm_event(c, Event::Left { experiment, result });
+            self.farm_event(c, Event::RemovalDone { experiment, result });
         }
     }
 }

@@ -35,7 +35,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use catalogue::{Choice, Nature, generation, pinned};
 use client::Wish;
 use powersweep_coordinator::farm::Action;
-use powersweep_coordinator::records::{ExperimentRecord, Fate};
+use powersweep_coordinator::records::{ExperimentRecord, Removal};
 use powersweep_proto::v1;
 use powersweep_proto::v1::ExperimentState;
 use powersweep_results::Table;
@@ -295,7 +295,7 @@ fn check_dataset(world: &World, scenario: &Scenario) {
 fn check_histories(world: &World) {
     world.check_acknowledged(world.acknowledged.len(), None);
     let mut folders: BTreeMap<&str, BTreeSet<Uuid>> = BTreeMap::new();
-    for history in world.disk.histories.all().iter().filter(|history| history.end != Some(Fate::Erase)) {
+    for history in world.disk.histories.all().iter().filter(|history| history.end != Some(Removal::Erase)) {
         let before = folders.insert(&history.name, history.rows.clone());
         assert_eq!(before, None, "two experiments in the folder of {}", history.name);
     }

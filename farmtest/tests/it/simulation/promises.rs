@@ -1,6 +1,6 @@
 //! Checks each message of a coordinator against the durable state at that moment.
 
-use powersweep_coordinator::records::Fate;
+use powersweep_coordinator::records::Removal;
 use powersweep_proto::v1;
 
 use super::catalogue::{decode, generation, log_of};
@@ -59,7 +59,7 @@ impl World {
     pub(super) fn check_acknowledged(&self, before: usize, name: Option<&str>) {
         for (history, task) in &self.acknowledged[..before] {
             let history = self.disk.histories.get(*history);
-            let erased = history.end == Some(Fate::Erase);
+            let erased = history.end == Some(Removal::Erase);
             // A row that left the manifest may have been pruned.
             let kept = history.rows.contains(task);
             if !erased && kept && name.is_none_or(|name| history.name == name) {
