@@ -3,10 +3,14 @@
 //! - [`library`] finds logs and other files by name, path or URL, and caches them on disk and in memory.
 //! - [`joblogs`] reads job logs of real systems as logs in the Standard Workload Format.
 //! - [`signals`] reads values over time, such as carbon intensity and price.
+//! - [`ReadError`] says why one of them refuses a file.
 //!
 //! The readers `joblogs` and `signals` take bytes and settings. They have no knowledge of files, network, clocks or tasks;
 //! `library` alone opens files and connections.
 
+mod error;
 pub mod joblogs;
 pub mod library;
 pub mod signals;
+
+pub use error::{Place, Problem, ReadError};

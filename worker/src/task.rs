@@ -14,8 +14,9 @@ use powersweep_engine::workload::swf::SwfError;
 use powersweep_engine::workload::{LogFormat, Workload, WorkloadError};
 use powersweep_engine::{Account, Details, Limits, Measured, Role, SimError, SimSpec, simulate};
 use powersweep_experiments::{Digest, Sweep, TaskSpec};
+use powersweep_inputs::ReadError;
 use powersweep_inputs::library::ParsedLogs;
-use powersweep_inputs::signals::{Accounts, Loaded, PlaceError, SignalError};
+use powersweep_inputs::signals::{Accounts, Loaded, PlaceError};
 
 use crate::options::TaskLimits;
 
@@ -52,7 +53,7 @@ pub enum TaskError {
     Workload(#[from] WorkloadError),
     /// The file of a signal cannot be read. Final.
     #[error(transparent)]
-    Signal(#[from] SignalError),
+    Signal(#[from] ReadError),
     /// A signal does not fit the workload. Final.
     #[error(transparent)]
     Place(Box<PlaceError>),

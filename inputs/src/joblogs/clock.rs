@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 
-use crate::joblogs::error::{Problem, shortened};
+use crate::error::{Place, Problem, shortened};
 
 /// Microseconds of a second: times are whole microseconds, so that equal times are equal.
 pub(crate) const SECOND_US: i64 = 1_000_000;
@@ -60,14 +60,9 @@ impl Clock {
     }
 
     /// The instant of a time such as `2023-01-31T14:00:00`, with an offset or without, or of a Unix time (s). `place`: the
-    /// line and the name of the column.
-    pub(crate) fn read(&self, text: &str, (line, column): (u64, &str)) -> Result<Time, Problem> {
-        let no_time = |reason: &str| Problem::Cell {
-            line,
-            column: shortened(column),
-            text: shortened(text),
-            reason: reason.to_owned(),
-        };
+    /// place and the name of the column.
+    pub(crate) fn read(&self, text: &str, (place, column): (Place, &str)) -> Result<Time, Problem> {
+        let no_time = |reason: &str| Problem::cell(place, column, text, reason);
         if let Ok(seconds) = text.parse::<i64>() {
             let known = UNIX_S.contains(&seconds);
             return match known {
@@ -86,7 +81,7 @@ impl Clock {
         }
         let local: DateTime = local(text).ok_or_else(|| no_time(expected))?;
         let Some((zone, name)) = &self.zone else {
-            return Err(Problem::NoTimezone { line, text: shortened(text) });
+            return Err(Problem::NoTimezone { place, text: shortened(text) });
         };
         let utc = Offset::UTC.to_timestamp(local).map_err(|_| no_time(expected))?.as_microsecond();
         let local_us = in_range(utc)?;
@@ -96,7 +91,9 @@ impl Clock {
             AmbiguousOffset::Fold { before, after } => {
                 Ok(Time { us: instant(before), second_us: Some(instant(after)) })
             }
-            AmbiguousOffset::Gap { .. } => Err(Problem::NoSuchTime { line, text: shortened(text), zone: name.clone() }),
+            AmbiguousOffset::Gap { .. } => {
+                Err(Problem::NoSuchTime { place, time: shortened(text), zone: name.clone(), count: None })
+            }
         }
     }
 }
@@ -129,7 +126,7 @@ mod tests {
 
     fn read(timezone: Option<&str>, text: &str) -> Result<Vec<i64>, String> {
         let clock = Clock::new(timezone).map_err(|problem| problem.to_string())?;
-        let time = clock.read(text, (3, "Start")).map_err(|problem| problem.to_string())?;
+        let time = clock.read(text, (Place::Line(3), "Start")).map_err(|problem| problem.to_string())?;
         Ok(time.instants().map(|us| us / SECOND_US - YEAR_S).collect())
     }
 

@@ -16,7 +16,6 @@
 mod build;
 mod clock;
 mod entry;
-mod error;
 mod formats;
 mod ledger;
 mod settings;
@@ -24,17 +23,18 @@ mod written;
 
 pub use build::{Detail, Facts, JobLog};
 pub use entry::PowerSamples;
-pub use error::{JobLogError, Problem};
 pub use ledger::{Count, Effect, Ledger, Rule};
 pub use settings::{Arrival, Format, Procs, Settings, TimeUnit};
+
+use crate::ReadError;
 
 /// Reads a job log. `name` is its name for messages and for the header of the log that is written.
 ///
 /// # Errors
 /// The file is not of its format, or a setting is missing or does not fit. All errors are final: the same call fails again.
-pub fn read(bytes: &[u8], name: &str, settings: &Settings) -> Result<JobLog, JobLogError> {
+pub fn read(bytes: &[u8], name: &str, settings: &Settings) -> Result<JobLog, ReadError> {
     let mut ledger = Ledger::default();
     formats::read(bytes, settings, &mut ledger)
         .map(|entries| build::build(entries, name, settings, ledger))
-        .map_err(|problem| JobLogError { file: name.to_owned(), problem })
+        .map_err(|problem| ReadError { file: name.to_owned(), problem })
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser};
 
-use crate::joblogs::error::Problem;
+use crate::error::Problem;
 
 /// The format of a job log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,8 @@ use powersweep_engine::{Account, SimSpec};
 
 use powersweep_experiments::signals::{BatteryRule, Beyond, Facility, Pue, Quantity, Reading, Signal, Word};
 
-use crate::signals::{Base, Series, SignalError};
+use crate::ReadError;
+use crate::signals::{Base, Series};
 
 /// Why a signal cannot be used for a workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -104,8 +105,8 @@ impl Loaded {
     /// `bytes` returns the content of the file of a signal.
     ///
     /// # Errors
-    /// Those of `bytes`, and [`SignalError`].
-    pub fn all<E: From<SignalError>>(
+    /// Those of `bytes`, and [`ReadError`].
+    pub fn all<E: From<ReadError>>(
         signals: &[Signal],
         mut bytes: impl FnMut(&Signal) -> Result<Vec<u8>, E>,
     ) -> Result<Vec<Loaded>, E> {

@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 use powersweep_experiments::signals::ClockChange;
 
-use crate::signals::error::{Problem, shortened};
+use crate::error::{Place, Problem, shortened};
 use crate::signals::ledger::{Ledger, Rule};
 use crate::signals::stamp::{self, SECOND_US, Stamp};
-use crate::signals::table::{Counted, Row};
+use crate::signals::table::Row;
 
 /// The clock of a table's times.
 #[derive(Debug)]
@@ -127,11 +127,16 @@ impl Times {
     }
 
     /// The clock of these times. `utc` says why times without an offset are of UTC, if they are.
-    pub(crate) fn clock(self, utc: Option<&str>, timezone: Option<&str>, counted: Counted) -> Result<Clock, Problem> {
+    pub(crate) fn clock(
+        self,
+        utc: Option<&str>,
+        timezone: Option<&str>,
+        place: fn(u64) -> Place,
+    ) -> Result<Clock, Problem> {
         let unfit = |reason: &str| Problem::Setting { setting: "timezone", reason: reason.to_owned() };
         let fixed = match self.kind {
             Some(Kind::Local) | None => {
-                return local(utc, timezone, || (counted.at(self.first.0), shortened(&self.first.1)));
+                return local(utc, timezone, || (place(self.first.0.into()), shortened(&self.first.1)));
             }
             Some(Kind::Instant) => Clock::Instants("the times have offsets".to_owned()),
             Some(Kind::UnixS) => Clock::Instants("Unix times (s)".to_owned()),
@@ -149,7 +154,7 @@ impl Times {
 pub(crate) fn local(
     utc: Option<&str>,
     timezone: Option<&str>,
-    first: impl FnOnce() -> (String, String),
+    first: impl FnOnce() -> (Place, String),
 ) -> Result<Clock, Problem> {
     let unfit = |reason: String| Problem::Setting { setting: "timezone", reason };
     let is_utc = |name: &str| name.eq_ignore_ascii_case("UTC");
@@ -166,8 +171,8 @@ pub(crate) fn local(
             }
         },
         (None, None) => {
-            let (at, text) = first();
-            Err(Problem::NoTimezone { at, text })
+            let (place, text) = first();
+            Err(Problem::NoTimezone { place, text })
         }
     }
 }
@@ -186,7 +191,7 @@ pub(crate) fn to_instants(
     rows: Vec<Row>,
     (zone, name): (&TimeZone, &str),
     setting: ClockChange,
-    counted: Counted,
+    place: fn(u64) -> Place,
     ledger: &mut Ledger,
 ) -> Result<(Vec<Row>, Vec<Row>), Problem> {
     let mut twice: BTreeMap<i64, Twice> = BTreeMap::new();
@@ -215,8 +220,8 @@ pub(crate) fn to_instants(
     let zone = || name.to_owned();
     if let Some((row, time)) = first_missing {
         if setting == ClockChange::Error {
-            let (at, time) = (counted.at(row.line), time.to_string());
-            return Err(Problem::NoSuchTime { at, time, zone: zone(), count: missing as u64 });
+            let (place, time) = (place(row.line.into()), time.to_string());
+            return Err(Problem::NoSuchTime { place, time, zone: zone(), count: Some(missing as u64) });
         }
         ledger.add(Rule::NoSuchTime, missing);
     }
@@ -226,7 +231,7 @@ pub(crate) fn to_instants(
     {
         let time = stamp::civil(*local_us).map_or(String::new(), |time| time.to_string());
         return Err(Problem::OneOfTwo {
-            at: counted.at(seen.row.line),
+            place: place(seen.row.line.into()),
             time,
             zone: zone(),
             count: once().count() as u64,

@@ -16,7 +16,6 @@
 
 mod accounts;
 mod clock;
-mod error;
 mod forms;
 mod ledger;
 mod series;
@@ -25,19 +24,26 @@ mod table;
 mod unit;
 
 pub use accounts::{Accounts, Loaded, PlaceError};
-pub use error::{BYTES_MAX, Problem, ROWS_MAX, SignalError};
 pub use ledger::{Effect, Ledger, Rule};
 pub use series::{Base, Facts, Series};
 
 use powersweep_experiments::signals::Reading;
+
+use crate::ReadError;
+
+/// Maximum size of a file (bytes), decompressed.
+pub const BYTES_MAX: usize = 256 << 20;
+
+/// Maximum number of rows of a file, and of times of a series: 19 years of minutes.
+pub const ROWS_MAX: usize = 10_000_000;
 
 /// Reads a file of a signal. `name` is for messages.
 ///
 /// # Errors
 /// The file is not of its form, is ambiguous, or has gaps, duplicates, clock changes or values that the settings do not
 /// allow. All errors are final: the same call fails again.
-pub fn read(bytes: &[u8], name: &str, reading: &Reading) -> Result<Series, SignalError> {
+pub fn read(bytes: &[u8], name: &str, reading: &Reading) -> Result<Series, ReadError> {
     forms::read(bytes, reading)
         .and_then(|table| series::build(table, reading))
-        .map_err(|problem| SignalError { file: name.to_owned(), problem })
+        .map_err(|problem| ReadError { file: name.to_owned(), problem })
 }

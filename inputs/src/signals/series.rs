@@ -2,8 +2,9 @@
 
 use powersweep_experiments::signals::{Duplicates, Form, Gaps, Reading};
 
+use crate::error::Problem;
+use crate::signals::ROWS_MAX;
 use crate::signals::clock::{self, Clock, seconds};
-use crate::signals::error::{Problem, ROWS_MAX};
 use crate::signals::ledger::{Effect, Ledger, Rule};
 use crate::signals::table::{Row, Table};
 
@@ -64,25 +65,21 @@ pub struct Series {
 
 /// The series of a file's rows.
 pub(crate) fn build(table: Table, reading: &Reading) -> Result<Series, Problem> {
-    let Table { form, rows, counted, clock, time_column, column, estimates, zone } = table;
+    let Table { form, rows, place, clock, time_column, column, estimates, zone } = table;
     let mut ledger = Ledger { read: rows.len() as u64, ..Ledger::default() };
     let (mut rows, added) = match &clock {
-        Clock::Zone { zone, name } => {
-            clock::to_instants(rows, (zone, name), reading.clock_change, counted, &mut ledger)?
-        }
+        Clock::Zone { zone, name } => clock::to_instants(rows, (zone, name), reading.clock_change, place, &mut ledger)?,
         Clock::Instants(_) | Clock::Offsets => (rows, Vec::new()),
     };
     if let Some(pair) = rows.windows(2).find(|pair| pair[1].time_us < pair[0].time_us) {
-        return Err(Problem::Order { at: counted.at(pair[1].line), time: clock.show(pair[1].time_us) });
+        return Err(Problem::Order { place: place(pair[1].line.into()), time: clock.show(pair[1].time_us) });
     }
     if !added.is_empty() {
         rows.extend(added);
         rows.sort_by_key(|row| row.time_us);
     }
-    let again = |row: &Row, count| {
-        let (at, time) = (counted.at(row.line), clock.show(row.time_us));
-        Problem::Duplicate { at, time, count }
-    };
+    let again =
+        |row: &Row, count| Problem::Duplicate { place: place(row.line.into()), time: clock.show(row.time_us), count };
     let rows = without_duplicates(rows, reading.duplicates, &mut ledger, again)?;
     let rows = without_empty_ends(rows, &mut ledger);
     let Some(last) = rows.last() else { return Err(Problem::Empty { column: column.name }) };
@@ -204,7 +201,7 @@ fn without_gaps(
         return Err(Problem::Gap { first: clock.show(first), times, values: empty as u64, step_s });
     }
     let missing = usize::try_from(missing).ok().filter(|missing| rows.len().saturating_add(*missing) <= ROWS_MAX);
-    let Some(missing) = missing else { return Err(Problem::TooManyRows { filled: true }) };
+    let Some(missing) = missing else { return Err(Problem::TooManyRows { limit: ROWS_MAX, filled: true }) };
     ledger.add(Rule::ValueFilled, empty);
     ledger.add(Rule::TimeFilled, missing);
     let mut whole: Vec<Row> = Vec::with_capacity(rows.len() + missing);

@@ -2,8 +2,8 @@
 
 use powersweep_experiments::signals::{Form, Quantity, Reading, Word};
 
+use crate::error::{Place, Problem, shortened};
 use crate::signals::clock::Clock;
-use crate::signals::error::{Problem, shortened};
 use crate::signals::unit::{self, Unit};
 
 /// A row of a file, or of the series that is made from it.
@@ -13,29 +13,10 @@ pub(crate) struct Row {
     pub time_us: i64,
     /// Its value in the unit of the quantity; NaN where the file has none.
     pub value: f64,
-    /// Its number in the file: see [`Counted`].
+    /// The number of its line or row in the file, from 1.
     pub line: u32,
     /// Whether the file says that its value is an estimate.
     pub estimated: bool,
-}
-
-/// What the numbers of rows count.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Counted {
-    /// Lines of text.
-    Lines,
-    /// Rows, from 1.
-    Rows,
-}
-
-impl Counted {
-    /// The place of a row, for messages.
-    pub(crate) fn at(self, line: u32) -> String {
-        match self {
-            Counted::Lines => format!("line {line}"),
-            Counted::Rows => format!("row {line}"),
-        }
-    }
 }
 
 /// The rows of a file, and what they mean.
@@ -43,7 +24,8 @@ impl Counted {
 pub(crate) struct Table {
     pub form: Form,
     pub rows: Vec<Row>,
-    pub counted: Counted,
+    /// The place of a row's number.
+    pub place: fn(u64) -> Place,
     pub clock: Clock,
     /// Name of the column of times.
     pub time_column: String,
@@ -71,7 +53,7 @@ impl ValueColumn {
             Some(text) => Unit::parse(quantity, text).ok_or_else(|| {
                 let reason =
                     format!("{text:?} is no unit of a {}, such as {}", quantity.word(), Unit::examples(quantity));
-                Problem::Setting { setting: "unit", reason }
+                Problem::setting("unit", reason)
             })?,
             None => Unit::in_name(quantity, name)
                 .or_else(|| Unit::parse(quantity, usual?))

@@ -9,9 +9,10 @@ use powersweep_dataset::{Error, Kind, Notes, OrKind};
 use powersweep_engine::wasm::Module;
 use powersweep_engine::workload::LogFormat;
 use powersweep_experiments::{Digest, FileRef, Manifest};
+use powersweep_inputs::ReadError;
 use powersweep_inputs::joblogs::{Count, Ledger, Rule};
 use powersweep_inputs::library::{Library, LogBytes, ParsedLogs};
-use powersweep_inputs::signals::{Loaded, SignalError};
+use powersweep_inputs::signals::Loaded;
 use powersweep_results::part::LEDGERS_BYTES_MAX;
 use powersweep_worker::task::{FileSource, TaskError};
 use serde_json::{Value as Json, json};
@@ -46,8 +47,8 @@ struct Content {
 /// Why the signals of a manifest have no content.
 struct Unloaded(Error);
 
-impl From<SignalError> for Unloaded {
-    fn from(error: SignalError) -> Unloaded {
+impl From<ReadError> for Unloaded {
+    fn from(error: ReadError) -> Unloaded {
         Unloaded(Error::new(Kind::Workload, error.to_string()))
     }
 }

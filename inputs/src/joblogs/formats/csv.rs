@@ -1,8 +1,8 @@
 //! CSV of any origin. The setting `columns` says which column has which field, such as
 //! `submit=arrival_time,run=length,cpus=cpus`.
 
+use crate::error::{Problem, shortened};
 use crate::joblogs::entry::Entries;
-use crate::joblogs::error::{Problem, shortened};
 use crate::joblogs::formats::table::{Field, Plan, Sheet};
 use crate::joblogs::ledger::Ledger;
 use crate::joblogs::settings::{Settings, TimeUnit};

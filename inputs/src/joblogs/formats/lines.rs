@@ -1,6 +1,6 @@
 //! Lines of a text.
 
-use crate::joblogs::error::Problem;
+use crate::error::Problem;
 
 /// The lines that are not empty, with their numbers from 1.
 #[derive(Debug, Clone)]

@@ -9,8 +9,8 @@ mod published;
 mod slurm;
 mod table;
 
+use crate::error::Problem;
 use crate::joblogs::entry::Entries;
-use crate::joblogs::error::Problem;
 use crate::joblogs::ledger::Ledger;
 use crate::joblogs::settings::{Format, Settings};
 

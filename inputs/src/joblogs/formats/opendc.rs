@@ -6,9 +6,9 @@ use ::parquet::arrow::ProjectionMask;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Int32Type, Int64Type, Schema, TimestampMillisecondType};
 
+use crate::error::{Problem, shortened};
 use crate::joblogs::clock::{SECOND_US, Time, civil};
 use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit, memory_kib};
-use crate::joblogs::error::{Problem, shortened};
 use crate::joblogs::formats::parquet::{self, damaged};
 use crate::joblogs::ledger::{Ledger, Rule};
 use crate::joblogs::settings::{Procs, Settings, TimeUnit};
@@ -119,9 +119,8 @@ fn check(schema: &Schema, settings: &Settings) -> Result<(), Problem> {
     let needed: [(&[&str], &'static str); 3] = [(ID, "id"), (SUBMISSION, "submission_time"), (size, size[0])];
     let lacking = needed.into_iter().find(|(names, _)| !has(names)).map(|(_, wanted)| wanted);
     let lacking = lacking.or((!has(DURATION) && !has(END)).then_some("duration"));
-    let columns = || schema.fields().iter().map(|field| field.name().clone()).collect();
-    let purpose = "which OpenDC's tasks have";
-    lacking.map_or(Ok(()), |wanted| Err(Problem::NoColumn { wanted, purpose, columns: columns() }))
+    let columns: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+    lacking.map_or(Ok(()), |wanted| Err(Problem::no_column(wanted, "which OpenDC's tasks have", &columns)))
 }
 
 /// Adds the rows of a batch.

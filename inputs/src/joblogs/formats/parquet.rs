@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use bytes::Bytes;
 
-use crate::joblogs::error::Problem;
+use crate::error::Problem;
 
 /// Begins a Parquet file.
 pub(super) const MAGIC: &[u8] = b"PAR1";

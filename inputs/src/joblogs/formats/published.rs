@@ -7,8 +7,8 @@
 //! - F-DATA (RIKEN, Fugaku): `YY_MM.parquet`. Powers are means of a node, frequencies are MHz; `pclass`, whether a job is
 //!   bound by computation or memory, is the queue.
 
+use crate::error::{Problem, shortened};
 use crate::joblogs::entry::{Entries, Outcome};
-use crate::joblogs::error::{Problem, shortened};
 use crate::joblogs::formats::table::{Field, Plan, Sheet};
 use crate::joblogs::ledger::Ledger;
 use crate::joblogs::settings::{Format, Procs, Settings, TimeUnit};
@@ -195,10 +195,8 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
     (plan.cpu_parts, plan.memory_parts, plan.outcome) = (table.cpu_parts, table.memory_parts, table.outcome);
     (plan.limit_unit, plan.power_step_s, plan.is_mhz) =
         (table.limit_unit.unwrap_or(unit), table.power_step_s, table.is_mhz);
-    let find = |name: &'static str| {
-        let purpose = "which the published table has";
-        let columns = || sheet.names.clone();
-        sheet.find(name).ok_or_else(|| Problem::NoColumn { wanted: name, purpose, columns: columns() })
+    let find = |name: &str| {
+        sheet.find(name).ok_or_else(|| Problem::no_column(name, "which the published table has", &sheet.names))
     };
     for (field, name) in table.columns.iter().chain(table.more_columns) {
         plan.set(*field, find(name)?);

@@ -3,7 +3,7 @@
 use powersweep_experiments::signals::{Form, Quantity, Reading};
 
 use super::sheet::{Columns, Sheet, says_utc, words};
-use crate::signals::error::{Problem, shortened};
+use crate::error::{Problem, shortened};
 use crate::signals::table::{Table, ValueColumn};
 use crate::signals::unit::Unit;
 

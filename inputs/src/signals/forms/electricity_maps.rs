@@ -7,7 +7,7 @@
 use powersweep_experiments::signals::{Form, Reading};
 
 use super::sheet::{Columns, Sheet};
-use crate::signals::error::Problem;
+use crate::error::Problem;
 use crate::signals::table::{Table, ValueColumn};
 
 /// The intensity of older exports.

@@ -9,7 +9,8 @@ mod sheet;
 
 use powersweep_experiments::signals::{Form, Quantity, Reading, Word};
 
-use crate::signals::error::{BYTES_MAX, Problem};
+use crate::error::Problem;
+use crate::signals::BYTES_MAX;
 use crate::signals::table::Table;
 use sheet::Sheet;
 
@@ -30,7 +31,7 @@ const OTHERS: [(&[u8], &str); 7] = [
 /// Reads the rows of a file.
 pub(crate) fn read(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
     if bytes.len() > BYTES_MAX {
-        return Err(Problem::TooLarge);
+        return Err(Problem::TooLarge { limit_bytes: BYTES_MAX as u64 });
     }
     let head = bytes.trim_ascii_start();
     if head.is_empty() {

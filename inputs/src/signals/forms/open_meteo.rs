@@ -10,10 +10,11 @@ use powersweep_experiments::signals::{Form, Quantity, Reading};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::error::{Place, Problem, shortened};
+use crate::signals::ROWS_MAX;
 use crate::signals::clock::{Clock, Times};
-use crate::signals::error::{Problem, ROWS_MAX, shortened};
 use crate::signals::stamp::SECOND_US;
-use crate::signals::table::{Counted, Row, Table, ValueColumn};
+use crate::signals::table::{Row, Table, ValueColumn};
 
 /// The column of a temperature 2 m above the ground.
 const TEMPERATURE: &str = "temperature_2m";
@@ -56,7 +57,7 @@ pub(super) fn read(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
     };
     let problem = |setting, reason| {
         let columns = hourly.keys().map(|name| name.clone().into_owned()).collect();
-        Problem::Column { reason, setting, columns }
+        Problem::Column { reason, setting: Some(setting), columns }
     };
     let find = |setting, name: &str| {
         hourly.get(name).ok_or_else(|| problem(setting, format!("there is no column {:?}", shortened(name))))
@@ -77,13 +78,13 @@ pub(super) fn read(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
         return Err(refused(format!("it has {} times and {} values", times.len(), values.len())));
     }
     if times.len() > ROWS_MAX {
-        return Err(Problem::TooManyRows { filled: false });
+        return Err(Problem::TooManyRows { limit: ROWS_MAX, filled: false });
     }
     let (rows, clock) = rows(times, values, answer.utc_offset_seconds, time_column, &column, reading)?;
     Ok(Table {
         form: Form::OpenMeteo,
         rows,
-        counted: Counted::Rows,
+        place: Place::Row,
         clock,
         time_column: time_column.to_owned(),
         column,
@@ -103,12 +104,8 @@ fn rows(
     let mut clock = Times::default();
     let mut rows = Vec::with_capacity(times.len());
     for ((time, value), line) in times.into_iter().zip(values).zip(1..) {
-        let cell = |column: &str, text: &str, reason: String| Problem::Cell {
-            at: Counted::Rows.at(line),
-            column: shortened(column),
-            text: shortened(text),
-            reason,
-        };
+        let cell =
+            |column: &str, text: &str, reason: String| Problem::cell(Place::Row(line.into()), column, text, reason);
         let text = match time {
             Time::Unix(time) => Cow::Owned(time.to_string()),
             Time::Text(text) => text,
@@ -124,11 +121,10 @@ fn rows(
     };
     let offset_us = offset_s.unwrap_or_default() * SECOND_US;
     if !clock.is_local() || offset_us == 0 {
-        return Ok((rows, clock.clock(Some(&fixed), reading.timezone.as_deref(), Counted::Rows)?));
+        return Ok((rows, clock.clock(Some(&fixed), reading.timezone.as_deref(), Place::Row)?));
     }
     if let Some(name) = &reading.timezone {
-        let reason = format!("{fixed}, not {}; remove it", shortened(name));
-        return Err(Problem::Setting { setting: "timezone", reason });
+        return Err(Problem::setting("timezone", format!("{fixed}, not {}; remove it", shortened(name))));
     }
     rows.iter_mut().for_each(|row| row.time_us -= offset_us);
     Ok((rows, Clock::Instants(fixed)))

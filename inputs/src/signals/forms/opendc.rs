@@ -14,10 +14,11 @@ use parquet::file::metadata::ParquetMetaData;
 use powersweep_experiments::signals::{Form, Quantity, Reading};
 
 use super::pages;
+use crate::error::{Place, Problem, shortened};
 use crate::signals::clock::{self, Clock};
-use crate::signals::error::{BYTES_MAX, Problem, ROWS_MAX, shortened};
 use crate::signals::stamp;
-use crate::signals::table::{Counted, Row, Table, ValueColumn};
+use crate::signals::table::{Row, Table, ValueColumn};
+use crate::signals::{BYTES_MAX, ROWS_MAX};
 
 /// Columns of OpenDC.
 const TIME: &str = "timestamp";
@@ -58,7 +59,7 @@ fn read_columns(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
     }
     let groups = builder.metadata().row_groups();
     let rows = groups.iter().try_fold(0_usize, |sum, group| sum.checked_add(usize::try_from(group.num_rows()).ok()?));
-    let rows = rows.filter(|rows| *rows <= ROWS_MAX).ok_or(Problem::TooManyRows { filled: false })?;
+    let rows = rows.filter(|rows| *rows <= ROWS_MAX).ok_or(Problem::TooManyRows { limit: ROWS_MAX, filled: false })?;
     check_sizes(bytes, builder.metadata(), [time, value])?;
     let has_zone = matches!(type_of(time), DataType::Timestamp(_, Some(_)));
     let mask = ProjectionMask::roots(builder.parquet_schema(), [time, value]);
@@ -74,11 +75,8 @@ fn read_columns(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
         };
         for (time_us, value) in times.into_iter().zip(values) {
             let line = u32::try_from(read.len() + 1).unwrap_or(u32::MAX);
-            let cell = |column: &str, text: String, reason: String| Problem::Cell {
-                at: Counted::Rows.at(line),
-                column: shortened(column),
-                text,
-                reason,
+            let cell = |column: &str, text: String, reason: String| {
+                Problem::cell(Place::Row(line.into()), column, &text, reason)
             };
             let time_us = time_us
                 .ok_or_else(|| cell(time_column, String::new(), "is empty: every row needs a time".to_owned()))?;
@@ -99,11 +97,11 @@ fn read_columns(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
         return Err(Problem::Content("the file has no rows".to_owned()));
     }
     let why = if has_zone { "UTC, by the type of the column" } else { "UTC, as OpenDC reads them" };
-    let clock: Clock = clock::local(Some(why), reading.timezone.as_deref(), Default::default)?;
+    let clock: Clock = clock::local(Some(why), reading.timezone.as_deref(), || (Place::Row(1), String::new()))?;
     Ok(Table {
         form: Form::OpenDc,
         rows: read,
-        counted: Counted::Rows,
+        place: Place::Row,
         clock,
         time_column: time_column.to_owned(),
         column,
@@ -127,11 +125,15 @@ fn check_sizes(bytes: &[u8], metadata: &ParquetMetaData, roots: [usize; 2]) -> R
             sum = sum.saturating_add(stated);
         }
     }
-    if sum > BYTES_MAX as u64 { Err(Problem::TooLarge) } else { Ok(()) }
+    if sum > BYTES_MAX as u64 { Err(Problem::TooLarge { limit_bytes: BYTES_MAX as u64 }) } else { Ok(()) }
 }
 
 fn problem(schema: &Schema, setting: &'static str, reason: String) -> Problem {
-    Problem::Column { reason, setting, columns: schema.fields().iter().map(|field| field.name().clone()).collect() }
+    Problem::Column {
+        reason,
+        setting: Some(setting),
+        columns: schema.fields().iter().map(|field| field.name().clone()).collect(),
+    }
 }
 
 fn find(schema: &Schema, setting: &'static str, name: &str) -> Result<usize, Problem> {

@@ -3,9 +3,10 @@
 use ::csv::{ByteRecord, ErrorKind, Position, Reader, ReaderBuilder};
 use powersweep_experiments::signals::{Form, Reading};
 
+use crate::error::{Place, Problem, shortened};
+use crate::signals::ROWS_MAX;
 use crate::signals::clock::Times;
-use crate::signals::error::{Problem, ROWS_MAX, shortened};
-use crate::signals::table::{Counted, Row, Table, ValueColumn};
+use crate::signals::table::{Row, Table, ValueColumn};
 
 /// Separators of columns. A decimal comma needs one that is no comma.
 const SEPARATORS: [u8; 3] = *b",;\t";
@@ -73,17 +74,15 @@ impl<'a> Sheet<'a> {
         }
         let line = line(self.text, record.position());
         if record.len() != self.names.len() {
-            let (found, expected) = (record.len(), self.names.len());
-            let fields = if found == 1 { "field" } else { "fields" };
-            let reason = format!("line {line} has {found} {fields}, and the header has {expected}");
-            return Err(Problem::Content(reason));
+            let (place, found, expected) = (Place::Line(line.into()), record.len(), self.names.len());
+            return Err(Problem::Fields { place, found, expected, hint: "" });
         }
         Ok(Some(line))
     }
 
     /// A problem with a column, which the setting can solve.
     pub(super) fn problem(&self, setting: &'static str, reason: String) -> Problem {
-        Problem::Column { reason, setting, columns: self.names.clone() }
+        Problem::Column { reason, setting: Some(setting), columns: self.names.clone() }
     }
 
     /// The column of a name, matched without case.
@@ -117,13 +116,10 @@ impl<'a> Sheet<'a> {
         let mut record = ByteRecord::new();
         while let Some(line) = self.next(&mut record)? {
             if rows.len() == ROWS_MAX {
-                return Err(Problem::TooManyRows { filled: false });
+                return Err(Problem::TooManyRows { limit: ROWS_MAX, filled: false });
             }
-            let cell = |at: usize, reason: String| Problem::Cell {
-                at: Counted::Lines.at(line),
-                column: shortened(&self.names[at]),
-                text: shortened(&String::from_utf8_lossy(&record[at])),
-                reason,
+            let cell = |at: usize, reason: String| {
+                Problem::cell(Place::Line(line.into()), &self.names[at], &String::from_utf8_lossy(&record[at]), reason)
             };
             let text = |at: usize| str::from_utf8(&record[at]).map_err(|_| cell(at, "is not UTF-8".to_owned()));
             let time_us = times.read(text(columns.time)?, line).map_err(|reason| cell(columns.time, reason))?;
@@ -157,11 +153,11 @@ impl<'a> Sheet<'a> {
         let clock = if rows.is_empty() {
             return Err(Problem::Content("the file has a header and no rows".to_owned()));
         } else {
-            times.clock(utc, reading.timezone.as_deref(), Counted::Lines)?
+            times.clock(utc, reading.timezone.as_deref(), Place::Line)?
         };
         let zone = zone.filter(|zone| !zone.is_empty());
         let estimates = (columns.flag.is_some() || columns.source.is_some()).then_some((flagged, by_source));
-        Ok(Table { form, rows, counted: Counted::Lines, clock, time_column, column, estimates, zone })
+        Ok(Table { form, rows, place: Place::Line, clock, time_column, column, estimates, zone })
     }
 }
 

@@ -276,8 +276,8 @@ fn csv_of_other_separators_and_line_ends() {
 fn csv_that_is_refused() {
     for (text, sentence) in [
         ("time,price EUR/kWh\n", "the file has a header and no rows"),
-        ("time,price EUR/kWh\n0,1\n\n10\n", "line 4 has 1 field, and the header has 2"),
-        ("time,price EUR/kWh\n0,1,2\n", "line 2 has 3 fields, and the header has 2"),
+        ("time,price EUR/kWh\n0,1\n\n10\n", "line 4 has 1 field, and there are 2 columns"),
+        ("time,price EUR/kWh\n0,1,2\n", "line 2 has 3 fields, and there are 2 columns"),
         (
             "price EUR/kWh\n1\n",
             "the first line, \"price EUR/kWh\", names one column: a signal has a column of times and one of values, separated by \

@@ -5,9 +5,9 @@
 
 mod places;
 
+use crate::error::{Place, Problem, shortened};
 use crate::joblogs::clock::{Clock, Time};
 use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit};
-use crate::joblogs::error::{Problem, shortened};
 use crate::joblogs::formats::lines::Lines;
 use crate::joblogs::formats::slurm::duration;
 use crate::joblogs::ledger::{Ledger, Rule};
@@ -71,8 +71,7 @@ impl<'a> Record<'a> {
     }
 
     fn problem(&self, key: &str, reason: &str) -> Problem {
-        let text = shortened(self.get(key).unwrap_or_default());
-        Problem::Cell { line: self.line, column: key.to_owned(), text, reason: reason.to_owned() }
+        Problem::cell(Place::Line(self.line), key, self.get(key).unwrap_or_default(), reason)
     }
 
     fn entry(&self, clock: &Clock) -> Result<Entry, Problem> {
@@ -115,7 +114,7 @@ impl<'a> Record<'a> {
         for key in keys {
             match self.get(key) {
                 None | Some("" | "0") => {}
-                Some(text) => return clock.read(text, (self.line, key)).map(Some),
+                Some(text) => return clock.read(text, (Place::Line(self.line), key)).map(Some),
             }
         }
         Ok(None)

@@ -9,9 +9,9 @@ mod rows;
 
 use std::collections::HashSet;
 
+use crate::error::{Place, Problem};
 use crate::joblogs::clock::{Clock, Time};
 use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit};
-use crate::joblogs::error::Problem;
 use crate::joblogs::ledger::{Ledger, Rule};
 use crate::joblogs::settings::{Arrival, Procs, Settings};
 use cells::Tres;
@@ -195,7 +195,7 @@ impl Reader {
     fn time(&self, row: &Row<'_>, at: Option<usize>) -> Result<Option<Time>, Problem> {
         match row.get(at) {
             "" | "Unknown" | "None" | "N/A" => Ok(None),
-            text => self.clock.read(text, (row.line, row.name(at))).map(Some),
+            text => self.clock.read(text, (Place::Line(row.line), row.name(at))).map(Some),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Rows between bars, as `sacct --parsable2` and `--parsable` print them: without quotes or escapes.
 
-use crate::joblogs::error::{Problem, shortened};
+use crate::error::{Place, Problem};
 use crate::joblogs::formats::lines::Lines;
 
 const SEPARATOR: char = '|';
@@ -75,7 +75,7 @@ impl<'a> Table<'a> {
     /// The column of a name, which must be there.
     pub(super) fn need(&mut self, wanted: &'static str, purpose: &'static str) -> Result<usize, Problem> {
         let found = self.find(wanted)?;
-        found.ok_or_else(|| Problem::NoColumn { wanted, purpose, columns: self.names.clone() })
+        found.ok_or_else(|| Problem::no_column(wanted, purpose, &self.names))
     }
 
     /// The next row that is not empty.
@@ -100,7 +100,7 @@ impl<'a> Table<'a> {
                     ": a text such as the name of a job may have a `|`; leave such columns out, or put one at the end of --format"
                 }
             };
-            return Err(Problem::Fields { line, found, expected, hint });
+            return Err(Problem::Fields { place: Place::Line(line), found, expected, hint });
         }
         Ok(Some(Row { line, fields, names: &self.names, is_header }))
     }
@@ -124,8 +124,7 @@ impl<'a> Row<'a> {
 
     /// A problem with a cell.
     pub(super) fn problem(&self, at: Option<usize>, reason: &str) -> Problem {
-        let (column, text) = (shortened(self.name(at)), shortened(self.get(at)));
-        Problem::Cell { line: self.line, column, text, reason: reason.to_owned() }
+        Problem::cell(Place::Line(self.line), self.name(at), self.get(at), reason)
     }
 }
 

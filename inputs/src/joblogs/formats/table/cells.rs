@@ -1,7 +1,7 @@
 //! Cells of tables.
 
+use crate::error::{Place, Problem};
 use crate::joblogs::clock::{Clock, SECOND_US, Time};
-use crate::joblogs::error::{Problem, shortened};
 use crate::joblogs::settings::TimeUnit;
 
 /// Greatest span of time (s): longer ones are errors of a file.
@@ -39,13 +39,8 @@ impl<'a> Times<'a> {
     }
 
     /// The instant of a time: a number in the unit of the table, or a date. `place`: line and name of the column.
-    pub(super) fn read(&mut self, text: &str, place: (u64, &str)) -> Result<Time, Problem> {
-        let problem = |reason: &str| Problem::Cell {
-            line: place.0,
-            column: shortened(place.1),
-            text: shortened(text),
-            reason: reason.to_owned(),
-        };
+    pub(super) fn read(&mut self, text: &str, place: (Place, &str)) -> Result<Time, Problem> {
+        let problem = |reason: &str| Problem::cell(place.0, place.1, text, reason);
         let (time, is_calendar) = match number(text) {
             None => (self.clock.read(text, place)?, true),
             Some(number) => {

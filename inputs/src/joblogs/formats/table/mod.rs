@@ -7,9 +7,9 @@ mod cells;
 mod sheet;
 mod texts;
 
+use crate::error::{Place, Problem};
 use crate::joblogs::clock::{Clock, SECOND_US, Time};
 use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, PowerSamples, Size, TimeLimit};
-use crate::joblogs::error::Problem;
 use crate::joblogs::formats::slurm::duration;
 use crate::joblogs::ledger::{Ledger, Rule};
 use crate::joblogs::settings::{Procs, Settings, TimeUnit};
@@ -242,7 +242,7 @@ impl Cells<'_> {
     fn time(&self, field: Field, times: &mut Times<'_>) -> Result<Option<Time>, Problem> {
         let Some(text) = self.get(field) else { return Ok(None) };
         let at = self.plan.column(field).map_or("", |at| self.row.name(at));
-        times.read(text, (self.row.line, at)).map(Some)
+        times.read(text, (Place::Line(self.row.line), at)).map(Some)
     }
 
     fn limit(&self) -> Result<TimeLimit, Problem> {

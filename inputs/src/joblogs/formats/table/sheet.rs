@@ -7,7 +7,7 @@ use bytes::Bytes;
 use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord};
 
 use super::texts;
-use crate::joblogs::error::{Problem, shortened};
+use crate::error::{Place, Problem, shortened};
 use crate::joblogs::formats::parquet::{self, damaged};
 
 /// Separators of columns.
@@ -100,7 +100,7 @@ impl<'a> Sheet<'a> {
         let line = self.record.position().map_or(self.number, csv::Position::line);
         let (found, expected) = (self.record.len(), self.names.len());
         if found != expected {
-            return Err(Problem::Fields { line, found, expected, hint: ": is the file cut?" });
+            return Err(Problem::Fields { place: Place::Line(line), found, expected, hint: ": is the file cut?" });
         }
         Ok(Some(Row { line, number: self.number, names: &self.names, record: &self.record }))
     }
@@ -175,8 +175,7 @@ impl Row<'_> {
 
     /// A problem with a cell.
     pub(super) fn problem(&self, at: usize, reason: &str) -> Problem {
-        let (column, text) = (shortened(self.name(at)), shortened(self.get(at)));
-        Problem::Cell { line: self.line, column, text, reason: reason.to_owned() }
+        Problem::cell(Place::Line(self.line), self.name(at), self.get(at), reason)
     }
 }
 

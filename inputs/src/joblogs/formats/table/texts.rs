@@ -9,8 +9,8 @@ use arrow::datatypes::{
     UInt64Type,
 };
 
+use crate::error::{Problem, shortened};
 use crate::joblogs::clock::civil;
-use crate::joblogs::error::{Problem, shortened};
 use crate::joblogs::formats::parquet::damaged;
 
 /// Writes the cell of a row, of the column `name`. A cell without a value has no text.
