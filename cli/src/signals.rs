@@ -1,6 +1,8 @@
 //! The signals of a manifest on the command line.
 
+use powersweep::inputs::ledgers::changes;
 use powersweep_experiments::signals::Word;
+use powersweep_inputs::ledger::Rule as _;
 use powersweep_inputs::signals::Loaded;
 use serde_json::{Value as Json, json};
 
@@ -8,15 +10,6 @@ use crate::screen;
 
 /// Signals shown; the others are counted.
 const SHOWN: usize = 40;
-
-/// What happened to the rows of a signal's file: empty if all are kept unchanged.
-fn changes(loaded: &Loaded) -> String {
-    let rules = loaded.series.ledger.rules();
-    rules
-        .map(|(rule, count)| format!("{count} {} ({})", rule.effect().word(), rule.name()))
-        .collect::<Vec<_>>()
-        .join(", ")
-}
 
 /// The signals as a table for people; empty without a signal.
 pub fn text(loaded: &[Loaded]) -> String {
@@ -30,7 +23,7 @@ pub fn text(loaded: &[Loaded]) -> String {
         let step = series.facts.step_s.map_or("uneven".to_owned(), |step_s| format!("{step_s} s"));
         let estimates = series.estimated.iter().filter(|estimated| **estimated).count();
         let estimates = (estimates > 0).then(|| format!("{estimates} estimates"));
-        let changes = Some(changes(one)).filter(|changes| !changes.is_empty());
+        let changes = Some(changes(&one.series.ledger)).filter(|changes| !changes.is_empty());
         table.add_row([
             format!("{} ({})", signal.label, signal.reading.quantity.word()),
             signal.file.to_string(),
@@ -52,7 +45,7 @@ pub fn json(loaded: &[Loaded]) -> Vec<Json> {
     let one = |loaded: &Loaded| {
         let (signal, series) = (&loaded.signal, &loaded.series);
         let ledger: serde_json::Map<String, Json> =
-            series.ledger.rules().map(|(rule, count)| (rule.name().to_owned(), json!(count))).collect();
+            series.ledger.rules().map(|(rule, count)| (rule.name().to_owned(), json!(count.rows))).collect();
         json!({ "signal": &*signal.label, "signal_index": signal.index, "quantity": signal.reading.quantity.word(),
                 "file": &*signal.file, "form": series.facts.form.word(), "time_column": series.facts.time_column,
                 "times": series.facts.times, "column": series.facts.column, "unit": series.facts.unit,
@@ -68,7 +61,7 @@ pub fn json(loaded: &[Loaded]) -> Vec<Json> {
 pub fn note_changes(loaded: &[Loaded]) {
     let mut noted = Vec::new();
     for one in loaded {
-        let changes = changes(one);
+        let changes = changes(&one.series.ledger);
         let line =
             format!("signal {}, {}: of {} rows, {changes}", one.signal.label, one.signal.file, one.series.ledger.read);
         if !changes.is_empty() && !noted.contains(&line) {

@@ -87,7 +87,7 @@ pub struct Ledger<R> {
     pub read: u64,
     /// Rows that are in the result, changed or not.
     pub kept: u64,
-    counts: BTreeMap<R, Count>,
+    pub(crate) counts: BTreeMap<R, Count>,
 }
 
 impl<R> Default for Ledger<R> {

@@ -10,6 +10,7 @@
 
 mod error;
 pub mod joblogs;
+pub mod ledger;
 pub mod library;
 pub mod signals;
 

@@ -48,7 +48,7 @@ fn text(args: &ImportArgs) -> Result<(String, Vec<u8>), Failure> {
 }
 
 fn to_json(log: &JobLog, digest: &str, output: Option<&Path>) -> Json {
-    let mut shown = documents::of_job_log(&log.file, &log.ledger);
+    let mut shown = documents::of_file(&log.file, &log.ledger);
     shown["sha256"] = json!(digest);
     shown["settings"] = json!(log.settings.describe());
     shown["unix_start_s"] = json!(log.facts.unix_start_s);
@@ -66,7 +66,7 @@ fn to_text(log: &JobLog, output: Option<&Path>) -> String {
     let since = since.map_or_else(String::new, |since| format!(" from {} on", since.format("%Y-%m-%d %H:%M UTC")));
     format!(
         "{}\n{}{since}, at most {} {} at once; {written}",
-        ledgers::text(&documents::of_job_log(&log.file, &log.ledger)),
+        ledgers::text(&documents::of_file(&log.file, &log.ledger)),
         screen::count(log.ledger.kept, "job"),
         log.facts.peak_procs,
         log.settings.procs.word(),

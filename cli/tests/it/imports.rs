@@ -123,8 +123,8 @@ fn results_have_the_ledgers_of_their_files() {
         "file": "dump.txt", "read_count": 5, "kept_count": 2, "dropped_count": 3, "rules": shown["rules"],
     });
     let of_signal = json!({
-        "file": "grid.csv", "signal": "grid", "column": "carbon_intensity", "read_count": 4, "kept_count": 3,
-        "rules": [{ "rule": "equal_duplicate", "effect": "dropped", "rows_count": 1, "meaning": "rows that repeat a time with the same value" }],
+        "file": "grid.csv", "signal": "grid", "column": "carbon_intensity", "read_count": 4, "kept_count": 3, "dropped_count": 1,
+        "rules": [{ "rule": "equal_duplicate", "effect": "dropped", "rows_count": 1, "first_line": 4, "meaning": "rows that repeat a time with the same value" }],
     });
     let both = json!([of_log, of_signal]);
     assert_eq!(ledgers(&sandbox, "direct"), std::slice::from_ref(&both));

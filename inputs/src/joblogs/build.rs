@@ -6,8 +6,8 @@ use powersweep_engine::workload::swf::{Record, spans};
 
 use crate::joblogs::clock::{SECOND_US, Time};
 use crate::joblogs::entry::{Entries, Entry, Outcome, PowerSamples, Size, TimeLimit};
-use crate::joblogs::ledger::{Ledger, Rule};
 use crate::joblogs::settings::{Arrival, Procs, Settings};
+use crate::joblogs::{Ledger, Rule};
 
 /// A job log that has been read.
 #[derive(Debug, Clone, PartialEq)]

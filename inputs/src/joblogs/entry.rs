@@ -1,7 +1,7 @@
 //! A row of a job log, before the rules that all formats share.
 
+use crate::joblogs::Rule;
 use crate::joblogs::clock::Time;
-use crate::joblogs::ledger::Rule;
 
 /// How a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

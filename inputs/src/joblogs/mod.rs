@@ -23,10 +23,13 @@ mod written;
 
 pub use build::{Detail, Facts, JobLog};
 pub use entry::PowerSamples;
-pub use ledger::{Count, Effect, Ledger, Rule};
+pub use ledger::Rule;
 pub use settings::{Arrival, Format, Procs, Settings, TimeUnit};
 
 use crate::ReadError;
+
+/// What happened to the rows of a job log.
+pub type Ledger = crate::ledger::Ledger<Rule>;
 
 /// Reads a job log. `name` is its name for messages and for the header of the log that is written.
 ///

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use powersweep_engine::workload::swf::{GPUS_KEY, POWER_KEY, POWER_SERIES_KEY};
 
 use crate::joblogs::build::JobLog;
-use crate::joblogs::ledger::Effect;
+use crate::ledger::{Effect, Rule as _};
 
 impl JobLog {
     /// The log in the Standard Workload Format 2.2. Its header says where it comes from, how it was read and what happened to
@@ -92,7 +92,7 @@ impl JobLog {
         for (rule, count) in ledger.rules() {
             let key = match rule.effect() {
                 Effect::Dropped => "ImportDropped",
-                Effect::Changed => "ImportChanged",
+                Effect::Changed | Effect::Added => "ImportChanged",
             };
             let text = format!("{} {} (line {} first): {}", count.rows, rule.name(), count.first_line, rule.sentence());
             header.push((key, text));

@@ -7,9 +7,9 @@ use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 use powersweep_experiments::signals::ClockChange;
 
 use crate::error::{Place, Problem, shortened};
-use crate::signals::ledger::{Ledger, Rule};
 use crate::signals::stamp::{self, SECOND_US, Stamp};
 use crate::signals::table::Row;
+use crate::signals::{Ledger, Rule};
 
 /// The clock of a table's times.
 #[derive(Debug)]
@@ -195,7 +195,7 @@ pub(crate) fn to_instants(
     ledger: &mut Ledger,
 ) -> Result<(Vec<Row>, Vec<Row>), Problem> {
     let mut twice: BTreeMap<i64, Twice> = BTreeMap::new();
-    let (mut missing, mut first_missing) = (0, None);
+    let mut first_missing = None;
     let mut kept = Vec::with_capacity(rows.len());
     for row in rows {
         let time = stamp::civil(row.time_us).expect("times are of the years that a stamp may have");
@@ -203,7 +203,7 @@ pub(crate) fn to_instants(
         let time_us = match zone.to_ambiguous_timestamp(time).offset() {
             AmbiguousOffset::Unambiguous { offset } => instant(offset),
             AmbiguousOffset::Gap { .. } => {
-                missing += 1;
+                ledger.add(Rule::NoSuchTime, row.line.into());
                 first_missing.get_or_insert((row, time));
                 continue;
             }
@@ -218,12 +218,11 @@ pub(crate) fn to_instants(
         kept.push(Row { time_us, ..row });
     }
     let zone = || name.to_owned();
-    if let Some((row, time)) = first_missing {
-        if setting == ClockChange::Error {
-            let (place, time) = (place(row.line.into()), time.to_string());
-            return Err(Problem::NoSuchTime { place, time, zone: zone(), count: Some(missing as u64) });
-        }
-        ledger.add(Rule::NoSuchTime, missing);
+    if setting == ClockChange::Error
+        && let Some((row, time)) = first_missing
+    {
+        let (place, time, count) = (place(row.line.into()), time.to_string(), ledger.count(Rule::NoSuchTime).rows);
+        return Err(Problem::NoSuchTime { place, time, zone: zone(), count: Some(count) });
     }
     let once = || twice.iter().filter(|(_, seen)| seen.count == 1);
     if setting == ClockChange::Error
@@ -240,6 +239,6 @@ pub(crate) fn to_instants(
     let second = |seen: &Twice| Row { time_us: seen.second_us, ..seen.row };
     // An empty cell has no value for the second time either: that time is a gap.
     let added: Vec<Row> = once().map(|(_, seen)| second(seen)).filter(|row| !row.value.is_nan()).collect();
-    ledger.add(Rule::SecondOfTwo, added.len());
+    added.iter().for_each(|row| ledger.add(Rule::SecondOfTwo, row.line.into()));
     Ok((kept, added))
 }

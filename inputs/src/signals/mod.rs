@@ -24,12 +24,15 @@ mod table;
 mod unit;
 
 pub use accounts::{Accounts, Loaded, PlaceError};
-pub use ledger::{Effect, Ledger, Rule};
+pub use ledger::Rule;
 pub use series::{Base, Facts, Series};
 
 use powersweep_experiments::signals::Reading;
 
 use crate::ReadError;
+
+/// What happened to the rows of a file of a signal.
+pub type Ledger = crate::ledger::Ledger<Rule>;
 
 /// Maximum size of a file (bytes), decompressed.
 pub const BYTES_MAX: usize = 256 << 20;

@@ -3,10 +3,11 @@
 use powersweep_experiments::signals::{Duplicates, Form, Gaps, Reading};
 
 use crate::error::Problem;
+use crate::ledger::Effect;
 use crate::signals::ROWS_MAX;
 use crate::signals::clock::{self, Clock, seconds};
-use crate::signals::ledger::{Effect, Ledger, Rule};
 use crate::signals::table::{Row, Table};
+use crate::signals::{Ledger, Rule};
 
 /// What the times of a series count from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,19 +119,18 @@ fn without_duplicates(
     again: impl Fn(&Row, u64) -> Problem,
 ) -> Result<Vec<Row>, Problem> {
     let mut kept = Vec::with_capacity(rows.len());
-    let (mut different, mut first_different) = (0, None);
+    let mut first_different = None;
     for same in rows.chunk_by(|a, b| a.time_us == b.time_us) {
-        let (first, repeated) = (same[0], same.len() - 1);
+        let first = same[0];
         let is_equal = |row: &Row| row.value == first.value || row.value.is_nan() && first.value.is_nan();
         let estimated = same.iter().any(|row| row.estimated);
         if same.iter().all(is_equal) {
-            ledger.add(Rule::EqualDuplicate, repeated);
+            same[1..].iter().for_each(|row| ledger.add(Rule::EqualDuplicate, row.line.into()));
             kept.push(Row { estimated, ..first });
             continue;
         }
-        different += repeated;
         first_different.get_or_insert(same[1]);
-        ledger.add(Rule::Duplicate, repeated);
+        same[1..].iter().for_each(|row| ledger.add(Rule::Duplicate, row.line.into()));
         // An empty cell is not one of the values.
         let mut values = same.iter().map(|row| row.value).filter(|value| !value.is_nan());
         let value = match setting {
@@ -138,14 +138,16 @@ fn without_duplicates(
             Duplicates::Last => values.next_back().unwrap_or(f64::NAN),
             Duplicates::Mean => {
                 let values: Vec<f64> = values.collect();
-                ledger.add(Rule::Averaged, usize::from(values.len() > 1));
+                if values.len() > 1 {
+                    ledger.add(Rule::Averaged, first.line.into());
+                }
                 values.iter().sum::<f64>() / values.len() as f64
             }
         };
         kept.push(Row { value, estimated, ..first });
     }
     match first_different {
-        Some(row) if setting == Duplicates::Error => Err(again(&row, different as u64)),
+        Some(row) if setting == Duplicates::Error => Err(again(&row, ledger.count(Rule::Duplicate).rows)),
         _ => Ok(kept),
     }
 }
@@ -153,11 +155,9 @@ fn without_duplicates(
 /// The rows from the first to the last value.
 fn without_empty_ends(mut rows: Vec<Row>, ledger: &mut Ledger) -> Vec<Row> {
     let end = rows.iter().rposition(|row| !row.value.is_nan()).map_or(0, |last| last + 1);
-    ledger.add(Rule::EmptyAtEnd, rows.len() - end);
-    rows.truncate(end);
+    rows.drain(end..).for_each(|row| ledger.add(Rule::EmptyAtEnd, row.line.into()));
     let begin = rows.iter().position(|row| !row.value.is_nan()).unwrap_or(0);
-    ledger.add(Rule::EmptyAtStart, begin);
-    rows.drain(..begin);
+    rows.drain(..begin).for_each(|row| ledger.add(Rule::EmptyAtStart, row.line.into()));
     rows
 }
 
@@ -202,13 +202,13 @@ fn without_gaps(
     }
     let missing = usize::try_from(missing).ok().filter(|missing| rows.len().saturating_add(*missing) <= ROWS_MAX);
     let Some(missing) = missing else { return Err(Problem::TooManyRows { limit: ROWS_MAX, filled: true }) };
-    ledger.add(Rule::ValueFilled, empty);
-    ledger.add(Rule::TimeFilled, missing);
+    rows.iter().filter(|row| row.value.is_nan()).for_each(|row| ledger.add(Rule::ValueFilled, row.line.into()));
     let mut whole: Vec<Row> = Vec::with_capacity(rows.len() + missing);
     for row in rows {
         if let Some(before) = whole.last().copied() {
             for at in 1..=missing_between(before.time_us, row.time_us, step_us) {
                 let time_us = before.time_us + at * step_us.unwrap_or(0);
+                ledger.add(Rule::TimeFilled, before.line.into());
                 whole.push(Row { time_us, value: f64::NAN, ..before });
             }
         }

@@ -10,7 +10,6 @@ use powersweep_engine::wasm::Module;
 use powersweep_engine::workload::LogFormat;
 use powersweep_experiments::{Digest, FileRef, Manifest};
 use powersweep_inputs::ReadError;
-use powersweep_inputs::joblogs::{Count, Ledger, Rule};
 use powersweep_inputs::library::{Library, LogBytes, ParsedLogs};
 use powersweep_inputs::signals::Loaded;
 use powersweep_results::part::LEDGERS_BYTES_MAX;
@@ -134,11 +133,11 @@ fn content(
     notes: &Notes,
 ) -> Result<Content, Error> {
     let (bytes, ledger) = file_and_ledger(library, needed)?;
-    let changes = ledger.as_ref().map(changes).filter(|changes| !changes.is_empty());
+    let changes = ledger.as_ref().map(ledgers::changes).filter(|changes| !changes.is_empty());
     if let Some(changes) = changes {
         notes.say(&format!("log {}: {changes}; `powersweep import` explains each", needed.name));
     }
-    let ledger = ledger.map(|ledger| ledgers::of_job_log(&needed.name, &ledger));
+    let ledger = ledger.map(|ledger| ledgers::of_file(&needed.name, &ledger));
     let digest = Some(bytes.digest);
     let Some(format) = needed.format else {
         if manifest.modules().contains(&needed.name) {
@@ -151,11 +150,6 @@ fn content(
         logs.insert(bytes.digest, format, log);
     }
     Ok(Content { digest, ledger, bytes: Vec::new() })
-}
-
-fn changes(ledger: &Ledger) -> String {
-    let one = |(rule, count): (Rule, Count)| format!("{} {} ({})", count.rows, rule.effect().word(), rule.name());
-    ledger.rules().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// The files of a manifest, for workers that connect.

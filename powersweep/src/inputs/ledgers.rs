@@ -1,12 +1,12 @@
 //! Ledgers: what happened to the rows of job logs and signals, as the results have it.
 
-use powersweep_inputs::joblogs::{Count, Ledger, Rule};
-use powersweep_inputs::signals::{self, Loaded};
+use powersweep_inputs::ledger::{Count, Ledger, Rule};
+use powersweep_inputs::signals::Loaded;
 use serde_json::{Value as Json, json};
 
-/// The ledger of a job log.
-pub fn of_job_log(file: &str, ledger: &Ledger) -> Json {
-    let one = |(rule, count): (Rule, Count)| {
+/// The ledger of a file.
+pub fn of_file<R: Rule>(file: &str, ledger: &Ledger<R>) -> Json {
+    let one = |(rule, count): (R, Count)| {
         json!({
             "rule": rule.name(),
             "effect": rule.effect().word(),
@@ -33,24 +33,18 @@ pub fn of_signals(signals: &[Loaded]) -> Vec<Json> {
             continue;
         }
         read.push((&signal.file, &signal.reading));
-        let one = |(rule, count): (signals::Rule, u64)| {
-            json!({
-                "rule": rule.name(),
-                "effect": rule.effect().word(),
-                "rows_count": count,
-                "meaning": rule.sentence(),
-            })
-        };
-        found.push(json!({
-            "file": &*signal.file,
-            "signal": &*signal.label,
-            "column": series.facts.column,
-            "read_count": series.ledger.read,
-            "kept_count": series.ledger.kept,
-            "rules": series.ledger.rules().map(one).collect::<Vec<_>>(),
-        }));
+        let mut ledger = of_file(&signal.file, &series.ledger);
+        ledger["signal"] = json!(&*signal.label);
+        ledger["column"] = json!(series.facts.column);
+        found.push(ledger);
     }
     found
+}
+
+/// What rules did to the rows of a file, in one line; empty if all are kept unchanged.
+pub fn changes<R: Rule>(ledger: &Ledger<R>) -> String {
+    let one = |(rule, count): (R, Count)| format!("{} {} ({})", count.rows, rule.effect().word(), rule.name());
+    ledger.rules().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// The stored ledgers of an experiment; empty without a job log or signal.

@@ -13,7 +13,8 @@ use powersweep_engine::workload::swf::SwfLog;
 use powersweep_engine::workload::{FORMATS, LogFormat};
 use powersweep_experiments::reading::unknown;
 use powersweep_experiments::{Digest, FileRef, Manifest, Sweep, TaskSpec, manifests};
-use powersweep_inputs::joblogs::{self, Effect, JobLog, Ledger, Settings};
+use powersweep_inputs::joblogs::{self, JobLog, Ledger, Settings};
+use powersweep_inputs::ledger::{Effect, Rule as _};
 use powersweep_inputs::library::{Library, LoadError, LogBytes};
 
 pub use self::files::{Files, ManifestFiles};

@@ -2,9 +2,9 @@
 //! `submit=arrival_time,run=length,cpus=cpus`.
 
 use crate::error::{Problem, shortened};
+use crate::joblogs::Ledger;
 use crate::joblogs::entry::Entries;
 use crate::joblogs::formats::table::{Field, Plan, Sheet};
-use crate::joblogs::ledger::Ledger;
 use crate::joblogs::settings::{Settings, TimeUnit};
 
 pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {

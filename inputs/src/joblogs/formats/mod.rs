@@ -10,8 +10,8 @@ mod slurm;
 mod table;
 
 use crate::error::Problem;
+use crate::joblogs::Ledger;
 use crate::joblogs::entry::Entries;
-use crate::joblogs::ledger::Ledger;
 use crate::joblogs::settings::{Format, Settings};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

@@ -10,8 +10,8 @@ use crate::error::{Problem, shortened};
 use crate::joblogs::clock::{SECOND_US, Time, civil};
 use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit, memory_kib};
 use crate::joblogs::formats::parquet::{self, damaged};
-use crate::joblogs::ledger::{Ledger, Rule};
 use crate::joblogs::settings::{Procs, Settings, TimeUnit};
+use crate::joblogs::{Ledger, Rule};
 
 /// Least calendar time (s): 2001. Earlier ones are seconds that were read as milliseconds, or count from 0.
 const UNIX_MIN_S: i64 = 1_000_000_000;

@@ -8,9 +8,9 @@
 //!   bound by computation or memory, is the queue.
 
 use crate::error::{Problem, shortened};
+use crate::joblogs::Ledger;
 use crate::joblogs::entry::{Entries, Outcome};
 use crate::joblogs::formats::table::{Field, Plan, Sheet};
-use crate::joblogs::ledger::Ledger;
 use crate::joblogs::settings::{Format, Procs, Settings, TimeUnit};
 
 /// A published table.

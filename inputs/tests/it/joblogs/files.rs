@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use powersweep_inputs::joblogs::{Format, Procs, Settings, TimeUnit, read};
+use powersweep_inputs::ledger::Rule as _;
 
 use crate::joblogs::{XDMOD, check, utc};
 

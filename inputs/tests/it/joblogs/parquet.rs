@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use powersweep_inputs::joblogs::{Format, Procs, Settings, TimeUnit, read};
+use powersweep_inputs::ledger::Rule as _;
 
 use crate::joblogs::check;
 use crate::joblogs::mutations::{self, Dice};

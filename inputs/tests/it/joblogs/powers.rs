@@ -6,6 +6,7 @@ use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, ListBuilder, 
 use arrow::array::{DictionaryArray, TimestampMicrosecondArray, TimestampNanosecondArray};
 use arrow::datatypes::{Int32Type, Int64Type};
 use powersweep_inputs::joblogs::{Format, JobLog, Procs, Settings, read};
+use powersweep_inputs::ledger::Rule as _;
 
 use crate::joblogs::parquet::{changed_bytes_of, file};
 use crate::joblogs::{check, utc};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use powersweep_inputs::ledger::Rule as _;
 use powersweep_inputs::signals::Loaded;
 
 use crate::signals::{cleans, counts, read, reads, refused, signal};
@@ -34,6 +35,23 @@ fn times_that_go_back_are_refused() {
         refused(dates, PRICE),
         "line 3: the time 2023-01-01T00:00:00Z is before the time of the row above: sort the rows by time"
     );
+}
+
+#[test]
+fn each_rule_has_the_line_of_its_first_row() {
+    let rows = prices("0, 10,1 10,1 20, 30,1 50,2 60,2 70,");
+    let series = read(rows, "quantity = 'price'; gaps = 'hold'").expect("it is read");
+    let lines: Vec<_> =
+        series.ledger.rules().map(|(rule, count)| (rule.name(), count.rows, count.first_line)).collect();
+    let expected = [
+        ("empty_at_start", 1, 2),
+        ("empty_at_end", 1, 9),
+        ("equal_duplicate", 1, 4),
+        ("value_filled", 1, 5),
+        // A time without a row has the line of the row before it.
+        ("time_filled", 1, 6),
+    ];
+    assert_eq!(lines, expected);
 }
 
 #[test]

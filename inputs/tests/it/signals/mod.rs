@@ -8,7 +8,8 @@ mod fuzz;
 
 use powersweep_experiments::Manifest;
 use powersweep_experiments::signals::{Reading, Signal};
-use powersweep_inputs::signals::{Base, Effect, Series};
+use powersweep_inputs::ledger::{Effect, Rule as _};
+use powersweep_inputs::signals::{Base, Series};
 
 /// The signal `x` of a manifest with these keys, separated by `; `.
 fn signal(keys: &str) -> Signal {
@@ -69,7 +70,7 @@ fn shown(series: &Series) -> String {
 
 /// The ledger of a series.
 fn counts(series: &Series) -> String {
-    let rules = series.ledger.rules().map(|(rule, count)| format!(", {count} {}", rule.name()));
+    let rules = series.ledger.rules().map(|(rule, count)| format!(", {} {}", count.rows, rule.name()));
     format!("{} read, {} kept{}", series.ledger.read, series.ledger.kept, rules.collect::<String>())
 }
 

@@ -1,6 +1,7 @@
 //! CSV of any origin.
 
 use crate::joblogs::{Format, JobLog, Procs, Settings, TimeUnit, read};
+use crate::ledger::Rule as _;
 
 fn try_read(text: &str, columns: &str, change: fn(&mut Settings)) -> Result<JobLog, String> {
     let mut settings = Settings { columns: Some(columns.to_owned()), ..Settings::new(Format::Csv) };

@@ -10,8 +10,8 @@ use crate::joblogs::clock::{Clock, Time};
 use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit};
 use crate::joblogs::formats::lines::Lines;
 use crate::joblogs::formats::slurm::duration;
-use crate::joblogs::ledger::{Ledger, Rule};
 use crate::joblogs::settings::Settings;
+use crate::joblogs::{Ledger, Rule};
 
 /// Greatest job id that becomes a job number.
 const ID_MAX: i64 = u32::MAX as i64;

@@ -1,6 +1,7 @@
 //! Records of PBS.
 
 use crate::joblogs::{Format, JobLog, Procs, Settings, read};
+use crate::ledger::Rule as _;
 
 fn try_read(text: &str, settings: &Settings) -> Result<JobLog, String> {
     let log = read(text.as_bytes(), "20160126", settings).map_err(|error| error.to_string())?;

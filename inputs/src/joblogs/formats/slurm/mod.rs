@@ -12,8 +12,8 @@ use std::collections::HashSet;
 use crate::error::{Place, Problem};
 use crate::joblogs::clock::{Clock, Time};
 use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit};
-use crate::joblogs::ledger::{Ledger, Rule};
 use crate::joblogs::settings::{Arrival, Procs, Settings};
+use crate::joblogs::{Ledger, Rule};
 use cells::Tres;
 
 pub(super) use cells::duration;

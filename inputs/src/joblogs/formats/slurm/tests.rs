@@ -1,6 +1,7 @@
 //! Each rule on a small text.
 
-use crate::joblogs::{Arrival, Effect, Format, JobLog, Procs, Rule, Settings, read};
+use crate::joblogs::{Arrival, Format, JobLog, Procs, Rule, Settings, read};
+use crate::ledger::{Effect, Rule as _};
 
 const HEADER: &str = "JobID|State|Submit|Start|End|Elapsed|NCPUS|Timelimit";
 
@@ -300,8 +301,8 @@ fn energies_and_gpus_are_kept_as_details() {
 
 #[test]
 fn every_rule_has_an_effect_and_a_sentence() {
-    for rule in Rule::all() {
+    for rule in Rule::ALL {
         let is_dropped = rule.effect() == Effect::Dropped;
-        assert!(is_dropped == ((rule as usize) <= Rule::Duplicate as usize) && !rule.sentence().is_empty());
+        assert!(is_dropped == ((*rule as usize) <= Rule::Duplicate as usize) && !rule.sentence().is_empty());
     }
 }

@@ -11,8 +11,8 @@ use crate::error::{Place, Problem};
 use crate::joblogs::clock::{Clock, SECOND_US, Time};
 use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, PowerSamples, Size, TimeLimit};
 use crate::joblogs::formats::slurm::duration;
-use crate::joblogs::ledger::{Ledger, Rule};
 use crate::joblogs::settings::{Procs, Settings, TimeUnit};
+use crate::joblogs::{Ledger, Rule};
 use cells::{Times, is_missing};
 pub(super) use sheet::{Row, Sheet};
 
