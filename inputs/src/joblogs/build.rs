@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use powersweep_engine::workload::swf::{Record, spans};
 
-use crate::joblogs::clock::{SECOND_US, Time};
+use crate::joblogs::clock::Time;
 use crate::joblogs::entry::{Entries, Entry, Outcome, PowerSamples, Size, TimeLimit};
 use crate::joblogs::settings::{Arrival, Procs, Settings};
 use crate::joblogs::{Ledger, Rule};
+use crate::table::clock::SECOND_US;
 
 /// A job log that has been read.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,19 +1,10 @@
-//! The times of a file: which instants they are.
+//! The times of a job log: which instants they are.
 
-use jiff::Timestamp;
-use jiff::civil::DateTime;
-use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
+use std::cell::Cell;
 
 use crate::error::{Place, Problem, shortened};
-
-/// Microseconds of a second: times are whole microseconds, so that equal times are equal.
-pub(crate) const SECOND_US: i64 = 1_000_000;
-
-/// Years that a time may have: others are errors of a file.
-const YEARS: std::ops::RangeInclusive<i16> = 1970..=2200;
-
-/// Unix times (s) from 2001 to 2286; smaller numbers are no dates that a job log has.
-const UNIX_S: std::ops::Range<i64> = 1_000_000_000..10_000_000_000;
+use crate::table::clock::{OUT_OF_RANGE, SECOND_US, Shown, UNIX_S, Zone, is_in_range, needless_zone};
+use crate::table::stamp::Stamp;
 
 /// An instant (µs since 1970 UTC).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,85 +27,67 @@ impl Time {
     }
 }
 
-/// The clock of times without an offset.
+/// Reads the times of a job log. Its columns may have times of several kinds.
 #[derive(Debug)]
-pub(crate) struct Clock {
-    zone: Option<(TimeZone, String)>,
+pub(crate) struct JobClock {
+    zone: Option<Zone>,
+    /// Whether a time needed the zone.
+    needs_zone: Cell<bool>,
+    /// What the times are that needed none.
+    without_zone: Cell<Option<&'static str>>,
 }
 
-impl Clock {
+impl JobClock {
     /// The clock of the setting `timezone`.
-    pub(crate) fn new(timezone: Option<&str>) -> Result<Clock, Problem> {
-        let Some(name) = timezone else { return Ok(Clock { zone: None }) };
-        if name.eq_ignore_ascii_case("UTC") {
-            return Ok(Clock { zone: Some((TimeZone::UTC, "UTC".to_owned())) });
-        }
-        match TimeZoneDatabase::bundled().get(name) {
-            Ok(zone) => Ok(Clock { zone: Some((zone, name.to_owned())) }),
-            Err(_) => {
-                let name = shortened(name);
-                let reason = format!("there is no time zone {name:?}; names are IANA's, such as \"Europe/Berlin\"");
-                Err(Problem::Setting { setting: "timezone", reason })
-            }
-        }
+    pub(crate) fn new(timezone: Option<&str>) -> Result<JobClock, Problem> {
+        let zone = timezone.map(Zone::named).transpose()?;
+        Ok(JobClock { zone, needs_zone: Cell::new(false), without_zone: Cell::new(None) })
     }
 
-    /// The instant of a time such as `2023-01-31T14:00:00`, with an offset or without, or of a Unix time (s). `place`: the
-    /// place and the name of the column.
-    pub(crate) fn read(&self, text: &str, (place, column): (Place, &str)) -> Result<Time, Problem> {
+    /// The instant of a time such as `2023-01-31T14:00:00`, with an offset or without, or of a Unix time (s). A date alone is
+    /// no time. `column`: its name.
+    pub(crate) fn read(&self, text: &str, place: Place, column: &str) -> Result<Time, Problem> {
         let no_time = |reason: &str| Problem::cell(place, column, text, reason);
         if let Ok(seconds) = text.parse::<i64>() {
-            let known = UNIX_S.contains(&seconds);
-            return match known {
-                true => Ok(Time::only(seconds * SECOND_US)),
-                false => Err(no_time("is no Unix time from 2001 on")),
-            };
+            let unix_s = Some(seconds).filter(|seconds| UNIX_S.contains(seconds));
+            let unix_s = unix_s.ok_or_else(|| no_time("is no Unix time from 2001 on"))?;
+            return Ok(self.instant(unix_s * SECOND_US, "Unix times (s)"));
         }
-        let expected = "is not a time: times are dates such as 2023-01-31T14:00:00 (with an offset such as +01:00, or without), \
-                        or Unix times in seconds";
-        let in_range = |us: i64| match civil(us).is_some_and(|time| YEARS.contains(&time.year())) {
-            true => Ok(us),
-            false => Err(no_time("is not a time from 1970 to 2200")),
-        };
-        if let Some(instant) = offset(text) {
-            return Ok(Time::only(in_range(instant.as_microsecond())?));
-        }
-        let local: DateTime = local(text).ok_or_else(|| no_time(expected))?;
-        let Some((zone, name)) = &self.zone else {
-            return Err(Problem::NoTimezone { place, text: shortened(text) });
-        };
-        let utc = Offset::UTC.to_timestamp(local).map_err(|_| no_time(expected))?.as_microsecond();
-        let local_us = in_range(utc)?;
-        let instant = |offset: Offset| local_us - i64::from(offset.seconds()) * SECOND_US;
-        match zone.to_ambiguous_timestamp(local).offset() {
-            AmbiguousOffset::Unambiguous { offset } => Ok(Time::only(instant(offset))),
-            AmbiguousOffset::Fold { before, after } => {
-                Ok(Time { us: instant(before), second_us: Some(instant(after)) })
-            }
-            AmbiguousOffset::Gap { .. } => {
-                Err(Problem::NoSuchTime { place, time: shortened(text), zone: name.clone(), count: None })
-            }
+        match Stamp::parse(text).filter(|_| text.contains(':')) {
+            Some(Stamp::Instant(us)) if is_in_range(us) => Ok(self.instant(us, "the times have offsets")),
+            Some(Stamp::Instant(_)) => Err(no_time(OUT_OF_RANGE)),
+            Some(Stamp::Local(us)) => self.local(us, text, place),
+            Some(Stamp::Number(_)) | None => Err(no_time(
+                "is not a time: times are dates from 1970 to 2200 such as 2023-01-31T14:00:00 (with an offset such as +01:00, or \
+                 without), or Unix times in seconds",
+            )),
         }
     }
-}
 
-/// A date and time without an offset. A date alone is no time.
-fn local(text: &str) -> Option<DateTime> {
-    let has_time = text.len() > 10 && text.contains(':') && !text.contains('[');
-    text.parse().ok().filter(|_| has_time)
-}
-
-/// A date and time with an offset, or `Z`.
-fn offset(text: &str) -> Option<Timestamp> {
-    if text.contains('[') {
-        return None;
+    /// A time that needs no zone. `kind`: what the times are.
+    pub(crate) fn instant(&self, us: i64, kind: &'static str) -> Time {
+        self.without_zone.set(Some(kind));
+        Time::only(us)
     }
-    text.parse().ok()
-}
 
-/// Date and time of microseconds since 1970 UTC.
-pub(crate) fn civil(us: i64) -> Option<DateTime> {
-    Timestamp::from_microsecond(us).ok().map(|time| Offset::UTC.to_datetime(time))
+    fn local(&self, local_us: i64, text: &str, place: Place) -> Result<Time, Problem> {
+        let time = shortened(text);
+        let Some(zone) = &self.zone else { return Err(Problem::NoTimezone { place, text: time }) };
+        self.needs_zone.set(true);
+        match zone.instants(local_us) {
+            Shown::Once(us) => Ok(Time::only(us)),
+            Shown::Twice(us, second_us) => Ok(Time { us, second_us: Some(second_us) }),
+            Shown::Never => Err(Problem::NoSuchTime { place, time, zone: zone.name.clone(), count: None }),
+        }
+    }
+
+    /// Refuses a zone that no time needed.
+    pub(crate) fn finish(self) -> Result<(), Problem> {
+        match self.without_zone.get().filter(|_| self.zone.is_some() && !self.needs_zone.get()) {
+            Some(kind) => Err(needless_zone(kind)),
+            None => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -125,8 +98,8 @@ mod tests {
     const YEAR_S: i64 = 1_483_228_800;
 
     fn read(timezone: Option<&str>, text: &str) -> Result<Vec<i64>, String> {
-        let clock = Clock::new(timezone).map_err(|problem| problem.to_string())?;
-        let time = clock.read(text, (Place::Line(3), "Start")).map_err(|problem| problem.to_string())?;
+        let clock = JobClock::new(timezone).map_err(|problem| problem.to_string())?;
+        let time = clock.read(text, Place::Line(3), "Start").map_err(|problem| problem.to_string())?;
         Ok(time.instants().map(|us| us / SECOND_US - YEAR_S).collect())
     }
 
@@ -135,7 +108,13 @@ mod tests {
         for text in ["1483228800", "2017-01-01T00:00:00Z", "2017-01-01T01:00:00+0100", "2016-12-31T19:00:00-05:00"] {
             assert_eq!(read(None, text), Ok(vec![0]), "{text}");
         }
-        for text in ["2017-01-01T01:00:00", "2017-01-01 01:00:00", "2017-01-01T01:00"] {
+        for text in [
+            "2017-01-01T01:00:00",
+            "2017-01-01 01:00:00",
+            "2017-01-01T01:00",
+            "2017/01/01 1:00",
+            "01.01.2017 01:00:00,0",
+        ] {
             assert_eq!(read(Some("Europe/Berlin"), text), Ok(vec![0]), "{text}");
             assert_eq!(read(Some("utc"), text), Ok(vec![3600]), "{text}");
         }
@@ -152,9 +131,9 @@ mod tests {
 
     #[test]
     fn other_texts_are_no_times() {
-        for text in
-            ["", "Unknown", "2017-01-01", "2017-02-29T00:00:00", "17:00:00", "2017-01-01T00:00:00[UTC]", "1e9", "nan"]
-        {
+        let texts =
+            "|Unknown|2017-01-01|2017-02-29T00:00:00|17:00:00|2017-01-01T00:00:00[UTC]|1e9|nan|2017-01-01T00:00:60";
+        for text in texts.split('|') {
             let error = read(Some("UTC"), text).expect_err(text);
             assert!(error.starts_with("line 3, column \"Start\":") && error.contains("is not a time"), "{error}");
         }
@@ -166,5 +145,23 @@ mod tests {
         }
         assert!(read(None, "2017-01-01T00:00:00").expect_err("no zone").contains("set `timezone`"));
         assert!(read(Some("Europe/Berlim"), "x").expect_err("no zone").contains("no time zone \"Europe/Berlim\""));
+    }
+    #[test]
+    fn a_zone_that_no_time_needs_is_refused() {
+        let refusal = |timezone: Option<&str>, texts: &[&str]| {
+            let clock = JobClock::new(timezone).expect("a zone");
+            texts.iter().for_each(|text| {
+                clock.read(text, Place::Line(2), "Start").expect("a time");
+            });
+            clock.finish().err().map(|problem| problem.to_string())
+        };
+        let (with_offset, unix, local) = ("2017-01-01T00:00:00Z", "1483228800", "2017-01-01T00:00:00");
+        for (text, kind) in [(with_offset, "the times have offsets"), (unix, "Unix times (s)")] {
+            let sentence = format!("`timezone` does not fit the file: its times need no zone ({kind}); remove it");
+            assert_eq!(refusal(Some("UTC"), &[text, text]), Some(sentence));
+            assert_eq!(refusal(None, &[text]), None);
+            assert_eq!(refusal(Some("Europe/Berlin"), &[text, local, text]), None);
+        }
+        assert_eq!(refusal(Some("Europe/Berlin"), &[]), None);
     }
 }

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 use powersweep_experiments::signals::ClockChange;
 
 use crate::error::{Place, Problem, shortened};
-use crate::signals::stamp::{self, SECOND_US, Stamp};
 use crate::signals::table::Row;
 use crate::signals::{Ledger, Rule};
+use crate::table::clock::{OUT_OF_RANGE, SECOND_US, Shown, UNIX_S, Zone, civil, is_in_range, needless_zone};
+use crate::table::stamp::Stamp;
 
 /// The clock of a table's times.
 #[derive(Debug)]
@@ -17,12 +16,7 @@ pub(crate) enum Clock {
     /// Instants; the text says why.
     Instants(String),
     /// Local times of a zone.
-    Zone {
-        /// Its clock changes.
-        zone: TimeZone,
-        /// Its IANA name.
-        name: String,
-    },
+    Zone(Zone),
     /// Seconds from the simulated time 0.
     Offsets,
 }
@@ -30,13 +24,13 @@ pub(crate) enum Clock {
 impl Clock {
     /// An instant of a calendar, or an offset, for messages.
     pub(crate) fn show(&self, time_us: i64) -> String {
-        let utc = || stamp::civil(time_us).map_or_else(|| format!("{time_us} us"), |time| format!("{time}Z"));
+        let utc = || civil(time_us).map_or_else(|| format!("{time_us} us"), |time| format!("{time}Z"));
         match self {
             Clock::Offsets => format!("{} s", seconds(time_us)),
             Clock::Instants(_) => utc(),
-            Clock::Zone { zone, name } => match Timestamp::from_microsecond(time_us) {
-                Ok(time) => format!("{} ({} in {name})", utc(), zone.to_datetime(time)),
-                Err(_) => utc(),
+            Clock::Zone(zone) => match zone.local(time_us) {
+                Some(time) => format!("{} ({time} in {})", utc(), zone.name),
+                None => utc(),
             },
         }
     }
@@ -46,7 +40,7 @@ impl Clock {
         match self {
             Clock::Offsets => "seconds from the simulated time 0".to_owned(),
             Clock::Instants(why) => why.clone(),
-            Clock::Zone { name, .. } => format!("local times of {name}"),
+            Clock::Zone(zone) => format!("local times of {}", zone.name),
         }
     }
 }
@@ -56,8 +50,6 @@ pub(crate) fn seconds(time_us: i64) -> f64 {
     time_us as f64 / SECOND_US as f64
 }
 
-/// The first number of a column of Unix times, in seconds: 2001 to 2286.
-const UNIX_S: std::ops::Range<f64> = 1e9..1e10;
 /// Range of numbers that are taken for milliseconds since 1970.
 const UNIX_MS: std::ops::Range<f64> = 1e12..1e13;
 /// Greatest number of a column of offsets (µs): 200 years. As seconds in double precision, different times differ.
@@ -85,14 +77,14 @@ impl Times {
     /// The time of a text (µs), or why there is none.
     pub(crate) fn read(&mut self, text: &str, line: u32) -> Result<i64, String> {
         let stamp = Stamp::parse(text).ok_or(
-            "is not a time: times are dates such as 2023-01-31 14:00 (with an offset such as +01:00 or Z, or without), Unix \
-             times, or seconds from the simulated time 0",
+            "is not a time: times are dates from 1970 to 2200 such as 2023-01-31 14:00 (with an offset such as +01:00 or Z, or \
+             without), Unix times, or seconds from the simulated time 0",
         )?;
         let kind = match (self.kind, stamp) {
             (Some(kind @ (Kind::UnixS | Kind::UnixMs | Kind::Offset)), Stamp::Number(_)) => kind,
             (_, Stamp::Local(_)) => Kind::Local,
             (_, Stamp::Instant(_)) => Kind::Instant,
-            (_, Stamp::Number(number)) if UNIX_S.contains(&number) => Kind::UnixS,
+            (_, Stamp::Number(number)) if UNIX_S.contains(&(number as i64)) => Kind::UnixS,
             (_, Stamp::Number(number)) if UNIX_MS.contains(&number) => Kind::UnixMs,
             (_, Stamp::Number(number)) if number.abs() < FIRST_OFFSET_MAX => Kind::Offset,
             (_, Stamp::Number(_)) => {
@@ -116,7 +108,7 @@ impl Times {
             Kind::Offset if time_us.abs() > OFFSET_MAX_US => {
                 Err("is more than 200 years from the simulated time 0".to_owned())
             }
-            Kind::UnixS | Kind::UnixMs if !stamp::is_in_range(time_us) => Err(stamp::OUT_OF_RANGE.to_owned()),
+            Kind::UnixS | Kind::UnixMs if !is_in_range(time_us) => Err(OUT_OF_RANGE.to_owned()),
             _ => Ok(time_us),
         }
     }
@@ -133,7 +125,6 @@ impl Times {
         timezone: Option<&str>,
         place: fn(u64) -> Place,
     ) -> Result<Clock, Problem> {
-        let unfit = |reason: &str| Problem::Setting { setting: "timezone", reason: reason.to_owned() };
         let fixed = match self.kind {
             Some(Kind::Local) | None => {
                 return local(utc, timezone, || (place(self.first.0.into()), shortened(&self.first.1)));
@@ -145,7 +136,7 @@ impl Times {
         };
         match timezone {
             None => Ok(fixed),
-            Some(_) => Err(unfit(&format!("its times need no zone ({}); remove it", fixed.describe()))),
+            Some(_) => Err(needless_zone(&fixed.describe())),
         }
     }
 }
@@ -156,20 +147,13 @@ pub(crate) fn local(
     timezone: Option<&str>,
     first: impl FnOnce() -> (Place, String),
 ) -> Result<Clock, Problem> {
-    let unfit = |reason: String| Problem::Setting { setting: "timezone", reason };
     let is_utc = |name: &str| name.eq_ignore_ascii_case("UTC");
     match (utc, timezone) {
         (Some(why), None) => Ok(Clock::Instants(why.to_owned())),
         (Some(why), Some(name)) if is_utc(name) => Ok(Clock::Instants(why.to_owned())),
-        (Some(why), Some(name)) => Err(unfit(format!("{why}, not {name}; remove it"))),
+        (Some(why), Some(name)) => Err(Problem::setting("timezone", format!("{why}, not {name}; remove it"))),
         (None, Some(name)) if is_utc(name) => Ok(Clock::Instants("UTC, by `timezone`".to_owned())),
-        (None, Some(name)) => match TimeZoneDatabase::bundled().get(name) {
-            Ok(zone) => Ok(Clock::Zone { zone, name: name.to_owned() }),
-            Err(_) => {
-                let name = shortened(name);
-                Err(unfit(format!("there is no time zone {name:?}; names are IANA's, such as \"Europe/Berlin\"")))
-            }
-        },
+        (None, Some(name)) => Zone::named(name).map(Clock::Zone),
         (None, None) => {
             let (place, text) = first();
             Err(Problem::NoTimezone { place, text })
@@ -189,7 +173,7 @@ struct Twice {
 /// the change. Returns the rows, and the rows that [`ClockChange::Repair`] adds.
 pub(crate) fn to_instants(
     rows: Vec<Row>,
-    (zone, name): (&TimeZone, &str),
+    zone: &Zone,
     setting: ClockChange,
     place: fn(u64) -> Place,
     ledger: &mut Ledger,
@@ -198,18 +182,15 @@ pub(crate) fn to_instants(
     let mut first_missing = None;
     let mut kept = Vec::with_capacity(rows.len());
     for row in rows {
-        let time = stamp::civil(row.time_us).expect("times are of the years that a stamp may have");
-        let instant = |offset: Offset| row.time_us - i64::from(offset.seconds()) * SECOND_US;
-        let time_us = match zone.to_ambiguous_timestamp(time).offset() {
-            AmbiguousOffset::Unambiguous { offset } => instant(offset),
-            AmbiguousOffset::Gap { .. } => {
+        let time_us = match zone.instants(row.time_us) {
+            Shown::Once(time_us) => time_us,
+            Shown::Never => {
                 ledger.add(Rule::NoSuchTime, row.line.into());
-                first_missing.get_or_insert((row, time));
+                first_missing.get_or_insert(row);
                 continue;
             }
-            AmbiguousOffset::Fold { before, after } => {
-                let new =
-                    || Twice { row: Row { time_us: instant(before), ..row }, count: 0, second_us: instant(after) };
+            Shown::Twice(first_us, second_us) => {
+                let new = || Twice { row: Row { time_us: first_us, ..row }, count: 0, second_us };
                 let seen = twice.entry(row.time_us).or_insert_with(new);
                 seen.count += 1;
                 if seen.count == 1 { seen.row.time_us } else { seen.second_us }
@@ -217,24 +198,19 @@ pub(crate) fn to_instants(
         };
         kept.push(Row { time_us, ..row });
     }
-    let zone = || name.to_owned();
+    let shown = |local_us: i64| civil(local_us).map_or(String::new(), |time| time.to_string());
     if setting == ClockChange::Error
-        && let Some((row, time)) = first_missing
+        && let Some(row) = first_missing
     {
-        let (place, time, count) = (place(row.line.into()), time.to_string(), ledger.count(Rule::NoSuchTime).rows);
-        return Err(Problem::NoSuchTime { place, time, zone: zone(), count: Some(count) });
+        let (time, count) = (shown(row.time_us), Some(ledger.count(Rule::NoSuchTime).rows));
+        return Err(Problem::NoSuchTime { place: place(row.line.into()), time, zone: zone.name.clone(), count });
     }
     let once = || twice.iter().filter(|(_, seen)| seen.count == 1);
     if setting == ClockChange::Error
         && let Some((local_us, seen)) = once().next()
     {
-        let time = stamp::civil(*local_us).map_or(String::new(), |time| time.to_string());
-        return Err(Problem::OneOfTwo {
-            place: place(seen.row.line.into()),
-            time,
-            zone: zone(),
-            count: once().count() as u64,
-        });
+        let (place, time, count) = (place(seen.row.line.into()), shown(*local_us), once().count() as u64);
+        return Err(Problem::OneOfTwo { place, time, zone: zone.name.clone(), count });
     }
     let second = |seen: &Twice| Row { time_us: seen.second_us, ..seen.row };
     // An empty cell has no value for the second time either: that time is a gap.

@@ -19,7 +19,6 @@ mod clock;
 mod forms;
 mod ledger;
 mod series;
-mod stamp;
 mod table;
 mod unit;
 

@@ -69,7 +69,7 @@ pub(crate) fn build(table: Table, reading: &Reading) -> Result<Series, Problem> 
     let Table { form, rows, place, clock, time_column, column, estimates, zone } = table;
     let mut ledger = Ledger { read: rows.len() as u64, ..Ledger::default() };
     let (mut rows, added) = match &clock {
-        Clock::Zone { zone, name } => clock::to_instants(rows, (zone, name), reading.clock_change, place, &mut ledger)?,
+        Clock::Zone(zone) => clock::to_instants(rows, zone, reading.clock_change, place, &mut ledger)?,
         Clock::Instants(_) | Clock::Offsets => (rows, Vec::new()),
     };
     if let Some(pair) = rows.windows(2).find(|pair| pair[1].time_us < pair[0].time_us) {

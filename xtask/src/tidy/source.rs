@@ -20,6 +20,7 @@ const LOGIC: &[&str] = &[
     "experiments/src/",
     "inputs/src/joblogs/",
     "inputs/src/signals/",
+    "inputs/src/table/",
     "results/src/",
     "coordinator/src/farm/",
     "worker/src/session/",

@@ -7,17 +7,12 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Int32Type, Int64Type, Schema, TimestampMillisecondType};
 
 use crate::error::{Problem, shortened};
-use crate::joblogs::clock::{SECOND_US, Time, civil};
+use crate::joblogs::clock::Time;
 use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit, memory_kib};
 use crate::joblogs::formats::parquet::{self, damaged};
 use crate::joblogs::settings::{Procs, Settings, TimeUnit};
 use crate::joblogs::{Ledger, Rule};
-
-/// Least calendar time (s): 2001. Earlier ones are seconds that were read as milliseconds, or count from 0.
-const UNIX_MIN_S: i64 = 1_000_000_000;
-
-/// Greatest time (µs): the year 2286.
-const TIME_MAX_US: i64 = 10_000_000_000 * SECOND_US;
+use crate::table::clock::{SECOND_US, UNIX_S, civil, needless_zone};
 
 /// KiB of a megabyte, the unit of a task's memory.
 const KIB_OF_MB: f64 = 1e6 / 1024.0;
@@ -34,6 +29,9 @@ const PARENTS: &[&str] = &["parents"];
 
 pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
     settings.refuse_columns("the columns are known")?;
+    if settings.timezone.is_some() {
+        return Err(needless_zone("numbers"));
+    }
     if !bytes.starts_with(parquet::MAGIC) {
         return Err(Problem::Content("the file is not Parquet, which OpenDC's tasks are".to_owned()));
     }
@@ -101,7 +99,7 @@ fn tasks(bytes: &[u8], settings: &Settings) -> Result<Entries, Problem> {
 }
 
 fn is_calendar(us: i64) -> bool {
-    us >= UNIX_MIN_S * SECOND_US
+    us >= UNIX_S.start * SECOND_US
 }
 
 /// Refuses other files of OpenDC, and tasks without a column that is needed.
@@ -138,8 +136,9 @@ fn rows_of(columns: &Columns<'_>, settings: &Settings, read: &mut Vec<Entry>) ->
         };
         let wrong = |what: &str, number: i64| Problem::Content(format!("row {row}: {number} is no {what}"));
         let time = |what: &str, number: Option<i64>| {
-            let us = number
-                .map(|number| unit.us(number as f64).filter(|us| (0..=TIME_MAX_US).contains(us)).ok_or((what, number)));
+            let us = number.map(|number| {
+                unit.us(number as f64).filter(|us| (0..=UNIX_S.end * SECOND_US).contains(us)).ok_or((what, number))
+            });
             us.transpose().map_err(|(what, number)| wrong(what, number))
         };
         let count = |what: &str, number: Option<i64>| {

@@ -13,8 +13,8 @@ use serde_json::value::RawValue;
 use crate::error::{Place, Problem, shortened};
 use crate::signals::ROWS_MAX;
 use crate::signals::clock::{Clock, Times};
-use crate::signals::stamp::SECOND_US;
 use crate::signals::table::{Row, Table, ValueColumn};
+use crate::table::clock::SECOND_US;
 
 /// The column of a temperature 2 m above the ground.
 const TEMPERATURE: &str = "temperature_2m";

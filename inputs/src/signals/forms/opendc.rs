@@ -16,9 +16,9 @@ use powersweep_experiments::signals::{Form, Quantity, Reading};
 use super::pages;
 use crate::error::{Place, Problem, shortened};
 use crate::signals::clock::{self, Clock};
-use crate::signals::stamp;
 use crate::signals::table::{Row, Table, ValueColumn};
 use crate::signals::{BYTES_MAX, ROWS_MAX};
+use crate::table::clock::{OUT_OF_RANGE, civil, is_in_range};
 
 /// Columns of OpenDC.
 const TIME: &str = "timestamp";
@@ -80,9 +80,9 @@ fn read_columns(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
             };
             let time_us = time_us
                 .ok_or_else(|| cell(time_column, String::new(), "is empty: every row needs a time".to_owned()))?;
-            if !stamp::is_in_range(time_us) {
-                let text = stamp::civil(time_us).map_or_else(|| format!("{time_us} us"), |time| time.to_string());
-                return Err(cell(time_column, text, stamp::OUT_OF_RANGE.to_owned()));
+            if !is_in_range(time_us) {
+                let text = civil(time_us).map_or_else(|| format!("{time_us} us"), |time| time.to_string());
+                return Err(cell(time_column, text, OUT_OF_RANGE.to_owned()));
             }
             let converted =
                 |value: f64| column.convert(value).map_err(|reason| cell(value_column, value.to_string(), reason));

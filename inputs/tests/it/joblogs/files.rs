@@ -122,7 +122,7 @@ fn tables_of_alibaba() {
     let expected: [(&str, &Settings, Expected); 10] = [
         (
             "alibaba_openb_pod_list_default.csv.gz",
-            &utc(Format::Alibaba),
+            &Settings::new(Format::Alibaba),
             Expected::Ledger("8152 = 7221 + 931, not_ended 34, never_started 897, rounded_up 4982, renumbered 7221"),
         ),
         (
@@ -143,7 +143,7 @@ fn tables_of_alibaba() {
         ("alibaba_openb_node_list_all_node.csv.gz", &gpus, Expected::Refused("the file lists nodes, not jobs")),
         ("alibaba_spot2026_node_info_df.csv.gz", &gpus, Expected::Refused("the file lists nodes, not jobs")),
         ("alibaba_spot2026_job_info_excerpt.csv", &gpus, Expected::Ledger("4 = 4 + 0")),
-        ("alibaba_spot2026_job_info_excerpt.csv", &utc(Format::Alibaba), Expected::Ledger("4 = 4 + 0")),
+        ("alibaba_spot2026_job_info_excerpt.csv", &Settings::new(Format::Alibaba), Expected::Ledger("4 = 4 + 0")),
         (
             "alibaba_2025_disaggregated_DLRM_trace.csv.gz",
             &gpus,
@@ -151,7 +151,7 @@ fn tables_of_alibaba() {
         ),
         (
             "alibaba_2025_disaggregated_DLRM_trace.csv.gz",
-            &utc(Format::Alibaba),
+            &Settings::new(Format::Alibaba),
             Expected::Ledger("23871 = 12390 + 11481, not_ended 8878, no_submit 2603, renumbered 12390"),
         ),
     ];

@@ -228,8 +228,8 @@ fn times_of_a_file_are_of_one_kind() {
             ["500000000", "500003600"],
             "line 2, column \"time\": \"500000000\" is neither a Unix time nor seconds from the simulated time 0",
         ),
-        (["1577836800", "1577836800000"], "line 3, column \"time\": \"1577836800000\" is not a time from 1900 to 2200"),
-        (["9000000000", "9000003600"], "line 2, column \"time\": \"9000000000\" is not a time from 1900 to 2200"),
+        (["1577836800", "1577836800000"], "line 3, column \"time\": \"1577836800000\" is not a time from 1970 to 2200"),
+        (["9000000000", "9000003600"], "line 2, column \"time\": \"9000000000\" is not a time from 1970 to 2200"),
         (
             ["0", "9000000000"],
             "line 3, column \"time\": \"9000000000\" is more than 200 years from the simulated time 0",

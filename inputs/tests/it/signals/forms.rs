@@ -200,7 +200,7 @@ fn parquet_that_is_refused() {
         let times: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![ms, 0]));
         assert_eq!(
             refused(parquet(vec![("timestamp", times), ("carbon_intensity", intensities.clone())]), CARBON),
-            format!("row 1, column \"timestamp\": {text:?} is not a time from 1900 to 2200")
+            format!("row 1, column \"timestamp\": {text:?} is not a time from 1970 to 2200")
         );
     }
     let none: ArrayRef = Arc::new(Float64Array::from(Vec::<f64>::new()));

@@ -6,7 +6,7 @@
 mod places;
 
 use crate::error::{Place, Problem, shortened};
-use crate::joblogs::clock::{Clock, Time};
+use crate::joblogs::clock::{JobClock, Time};
 use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit};
 use crate::joblogs::formats::lines::Lines;
 use crate::joblogs::formats::slurm::duration;
@@ -20,7 +20,7 @@ const ID_MAX: i64 = u32::MAX as i64;
 pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
     settings.refuse_columns("records of PBS have no columns")?;
     settings.refuse_time_unit()?;
-    let clock = Clock::new(settings.timezone.as_deref())?;
+    let clock = JobClock::new(settings.timezone.as_deref())?;
     let mut lines = Lines::of(bytes);
     let mut list = Vec::new();
     while let Some((line, text)) = lines.next_text()? {
@@ -34,6 +34,7 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
             list.push(record.entry(&clock)?);
         }
     }
+    clock.finish()?;
     Ok(Entries { list, is_calendar: true })
 }
 
@@ -74,7 +75,7 @@ impl<'a> Record<'a> {
         Problem::cell(Place::Line(self.line), key, self.get(key).unwrap_or_default(), reason)
     }
 
-    fn entry(&self, clock: &Clock) -> Result<Entry, Problem> {
+    fn entry(&self, clock: &JobClock) -> Result<Entry, Problem> {
         if self.id.is_empty() {
             return Err(Problem::Content(format!("line {}: the record has no job id", self.line)));
         }
@@ -110,11 +111,11 @@ impl<'a> Record<'a> {
     }
 
     /// The instant of the first of these keys that has one.
-    fn time(&self, clock: &Clock, keys: &[&str]) -> Result<Option<Time>, Problem> {
+    fn time(&self, clock: &JobClock, keys: &[&str]) -> Result<Option<Time>, Problem> {
         for key in keys {
             match self.get(key) {
                 None | Some("" | "0") => {}
-                Some(text) => return clock.read(text, (Place::Line(self.line), key)).map(Some),
+                Some(text) => return clock.read(text, Place::Line(self.line), key).map(Some),
             }
         }
         Ok(None)

@@ -1,6 +1,6 @@
 //! Cells of `sacct`.
 
-use crate::joblogs::clock::SECOND_US;
+use crate::table::clock::SECOND_US;
 
 /// Greatest number of days of a duration: longer ones are errors of a file.
 const DAYS_MAX: i64 = 100_000;

@@ -10,7 +10,7 @@ mod rows;
 use std::collections::HashSet;
 
 use crate::error::{Place, Problem};
-use crate::joblogs::clock::{Clock, Time};
+use crate::joblogs::clock::{JobClock, Time};
 use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit};
 use crate::joblogs::settings::{Arrival, Procs, Settings};
 use crate::joblogs::{Ledger, Rule};
@@ -104,7 +104,7 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
     settings.refuse_time_unit()?;
     let mut table = Table::open(bytes, settings.columns.as_deref())?;
     let columns = Columns::find(&mut table, settings)?;
-    let reader = Reader { clock: Clock::new(settings.timezone.as_deref())?, columns };
+    let reader = Reader { clock: JobClock::new(settings.timezone.as_deref())?, columns };
     let mut entries: Vec<Entry> = Vec::new();
     let mut steps: Vec<(String, u64)> = Vec::new();
     while let Some(row) = table.next_row()? {
@@ -119,6 +119,7 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
             None => entries.push(reader.entry(&row)?),
         }
     }
+    reader.clock.finish()?;
     let jobs: HashSet<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
     for (job, line) in &steps {
         let rule = if jobs.contains(job.as_str()) { Rule::Step } else { Rule::StepWithoutJob };
@@ -128,7 +129,7 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
 }
 
 struct Reader {
-    clock: Clock,
+    clock: JobClock,
     columns: Columns,
 }
 
@@ -195,7 +196,7 @@ impl Reader {
     fn time(&self, row: &Row<'_>, at: Option<usize>) -> Result<Option<Time>, Problem> {
         match row.get(at) {
             "" | "Unknown" | "None" | "N/A" => Ok(None),
-            text => self.clock.read(text, (Place::Line(row.line), row.name(at))).map(Some),
+            text => self.clock.read(text, Place::Line(row.line), row.name(at)).map(Some),
         }
     }
 

@@ -1,14 +1,9 @@
 //! Cells of tables.
 
 use crate::error::{Place, Problem};
-use crate::joblogs::clock::{Clock, SECOND_US, Time};
+use crate::joblogs::clock::{JobClock, Time};
 use crate::joblogs::settings::TimeUnit;
-
-/// Greatest span of time (s): longer ones are errors of a file.
-pub(super) const SPAN_MAX_S: i64 = 10_000_000_000;
-
-/// Least number (s) that is a Unix time: 2001. Smaller ones are times from the second 0 of the log.
-const UNIX_MIN_S: i64 = 1_000_000_000;
+use crate::table::clock::{SECOND_US, UNIX_S};
 
 /// Whether a cell has no value.
 pub(super) fn is_missing(text: &str) -> bool {
@@ -22,32 +17,35 @@ pub(super) fn number(text: &str) -> Option<f64> {
 }
 
 /// Reads the times of a table, which are all those of a calendar or all count from the second 0 of the log.
-pub(super) struct Times<'a> {
+pub(super) struct TableTimes {
     unit: TimeUnit,
-    clock: &'a Clock,
+    clock: JobClock,
     is_calendar: Option<bool>,
 }
 
-impl<'a> Times<'a> {
-    pub(super) fn new(unit: TimeUnit, clock: &'a Clock) -> Times<'a> {
-        Times { unit, clock, is_calendar: None }
+impl TableTimes {
+    pub(super) fn new(unit: TimeUnit, clock: JobClock) -> TableTimes {
+        TableTimes { unit, clock, is_calendar: None }
     }
 
-    /// Whether the times are those of a calendar.
-    pub(super) fn is_calendar(&self) -> bool {
-        self.is_calendar.unwrap_or(false)
+    /// Whether the times are those of a calendar. Refuses a zone that none of them needed.
+    pub(super) fn finish(self) -> Result<bool, Problem> {
+        self.clock.finish()?;
+        Ok(self.is_calendar.unwrap_or(false))
     }
 
-    /// The instant of a time: a number in the unit of the table, or a date. `place`: line and name of the column.
-    pub(super) fn read(&mut self, text: &str, place: (Place, &str)) -> Result<Time, Problem> {
-        let problem = |reason: &str| Problem::cell(place.0, place.1, text, reason);
+    /// The instant of a time: a number in the unit of the table, or a date. `column`: its name.
+    pub(super) fn read(&mut self, text: &str, place: Place, column: &str) -> Result<Time, Problem> {
+        let problem = |reason: &str| Problem::cell(place, column, text, reason);
         let (time, is_calendar) = match number(text) {
-            None => (self.clock.read(text, place)?, true),
+            None => (self.clock.read(text, place, column)?, true),
             Some(number) => {
-                let us = self.unit.us(number).filter(|us| (0..=SPAN_MAX_S * SECOND_US).contains(us));
+                let us = self.unit.us(number).filter(|us| (0..=UNIX_S.end * SECOND_US).contains(us));
                 let us =
                     us.ok_or_else(|| problem("is no time from 0 to 10^10 s; `time_unit` says what numbers are"))?;
-                (Time::only(us), us >= UNIX_MIN_S * SECOND_US)
+                let is_unix = us >= UNIX_S.start * SECOND_US;
+                let kind = if is_unix { "Unix times" } else { "times from the second 0 of the log" };
+                (self.clock.instant(us, kind), is_unix)
             }
         };
         match self.is_calendar {

@@ -8,12 +8,13 @@ mod sheet;
 mod texts;
 
 use crate::error::{Place, Problem};
-use crate::joblogs::clock::{Clock, SECOND_US, Time};
+use crate::joblogs::clock::{JobClock, Time};
 use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, PowerSamples, Size, TimeLimit};
 use crate::joblogs::formats::slurm::duration;
 use crate::joblogs::settings::{Procs, Settings, TimeUnit};
 use crate::joblogs::{Ledger, Rule};
-use cells::{Times, is_missing};
+use crate::table::clock::{SECOND_US, UNIX_S};
+use cells::{TableTimes, is_missing};
 pub(super) use sheet::{Row, Sheet};
 
 /// A field of a job.
@@ -143,8 +144,8 @@ impl Plan {
         settings: &Settings,
         ledger: &mut Ledger,
     ) -> Result<Entries, Problem> {
-        let clock = Clock::new(settings.timezone.as_deref())?;
-        let mut times = Times::new(self.unit, &clock);
+        let clock = JobClock::new(settings.timezone.as_deref())?;
+        let mut times = TableTimes::new(self.unit, clock);
         let mut list = Vec::new();
         sheet.read_only(self.columns.iter().flatten().chain(&self.gpu_milli).chain(&self.instances));
         while let Some(row) = sheet.next_row()? {
@@ -155,7 +156,8 @@ impl Plan {
                 list.push(Cells { plan: self, row: &row, settings }.entry(&mut times)?);
             }
         }
-        Ok(Entries { list, is_calendar: times.is_calendar() })
+        let is_calendar = times.finish()?;
+        Ok(Entries { list, is_calendar })
     }
 }
 
@@ -183,7 +185,7 @@ impl Cells<'_> {
         }
     }
 
-    fn entry(&self, times: &mut Times<'_>) -> Result<Entry, Problem> {
+    fn entry(&self, times: &mut TableTimes) -> Result<Entry, Problem> {
         let (submit, mut start) = (self.time(Field::Submit, times)?, self.time(Field::Start, times)?);
         let (wait_us, elapsed_us) = (self.span_us(Field::Wait)?, self.span_us(Field::Run)?);
         if self.plan.column(Field::Start).is_none() {
@@ -239,10 +241,10 @@ impl Cells<'_> {
         })
     }
 
-    fn time(&self, field: Field, times: &mut Times<'_>) -> Result<Option<Time>, Problem> {
+    fn time(&self, field: Field, times: &mut TableTimes) -> Result<Option<Time>, Problem> {
         let Some(text) = self.get(field) else { return Ok(None) };
         let at = self.plan.column(field).map_or("", |at| self.row.name(at));
-        times.read(text, (Place::Line(self.row.line), at)).map(Some)
+        times.read(text, Place::Line(self.row.line), at).map(Some)
     }
 
     fn limit(&self) -> Result<TimeLimit, Problem> {
@@ -263,7 +265,7 @@ impl Cells<'_> {
         let unit = if field == Field::Limit { self.plan.limit_unit } else { self.plan.unit };
         let number = || cells::number(text).and_then(|number| unit.us(number));
         let span_us = if text.contains(':') { duration(text) } else { number() };
-        let span_us = span_us.filter(|span_us| (0..=cells::SPAN_MAX_S * SECOND_US).contains(span_us));
+        let span_us = span_us.filter(|span_us| (0..=UNIX_S.end * SECOND_US).contains(span_us));
         span_us.map(Some).ok_or_else(|| self.problem(field, "is no time of at least 0, such as 90.5 or 1-02:03:04"))
     }
 

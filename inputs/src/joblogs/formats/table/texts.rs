@@ -10,8 +10,8 @@ use arrow::datatypes::{
 };
 
 use crate::error::{Problem, shortened};
-use crate::joblogs::clock::civil;
 use crate::joblogs::formats::parquet::damaged;
+use crate::table::clock::civil;
 
 /// Writes the cell of a row, of the column `name`. A cell without a value has no text.
 pub(super) fn write(array: &dyn Array, at: usize, name: &str, text: &mut String) -> Result<(), Problem> {

@@ -1,14 +1,9 @@
 //! Times as files write them.
 
-use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
-/// Microseconds of a second: times are whole microseconds, so that equal steps are equal.
-pub(crate) const SECOND_US: i64 = 1_000_000;
-
-/// Years that a time may have: others are errors of a file.
-const YEARS: std::ops::RangeInclusive<i16> = 1900..=2200;
+use crate::table::clock::{SECOND_US, is_in_range};
 
 /// Greatest number that a time may be.
 const NUMBER_MAX: f64 = 1e13;
@@ -88,9 +83,12 @@ fn dated(text: &[u8]) -> Option<Stamp> {
         offset_s = if rest.0.is_empty() { None } else { Some(rest.offset()?) };
     }
     let small = |number: i32| i8::try_from(number).ok();
-    let year = i16::try_from(year).ok().filter(|year| YEARS.contains(year))?;
+    let year = i16::try_from(year).ok()?;
     let time = DateTime::new(year, small(month)?, small(day)?, small(hour)?, small(minute)?, small(second)?, 0).ok()?;
     let local_us = Offset::UTC.to_timestamp(time).ok()?.as_microsecond() + i64::from(micros);
+    if !is_in_range(local_us) {
+        return None;
+    }
     Some(match offset_s {
         None => Stamp::Local(local_us),
         Some(offset_s) => Stamp::Instant(local_us - i64::from(offset_s) * SECOND_US),
@@ -151,19 +149,6 @@ impl Rest<'_> {
     }
 }
 
-/// What is said of other times.
-pub(crate) const OUT_OF_RANGE: &str = "is not a time from 1900 to 2200";
-
-/// Whether a time (µs since 1970) is in the years that times may have.
-pub(crate) fn is_in_range(us: i64) -> bool {
-    civil(us).is_some_and(|time| YEARS.contains(&time.year()))
-}
-
-/// Date and time of microseconds since 1970, without an offset.
-pub(crate) fn civil(us: i64) -> Option<DateTime> {
-    Timestamp::from_microsecond(us).ok().map(|time| Offset::UTC.to_datetime(time))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,7 +178,7 @@ mod tests {
     #[test]
     fn other_texts_are_no_times() {
         let texts = "|2023-02-29|2023-13-01|01/02/2023|2023-03-14 24:00|2023-03-14 12|2023-03-14T00:00:60Z|2023-03/14|nan|inf\
-                     |20230314|2023031407|202303140700|2023-03-14T00:00+1|2023-03-14 00:00 CET|1e13|0100-01-01|2023-03-14 0:0";
+                     |20230314|2023031407|202303140700|2023-03-14T00:00+1|2023-03-14 00:00 CET|1e13|0100-01-01|1969-12-31|2201-01-01|2023-03-14 0:0";
         for text in texts.split('|') {
             assert_eq!(Stamp::parse(text), None, "{text}");
         }
