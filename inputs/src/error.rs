@@ -21,6 +21,14 @@ pub enum Place {
     Row(u64),
 }
 
+impl Place {
+    /// The number of the line or row.
+    pub fn number(self) -> u64 {
+        let (Place::Line(number) | Place::Row(number)) = self;
+        number
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -4,11 +4,12 @@
 use crate::error::{Problem, shortened};
 use crate::joblogs::Ledger;
 use crate::joblogs::entry::Entries;
-use crate::joblogs::formats::table::{Field, Plan, Sheet};
+use crate::joblogs::formats::table::{Field, Plan};
 use crate::joblogs::settings::{Settings, TimeUnit};
+use crate::table::{Sheet, need};
 
 pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
-    let mut sheet = Sheet::open(bytes)?;
+    let mut sheet = super::open(bytes)?;
     let plan = plan(&sheet, settings)?;
     plan.read(&mut sheet, settings, ledger)
 }
@@ -32,9 +33,8 @@ fn plan(sheet: &Sheet<'_>, settings: &Settings) -> Result<Plan, Problem> {
         let found = Field::ALL.iter().find(|(_, known)| *known == field.trim());
         let (field, known) =
             found.ok_or_else(|| unfit(format!("there is no field {:?}; fields: {}", shortened(field), fields())))?;
-        let column = sheet.find(name.trim());
-        let column =
-            column.ok_or_else(|| unfit(format!("there is no column {:?}; columns: {}", shortened(name), names())))?;
+        let column = need(&sheet.names, name.trim());
+        let column = column.map_err(|reason| unfit(format!("{reason}; columns: {}", names())))?;
         if plan.column(*field).is_some() {
             return Err(unfit(format!("the field `{known}` has two columns")));
         }

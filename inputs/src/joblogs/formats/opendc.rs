@@ -2,17 +2,17 @@
 //!
 //! Times are milliseconds. A task runs for its duration from its submission on; OpenDC has neither queues nor limits.
 
-use ::parquet::arrow::ProjectionMask;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Int32Type, Int64Type, Schema, TimestampMillisecondType};
 
 use crate::error::{Problem, shortened};
 use crate::joblogs::clock::Time;
 use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit, memory_kib};
-use crate::joblogs::formats::parquet::{self, damaged};
+use crate::joblogs::formats::LIMITS;
 use crate::joblogs::settings::{Procs, Settings, TimeUnit};
 use crate::joblogs::{Ledger, Rule};
 use crate::table::clock::{SECOND_US, UNIX_S, civil, needless_zone};
+use crate::table::parquet::{self, File, damaged};
 
 /// KiB of a megabyte, the unit of a task's memory.
 const KIB_OF_MB: f64 = 1e6 / 1024.0;
@@ -78,15 +78,12 @@ impl<'a> Columns<'a> {
 }
 
 fn tasks(bytes: &[u8], settings: &Settings) -> Result<Entries, Problem> {
-    let (builder, rows) = parquet::open(bytes)?;
-    let schema = builder.schema().clone();
-    check(&schema, settings)?;
+    let file = File::open(bytes, LIMITS)?;
+    check(&file, settings)?;
+    let (names, rows) = (file.names(), file.rows);
     let used = [ID, SUBMISSION, DURATION, END, CPUS, GPUS, MEMORY, PARENTS].concat();
-    let is_used = |at: &usize| used.contains(&schema.field(*at).name().as_str());
-    parquet::check_size(&builder, rows, |at| at < schema.fields().len() && is_used(&at))?;
-    let mask = ProjectionMask::roots(builder.parquet_schema(), (0..schema.fields().len()).filter(is_used));
     let mut read = Vec::new();
-    for batch in builder.with_projection(mask).build().map_err(damaged)? {
+    for batch in file.read(|at| names.get(at).is_some_and(|name| used.contains(&name.as_str())))? {
         let batch = batch.map_err(damaged)?;
         let columns = Columns { schema: batch.schema_ref(), arrays: batch.columns() };
         rows_of(&columns, settings, &mut read)?;
@@ -103,9 +100,9 @@ fn is_calendar(us: i64) -> bool {
 }
 
 /// Refuses other files of OpenDC, and tasks without a column that is needed.
-fn check(schema: &Schema, settings: &Settings) -> Result<(), Problem> {
-    let has =
-        |names: &[&str]| schema.fields().iter().filter(|field| names.contains(&field.name().as_str())).count() == 1;
+fn check(file: &File, settings: &Settings) -> Result<(), Problem> {
+    let columns = file.names();
+    let has = |names: &[&str]| columns.iter().filter(|name| names.contains(&name.as_str())).count() == 1;
     if has(&["cpu_usage"]) || has(&["cpuUsage"]) {
         let reason = "the file has fragments of tasks, not tasks: import the file tasks.parquet beside it";
         return Err(Problem::Content(reason.to_owned()));
@@ -117,7 +114,6 @@ fn check(schema: &Schema, settings: &Settings) -> Result<(), Problem> {
     let needed: [(&[&str], &'static str); 3] = [(ID, "id"), (SUBMISSION, "submission_time"), (size, size[0])];
     let lacking = needed.into_iter().find(|(names, _)| !has(names)).map(|(_, wanted)| wanted);
     let lacking = lacking.or((!has(DURATION) && !has(END)).then_some("duration"));
-    let columns: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
     lacking.map_or(Ok(()), |wanted| Err(Problem::no_column(wanted, "which OpenDC's tasks have", &columns)))
 }
 

@@ -10,8 +10,9 @@
 use crate::error::{Problem, shortened};
 use crate::joblogs::Ledger;
 use crate::joblogs::entry::{Entries, Outcome};
-use crate::joblogs::formats::table::{Field, Plan, Sheet};
+use crate::joblogs::formats::table::{Field, Plan};
 use crate::joblogs::settings::{Format, Procs, Settings, TimeUnit};
+use crate::table::{Sheet, find};
 
 /// A published table.
 struct Published {
@@ -181,22 +182,23 @@ fn pod_phase(phase: &str) -> Outcome {
 
 pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
     settings.refuse_columns("the columns are known")?;
-    let mut sheet = Sheet::open(bytes)?;
+    let mut sheet = super::open(bytes)?;
     let tables: &[Published] = match settings.format {
         Format::Helios => &HELIOS,
         Format::Pm100 => &PM100,
         Format::FData => &FDATA,
         _ => &ALIBABA,
     };
-    let table =
-        tables.iter().find(|table| sheet.find(table.mark).is_some()).ok_or_else(|| unknown(&sheet, settings))?;
+    let has = |name: &str| find(&sheet.names, name) != Ok(None);
+    let table = tables.iter().find(|table| has(table.mark)).ok_or_else(|| unknown(&sheet, settings))?;
     let unit = settings.time_unit.unwrap_or(TimeUnit::Seconds);
     let mut plan = Plan::new(unit);
     (plan.cpu_parts, plan.memory_parts, plan.outcome) = (table.cpu_parts, table.memory_parts, table.outcome);
     (plan.limit_unit, plan.power_step_s, plan.is_mhz) =
         (table.limit_unit.unwrap_or(unit), table.power_step_s, table.is_mhz);
     let find = |name: &str| {
-        sheet.find(name).ok_or_else(|| Problem::no_column(name, "which the published table has", &sheet.names))
+        let found = find(&sheet.names, name).map_err(Problem::Content)?;
+        found.ok_or_else(|| Problem::no_column(name, "which the published table has", &sheet.names))
     };
     for (field, name) in table.columns.iter().chain(table.more_columns) {
         plan.set(*field, find(name)?);
@@ -222,7 +224,7 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
 
 /// Why a table is none of the known ones.
 fn unknown(sheet: &Sheet<'_>, settings: &Settings) -> Problem {
-    let has = |names: &[&str]| names.iter().all(|name| sheet.find(name).is_some());
+    let has = |names: &[&str]| names.iter().all(|name| find(&sheet.names, name) != Ok(None));
     let names = || sheet.names.iter().take(12).map(|name| shortened(name)).collect::<Vec<_>>().join(", ");
     let reason = if has(&["sn", "model"]) || has(&["node_name", "gpu_capacity_num"]) {
         "the file lists nodes, not jobs".to_owned()

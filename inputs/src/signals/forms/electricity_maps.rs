@@ -6,9 +6,10 @@
 
 use powersweep_experiments::signals::{Form, Reading};
 
-use super::sheet::{Columns, Sheet};
+use super::sheet::{Columns, column, problem, table};
 use crate::error::Problem;
 use crate::signals::table::{Table, ValueColumn};
+use crate::table::{Sheet, find};
 
 /// The intensity of older exports.
 const AVERAGE: &str = "carbon_intensity_avg";
@@ -36,21 +37,25 @@ fn intensity(name: &str) -> Option<&'static str> {
 
 pub(super) fn read(sheet: Sheet<'_>, reading: &Reading) -> Result<Table, Problem> {
     let is_old = sheet.names.iter().any(|name| name == AVERAGE);
-    let any = |names: &[&str]| names.iter().find_map(|name| sheet.find("", name).ok());
+    let any = |names: &[&str]| names.iter().find_map(|name| find(&sheet.names, name).ok().flatten());
     let time = match &reading.time_column {
-        Some(name) => sheet.find("time_column", name)?,
+        Some(name) => column(&sheet.names, "time_column", name)?,
         // Unix times of older exports need no time zone.
         None => any(if is_old { &["timestamp", "datetime"] } else { &["datetime (utc)"] }).ok_or_else(|| {
-            sheet.problem("time_column", "there is no column of times as Electricity Maps names them".to_owned())
+            problem(
+                &sheet.names,
+                "time_column",
+                "there is no column of times as Electricity Maps names them".to_owned(),
+            )
         })?,
     };
     let value = match reading.column.as_deref() {
-        None if is_old => sheet.find("column", AVERAGE)?,
+        None if is_old => column(&sheet.names, "column", AVERAGE)?,
         None | Some(LIFECYCLE) => of_kind(&sheet, LIFECYCLE)?,
         Some(DIRECT) => of_kind(&sheet, DIRECT)?,
-        Some(name) => sheet.find("column", name)?,
+        Some(name) => column(&sheet.names, "column", name)?,
     };
-    let column = ValueColumn::new(&sheet.names[value], reading, Some("g/kWh"))?;
+    let values = ValueColumn::new(&sheet.names[value], reading, Some("g/kWh"))?;
     let columns = Columns {
         time,
         value,
@@ -58,14 +63,14 @@ pub(super) fn read(sheet: Sheet<'_>, reading: &Reading) -> Result<Table, Problem
         source: any(&["data source"]),
         zone: any(&["zone id", "zone_name", "zone_key"]),
     };
-    sheet.table(Form::ElectricityMaps, &columns, column, reading)
+    table(sheet, Form::ElectricityMaps, &columns, values, reading)
 }
 
 fn of_kind(sheet: &Sheet<'_>, kind: &'static str) -> Result<usize, Problem> {
     let found: Vec<usize> = (0..sheet.names.len()).filter(|at| intensity(&sheet.names[*at]) == Some(kind)).collect();
     match found[..] {
         [one] => Ok(one),
-        [] => Err(sheet.problem("column", format!("there is no column of {kind} carbon intensities"))),
-        _ => Err(sheet.problem("column", format!("several columns are of {kind} carbon intensities"))),
+        [] => Err(problem(&sheet.names, "column", format!("there is no column of {kind} carbon intensities"))),
+        _ => Err(problem(&sheet.names, "column", format!("several columns are of {kind} carbon intensities"))),
     }
 }

@@ -182,7 +182,7 @@ fn any_table_may_be_parquet() {
         assert!(error.contains(message), "{message}: {error}");
     };
     refused("submit=at,run=length,cpus=other", "the column other has values of the type Binary");
-    refused("submit=at,run=watts,cpus=width", "line 1, column \"watts\": \"[10, 30]\" is no time");
+    refused("submit=at,run=watts,cpus=width", "row 1, column \"watts\": \"[10, 30]\" is no time");
     let helios = read(&file(columns.clone()), "a.parquet", &utc(Format::Helios)).expect_err("no CSV").to_string();
     assert!(helios.contains("the file is Parquet, not text"), "{helios}");
     let cut = &file(columns.clone())[..200];

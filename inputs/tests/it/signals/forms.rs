@@ -212,7 +212,7 @@ fn parquet_that_is_refused() {
     let whole = opendc();
     for length in [4, 100, whole.len() - 1] {
         let refusal = refused(&whole[..length], CARBON);
-        assert!(refusal.starts_with("the file is damaged, or not Parquet as OpenDC writes it: "), "{refusal}");
+        assert!(refusal.starts_with("the file is damaged, or not Parquet: "), "{refusal}");
     }
 }
 
@@ -276,12 +276,12 @@ fn csv_of_other_separators_and_line_ends() {
 fn csv_that_is_refused() {
     for (text, sentence) in [
         ("time,price EUR/kWh\n", "the file has a header and no rows"),
-        ("time,price EUR/kWh\n0,1\n\n10\n", "line 4 has 1 field, and there are 2 columns"),
+        ("time,price EUR/kWh\n0,1\n\n10\n", "line 4 has 1 field, and there are 2 columns: is the file cut?"),
         ("time,price EUR/kWh\n0,1,2\n", "line 2 has 3 fields, and there are 2 columns"),
         (
             "price EUR/kWh\n1\n",
-            "the first line, \"price EUR/kWh\", names one column: a signal has a column of times and one of values, separated by \
-             commas, semicolons or tabs",
+            "the first line, \"price EUR/kWh\", names one column: a table has several, separated by commas, semicolons or \
+             tabs",
         ),
         (
             "time;price EUR/kWh\n0;1.000,5\n",

@@ -152,3 +152,47 @@ fn powers_and_energies() {
         assert!(error.as_ref().is_err_and(|error| error.contains("line 2") && error.contains(reason)), "{error:?}");
     }
 }
+
+/// Only separators outside of quotes count.
+#[test]
+fn names_of_columns_may_have_separators() {
+    let log = try_read("\"a;b;c;d;e\",s,r,c\nx,0,5,1\n", "submit=s,run=r,cpus=c", |_| {}).expect("reads");
+    assert_eq!(log.records[0].run_s, 5.0);
+}
+
+#[test]
+fn a_name_that_several_columns_have_is_refused() {
+    let text = "s,r,Cpus,CPUS\n0,5,1,2\n";
+    let error = try_read(text, "submit=s,run=r,cpus=cpus", |_| {}).expect_err("two columns");
+    assert!(error.contains("several columns have the name \"cpus\"; columns: s, r, Cpus, CPUS"), "{error}");
+    let log = try_read(text, "submit=s,run=r,cpus=CPUS", |_| {}).expect("exactly one has this name");
+    assert_eq!(log.records[0].procs_allocated, 2);
+}
+
+#[test]
+fn numbers_may_have_a_decimal_comma_where_commas_do_not_separate() {
+    let columns = "submit=s,run=r,cpus=c";
+    let log = try_read("s;r;c\n0;1,5;1\n", columns, |_| {}).expect("reads");
+    assert_eq!(log.records[0].run_s, 1.5);
+    for text in ["s;r;c\n0;1.000,5;1\n", "s,r,c\n0,\"1,5\",1\n"] {
+        let error = try_read(text, columns, |_| {}).expect_err(text);
+        assert!(error.contains("is no time of at least 0"), "{error}");
+    }
+}
+
+#[test]
+fn columns_that_are_not_read_may_have_any_bytes() {
+    let settings = Settings { columns: Some("submit=s,run=r,cpus=c".to_owned()), ..Settings::new(Format::Csv) };
+    let log = read(b"s,r,c,name\n0,5,1,caf\xe9\n", "jobs.csv", &settings).expect("reads");
+    assert_eq!(log.records.len(), 1);
+    let error = read(b"s,r,c\n0,5,1\n0,\xe9,1\n", "jobs.csv", &settings).expect_err("a column that is read");
+    assert_eq!(error.to_string(), "jobs.csv: line 3, column \"r\": \"\u{fffd}\" is not UTF-8");
+}
+
+#[test]
+fn lines_are_those_of_an_editor() {
+    for text in ["s,r,c\n0,5,1\n\n\n0,-5,1\n", "\n\n\ns,r,c\n0,-5,1\n", "s,r,c,n\n0,5,1,\"a\nb\nc\"\n0,-5,1,\n"] {
+        let error = try_read(text, "submit=s,run=r,cpus=c", |_| {}).expect_err(text);
+        assert!(error.starts_with("jobs.csv: line 5, column \"r\": \"-5\""), "{error}");
+    }
+}

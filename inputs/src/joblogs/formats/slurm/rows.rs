@@ -2,6 +2,7 @@
 
 use crate::error::{Place, Problem};
 use crate::joblogs::formats::lines::Lines;
+use crate::table::find;
 
 const SEPARATOR: char = '|';
 
@@ -63,13 +64,9 @@ impl<'a> Table<'a> {
 
     /// The column of a name, without regard to case.
     pub(super) fn find(&mut self, name: &str) -> Result<Option<usize>, Problem> {
-        let mut found = (0..self.names.len()).filter(|at| self.names[*at].eq_ignore_ascii_case(name));
-        let (first, second) = (found.next(), found.next());
-        if second.is_some() {
-            return Err(Problem::Content(format!("several columns have the name {name}")));
-        }
-        self.used.extend(first);
-        Ok(first)
+        let found = find(&self.names, name).map_err(Problem::Content)?;
+        self.used.extend(found);
+        Ok(found)
     }
 
     /// The column of a name, which must be there.

@@ -11,11 +11,6 @@ pub(super) fn is_missing(text: &str) -> bool {
     words.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// A finite number.
-pub(super) fn number(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|number: &f64| number.is_finite())
-}
-
 /// Reads the times of a table, which are all those of a calendar or all count from the second 0 of the log.
 pub(super) struct TableTimes {
     unit: TimeUnit,
@@ -35,9 +30,15 @@ impl TableTimes {
     }
 
     /// The instant of a time: a number in the unit of the table, or a date. `column`: its name.
-    pub(super) fn read(&mut self, text: &str, place: Place, column: &str) -> Result<Time, Problem> {
+    pub(super) fn read(
+        &mut self,
+        text: &str,
+        number: Option<f64>,
+        place: Place,
+        column: &str,
+    ) -> Result<Time, Problem> {
         let problem = |reason: &str| Problem::cell(place, column, text, reason);
-        let (time, is_calendar) = match number(text) {
+        let (time, is_calendar) = match number {
             None => (self.clock.read(text, place, column)?, true),
             Some(number) => {
                 let us = self.unit.us(number).filter(|us| (0..=UNIX_S.end * SECOND_US).contains(us));

@@ -4,18 +4,16 @@
 //! run times.
 
 mod cells;
-mod sheet;
-mod texts;
 
-use crate::error::{Place, Problem};
+use crate::error::Problem;
 use crate::joblogs::clock::{JobClock, Time};
 use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, PowerSamples, Size, TimeLimit};
 use crate::joblogs::formats::slurm::duration;
 use crate::joblogs::settings::{Procs, Settings, TimeUnit};
 use crate::joblogs::{Ledger, Rule};
 use crate::table::clock::{SECOND_US, UNIX_S};
+use crate::table::{Row, Sheet};
 use cells::{TableTimes, is_missing};
-pub(super) use sheet::{Row, Sheet};
 
 /// A field of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,11 +145,11 @@ impl Plan {
         let clock = JobClock::new(settings.timezone.as_deref())?;
         let mut times = TableTimes::new(self.unit, clock);
         let mut list = Vec::new();
-        sheet.read_only(self.columns.iter().flatten().chain(&self.gpu_milli).chain(&self.instances));
+        sheet.read_only(self.columns.into_iter().flatten().chain(self.gpu_milli).chain(self.instances));
         while let Some(row) = sheet.next_row()? {
             ledger.read += 1;
             if row.is_header() {
-                ledger.add(Rule::RepeatedHeader, row.line);
+                ledger.add(Rule::RepeatedHeader, row.place.number());
             } else {
                 list.push(Cells { plan: self, row: &row, settings }.entry(&mut times)?);
             }
@@ -174,6 +172,10 @@ impl Cells<'_> {
         self.plan.column(field).map(|at| self.row.get(at)).filter(|text| !is_missing(text))
     }
 
+    fn number(&self, text: &str) -> Option<f64> {
+        self.row.number(text).ok()
+    }
+
     fn text(&self, field: Field) -> String {
         self.get(field).unwrap_or_default().to_owned()
     }
@@ -181,7 +183,7 @@ impl Cells<'_> {
     fn problem(&self, field: Field, reason: &str) -> Problem {
         match self.plan.column(field) {
             Some(at) => self.row.problem(at, reason),
-            None => Problem::Content(format!("line {}: {reason}", self.row.line)),
+            None => Problem::Content(format!("{}: {reason}", self.row.place)),
         }
     }
 
@@ -220,7 +222,7 @@ impl Cells<'_> {
         let id = number.filter(|_| id.is_empty()).map_or(id, |number| number.to_string());
         let mut changes = Vec::new();
         Ok(Entry {
-            line: self.row.line,
+            line: self.row.place.number(),
             id,
             number,
             outcome,
@@ -243,8 +245,8 @@ impl Cells<'_> {
 
     fn time(&self, field: Field, times: &mut TableTimes) -> Result<Option<Time>, Problem> {
         let Some(text) = self.get(field) else { return Ok(None) };
-        let at = self.plan.column(field).map_or("", |at| self.row.name(at));
-        times.read(text, Place::Line(self.row.line), at).map(Some)
+        let column = self.plan.column(field).map_or("", |at| self.row.name(at));
+        times.read(text, self.number(text), self.row.place, column).map(Some)
     }
 
     fn limit(&self) -> Result<TimeLimit, Problem> {
@@ -263,7 +265,7 @@ impl Cells<'_> {
     fn span_us(&self, field: Field) -> Result<Option<i64>, Problem> {
         let Some(text) = self.get(field) else { return Ok(None) };
         let unit = if field == Field::Limit { self.plan.limit_unit } else { self.plan.unit };
-        let number = || cells::number(text).and_then(|number| unit.us(number));
+        let number = || self.number(text).and_then(|number| unit.us(number));
         let span_us = if text.contains(':') { duration(text) } else { number() };
         let span_us = span_us.filter(|span_us| (0..=UNIX_S.end * SECOND_US).contains(span_us));
         span_us.map(Some).ok_or_else(|| self.problem(field, "is no time of at least 0, such as 90.5 or 1-02:03:04"))
@@ -298,8 +300,7 @@ impl Cells<'_> {
     fn memory_kib(&self) -> Result<Option<u64>, Problem> {
         let Some(text) = self.get(Field::MemoryGib) else { return Ok(None) };
         let gib = |number| number / self.plan.memory_parts;
-        let kib =
-            cells::number(text).and_then(|number| crate::joblogs::entry::memory_kib(gib(number) * 1024.0 * 1024.0));
+        let kib = self.number(text).and_then(|number| crate::joblogs::entry::memory_kib(gib(number) * 1024.0 * 1024.0));
         kib.ok_or_else(|| self.problem(Field::MemoryGib, "is no memory in GiB"))
     }
 
@@ -312,13 +313,13 @@ impl Cells<'_> {
     fn power(&self, field: Field) -> Result<Option<Power>, Problem> {
         let Some(text) = self.get(field) else { return Ok(None) };
         let Some(list) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) else {
-            let number = cells::number(text).filter(|number| (0.0..=MEASURED_MAX).contains(number));
+            let number = self.number(text).filter(|number| (0.0..=MEASURED_MAX).contains(number));
             let number = number.ok_or_else(|| self.problem(field, "is no number of at least 0"))?;
             return Ok(Some((number, None)));
         };
         let samples = list.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|sample| !sample.is_empty());
         let sample = |text: &str| {
-            let sample = cells::number(text).filter(|sample| (0.0..=MEASURED_MAX).contains(sample));
+            let sample = self.number(text).filter(|sample| (0.0..=MEASURED_MAX).contains(sample));
             sample.ok_or_else(|| self.problem(field, "has a sample that is no number of at least 0"))
         };
         let samples: Vec<f64> = samples.map(sample).collect::<Result<_, _>>()?;
@@ -330,13 +331,13 @@ impl Cells<'_> {
         let instances = match self.plan.instances.map(|at| (at, self.row.get(at))) {
             None => 1.0,
             Some((at, text)) => {
-                let number = cells::number(text).filter(|number| *number >= 0.0 && number.fract() == 0.0);
+                let number = self.number(text).filter(|number| *number >= 0.0 && number.fract() == 0.0);
                 number.ok_or_else(|| self.row.problem(at, "is no number of instances"))?
             }
         };
         let mut count = |field: Field, parts: f64| -> Result<Option<u32>, Problem> {
             let Some(text) = self.get(field) else { return Ok(None) };
-            let number = cells::number(text).map(|number| number / parts * instances);
+            let number = self.number(text).map(|number| number / parts * instances);
             let number = number.filter(|number| (0.0..=f64::from(1_u32 << 30)).contains(number));
             let number = number.ok_or_else(|| self.problem(field, "is no count from 0 to 2^30"))?;
             if field == Field::of(self.settings.procs) && number.fract() != 0.0 {
@@ -346,7 +347,7 @@ impl Cells<'_> {
         };
         let (cpus, nodes) = (count(Field::Cpus, self.plan.cpu_parts)?, count(Field::Nodes, 1.0)?);
         let gpus = count(Field::Gpus, 1.0)?;
-        let milli = self.plan.gpu_milli.and_then(|at| cells::number(self.row.get(at)));
+        let milli = self.plan.gpu_milli.and_then(|at| self.number(self.row.get(at)));
         let is_part =
             gpus.is_some_and(|gpus| gpus > 0) && milli.is_some_and(|milli| milli > 0.0 && milli % 1000.0 != 0.0);
         if is_part && self.settings.procs == Procs::Gpus {

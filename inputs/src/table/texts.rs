@@ -2,16 +2,15 @@
 
 use std::fmt::Write as _;
 
-use arrow::array::{Array, ArrowPrimitiveType, AsArray, PrimitiveArray};
+use arrow::array::{Array, ArrowPrimitiveType, AsArray};
 use arrow::datatypes::{
-    DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type,
+    DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
     UInt64Type,
 };
 
+use super::clock::civil;
+use super::parquet::{damaged, micros};
 use crate::error::{Problem, shortened};
-use crate::joblogs::formats::parquet::damaged;
-use crate::table::clock::civil;
 
 /// Writes the cell of a row, of the column `name`. A cell without a value has no text.
 pub(super) fn write(array: &dyn Array, at: usize, name: &str, text: &mut String) -> Result<(), Problem> {
@@ -32,15 +31,9 @@ pub(super) fn write(array: &dyn Array, at: usize, name: &str, text: &mut String)
         DataType::UInt64 => number::<UInt64Type>(array, at, text),
         DataType::Float32 => number::<Float32Type>(array, at, text),
         DataType::Float64 => number::<Float64Type>(array, at, text),
-        DataType::Timestamp(unit, zone) => {
-            let us = match unit {
-                TimeUnit::Second => primitive::<TimestampSecondType>(array).value(at).checked_mul(1_000_000),
-                TimeUnit::Millisecond => primitive::<TimestampMillisecondType>(array).value(at).checked_mul(1000),
-                TimeUnit::Microsecond => Some(primitive::<TimestampMicrosecondType>(array).value(at)),
-                TimeUnit::Nanosecond => Some(primitive::<TimestampNanosecondType>(array).value(at).div_euclid(1000)),
-            };
-            let time =
-                us.and_then(civil).ok_or_else(|| damaged(format!("{} has an impossible time", shortened(name))))?;
+        DataType::Timestamp(_, zone) => {
+            let time = micros(array, at).and_then(civil);
+            let time = time.ok_or_else(|| damaged(format!("{} has an impossible time", shortened(name))))?;
             // A type with a zone counts from 1970 UTC, whichever the zone is; one without is a local time.
             let _ = write!(text, "{time}{}", if zone.is_some() { "Z" } else { "" });
         }
@@ -63,12 +56,8 @@ pub(super) fn write(array: &dyn Array, at: usize, name: &str, text: &mut String)
     Ok(())
 }
 
-fn primitive<T: ArrowPrimitiveType>(array: &dyn Array) -> &PrimitiveArray<T> {
-    array.as_primitive::<T>()
-}
-
 fn number<T: ArrowPrimitiveType<Native: std::fmt::Display>>(array: &dyn Array, at: usize, text: &mut String) {
-    let _ = write!(text, "{}", primitive::<T>(array).value(at));
+    let _ = write!(text, "{}", array.as_primitive::<T>().value(at));
 }
 
 /// A list such as `[300, 310]`.
