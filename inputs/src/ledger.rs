@@ -1,8 +1,8 @@
-//! What happened to the rows of a file.
+//! The ledger of a file: which rule dropped, changed or added how many rows.
 
 use std::collections::BTreeMap;
 
-/// What a rule does to rows.
+/// The effect of a rule on rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// The row is in no result of the reading.
@@ -32,7 +32,7 @@ pub trait Rule: Copy + Ord + 'static {
     /// Its effect, its name in tables, and the reason for people.
     fn described(self) -> (Effect, &'static str, &'static str);
 
-    /// What it does.
+    /// Its effect.
     fn effect(self) -> Effect {
         self.described().0
     }

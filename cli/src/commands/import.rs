@@ -7,6 +7,7 @@ use chrono::DateTime;
 use powersweep::inputs::ledgers as documents;
 use powersweep_dataset::writing::write_whole;
 use powersweep_engine::workload::swf::Record;
+use powersweep_experiments::signals::Word as _;
 use powersweep_experiments::{Digest, FileRef};
 use powersweep_inputs::joblogs::{Detail, JobLog};
 use serde_json::{Value as Json, json};

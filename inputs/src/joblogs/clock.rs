@@ -33,7 +33,7 @@ pub(crate) struct JobClock {
     zone: Option<Zone>,
     /// Whether a time needed the zone.
     needs_zone: Cell<bool>,
-    /// What the times are that needed none.
+    /// The kind of the times that needed none.
     without_zone: Cell<Option<&'static str>>,
 }
 
@@ -71,13 +71,20 @@ impl JobClock {
     }
 
     fn local(&self, local_us: i64, text: &str, place: Place) -> Result<Time, Problem> {
-        let time = shortened(text);
-        let Some(zone) = &self.zone else { return Err(Problem::NoTimezone { place, text: time }) };
+        let Some(zone) = &self.zone else { return Err(Problem::no_timezone(place, text)) };
         self.needs_zone.set(true);
         match zone.instants(local_us) {
             Shown::Once(us) => Ok(Time::only(us)),
             Shown::Twice(us, second_us) => Ok(Time { us, second_us: Some(second_us) }),
-            Shown::Never => Err(Problem::NoSuchTime { place, time, zone: zone.name.clone(), count: None }),
+            Shown::Never => {
+                let reason = format!(
+                    "{} does not exist in {}, where the clocks went forward: the times are of another zone; set `timezone` to \
+                     it, such as \"UTC\" or, for a clock that never changes, \"Etc/GMT-1\" for UTC+1",
+                    shortened(text),
+                    zone.name
+                );
+                Err(Problem::At { place, reason })
+            }
         }
     }
 

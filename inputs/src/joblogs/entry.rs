@@ -30,9 +30,7 @@ impl Outcome {
             Outcome::NotEnded | Outcome::Unknown => -1,
         }
     }
-}
 
-impl Outcome {
     /// The outcome of a state, in upper or lower case: the words of Slurm, Kubernetes and published tables. Only the first word
     /// counts, as in `CANCELLED by 1000`.
     pub(crate) fn of(state: &str) -> Outcome {
@@ -71,6 +69,25 @@ pub(crate) struct Size {
     pub cpus: Option<u32>,
     pub nodes: Option<u32>,
     pub gpus: Option<u32>,
+}
+
+/// Greatest count of processors, nodes or GPUs.
+pub(crate) const COUNT_MAX: u32 = 1 << 30;
+
+/// A whole number: digits only, without a sign, and few enough for any arithmetic here.
+pub(crate) fn whole(text: &str) -> Option<i64> {
+    let is_whole = (1..=12).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_whole { text.parse().ok() } else { None }
+}
+
+/// A count of processors, nodes or GPUs.
+pub(crate) fn count(text: &str) -> Option<u32> {
+    whole(text).and_then(|count| u32::try_from(count).ok()).filter(|count| *count <= COUNT_MAX)
+}
+
+/// The number of a job with this id, if it is a whole one. Ids of Slurm have 32 bits.
+pub(crate) fn job_number(id: &str) -> Option<i64> {
+    id.parse().ok().filter(|number| (0..=i64::from(u32::MAX)).contains(number))
 }
 
 /// Greatest memory of a job (KiB): 1 PiB.

@@ -28,7 +28,7 @@ pub use settings::{Arrival, Format, Procs, Settings, TimeUnit};
 
 use crate::ReadError;
 
-/// What happened to the rows of a job log.
+/// The ledger of a job log.
 pub type Ledger = crate::ledger::Ledger<Rule>;
 
 /// Reads a job log. `name` is its name for messages and for the header of the log that is written.

@@ -1,9 +1,8 @@
 //! Settings of a reading.
 
-use std::fmt::Write as _;
-
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser};
+use powersweep_experiments::signals::Word;
 
 use crate::error::Problem;
 
@@ -28,36 +27,23 @@ pub enum Format {
     FData,
 }
 
-impl Format {
-    /// All formats.
-    pub const ALL: [Format; 8] = [
-        Format::Slurm,
-        Format::Pbs,
-        Format::Csv,
-        Format::Helios,
-        Format::Alibaba,
-        Format::OpenDc,
-        Format::Pm100,
-        Format::FData,
+impl Word for Format {
+    const WORDS: &'static [(Format, &'static str)] = &[
+        (Format::Slurm, "slurm"),
+        (Format::Pbs, "pbs"),
+        (Format::Csv, "csv"),
+        (Format::Helios, "helios"),
+        (Format::Alibaba, "alibaba"),
+        (Format::OpenDc, "opendc"),
+        (Format::Pm100, "pm100"),
+        (Format::FData, "fdata"),
     ];
+}
 
+impl Format {
     /// Whether its files may be Parquet.
     pub(crate) fn may_be_parquet(self) -> bool {
         matches!(self, Format::Csv | Format::OpenDc | Format::Pm100 | Format::FData)
-    }
-
-    /// Its name on the command line and in manifests.
-    pub fn word(self) -> &'static str {
-        match self {
-            Format::Slurm => "slurm",
-            Format::Pbs => "pbs",
-            Format::Csv => "csv",
-            Format::Helios => "helios",
-            Format::Alibaba => "alibaba",
-            Format::OpenDc => "opendc",
-            Format::Pm100 => "pm100",
-            Format::FData => "fdata",
-        }
     }
 }
 
@@ -73,18 +59,9 @@ pub enum Procs {
     Gpus,
 }
 
-impl Procs {
-    /// All choices.
-    pub const ALL: [Procs; 3] = [Procs::Cpus, Procs::Nodes, Procs::Gpus];
-
-    /// Its name on the command line and in manifests.
-    pub fn word(self) -> &'static str {
-        match self {
-            Procs::Cpus => "cpus",
-            Procs::Nodes => "nodes",
-            Procs::Gpus => "gpus",
-        }
-    }
+impl Word for Procs {
+    const WORDS: &'static [(Procs, &'static str)] =
+        &[(Procs::Cpus, "cpus"), (Procs::Nodes, "nodes"), (Procs::Gpus, "gpus")];
 }
 
 /// The instant at which a job arrives in the simulation.
@@ -97,17 +74,8 @@ pub enum Arrival {
     Eligible,
 }
 
-impl Arrival {
-    /// All choices.
-    pub const ALL: [Arrival; 2] = [Arrival::Submit, Arrival::Eligible];
-
-    /// Its name on the command line and in manifests.
-    pub fn word(self) -> &'static str {
-        match self {
-            Arrival::Submit => "submit",
-            Arrival::Eligible => "eligible",
-        }
-    }
+impl Word for Arrival {
+    const WORDS: &'static [(Arrival, &'static str)] = &[(Arrival::Submit, "submit"), (Arrival::Eligible, "eligible")];
 }
 
 /// The unit of numbers that are times.
@@ -123,20 +91,12 @@ pub enum TimeUnit {
     Hours,
 }
 
+impl Word for TimeUnit {
+    const WORDS: &'static [(TimeUnit, &'static str)] =
+        &[(TimeUnit::Milliseconds, "ms"), (TimeUnit::Seconds, "s"), (TimeUnit::Minutes, "min"), (TimeUnit::Hours, "h")];
+}
+
 impl TimeUnit {
-    /// All units.
-    pub const ALL: [TimeUnit; 4] = [TimeUnit::Milliseconds, TimeUnit::Seconds, TimeUnit::Minutes, TimeUnit::Hours];
-
-    /// Its name on the command line and in manifests.
-    pub fn word(self) -> &'static str {
-        match self {
-            TimeUnit::Milliseconds => "ms",
-            TimeUnit::Seconds => "s",
-            TimeUnit::Minutes => "min",
-            TimeUnit::Hours => "h",
-        }
-    }
-
     /// Microseconds of a number of units; `None` where they are too many for any time.
     pub(crate) fn us(self, number: f64) -> Option<i64> {
         let factor = match self {
@@ -154,7 +114,7 @@ impl TimeUnit {
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Settings {
     /// Format of the job log.
-    #[arg(id = "of", value_name = "FORMAT", value_parser = words(Format::ALL, Format::word))]
+    #[arg(id = "of", value_name = "FORMAT", value_parser = words::<Format>())]
     pub format: Format,
     /// Time zone of times without an offset: an IANA name such as Europe/Berlin, or UTC.
     #[arg(long, value_name = "ZONE")]
@@ -164,17 +124,17 @@ pub struct Settings {
     #[arg(long, value_name = "LIST")]
     pub columns: Option<String>,
     /// Unit of numbers that are times, in tables; seconds by default, milliseconds for opendc.
-    #[arg(long, value_name = "UNIT", value_parser = words(TimeUnit::ALL, TimeUnit::word))]
+    #[arg(long, value_name = "UNIT", value_parser = words::<TimeUnit>())]
     pub time_unit: Option<TimeUnit>,
     /// Time from one sample of a job's power to the next, for lists of samples in a table (s): the log keeps the samples.
     /// Without it a list counts by its mean; the step of pm100 is known.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub power_step_s: Option<u32>,
     /// The resource that counts as processors.
-    #[arg(long, default_value = "cpus", value_parser = words(Procs::ALL, Procs::word))]
+    #[arg(long, default_value = "cpus", value_parser = words::<Procs>())]
     pub procs: Procs,
     /// When jobs arrive: at their submit, or when they could start after dependencies and holds.
-    #[arg(long, default_value = "submit", value_parser = words(Arrival::ALL, Arrival::word))]
+    #[arg(long, default_value = "submit", value_parser = words::<Arrival>())]
     pub arrival: Arrival,
     /// Processors of the machine, which job logs do not say: for the header of the log.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
@@ -182,14 +142,9 @@ pub struct Settings {
 }
 
 /// A parser of one of a few words.
-fn words<T: Copy + Send + Sync + 'static, const N: usize>(
-    all: [T; N],
-    word: fn(T) -> &'static str,
-) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(all.map(word)).map(move |text| {
-        let found = all.into_iter().find(|value| word(*value) == text);
-        found.expect("the parser allows only these words")
-    })
+fn words<T: Word + Send + Sync>() -> impl TypedValueParser<Value = T> {
+    let words = T::WORDS.iter().map(|(_, word)| *word);
+    PossibleValuesParser::new(words).map(|text| T::of_word(&text).expect("the parser allows only these words"))
 }
 
 impl Settings {
@@ -233,7 +188,7 @@ impl Settings {
     pub(crate) fn refuse_columns(&self, reason: &str) -> Result<(), Problem> {
         match self.columns {
             None => Ok(()),
-            Some(_) => Err(Problem::Setting { setting: "columns", reason: format!("{reason}; leave the setting out") }),
+            Some(_) => Err(Problem::setting("columns", format!("{reason}; leave the setting out"))),
         }
     }
 
@@ -243,33 +198,24 @@ impl Settings {
             None => Ok(()),
             Some(_) => {
                 let reason = format!("times of {} are dates or seconds; leave the setting out", self.format.word());
-                Err(Problem::Setting { setting: "time_unit", reason })
+                Err(Problem::setting("time_unit", reason))
             }
         }
     }
 
     /// The settings in one line.
     pub fn describe(&self) -> String {
-        let mut text = format!(
-            "format = {}, procs = {}, arrival = {}",
-            self.format.word(),
-            self.procs.word(),
-            self.arrival.word()
-        );
-        for (key, value) in [("timezone", &self.timezone), ("columns", &self.columns)] {
-            if let Some(value) = value {
-                let _ = write!(text, ", {key} = {value}");
-            }
-        }
-        if let Some(unit) = self.time_unit {
-            let _ = write!(text, ", time_unit = {}", unit.word());
-        }
-        if let Some(step_s) = self.power_step_s {
-            let _ = write!(text, ", power_step_s = {step_s}");
-        }
-        if let Some(procs) = self.machine_procs {
-            let _ = write!(text, ", machine_procs = {procs}");
-        }
-        text
+        let stated = [
+            ("format", Some(self.format.word().to_owned())),
+            ("procs", Some(self.procs.word().to_owned())),
+            ("arrival", Some(self.arrival.word().to_owned())),
+            ("timezone", self.timezone.clone()),
+            ("columns", self.columns.clone()),
+            ("time_unit", self.time_unit.map(|unit| unit.word().to_owned())),
+            ("power_step_s", self.power_step_s.map(|step_s| step_s.to_string())),
+            ("machine_procs", self.machine_procs.map(|procs| procs.to_string())),
+        ];
+        let stated = stated.into_iter().filter_map(|(key, value)| Some(format!("{key} = {}", value?)));
+        stated.collect::<Vec<_>>().join(", ")
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use powersweep_engine::workload::swf::{GPUS_KEY, POWER_KEY, POWER_SERIES_KEY};
+use powersweep_experiments::signals::Word as _;
 
 use crate::joblogs::build::JobLog;
 use crate::ledger::{Effect, Rule as _};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use powersweep_experiments::signals::ClockChange;
 
-use crate::error::{Place, Problem, shortened};
+use crate::error::{self, Place, Problem};
 use crate::signals::table::Row;
 use crate::signals::{Ledger, Rule};
 use crate::table::clock::{OUT_OF_RANGE, SECOND_US, Shown, UNIX_S, Zone, civil, is_in_range, needless_zone};
@@ -127,7 +127,7 @@ impl Times {
     ) -> Result<Clock, Problem> {
         let fixed = match self.kind {
             Some(Kind::Local) | None => {
-                return local(utc, timezone, || (place(self.first.0.into()), shortened(&self.first.1)));
+                return local(utc, timezone, (place(self.first.0.into()), &self.first.1));
             }
             Some(Kind::Instant) => Clock::Instants("the times have offsets".to_owned()),
             Some(Kind::UnixS) => Clock::Instants("Unix times (s)".to_owned()),
@@ -141,23 +141,21 @@ impl Times {
     }
 }
 
-/// The clock of times without an offset. `utc` says why they are of UTC, if they are; `first` is the place and text of one.
+/// The clock of times without an offset. `utc` says why they are of UTC, if they are; `first` is one of them with its place.
 pub(crate) fn local(
     utc: Option<&str>,
     timezone: Option<&str>,
-    first: impl FnOnce() -> (Place, String),
+    (place, first): (Place, &str),
 ) -> Result<Clock, Problem> {
     let is_utc = |name: &str| name.eq_ignore_ascii_case("UTC");
     match (utc, timezone) {
-        (Some(why), None) => Ok(Clock::Instants(why.to_owned())),
-        (Some(why), Some(name)) if is_utc(name) => Ok(Clock::Instants(why.to_owned())),
-        (Some(why), Some(name)) => Err(Problem::setting("timezone", format!("{why}, not {name}; remove it"))),
+        (Some(why), Some(name)) if !is_utc(name) => {
+            Err(Problem::setting("timezone", format!("{why}, not {name}; remove it")))
+        }
+        (Some(why), _) => Ok(Clock::Instants(why.to_owned())),
         (None, Some(name)) if is_utc(name) => Ok(Clock::Instants("UTC, by `timezone`".to_owned())),
         (None, Some(name)) => Zone::named(name).map(Clock::Zone),
-        (None, None) => {
-            let (place, text) = first();
-            Err(Problem::NoTimezone { place, text })
-        }
+        (None, None) => Err(Problem::no_timezone(place, first)),
     }
 }
 
@@ -168,6 +166,10 @@ struct Twice {
     count: u64,
     second_us: i64,
 }
+
+/// The help for a file whose clock is not that of its zone.
+const UNCHANGED: &str =
+    "if the file's clock never changes, name a zone without clock changes, such as \"Etc/GMT-1\" for UTC+1";
 
 /// Turns local times into instants. Of a time that the clocks showed twice, the first row in the file is the one before
 /// the change. Returns the rows, and the rows that [`ClockChange::Repair`] adds.
@@ -202,15 +204,27 @@ pub(crate) fn to_instants(
     if setting == ClockChange::Error
         && let Some(row) = first_missing
     {
-        let (time, count) = (shown(row.time_us), Some(ledger.count(Rule::NoSuchTime).rows));
-        return Err(Problem::NoSuchTime { place: place(row.line.into()), time, zone: zone.name.clone(), count });
+        let reason = format!(
+            "{} does not exist in {}, where the clocks went forward ({} in all): set `clock_change = \"repair\"` to drop such \
+             rows; {UNCHANGED}",
+            shown(row.time_us),
+            zone.name,
+            error::rows(ledger.count(Rule::NoSuchTime).rows)
+        );
+        return Err(Problem::At { place: place(row.line.into()), reason });
     }
     let once = || twice.iter().filter(|(_, seen)| seen.count == 1);
     if setting == ClockChange::Error
         && let Some((local_us, seen)) = once().next()
     {
-        let (place, time, count) = (place(seen.row.line.into()), shown(*local_us), once().count() as u64);
-        return Err(Problem::OneOfTwo { place, time, zone: zone.name.clone(), count });
+        let reason = format!(
+            "the clocks of {} showed {} twice, where they went back, and the file has it once ({} in all): set `clock_change = \
+             \"repair\"` to use the value for both; {UNCHANGED}",
+            zone.name,
+            shown(*local_us),
+            error::rows(once().count() as u64)
+        );
+        return Err(Problem::At { place: place(seen.row.line.into()), reason });
     }
     let second = |seen: &Twice| Row { time_us: seen.second_us, ..seen.row };
     // An empty cell has no value for the second time either: that time is a gap.

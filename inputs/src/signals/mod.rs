@@ -30,7 +30,7 @@ use powersweep_experiments::signals::Reading;
 
 use crate::ReadError;
 
-/// What happened to the rows of a file of a signal.
+/// The ledger of a signal's file.
 pub type Ledger = crate::ledger::Ledger<Rule>;
 
 /// Maximum size of a file (bytes), decompressed.

@@ -2,7 +2,7 @@
 
 use powersweep_experiments::signals::{Duplicates, Form, Gaps, Reading};
 
-use crate::error::Problem;
+use crate::error::{self, Problem};
 use crate::ledger::Effect;
 use crate::signals::ROWS_MAX;
 use crate::signals::clock::{self, Clock, seconds};
@@ -73,17 +73,28 @@ pub(crate) fn build(table: Table, reading: &Reading) -> Result<Series, Problem> 
         Clock::Instants(_) | Clock::Offsets => (rows, Vec::new()),
     };
     if let Some(pair) = rows.windows(2).find(|pair| pair[1].time_us < pair[0].time_us) {
-        return Err(Problem::Order { place: place(pair[1].line.into()), time: clock.show(pair[1].time_us) });
+        let time = clock.show(pair[1].time_us);
+        let reason = format!("the time {time} is before the time of the row above: sort the rows by time");
+        return Err(Problem::At { place: place(pair[1].line.into()), reason });
     }
     if !added.is_empty() {
         rows.extend(added);
         rows.sort_by_key(|row| row.time_us);
     }
-    let again =
-        |row: &Row, count| Problem::Duplicate { place: place(row.line.into()), time: clock.show(row.time_us), count };
+    let again = |row: &Row, count| {
+        let reason = format!(
+            "the time {} occurs again with another value ({} in all): set `duplicates` to \"first\", \"last\" or \"mean\" to \
+             accept them",
+            clock.show(row.time_us),
+            error::rows(count)
+        );
+        Problem::At { place: place(row.line.into()), reason }
+    };
     let rows = without_duplicates(rows, reading.duplicates, &mut ledger, again)?;
     let rows = without_empty_ends(rows, &mut ledger);
-    let Some(last) = rows.last() else { return Err(Problem::Empty { column: column.name }) };
+    let Some(last) = rows.last() else {
+        return Err(Problem::Content(format!("column {:?} has no value in any row", column.name)));
+    };
     let step_us = regular_step(&rows);
     let end_us = last.time_us + step_us.unwrap_or(0);
     let rows = without_gaps(rows, step_us, reading.gaps, &mut ledger, &clock)?;
@@ -197,11 +208,25 @@ fn without_gaps(
         let first_empty = rows.iter().find(|row| row.value.is_nan()).map(|row| row.time_us);
         let first_missing = gaps().position(|missing| missing > 0).map(|at| rows[at].time_us + step_us.unwrap_or(0));
         let first = first_empty.into_iter().chain(first_missing).min().unwrap_or_default();
-        let (times, step_s) = (missing.unsigned_abs(), step_us.map(seconds));
-        return Err(Problem::Gap { first: clock.show(first), times, values: empty as u64, step_s });
+        let step = step_us.map_or(String::new(), |step_us| format!(", at the step of {} s", seconds(step_us)));
+        let what = match (missing, empty) {
+            (0, _) => format!("{} without a value in all", error::rows(empty as u64)),
+            (_, 0) => format!("{missing} missing in all{step}"),
+            _ => format!("{missing} missing in all{step}, and {} without a value", error::rows(empty as u64)),
+        };
+        return Err(Problem::Content(format!(
+            "no value at {}; {what}: set `gaps` to \"hold\" (the value before; for files that list only changes) or \
+             \"interpolate\" to fill them",
+            clock.show(first)
+        )));
     }
     let missing = usize::try_from(missing).ok().filter(|missing| rows.len().saturating_add(*missing) <= ROWS_MAX);
-    let Some(missing) = missing else { return Err(Problem::TooManyRows { limit: ROWS_MAX, filled: true }) };
+    let missing = missing.ok_or_else(|| {
+        Problem::Content(format!(
+            "the signal has more than {ROWS_MAX} times, the limit for signals, because of its gaps: cut the file where it has \
+             none"
+        ))
+    })?;
     rows.iter().filter(|row| row.value.is_nan()).for_each(|row| ledger.add(Rule::ValueFilled, row.line.into()));
     let mut whole: Vec<Row> = Vec::with_capacity(rows.len() + missing);
     for row in rows {

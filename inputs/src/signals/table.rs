@@ -55,9 +55,10 @@ impl ValueColumn {
                     format!("{text:?} is no unit of a {}, such as {}", quantity.word(), Unit::examples(quantity));
                 Problem::setting("unit", reason)
             })?,
-            None => Unit::in_name(quantity, name)
-                .or_else(|| Unit::parse(quantity, usual?))
-                .ok_or_else(|| Problem::NoUnit { column: shortened(name), examples: Unit::examples(quantity) })?,
+            None => Unit::in_name(quantity, name).or_else(|| Unit::parse(quantity, usual?)).ok_or_else(|| {
+                let (column, examples) = (shortened(name), Unit::examples(quantity));
+                Problem::Content(format!("column {column:?} has no unit in its name: set `unit`, such as {examples}"))
+            })?,
         };
         Ok(ValueColumn { quantity, name: name.to_owned(), unit })
     }

@@ -17,7 +17,7 @@ pub(crate) const UNIX_S: Range<i64> = 1_000_000_000..10_000_000_000;
 /// Years that a time may have. Earlier ones are the zeros of clocks and spreadsheets, which stand for no time.
 const YEARS: RangeInclusive<i16> = 1970..=2200;
 
-/// What is said of other times.
+/// The reason why other times are refused.
 pub(crate) const OUT_OF_RANGE: &str = "is not a time from 1970 to 2200";
 
 /// Whether a time (µs since 1970) is in the years that times may have.

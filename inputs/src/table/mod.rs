@@ -1,4 +1,4 @@
-//! What readers of job logs and signals share: tables of text and of Parquet, and the times in their cells.
+//! Tables of text and of Parquet, and the times in their cells, for job logs and signals.
 
 pub(crate) mod clock;
 mod pages;
@@ -8,6 +8,7 @@ pub(crate) mod stamp;
 mod texts;
 
 pub(crate) use sheet::{Row, Sheet, find, need};
+pub(crate) use texts::texts;
 
 use crate::error::Problem;
 

@@ -43,7 +43,7 @@ impl File {
         let rows =
             groups.iter().try_fold(0_usize, |sum, group| sum.checked_add(usize::try_from(group.num_rows()).ok()?));
         let rows = rows.filter(|rows| *rows <= limits.rows);
-        let rows = rows.ok_or(Problem::TooManyRows { limit: limits.rows, filled: false })?;
+        let rows = rows.ok_or_else(|| Problem::TooLarge { limit: format!("{} rows", limits.rows) })?;
         Ok(File { bytes, builder, limits, rows })
     }
 
@@ -80,8 +80,8 @@ impl File {
                     .saturating_add(stated.ok_or_else(|| damaged("its pages are not where it says, or not as large"))?);
             }
         }
-        let limit_bytes = self.limits.bytes;
-        if sum > limit_bytes { Err(Problem::TooLarge { limit_bytes }) } else { Ok(()) }
+        let limit = format!("{} MiB of data", self.limits.bytes >> 20);
+        if sum > self.limits.bytes { Err(Problem::TooLarge { limit }) } else { Ok(()) }
     }
 }
 

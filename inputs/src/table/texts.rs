@@ -12,6 +12,15 @@ use super::clock::civil;
 use super::parquet::{damaged, micros};
 use crate::error::{Problem, shortened};
 
+/// The cells of the column `name`.
+pub(crate) fn texts(array: &dyn Array, name: &str) -> Result<Vec<String>, Problem> {
+    let text = |at| {
+        let mut text = String::new();
+        write(array, at, name, &mut text).map(|()| text)
+    };
+    (0..array.len()).map(text).collect()
+}
+
 /// Writes the cell of a row, of the column `name`. A cell without a value has no text.
 pub(super) fn write(array: &dyn Array, at: usize, name: &str, text: &mut String) -> Result<(), Problem> {
     if array.is_null(at) {

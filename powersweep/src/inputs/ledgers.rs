@@ -41,7 +41,7 @@ pub fn of_signals(signals: &[Loaded]) -> Vec<Json> {
     found
 }
 
-/// What rules did to the rows of a file, in one line; empty if all are kept unchanged.
+/// The changes of a file's rows by rule, in one line; empty if all are kept unchanged.
 pub fn changes<R: Rule>(ledger: &Ledger<R>) -> String {
     let one = |(rule, count): (R, Count)| format!("{} {} ({})", count.rows, rule.effect().word(), rule.name());
     ledger.rules().map(one).collect::<Vec<_>>().join(", ")

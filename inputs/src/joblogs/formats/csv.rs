@@ -1,6 +1,8 @@
 //! CSV of any origin. The setting `columns` says which column has which field, such as
 //! `submit=arrival_time,run=length,cpus=cpus`.
 
+use powersweep_experiments::signals::Word as _;
+
 use crate::error::{Problem, shortened};
 use crate::joblogs::Ledger;
 use crate::joblogs::entry::Entries;
@@ -16,8 +18,8 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
 
 fn plan(sheet: &Sheet<'_>, settings: &Settings) -> Result<Plan, Problem> {
     let names = || sheet.names.iter().map(|name| shortened(name)).collect::<Vec<_>>().join(", ");
-    let unfit = |reason: String| Problem::Setting { setting: "columns", reason };
-    let fields = || Field::ALL.map(|(_, name)| name).join(", ");
+    let unfit = |reason: String| Problem::setting("columns", reason);
+    let fields = || Field::ALL.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ");
     let Some(columns) = &settings.columns else {
         let reason = format!(
             "it must say which column has which field, such as submit=COLUMN,run=COLUMN,{}=COLUMN; fields: {}; columns: {}",

@@ -16,7 +16,7 @@ use crate::table::parquet::{self, Limits};
 use crate::table::{Sheet, content};
 
 /// Limits of files of Parquet.
-const LIMITS: Limits = Limits { rows: 20_000_000, bytes: 4_000_000_000 };
+const LIMITS: Limits = Limits { rows: 20_000_000, bytes: 4_000 << 20 };
 
 /// Reads the entries of a file.
 pub(crate) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {

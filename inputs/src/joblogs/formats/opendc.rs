@@ -7,12 +7,13 @@ use arrow::datatypes::{DataType, Int32Type, Int64Type, Schema, TimestampMillisec
 
 use crate::error::{Problem, shortened};
 use crate::joblogs::clock::Time;
-use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit, memory_kib};
+use crate::joblogs::entry::{COUNT_MAX, Entries, Entry, Measured, Outcome, Size, TimeLimit, job_number, memory_kib};
 use crate::joblogs::formats::LIMITS;
 use crate::joblogs::settings::{Procs, Settings, TimeUnit};
 use crate::joblogs::{Ledger, Rule};
 use crate::table::clock::{SECOND_US, UNIX_S, civil, needless_zone};
 use crate::table::parquet::{self, File, damaged};
+use crate::table::texts;
 
 /// KiB of a megabyte, the unit of a task's memory.
 const KIB_OF_MB: f64 = 1e6 / 1024.0;
@@ -36,8 +37,7 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
         return Err(Problem::Content("the file is not Parquet, which OpenDC's tasks are".to_owned()));
     }
     if settings.procs == Procs::Nodes {
-        let reason = "the tasks have no nodes; they have cpus, and gpus in newer versions".to_owned();
-        return Err(Problem::Setting { setting: "procs", reason });
+        return Err(Problem::setting("procs", "the tasks have no nodes; they have cpus, and gpus in newer versions"));
     }
     let rows = parquet::guarded(|| tasks(bytes, settings))?;
     ledger.read = rows.list.len() as u64;
@@ -53,10 +53,7 @@ struct Columns<'a> {
 impl<'a> Columns<'a> {
     fn find(&self, names: &[&str]) -> Option<(&'a str, &'a ArrayRef)> {
         let fields = self.schema.fields().iter().zip(self.arrays);
-        fields
-            .filter(|(field, _)| names.contains(&field.name().as_str()))
-            .map(|(field, array)| (field.name().as_str(), array))
-            .next()
+        fields.map(|(field, array)| (field.name().as_str(), array)).find(|(name, _)| names.contains(name))
     }
 
     fn numbers(&self, names: &[&str]) -> Result<Option<Vec<Option<i64>>>, Problem> {
@@ -123,7 +120,7 @@ fn rows_of(columns: &Columns<'_>, settings: &Settings, read: &mut Vec<Entry>) ->
     let (submissions, durations) = (columns.numbers(SUBMISSION)?, columns.numbers(DURATION)?);
     let (ends, cpus, gpus) = (columns.numbers(END)?, columns.numbers(CPUS)?, columns.numbers(GPUS)?);
     let memories = columns.numbers(MEMORY)?;
-    let ids = columns.find(ID).map(|(_, array)| ids(array)).transpose()?.unwrap_or_default();
+    let ids = columns.find(ID).map(|(name, array)| texts(array, name)).transpose()?.unwrap_or_default();
     let parents = columns.find(PARENTS).and_then(|(_, array)| array.as_list_opt::<i32>());
     for (at, id) in ids.into_iter().enumerate() {
         let row = read.len() as u64 + 1;
@@ -132,15 +129,12 @@ fn rows_of(columns: &Columns<'_>, settings: &Settings, read: &mut Vec<Entry>) ->
         };
         let wrong = |what: &str, number: i64| Problem::Content(format!("row {row}: {number} is no {what}"));
         let time = |what: &str, number: Option<i64>| {
-            let us = number.map(|number| {
-                unit.us(number as f64).filter(|us| (0..=UNIX_S.end * SECOND_US).contains(us)).ok_or((what, number))
-            });
-            us.transpose().map_err(|(what, number)| wrong(what, number))
+            let us = |number: i64| unit.us(number as f64).filter(|us| (0..=UNIX_S.end * SECOND_US).contains(us));
+            number.map(|number| us(number).ok_or_else(|| wrong(what, number))).transpose()
         };
         let count = |what: &str, number: Option<i64>| {
-            let counted =
-                number.map(|number| u32::try_from(number).ok().filter(|count| *count <= 1 << 30).ok_or((what, number)));
-            counted.transpose().map_err(|(what, number)| wrong(what, number))
+            let count = |number: i64| u32::try_from(number).ok().filter(|count| *count <= COUNT_MAX);
+            number.map(|number| count(number).ok_or_else(|| wrong(what, number))).transpose()
         };
         let memory = |number: i64| {
             memory_kib(number as f64 * KIB_OF_MB).ok_or_else(|| wrong("memory of a task in megabytes", number))
@@ -154,8 +148,8 @@ fn rows_of(columns: &Columns<'_>, settings: &Settings, read: &mut Vec<Entry>) ->
         }
         read.push(Entry {
             line: row,
-            number: id.parse().ok().filter(|number| (0..=i64::from(u32::MAX)).contains(number)),
-            id,
+            number: job_number(&id),
+            id: shortened(&id),
             outcome: Outcome::Completed,
             submit: submit.map(Time::only),
             eligible: None,
@@ -189,23 +183,5 @@ fn check_calendar(row: u64, submit_us: Option<i64>, settings: &Settings) -> Resu
         "the time of submission in row {row}{date} in milliseconds: set it to \"s\" if times are seconds, or to \"ms\" if they count \
          from 0"
     );
-    Err(Problem::Setting { setting: "time_unit", reason })
-}
-
-/// The ids as texts.
-fn ids(array: &ArrayRef) -> Result<Vec<String>, Problem> {
-    match array.data_type() {
-        DataType::Utf8 => Ok(array.as_string::<i32>().iter().map(|id| shortened(id.unwrap_or_default())).collect()),
-        DataType::Int32 => Ok(array
-            .as_primitive::<Int32Type>()
-            .iter()
-            .map(|id| id.map_or(String::new(), |id| id.to_string()))
-            .collect()),
-        DataType::Int64 => Ok(array
-            .as_primitive::<Int64Type>()
-            .iter()
-            .map(|id| id.map_or(String::new(), |id| id.to_string()))
-            .collect()),
-        other => Err(Problem::Content(format!("the column id has values of the type {other}"))),
-    }
+    Err(Problem::setting("time_unit", reason))
 }

@@ -7,6 +7,8 @@
 //! - F-DATA (RIKEN, Fugaku): `YY_MM.parquet`. Powers are means of a node, frequencies are MHz; `pclass`, whether a job is
 //!   bound by computation or memory, is the queue.
 
+use powersweep_experiments::signals::Word;
+
 use crate::error::{Problem, shortened};
 use crate::joblogs::Ledger;
 use crate::joblogs::entry::{Entries, Outcome};
@@ -206,10 +208,9 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
     plan.gpu_milli = table.gpu_milli.map(find).transpose()?;
     plan.instances = table.instances.map(find).transpose()?;
     if plan.column(Field::of(settings.procs)).is_none() {
-        let has = Procs::ALL.iter().filter(|procs| plan.column(Field::of(**procs)).is_some()).map(|procs| procs.word());
-        let has = has.collect::<Vec<_>>().join(" and ");
-        let reason = format!("the table has no {}; jobs have {has}", settings.procs.word());
-        return Err(Problem::Setting { setting: "procs", reason });
+        let has = Procs::WORDS.iter().filter(|(procs, _)| plan.column(Field::of(*procs)).is_some());
+        let has = has.map(|(_, word)| *word).collect::<Vec<_>>().join(" and ");
+        return Err(Problem::setting("procs", format!("the table has no {}; jobs have {has}", settings.procs.word())));
     }
     let mut entries = plan.read(&mut sheet, settings, ledger)?;
     if table.is_cut {
@@ -225,14 +226,14 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
 /// Why a table is none of the known ones.
 fn unknown(sheet: &Sheet<'_>, settings: &Settings) -> Problem {
     let has = |names: &[&str]| names.iter().all(|name| find(&sheet.names, name) != Ok(None));
-    let names = || sheet.names.iter().take(12).map(|name| shortened(name)).collect::<Vec<_>>().join(", ");
     let reason = if has(&["sn", "model"]) || has(&["node_name", "gpu_capacity_num"]) {
         "the file lists nodes, not jobs".to_owned()
     } else if has(&["name", "num_gpu", "gpu_milli"]) {
         "the file has sizes of pods without times: nothing says when they arrive and how long they run".to_owned()
     } else {
+        let names = sheet.names.iter().take(12).map(|name| shortened(name)).collect::<Vec<_>>().join(", ");
         let format = settings.format.word();
-        format!("the columns are not those of a table of jobs that {format} has published: {}", names())
+        format!("the columns are not those of a table of jobs that {format} has published: {names}")
     };
     Problem::Content(reason)
 }

@@ -16,14 +16,13 @@ use crate::table::{JSON, Sheet, content, parquet};
 /// Reads the rows of a file.
 pub(crate) fn read(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
     if bytes.len() > BYTES_MAX {
-        return Err(Problem::TooLarge { limit_bytes: BYTES_MAX as u64 });
+        return Err(Problem::TooLarge { limit: format!("{} MiB of data", BYTES_MAX >> 20) });
     }
     let bytes = content(bytes, &[parquet::MAGIC, JSON])?;
     let is_parquet = bytes.starts_with(parquet::MAGIC);
     let is_json = matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['));
-    let is_not = |form: Form, what: &str| Problem::Setting {
-        setting: "form",
-        reason: format!("{:?} is {what}, which this file is not", form.word()),
+    let is_not = |form: Form, what: &str| {
+        Problem::setting("form", format!("{:?} is {what}, which this file is not", form.word()))
     };
     match reading.form {
         Some(Form::OpenDc) if !is_parquet => Err(is_not(Form::OpenDc, "Parquet")),

@@ -78,7 +78,7 @@ pub(super) fn read(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
         return Err(refused(format!("it has {} times and {} values", times.len(), values.len())));
     }
     if times.len() > ROWS_MAX {
-        return Err(Problem::TooManyRows { limit: ROWS_MAX, filled: false });
+        return Err(Problem::TooLarge { limit: format!("{ROWS_MAX} rows") });
     }
     let (rows, clock) = rows(times, values, answer.utc_offset_seconds, time_column, &column, reading)?;
     Ok(Table {

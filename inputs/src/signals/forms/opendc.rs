@@ -79,7 +79,7 @@ fn read_columns(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
         form: Form::OpenDc,
         rows,
         place: Place::Row,
-        clock: clock::local(Some(why), reading.timezone.as_deref(), || (Place::Row(1), String::new()))?,
+        clock: clock::local(Some(why), reading.timezone.as_deref(), (Place::Row(1), ""))?,
         time_column: time_column.to_owned(),
         column: values,
         estimates: None,

@@ -44,7 +44,7 @@ pub(super) fn table(
     sheet.read_only([columns.time, columns.value].into_iter().chain(columns.flag).chain(columns.zone));
     while let Some(row) = sheet.next_row()? {
         if rows.len() == ROWS_MAX {
-            return Err(Problem::TooManyRows { limit: ROWS_MAX, filled: false });
+            return Err(Problem::TooLarge { limit: format!("{ROWS_MAX} rows") });
         }
         let line = u32::try_from(row.place.number()).unwrap_or(u32::MAX);
         let time_us = times.read(row.get(columns.time), line).map_err(|reason| row.problem(columns.time, reason))?;

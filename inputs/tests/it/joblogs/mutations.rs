@@ -5,6 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use powersweep_experiments::signals::Word as _;
 use powersweep_inputs::joblogs::{Arrival, Format, Procs, Settings, TimeUnit, read};
 
 use crate::joblogs::check;
@@ -256,10 +257,10 @@ fn settings(dice: &mut Dice, format: Format) -> Settings {
     let zone = dice.pick(&[Some("Europe/Berlin"), Some("UTC"), Some("America/New_York"), None]);
     Settings {
         timezone: zone.filter(|_| has_local || dice.one_in(8)).map(str::to_owned),
-        procs: dice.pick(&Procs::ALL),
-        arrival: dice.pick(&Arrival::ALL),
+        procs: dice.pick(Procs::WORDS).0,
+        arrival: dice.pick(Arrival::WORDS).0,
         columns: (format == Format::Csv).then(|| CSV_COLUMNS.to_owned()),
-        time_unit: dice.pick(&TimeUnit::ALL.map(Some)).filter(|_| is_table && dice.one_in(3)),
+        time_unit: Some(dice.pick(TimeUnit::WORDS).0).filter(|_| is_table && dice.one_in(3)),
         power_step_s: dice.one_in(2).then_some(30),
         ..Settings::new(format)
     }

@@ -7,14 +7,11 @@ mod places;
 
 use crate::error::{Place, Problem, shortened};
 use crate::joblogs::clock::{JobClock, Time};
-use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit};
+use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit, count, job_number};
 use crate::joblogs::formats::lines::Lines;
 use crate::joblogs::formats::slurm::duration;
 use crate::joblogs::settings::Settings;
 use crate::joblogs::{Ledger, Rule};
-
-/// Greatest job id that becomes a job number.
-const ID_MAX: i64 = u32::MAX as i64;
 
 /// Reads the entries of an accounting log.
 pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
@@ -91,7 +88,7 @@ impl<'a> Record<'a> {
         Ok(Entry {
             line: self.line,
             id: self.id.to_owned(),
-            number: digits.parse().ok().filter(|number| (0..=ID_MAX).contains(number)),
+            number: job_number(digits),
             outcome,
             submit: self.time(clock, &["ctime", "qtime"])?,
             eligible: self.time(clock, &["etime"])?,
@@ -126,8 +123,7 @@ impl<'a> Record<'a> {
         match self.get(KEY) {
             None | Some("") => Ok(TimeLimit::Unknown),
             Some(text) => {
-                let limit =
-                    duration(text).or_else(|| places::count(text).map(|seconds| i64::from(seconds) * 1_000_000));
+                let limit = duration(text).or_else(|| count(text).map(|seconds| i64::from(seconds) * 1_000_000));
                 limit.map(TimeLimit::Us).ok_or_else(|| self.problem(KEY, "is no time such as 12:00:00"))
             }
         }
@@ -165,13 +161,13 @@ impl<'a> Record<'a> {
                 .ok_or_else(|| self.problem("Resource_List.nodes", "is no list such as 2:ppn=8+1:ppn=4:gpus=1"))
         });
         let nodes = nodes.transpose()?.unwrap_or_default();
-        let count = |key: &'static str| match self.get(key) {
+        let counted = |key: &'static str| match self.get(key) {
             None | Some("") => Ok(None),
-            Some(text) => places::count(text).map(Some).ok_or_else(|| self.problem(key, "is no count from 0 to 2^30")),
+            Some(text) => count(text).map(Some).ok_or_else(|| self.problem(key, "is no count from 0 to 2^30")),
         };
-        let gpus = nodes.gpus.or(count("Resource_List.ngpus")?).or(count("Resource_List.gpu")?);
+        let gpus = nodes.gpus.or(counted("Resource_List.ngpus")?).or(counted("Resource_List.gpu")?);
         // The list of nodes comes first: beside it, Torque states one CPU by default.
-        Ok(Size { cpus: nodes.cpus.or(count("Resource_List.ncpus")?), nodes: nodes.nodes, gpus })
+        Ok(Size { cpus: nodes.cpus.or(counted("Resource_List.ncpus")?), nodes: nodes.nodes, gpus })
     }
 }
 

@@ -2,17 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::joblogs::entry::Size;
-
-/// Greatest count of processors, nodes or GPUs.
-const COUNT_MAX: u64 = 1 << 30;
-
-/// A count.
-pub(super) fn count(text: &str) -> Option<u32> {
-    let is_whole = (1..=10).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-    let count: u64 = if is_whole { text.parse().ok()? } else { return None };
-    whole(count)
-}
+use crate::joblogs::entry::{COUNT_MAX, Size, count};
 
 /// A memory such as `16gb`, `1993mb` or, in bytes, `4096` (KiB); in words of 8 bytes with a `w` for the `b`.
 #[expect(clippy::option_option, reason = "as `entry::memory_kib`")]
@@ -27,12 +17,9 @@ pub(super) fn memory_kib(text: &str) -> Option<Option<u64>> {
     crate::joblogs::entry::memory_kib(number.parse::<f64>().ok()? * of * 1024_f64.powi(power as i32 - 1))
 }
 
-fn whole(count: u64) -> Option<u32> {
-    u32::try_from(count).ok().filter(|_| count <= COUNT_MAX)
-}
-
 /// A size from a number of CPUs, which a list may state as 0 where it does not say it.
 fn size(cpus: u64, nodes: usize, gpus: u64) -> Option<Size> {
+    let whole = |count: u64| u32::try_from(count).ok().filter(|count| *count <= COUNT_MAX);
     let some = |count: u64| Some(count).filter(|count| *count > 0).map(whole);
     let flat = |count: Option<Option<u32>>| match count {
         None => Some(None),

@@ -1,12 +1,10 @@
 //! Cells of `sacct`.
 
+use crate::joblogs::entry::{self, COUNT_MAX, whole};
 use crate::table::clock::SECOND_US;
 
 /// Greatest number of days of a duration: longer ones are errors of a file.
 const DAYS_MAX: i64 = 100_000;
-
-/// Greatest count of processors, nodes or GPUs.
-const COUNT_MAX: u32 = 1 << 30;
 
 /// Greatest energy of a job (J).
 const ENERGY_MAX_J: f64 = 1e15;
@@ -46,16 +44,9 @@ pub(super) fn minutes(text: &str) -> Option<i64> {
     whole(text).filter(|minutes| *minutes <= DAYS_MAX * 1440).map(|minutes| minutes * 60 * SECOND_US)
 }
 
-/// Digits only: no sign, and few enough for any arithmetic here.
-fn whole(text: &str) -> Option<i64> {
-    let is_whole = (1..=12).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-    if is_whole { text.parse().ok() } else { None }
-}
-
 /// A count of processors or nodes.
 pub(super) fn count(text: &str) -> Result<u32, &'static str> {
-    let counted = whole(text).and_then(|count| u32::try_from(count).ok()).filter(|count| *count <= COUNT_MAX);
-    counted.ok_or(match text.ends_with(['K', 'M', 'G']) {
+    entry::count(text).ok_or(match text.ends_with(['K', 'M', 'G']) {
         true => "is rounded: call sacct with --noconvert",
         false => "is no count from 0 to 2^30",
     })

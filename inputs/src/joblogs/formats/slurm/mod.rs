@@ -11,16 +11,13 @@ use std::collections::HashSet;
 
 use crate::error::{Place, Problem};
 use crate::joblogs::clock::{JobClock, Time};
-use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit};
+use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit, job_number};
 use crate::joblogs::settings::{Arrival, Procs, Settings};
 use crate::joblogs::{Ledger, Rule};
 use cells::Tres;
 
 pub(super) use cells::duration;
 use rows::{Row, Table};
-
-/// Greatest job id that becomes a job number. Ids of Slurm have 32 bits.
-const ID_MAX: i64 = u32::MAX as i64;
 
 /// The columns that are read, by their places.
 struct Columns {
@@ -109,7 +106,7 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
     let mut steps: Vec<(String, u64)> = Vec::new();
     while let Some(row) = table.next_row()? {
         ledger.read += 1;
-        if row.is_header() {
+        if row.is_header {
             ledger.add(Rule::RepeatedHeader, row.line);
             continue;
         }
@@ -169,7 +166,7 @@ impl Reader {
         Ok(Entry {
             line: row.line,
             id: id.to_owned(),
-            number: raw_id.parse().ok().filter(|number| (0..=ID_MAX).contains(number)),
+            number: job_number(raw_id),
             outcome,
             submit: self.time(row, Some(columns.submit))?,
             eligible: self.time(row, columns.eligible)?,

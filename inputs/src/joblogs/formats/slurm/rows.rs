@@ -23,7 +23,8 @@ pub(super) struct Row<'a> {
     pub(super) line: u64,
     fields: Vec<&'a str>,
     names: &'a [String],
-    is_header: bool,
+    /// Whether it is the header again.
+    pub(super) is_header: bool,
 }
 
 impl<'a> Table<'a> {
@@ -40,8 +41,10 @@ impl<'a> Table<'a> {
         let given: Option<Vec<String>> = columns.map(listed);
         let names = match (given, is_header) {
             (Some(_), true) => {
-                let reason = format!("line {line} names the columns; leave the setting out");
-                return Err(Problem::Setting { setting: "columns", reason });
+                return Err(Problem::setting(
+                    "columns",
+                    format!("line {line} names the columns; leave the setting out"),
+                ));
             }
             (Some(names), false) => names,
             (None, false) => {
@@ -104,11 +107,6 @@ impl<'a> Table<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Whether it is the header again.
-    pub(super) fn is_header(&self) -> bool {
-        self.is_header
-    }
-
     /// The text of a column; empty for an absent column.
     pub(super) fn get(&self, at: Option<usize>) -> &'a str {
         at.map_or("", |at| self.fields[at].trim())

@@ -1,8 +1,9 @@
 //! Cells of tables.
 
-use crate::error::{Place, Problem};
+use crate::error::Problem;
 use crate::joblogs::clock::{JobClock, Time};
 use crate::joblogs::settings::TimeUnit;
+use crate::table::Row;
 use crate::table::clock::{SECOND_US, UNIX_S};
 
 /// Whether a cell has no value.
@@ -29,30 +30,26 @@ impl TableTimes {
         Ok(self.is_calendar.unwrap_or(false))
     }
 
-    /// The instant of a time: a number in the unit of the table, or a date. `column`: its name.
-    pub(super) fn read(
-        &mut self,
-        text: &str,
-        number: Option<f64>,
-        place: Place,
-        column: &str,
-    ) -> Result<Time, Problem> {
-        let problem = |reason: &str| Problem::cell(place, column, text, reason);
-        let (time, is_calendar) = match number {
-            None => (self.clock.read(text, place, column)?, true),
+    /// The instant in a column: a number in the unit of the table, or a date.
+    pub(super) fn read(&mut self, row: &Row<'_>, at: usize) -> Result<Time, Problem> {
+        let text = row.get(at);
+        let (time, is_calendar) = match row.number(text).ok() {
+            None => (self.clock.read(text, row.place, row.name(at))?, true),
             Some(number) => {
                 let us = self.unit.us(number).filter(|us| (0..=UNIX_S.end * SECOND_US).contains(us));
-                let us =
-                    us.ok_or_else(|| problem("is no time from 0 to 10^10 s; `time_unit` says what numbers are"))?;
+                let us = us.ok_or_else(|| {
+                    row.problem(at, "is no time from 0 to 10^10 s; `time_unit` says what numbers are")
+                })?;
                 let is_unix = us >= UNIX_S.start * SECOND_US;
                 let kind = if is_unix { "Unix times" } else { "times from the second 0 of the log" };
                 (self.clock.instant(us, kind), is_unix)
             }
         };
         match self.is_calendar {
-            Some(first) if first != is_calendar => {
-                Err(problem("is another kind of time than those above: Unix times and dates begin at 10^9 s, in 2001"))
-            }
+            Some(first) if first != is_calendar => Err(row.problem(
+                at,
+                "is another kind of time than those above: Unix times and dates begin at 10^9 s, in 2001",
+            )),
             _ => {
                 self.is_calendar = Some(is_calendar);
                 Ok(time)

@@ -7,7 +7,7 @@ mod cells;
 
 use crate::error::Problem;
 use crate::joblogs::clock::{JobClock, Time};
-use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, PowerSamples, Size, TimeLimit};
+use crate::joblogs::entry::{COUNT_MAX, Entries, Entry, Measured, Outcome, PowerSamples, Size, TimeLimit, job_number};
 use crate::joblogs::formats::slurm::duration;
 use crate::joblogs::settings::{Procs, Settings, TimeUnit};
 use crate::joblogs::{Ledger, Rule};
@@ -15,56 +15,46 @@ use crate::table::clock::{SECOND_US, UNIX_S};
 use crate::table::{Row, Sheet};
 use cells::{TableTimes, is_missing};
 
-/// A field of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Field {
-    Id,
-    Submit,
-    Eligible,
-    Start,
-    End,
-    Wait,
-    Run,
-    Limit,
-    Cpus,
-    Nodes,
-    Gpus,
-    User,
-    Group,
-    Queue,
-    State,
-    PowerW,
-    NodePowerW,
-    EnergyJ,
-    Ghz,
-    MemoryGib,
+/// Declares the fields of a job, each with its name in the setting `columns`.
+macro_rules! fields {
+    ($($field:ident $name:literal,)*) => {
+        /// A field of a job.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum Field {
+            $($field,)*
+        }
+
+        impl Field {
+            /// All fields in their order.
+            pub(super) const ALL: &'static [(Field, &'static str)] = &[$((Field::$field, $name),)*];
+        }
+    };
+}
+
+fields! {
+    Id "id",
+    Submit "submit",
+    Eligible "eligible",
+    Start "start",
+    End "end",
+    Wait "wait",
+    Run "run",
+    Limit "limit",
+    Cpus "cpus",
+    Nodes "nodes",
+    Gpus "gpus",
+    User "user",
+    Group "group",
+    Queue "queue",
+    State "state",
+    PowerW "power_w",
+    NodePowerW "node_power_w",
+    EnergyJ "energy_j",
+    Ghz "ghz",
+    MemoryGib "memory_gib",
 }
 
 impl Field {
-    /// All fields in their order.
-    pub(super) const ALL: [(Field, &'static str); 20] = [
-        (Field::Id, "id"),
-        (Field::Submit, "submit"),
-        (Field::Eligible, "eligible"),
-        (Field::Start, "start"),
-        (Field::End, "end"),
-        (Field::Wait, "wait"),
-        (Field::Run, "run"),
-        (Field::Limit, "limit"),
-        (Field::Cpus, "cpus"),
-        (Field::Nodes, "nodes"),
-        (Field::Gpus, "gpus"),
-        (Field::User, "user"),
-        (Field::Group, "group"),
-        (Field::Queue, "queue"),
-        (Field::State, "state"),
-        (Field::PowerW, "power_w"),
-        (Field::NodePowerW, "node_power_w"),
-        (Field::EnergyJ, "energy_j"),
-        (Field::Ghz, "ghz"),
-        (Field::MemoryGib, "memory_gib"),
-    ];
-
     /// The field that counts as processors.
     pub(super) fn of(procs: Procs) -> Field {
         match procs {
@@ -215,7 +205,7 @@ impl Cells<'_> {
         }
         let id = self.text(Field::Id);
         let number = match self.plan.column(Field::Id) {
-            Some(_) => id.parse().ok().filter(|number| (0..=i64::from(u32::MAX)).contains(number)),
+            Some(_) => job_number(&id),
             // Jobs without ids are numbered as the rows are.
             None => i64::try_from(self.row.number).ok(),
         };
@@ -244,9 +234,8 @@ impl Cells<'_> {
     }
 
     fn time(&self, field: Field, times: &mut TableTimes) -> Result<Option<Time>, Problem> {
-        let Some(text) = self.get(field) else { return Ok(None) };
-        let column = self.plan.column(field).map_or("", |at| self.row.name(at));
-        times.read(text, self.number(text), self.row.place, column).map(Some)
+        let at = self.plan.column(field).filter(|at| !is_missing(self.row.get(*at)));
+        at.map(|at| times.read(self.row, at)).transpose()
     }
 
     fn limit(&self) -> Result<TimeLimit, Problem> {
@@ -338,7 +327,7 @@ impl Cells<'_> {
         let mut count = |field: Field, parts: f64| -> Result<Option<u32>, Problem> {
             let Some(text) = self.get(field) else { return Ok(None) };
             let number = self.number(text).map(|number| number / parts * instances);
-            let number = number.filter(|number| (0.0..=f64::from(1_u32 << 30)).contains(number));
+            let number = number.filter(|number| (0.0..=f64::from(COUNT_MAX)).contains(number));
             let number = number.ok_or_else(|| self.problem(field, "is no count from 0 to 2^30"))?;
             if field == Field::of(self.settings.procs) && number.fract() != 0.0 {
                 changes.push(Rule::RoundedUp);
