@@ -31,6 +31,11 @@ pub fn write(text: &str) -> Result<bool, Failure> {
     }
 }
 
+/// Says that an answer has no rows. `only`: the conditions on rows.
+pub fn no_rows(only: &[String]) -> Outcome {
+    print(if only.is_empty() { "no rows yet" } else { "no row has these values" })
+}
+
 /// Prints a line to standard error; `eprintln!` would panic on a closed pipe. Inside of [`noted`], the caller gets it.
 pub fn note(text: &str) {
     let kept = NOTES.with_borrow_mut(|notes| notes.as_mut().map(|notes| notes.push(text.to_owned())).is_some());

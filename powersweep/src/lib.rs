@@ -42,6 +42,7 @@ pub mod adopt;
 pub mod allocation;
 mod batsim;
 pub mod calibrate;
+pub mod best;
 pub mod compare;
 pub mod conformance;
 pub mod control;
@@ -61,6 +62,7 @@ pub mod status;
 pub mod submit;
 pub mod user;
 
+pub use best::{Best, BestOptions, Goal};
 pub use compare::{CompareOptions, Compared};
 pub use control::{DeleteOptions, RetryOptions};
 pub use inputs::Files;

@@ -6,7 +6,7 @@ use clap::Args;
 use powersweep_dataset::writing::MemorySink;
 use powersweep_results::Table;
 
-use super::tables::{RowFormat, tables};
+use super::tables::{RowFormat, column, tables};
 use super::{LogArgs, TablesArgs};
 
 #[derive(Debug, Args)]
@@ -39,16 +39,16 @@ pub struct BestArgs {
     #[command(flatten)]
     pub from: TablesArgs,
     /// A metric whose mean is to be small. With several goals, the result is the Pareto front.
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", value_parser = column)]
     pub minimise: Vec<String>,
     /// A metric whose mean is to be great.
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", value_parser = column)]
     pub maximise: Vec<String>,
     /// A condition on the mean of a metric, or on a parameter, such as "bsld_mean <= 5"; may be repeated.
     #[arg(long, value_name = "CONDITION")]
     pub subject_to: Vec<String>,
     /// The columns that are to be chosen; by default all that vary, except the seed.
-    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',', value_parser = column)]
     pub by: Vec<String>,
     /// Only tasks that satisfy this condition; may be repeated.
     #[arg(long = "where", value_name = "COLUMN=VALUE")]

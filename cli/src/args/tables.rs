@@ -1,5 +1,6 @@
 //! The commands that read or repair tables.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -18,6 +19,11 @@ pub(super) fn tables() -> impl TypedValueParser<Value = Table> {
         Table::ALL.map(|table| PossibleValue::new(table.name()).help(format!("A row is {}", table.row()))),
     )
     .map(|name| Table::from_name(&name).expect("a possible value"))
+}
+
+/// The name of a column without the blanks around it.
+pub(super) fn column(text: &str) -> Result<String, Infallible> {
+    Ok(text.trim().to_owned())
 }
 
 /// How rows are shown or written.
@@ -108,7 +114,7 @@ pub struct ResultsArgs {
     #[arg(long, value_parser = tables(), default_value = "tasks")]
     pub table: Table,
     /// Only these columns, in this order; `powersweep columns` lists them.
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = column)]
     pub columns: Vec<String>,
     /// Number of rows. By default, all rows of --by; otherwise 24 for people, and all rows for programs, unless --sort,
     /// --where or --skip is given.
@@ -126,12 +132,12 @@ pub struct ResultsArgs {
 #[derive(Debug, Args)]
 pub struct GroupArgs {
     /// One row for each combination of values of these columns; also of parameters of the task, in any table.
-    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',', value_parser = column)]
     pub by: Vec<String>,
     /// Statistics of each of --columns: mean, sd, ci (half the width of the 95% interval of the mean; ci90, ci99),
     /// median, p95 or another percentile, min, max, sum, count. By default mean and ci; of tables other than `tasks` the
     /// mean alone, of `failures` the count.
-    #[arg(long = "stat", value_name = "NAME,...", value_delimiter = ',')]
+    #[arg(long = "stat", value_name = "NAME,...", value_delimiter = ',', value_parser = column)]
     pub stats: Vec<String>,
     /// Divide by the value of the row that satisfies this condition and has the same workload, machine and seed, such as
     /// policy=easy; may be repeated.

@@ -1,0 +1,115 @@
+//! The combinations of parameters with the best metrics, under conditions.
+
+use std::collections::BTreeSet;
+
+pub use powersweep_dataset::best::Goal;
+use powersweep_dataset::best::front;
+use powersweep_dataset::grouped::{FooterFacts, collected};
+use powersweep_dataset::scan::SEED;
+use powersweep_dataset::source::conditions;
+use powersweep_dataset::words::{count, number};
+use powersweep_dataset::{Condition, Error, Frame, Stat, failure, grouped};
+use powersweep_results::Table;
+
+use crate::place::Place;
+
+/// What the best combinations are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BestOptions {
+    /// The metrics whose means are to be small or great. Several goals have a Pareto front.
+    pub goals: Vec<Goal>,
+    /// Conditions on the mean of a metric, or on a parameter, such as `bsld_mean <= 5`.
+    pub subject_to: Vec<String>,
+    /// Conditions on the rows, such as `seed<3`.
+    pub only: Vec<String>,
+    /// The columns that are chosen; by default all that vary, except the seed.
+    pub by: Vec<String>,
+    /// With one goal: maximum number of combinations.
+    pub top: usize,
+}
+
+impl Default for BestOptions {
+    fn default() -> BestOptions {
+        BestOptions { goals: Vec::new(), subject_to: Vec::new(), only: Vec::new(), by: Vec::new(), top: 1 }
+    }
+}
+
+/// The best combinations.
+#[derive(Debug, Clone)]
+pub struct Best {
+    /// A row for each of them: its values, then the means and intervals of the goals and conditions.
+    pub frame: Frame,
+    /// Number of all combinations; 0 if no row satisfies the conditions on rows.
+    pub combinations: usize,
+    /// Number of the combinations that satisfy the conditions.
+    pub feasible: usize,
+    /// Why none does, if none does: the range of each condition's column.
+    pub why_none: Option<String>,
+}
+
+impl Place {
+    /// The combinations of parameters with the best means over the seeds.
+    ///
+    /// # Errors
+    /// An experiment, column or condition is unknown, or there is no goal.
+    pub async fn best(&self, experiment: &str, options: &BestOptions) -> Result<Best, Error> {
+        let BestOptions { goals, .. } = options;
+        if goals.is_empty() {
+            return Err(failure!(Usage, "there is no goal: name a column that is to be small or great"));
+        }
+        let subject = conditions(Table::Tasks, &options.subject_to)?;
+        let datasets = self.datasets().await?;
+        let reading = datasets.read(experiment, Table::Tasks).await?;
+        let known = FooterFacts::read(&datasets, experiment).await?;
+        let varying = known.candidates.iter().filter(|candidate| candidate.distinguishes() && candidate.name != SEED);
+        let by: Vec<&str> = match options.by.is_empty() {
+            true => varying.map(|candidate| candidate.name.as_str()).collect(),
+            false => options.by.iter().map(String::as_str).collect(),
+        };
+        let columns = goals.iter().map(|goal| &goal.column).chain(subject.iter().map(|condition| &condition.column));
+        let mut seen = BTreeSet::new();
+        let measures: Vec<&str> =
+            columns.map(String::as_str).filter(|name| !by.contains(name) && seen.insert(*name)).collect();
+        let only = conditions(Table::Tasks, &options.only)?;
+        let rows = collected(&datasets, &reading, &known, [&by, &measures], only).await?;
+        let all = grouped(&rows, &by, &[Stat::Mean, Stat::Interval(95)])?;
+        let combinations = if rows.is_empty() { 0 } else { all.rows() };
+        let satisfied = satisfied(&all, &subject)?;
+        let feasible = all.kept(|row| satisfied.iter().all(|condition| condition[row]));
+        let why_none = match feasible.rows() {
+            0 => Some(why_none(&all, &subject, &satisfied)?),
+            _ => None,
+        };
+        let frame = match &goals[..] {
+            [goal] => feasible.sorted(&goal.column, goal.is_maximised)?.part(0, options.top),
+            goals => feasible.picked(&front(&feasible, goals)?),
+        };
+        Ok(Best { frame, combinations, feasible: feasible.rows(), why_none })
+    }
+}
+
+/// For each condition, whether each row satisfies it: by its mean, or by its parameter.
+fn satisfied(all: &Frame, subject: &[Condition]) -> Result<Vec<Vec<bool>>, Error> {
+    let of = |condition: &Condition| {
+        let column = all.column(&condition.column)?;
+        Ok((0..column.len()).map(|row| condition.holds(&column.cell(row))).collect())
+    };
+    subject.iter().map(of).collect()
+}
+
+/// For each condition, how many combinations satisfy it, and the range of its column.
+fn why_none(all: &Frame, subject: &[Condition], satisfied: &[Vec<bool>]) -> Result<String, Error> {
+    let mut text = format!("none of {} satisfies the conditions", count(all.rows() as u64, "combination"));
+    for (condition, rows) in subject.iter().zip(satisfied) {
+        let column = all.column(&condition.column)?;
+        let values = (0..column.len()).filter_map(|row| column.cell(row).number());
+        let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), v| (l.min(v), m.max(v)));
+        let holds = rows.iter().filter(|holds| **holds).count();
+        let range = match least <= most {
+            true => format!(" lies between {} and {}", number(least), number(most)),
+            false => String::new(),
+        };
+        text += &format!("\n{}{range}: its condition holds for {holds}", condition.column);
+    }
+    Ok(text)
+}
