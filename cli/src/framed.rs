@@ -75,21 +75,22 @@ pub fn written(rows: &RecordBatch, encoding: Encoding, more: usize, out: &OutArg
     Ok(Exit::Done)
 }
 
-fn note_more(more: usize) {
+/// Says how many rows were not written.
+pub fn note_more(more: usize) {
     if more > 0 {
         screen::note(&format!("powersweep: {more} more rows: --rows N writes more"));
     }
 }
 
-/// A page of rows for a terminal.
-pub fn page_text(page: &Shown) -> String {
+/// A page of rows for a terminal. `more`: rows that it lacks.
+pub fn page_text(page: &Shown, more: usize) -> String {
     let mut table = screen::table();
     table.set_header(&page.headings);
     for row in 0..page.rows.num_rows() {
         table.add_row(page.rows.columns().iter().map(|column| Cell::of(column, row).shown()));
     }
     table.column_iter_mut().skip(page.axes).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-    match page.more() {
+    match more {
         0 => table.to_string(),
         more => format!("{table}\n… and {more} more rows"),
     }

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
+use powersweep::results::chosen;
 use powersweep_dashboard::survey::{Choice, Survey};
 use powersweep_dashboard::{ColumnSeen, PAGE_ROWS, RowsAsk, RowsSeen};
 use powersweep_dataset::order::{INDEX, Order};
 use powersweep_dataset::page::{self, KIND, Wanted};
-use powersweep_dataset::reading::{ColumnStats, relaxed};
+use powersweep_dataset::reading::ColumnStats;
 use powersweep_dataset::scan::{self, RowGroup, SEED, Tasks, whole};
 use powersweep_dataset::{Cell, Datasets, Rows};
 use powersweep_experiments::reading::unknown;
@@ -17,7 +18,6 @@ use powersweep_results::columns::Column;
 use powersweep_results::tasks;
 
 use crate::args::{CoordinatorArgs, DataArgs};
-use crate::commands::results::chosen;
 use crate::exit::{Failure, failure};
 
 /// The usual metrics of a plot (across, up), and the one of the means: of batch simulations, then of queueing models.
@@ -49,15 +49,13 @@ pub fn options(coordinator: &CoordinatorArgs, data: &DataArgs) -> String {
 
 /// Some rows. `options`: see [`options`].
 pub async fn rows(datasets: &Datasets, ask: &RowsAsk, options: &str) -> Result<RowsSeen, Failure> {
-    let names: Vec<&str> = ask.columns.iter().map(String::as_str).collect();
-    let all = relaxed(&Table::schema(Table::Tasks));
-    chosen(&all, &names, Table::Tasks)?;
+    chosen(&ask.columns, Table::Tasks)?;
     let sort = Some(ask.sort.as_str()).filter(|sort| !sort.is_empty());
     let order = Order::new(sort, ask.descending, &ask.only)?;
     let wanted = Wanted { columns: ask.columns.clone(), order, skip: ask.page * PAGE_ROWS, rows: PAGE_ROWS };
     let reading = datasets.read(&ask.experiment, Table::Tasks).await?;
     let mut seen = RowsSeen { command: command(ask, options), ..RowsSeen::default() };
-    seen.known = all.fields().iter().map(|field| field.name().clone()).collect();
+    seen.known = Table::schema(Table::Tasks).fields().iter().map(|field| field.name().clone()).collect();
     let Some(shown) = page::shown(&reading, &wanted).await? else { return Ok(seen) };
     let numeric = numeric();
     let column = |(heading, name): (String, &str)| ColumnSeen {

@@ -55,6 +55,7 @@ pub mod lp;
 mod modules;
 pub mod place;
 pub mod plan;
+pub mod results;
 pub mod run;
 mod runtime;
 pub mod simulate;
@@ -70,6 +71,7 @@ pub use place::{Answerer, Place};
 pub use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
 pub use powersweep_experiments::Manifest;
 pub use run::{Progress, RunOptions, Running, ShardOptions};
+pub use results::{GroupsOptions, RowsOptions};
 pub use runtime::block_on;
 pub use status::{Status, StatusOptions};
 

@@ -181,16 +181,6 @@ impl SomeRowsArgs {
     }
 }
 
-/// Rows that people see unless they ask for a number.
-const ROWS: usize = 24;
-
-impl ResultsArgs {
-    /// Most rows that are shown to people.
-    pub fn shown(&self) -> usize {
-        self.rows.unwrap_or(ROWS)
-    }
-}
-
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// Name of the experiment.

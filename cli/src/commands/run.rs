@@ -140,7 +140,7 @@ async fn show_rows(args: &RunArgs, place: &Place, experiment: &str) -> Result<()
     let published = place.datasets_here()?.read_published(experiment, Table::Tasks).await?;
     let wanted = Wanted { rows: args.show, ..Wanted::default() };
     if let Some(shown) = page::shown(&published, &wanted).await?.filter(|shown| shown.count > 0) {
-        screen::print(&format!("{}\n", page_text(&shown)))?;
+        screen::print(&format!("{}\n", page_text(&shown, shown.more())))?;
     }
     Ok(())
 }

@@ -1,0 +1,255 @@
+//! The rows of an experiment, and statistics of groups of them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, UInt32Array};
+use arrow::compute::{concat_batches, take};
+use arrow::datatypes::{Schema, SchemaRef};
+use powersweep_dataset::order::Order;
+use powersweep_dataset::page::{self, Shown, Wanted};
+use powersweep_dataset::reading::{Reading, relaxed};
+use powersweep_dataset::source::{Source, conditions};
+use powersweep_dataset::{Condition, Datasets, Error, Frame, Kind, OrKind, failure, grouped};
+use powersweep_experiments::reading::similar;
+use powersweep_results::{Table, tasks};
+
+use crate::place::Place;
+
+pub use powersweep_dataset::grouped::Query as GroupsOptions;
+
+/// Columns of tables other than `tasks` that people see first.
+const USUAL: &[(Table, &[&str])] = &[
+    (Table::Failures, &["task_index", "task_id", "attempt", "worker", "failed_at", "failure_kind", "message"]),
+    (Table::Jobs, &["task_index", "job_id", "submit_s", "start_s", "finish_s", "wait_s", "run_s", "procs", "energy_j"]),
+    (Table::Series, &["task_index", "series", "level", "x", "value"]),
+    (
+        Table::Accounts,
+        &[
+            "task_index",
+            "signal",
+            "zone",
+            "anchor",
+            "emissions_g",
+            "cost",
+            "currency",
+            "signal_energy_mean",
+            "at_once_emissions_g",
+        ],
+    ),
+];
+
+/// Which rows are read. The default: all rows of `tasks`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowsOptions {
+    /// The table.
+    pub table: Table,
+    /// Names of columns, in the order of the answer. Without any, a stream has all columns, and a page the usual ones.
+    pub columns: Vec<String>,
+    /// Conditions on the rows, such as `policy=easy`.
+    pub only: Vec<String>,
+    /// Order by this column of `tasks`; by default by task index. Other tables have the order in which they are stored.
+    pub sort: Option<String>,
+    /// The greatest value first.
+    pub descending: bool,
+    /// Number of rows of `tasks` to leave out before the first one.
+    pub skip: usize,
+    /// Maximum number of rows.
+    pub rows: Option<usize>,
+}
+
+impl Default for RowsOptions {
+    fn default() -> RowsOptions {
+        RowsOptions {
+            table: Table::Tasks,
+            columns: Vec::new(),
+            only: Vec::new(),
+            sort: None,
+            descending: false,
+            skip: 0,
+            rows: None,
+        }
+    }
+}
+
+/// Rows beyond the wanted ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum More {
+    /// This number.
+    Rows(usize),
+    /// Some: reading ended before they were counted.
+    Some,
+}
+
+/// Some rows for people.
+#[derive(Debug)]
+pub struct Page {
+    /// The rows with the headings of their columns.
+    pub shown: Shown,
+    /// The rows beyond them.
+    pub more: More,
+}
+
+/// Rows of an experiment, which are read on demand.
+#[derive(Debug)]
+pub struct ResultRows {
+    datasets: Datasets,
+    reading: Reading,
+    options: RowsOptions,
+    /// Of rows of `tasks`.
+    order: Order,
+    /// Of rows of other tables.
+    only: Vec<Condition>,
+    schema: SchemaRef,
+}
+
+impl Place {
+    /// Rows of an experiment, published or not.
+    ///
+    /// # Errors
+    /// An experiment, column or condition is unknown, or the manifest does not ask for the table.
+    pub async fn rows(&self, experiment: &str, options: RowsOptions) -> Result<ResultRows, Error> {
+        let RowsOptions { table, columns, only, sort, descending, skip, .. } = &options;
+        let is_tasks = *table == Table::Tasks;
+        if !is_tasks && (sort.is_some() || *descending || *skip > 0) {
+            let hint = "rows of `tasks`, and groups, can be sorted and skipped";
+            return Err(failure!(Usage, "rows of {table} have the order in which they are stored; {hint}"));
+        }
+        let order = if is_tasks { Order::new(sort.as_deref(), *descending, only)? } else { Order::default() };
+        let only = if is_tasks { Vec::new() } else { conditions(*table, only)? };
+        let (datasets, reading) = self.reading(experiment, *table).await?;
+        let schema = chosen(columns, *table)?.unwrap_or_else(|| relaxed(&table.schema()));
+        Ok(ResultRows { datasets, reading, order, only, schema, options })
+    }
+
+    /// Statistics of groups of the rows of a table.
+    ///
+    /// # Errors
+    /// As [`Place::rows`], or a statistic is unknown.
+    pub async fn groups(&self, experiment: &str, table: Table, options: &GroupsOptions) -> Result<Frame, Error> {
+        let (datasets, reading) = self.reading(experiment, table).await?;
+        grouped::answer(&datasets, &reading, options).await
+    }
+
+    async fn reading(&self, experiment: &str, table: Table) -> Result<(Datasets, Reading), Error> {
+        let datasets = self.datasets().await?;
+        let reading = datasets.read(experiment, table).await?;
+        reading.check_table()?;
+        if reading.is_without_state() {
+            self.notes.say(&format!(
+                "{datasets} has no state of {experiment}: only published rows are read; `powersweep adopt` rebuilds the state"
+            ));
+        }
+        Ok((datasets, reading))
+    }
+}
+
+impl ResultRows {
+    /// The columns of a stream.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Calls `each` with every batch of rows, until it returns false. Returns the rows beyond the wanted ones.
+    pub async fn each(&self, mut each: impl FnMut(&RecordBatch) -> Result<bool, Error>) -> Result<More, Error> {
+        let RowsOptions { table, only, sort, descending, skip, rows, .. } = &self.options;
+        if *table != Table::Tasks {
+            return self.stored(&self.schema, &mut each).await;
+        }
+        if sort.is_none() && !descending && only.is_empty() && *skip == 0 && rows.is_none() {
+            self.reading.each(&self.schema, |batch| each(&batch)).await?;
+            return Ok(More::Rows(0));
+        }
+        let columns = self.schema.fields().iter().map(|field| field.name().clone()).collect();
+        let Some(shown) = page::shown(&self.reading, &self.wanted(columns)).await? else { return Ok(More::Rows(0)) };
+        each(&shown.rows)?;
+        Ok(More::Rows(shown.more()))
+    }
+
+    /// The rows for people; `None` if a table of tasks has none.
+    pub async fn page(&self) -> Result<Option<Page>, Error> {
+        let RowsOptions { table, columns, .. } = &self.options;
+        if *table == Table::Tasks {
+            let shown = page::shown(&self.reading, &self.wanted(columns.clone())).await?;
+            return Ok(shown.map(|shown| Page { more: More::Rows(shown.more()), shown }));
+        }
+        let usual = USUAL.iter().find(|(known, _)| known == table).filter(|_| columns.is_empty());
+        let schema = match usual {
+            Some((_, names)) => narrowed(&self.schema, names),
+            None => SchemaRef::clone(&self.schema),
+        };
+        let mut batches = Vec::new();
+        let keep = &mut |batch: &RecordBatch| {
+            batches.push(batch.clone());
+            Ok(true)
+        };
+        let more = self.stored(&schema, keep).await?;
+        let rows = concat_batches(&schema, &batches).or_kind(Kind::Storage)?;
+        let headings: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let shown = Shown { axes: headings.len(), headings, count: rows.num_rows(), rows, skipped: 0 };
+        Ok(Some(Page { shown, more }))
+    }
+
+    fn wanted(&self, columns: Vec<String>) -> Wanted {
+        let RowsOptions { skip, rows, .. } = self.options;
+        Wanted { columns, order: self.order.clone(), skip, rows: rows.unwrap_or(usize::MAX) }
+    }
+
+    /// Rows of a table other than `tasks`, in the order in which they are stored.
+    async fn stored(
+        &self,
+        schema: &SchemaRef,
+        each: &mut impl FnMut(&RecordBatch) -> Result<bool, Error>,
+    ) -> Result<More, Error> {
+        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let source = Source::open(&self.datasets, &self.reading, &names, self.only.clone()).await?;
+        let (mut left, mut has_more) = (self.options.rows.unwrap_or(usize::MAX), false);
+        let visit = |batch: &RecordBatch, rows: &[usize]| {
+            has_more |= rows.len() > left;
+            let rows: UInt32Array = rows.iter().take(left).map(|row| Some(*row as u32)).collect();
+            left -= rows.len();
+            let columns = names.iter().filter_map(|name| Some(take(batch.column_by_name(name)?, &rows, None)));
+            let columns = columns.collect::<Result<Vec<_>, _>>().or_kind(Kind::Storage)?;
+            let batch = RecordBatch::try_new(SchemaRef::clone(schema), columns).or_kind(Kind::Storage)?;
+            Ok(each(&batch)? && !has_more)
+        };
+        source.each(visit).await?;
+        Ok(if has_more { More::Some } else { More::Rows(0) })
+    }
+}
+
+/// The columns of these names of a table, in this order; `None` without names.
+///
+/// # Errors
+/// A column is unknown, or is named twice.
+pub fn chosen(names: &[String], table: Table) -> Result<Option<SchemaRef>, Error> {
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let all = relaxed(&table.schema());
+    let known: Vec<&str> = all.fields().iter().map(|field| field.name().as_str()).collect();
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !known.contains(&name.as_str()) {
+            let near = similar(name, &known);
+            let hint = match near.is_empty() {
+                _ if tasks::schema().column_with_name(name).is_some() => {
+                    "`tasks` has it: join the tables on `task_id`, or use a wide `powersweep export`".to_owned()
+                }
+                false => format!("did you mean {}?", near.join(" or ")),
+                true => format!("`powersweep columns {table}` lists them"),
+            };
+            return Err(failure!(Usage, "{table} has no column `{name}`; {hint}"));
+        }
+        if !seen.insert(name) {
+            return Err(failure!(Usage, "the column `{name}` is named twice"));
+        }
+    }
+    Ok(Some(narrowed(&all, names)))
+}
+
+/// The columns of these names.
+fn narrowed(all: &Schema, names: &[impl AsRef<str>]) -> SchemaRef {
+    let fields = names.iter().filter_map(|name| Some(Arc::clone(all.fields().find(name.as_ref())?.1)));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
