@@ -59,6 +59,7 @@ pub mod results;
 pub mod run;
 mod runtime;
 pub mod simulate;
+pub mod sql;
 pub mod status;
 pub mod submit;
 pub mod user;

@@ -1,16 +1,10 @@
 //! `powersweep sql`: the user's DuckDB with a view for each table of an experiment.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use powersweep::{Answerer, block_on};
-use powersweep_dataset::Datasets;
-use powersweep_dataset::reading::relaxed;
-use powersweep_dataset::writing::{Encoding, Scratch, Writing, cannot_write};
-use powersweep_results::Table;
+use powersweep::block_on;
+use powersweep_dataset::writing::{Scratch, cannot_write};
 
 use crate::args::SqlArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
@@ -21,11 +15,11 @@ const DUCKDB: &str = "duckdb";
 
 /// Opens DuckDB, or runs a query.
 pub fn run(args: &SqlArgs) -> Outcome {
-    let folder = tempdir()?;
-    let views = block_on(views(args, &folder.0))?;
     if args.print {
-        return screen::print(views.trim_end());
+        return screen::print(block_on(async { args.from.place()?.views(&args.experiment, None).await })?.trim_end());
     }
+    let folder = tempdir()?;
+    let views = block_on(async { args.from.place()?.views(&args.experiment, Some(&folder.0)).await })?;
     let database = folder.0.join("views.duckdb");
     let Some(made) = ended(Command::new(DUCKDB).arg(&database).arg("-c").arg(&views))? else {
         screen::print(views.trim_end())?;
@@ -51,66 +45,6 @@ fn ended(command: &mut Command) -> Result<Option<bool>, Failure> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(failure!(Failure, "cannot run {DUCKDB}: {error}")),
     }
-}
-
-/// A view for each table that has rows.
-async fn views(args: &SqlArgs, folder: &Path) -> Result<String, Failure> {
-    let place = args.from.place()?;
-    let answerer = place.tables().await?;
-    let datasets = place.datasets_of(&answerer)?;
-    let data = if let Answerer::State(location) = &answerer { location.path() } else { None };
-    let mut text = String::new();
-    for table in Table::ALL {
-        let files = files(&datasets, data, args, table, folder).await?;
-        if !files.is_empty() {
-            let quoted: Vec<String> = files.iter().map(|file| quoted(&file.to_string_lossy())).collect();
-            let list = quoted.join(", ");
-            let _ =
-                writeln!(text, "CREATE VIEW {table} AS SELECT * FROM read_parquet([{list}], union_by_name = true);");
-        }
-    }
-    if text.is_empty() {
-        return Err(failure!(Usage, "{} has no rows yet", args.experiment));
-    }
-    Ok(text)
-}
-
-/// The files with the rows of a table: parts that DuckDB can read where they are, and a copy of the other rows.
-async fn files(
-    datasets: &Datasets,
-    data: Option<&Path>,
-    args: &SqlArgs,
-    table: Table,
-    folder: &Path,
-) -> Result<Vec<PathBuf>, Failure> {
-    let mut reading = datasets.read(&args.experiment, table).await?;
-    let mut files = Vec::new();
-    if let Some(data) = data {
-        let data = std::path::absolute(data).map_err(|error| failure!(Storage, "{}: {error}", data.display()))?;
-        let parts: BTreeSet<_> = reading.published_parts().iter().map(|part| part.path.clone()).collect();
-        files.extend(parts.iter().map(|part| data.join(part.as_ref())));
-        reading.skip(&parts);
-    }
-    if !reading.has_rows() {
-        return Ok(files);
-    }
-    if args.print {
-        let hint =
-            "`powersweep flush` publishes them, and only published rows of a data folder can be read without a copy";
-        screen::note(&format!("powersweep: rows of {table} that are not published are left out: {hint}"));
-        return Ok(files);
-    }
-    let (copy, schema) = (folder.join(format!("{table}.parquet")), relaxed(&Table::schema(table)));
-    let mut out = Writing::begin(Some(&copy), Encoding::Parquet, &schema, &args.experiment)?;
-    reading.each(&schema, |batch| out.write(&batch)).await?;
-    out.finish()?;
-    files.push(copy);
-    Ok(files)
-}
-
-/// A text of SQL.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }
 
 /// A new folder for this user alone.
