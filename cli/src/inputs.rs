@@ -11,9 +11,7 @@ use crate::args::LogArgs;
 use crate::exit::{Failure, failure};
 use crate::screen;
 
-pub use powersweep::inputs::{
-    ManifestFiles, default_cache, file, folder_of, format, job_log, log, parsed, sweep, text,
-};
+pub use powersweep::inputs::{default_cache, file, folder_of, format, job_log, log, parsed, sweep, text};
 
 /// The name that stands for standard input.
 const STANDARD_INPUT: &str = "-";

@@ -64,17 +64,18 @@ pub mod sql;
 pub mod status;
 pub mod submit;
 pub mod user;
+pub mod verify;
 
 pub use best::{Best, BestOptions, Goal};
 pub use compare::{CompareOptions, Compared};
 pub use control::{DeleteOptions, RetryOptions};
-pub use inputs::Files;
 pub use export::{ExportColumns, ExportOptions};
+pub use inputs::Files;
 pub use place::{Answerer, Place};
 pub use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
 pub use powersweep_experiments::Manifest;
-pub use run::{Progress, RunOptions, Running, ShardOptions};
 pub use results::{GroupsOptions, RowsOptions};
+pub use run::{Progress, RunOptions, Running, ShardOptions};
 pub use runtime::block_on;
 pub use status::{Status, StatusOptions};
 

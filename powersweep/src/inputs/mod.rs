@@ -12,7 +12,7 @@ use powersweep_dataset::{Error, Kind, OrKind, failure};
 use powersweep_engine::workload::swf::SwfLog;
 use powersweep_engine::workload::{FORMATS, LogFormat};
 use powersweep_experiments::reading::unknown;
-use powersweep_experiments::{Digest, FileRef, Manifest, Sweep, TaskSpec, manifests};
+use powersweep_experiments::{Digest, FileRef, Manifest, ManifestErrors, Sweep, TaskSpec, manifests};
 use powersweep_inputs::joblogs::{self, JobLog, Ledger, Settings};
 use powersweep_inputs::ledger::{Effect, Rule as _};
 use powersweep_inputs::library::{Library, LoadError, LogBytes};
@@ -57,6 +57,11 @@ pub fn text(name: &str, kind: &str) -> Result<String, Error> {
         return Err(failure!(Usage, "{name} is too large to be a {kind}: it has {size} bytes"));
     }
     std::fs::read_to_string(name).map_err(|error| failure!(Usage, "cannot read the {kind} {name}: {error}"))
+}
+
+/// All problems of a file, each on lines of its own.
+pub fn problems(file: &str, errors: &ManifestErrors) -> Error {
+    failure!(Usage, "{} in {file}\n{errors}", count(errors.problems().len() as u64, "problem"))
 }
 
 /// The folder of a manifest or file of claims, where its relative paths start; empty (the current folder) for shipped ones.

@@ -1,0 +1,264 @@
+//! Some finished tasks, simulated again: their rows must be equal bit for bit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use arrow::array::RecordBatch;
+use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
+use powersweep_dataset::cell::json_of;
+use powersweep_dataset::reading::{Part, relaxed};
+use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
+use powersweep_engine::Details;
+use powersweep_engine::rng::{Philox, Purpose};
+use powersweep_experiments::{Manifest, Sweep, TaskSpec};
+use powersweep_inputs::library::{Library, ParsedLogs};
+use powersweep_results::identity::{Micros, RunFacts};
+use powersweep_results::{Table, tasks};
+use powersweep_worker::TaskLimits;
+use powersweep_worker::task::{Inputs, TaskError};
+
+use crate::inputs::{self, Files, LOGS_BYTES, ManifestFiles};
+use crate::place::Place;
+
+/// Which tasks run again.
+#[derive(Clone)]
+pub struct VerifyOptions {
+    /// Number of tasks.
+    pub tasks: usize,
+    /// Chooses the tasks: equal numbers choose equal ones. By default from the clock.
+    pub sample_seed: Option<u64>,
+    /// The manifest of the rows; by default the one in their files.
+    pub manifest: Option<Manifest>,
+    /// Where its files are searched for.
+    pub library: Library,
+}
+
+impl Default for VerifyOptions {
+    fn default() -> VerifyOptions {
+        VerifyOptions { tasks: 100, sample_seed: None, manifest: None, library: Library::new(Vec::new(), None) }
+    }
+}
+
+/// A column of a row that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The column; `(the task)` for a task that has no row now.
+    pub column: String,
+    /// The stored value as JSON.
+    pub stored: String,
+    /// The value now as JSON, or why there is none.
+    pub now: String,
+}
+
+/// What came of the tasks that ran again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Number of tasks that ran again.
+    pub tasks: usize,
+    /// Number of all rows.
+    pub rows: usize,
+    /// What has chosen the tasks.
+    pub sample_seed: u64,
+    /// Rows that are equal in every column that does not depend on the run.
+    pub equal: usize,
+    /// Rows of an earlier manifest, which is not known, so that they were not compared.
+    pub foreign: usize,
+    /// Rows that differ, by the index of their task.
+    pub differing: BTreeMap<i64, Vec<Difference>>,
+}
+
+impl Place {
+    /// Simulates a random sample of finished tasks again, and compares their rows.
+    ///
+    /// # Errors
+    /// The experiment is unknown or has no rows, or its manifest or files cannot be read.
+    pub async fn verify(&self, experiment: &str, options: &VerifyOptions) -> Result<Verified, Error> {
+        let sample_seed = options.sample_seed.unwrap_or_else(|| {
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64 % 1_000_000)
+        });
+        let (sample, rows) = self.sample(experiment, options, sample_seed).await?;
+        let mut verified = Verified { tasks: sample.len(), rows, sample_seed, ..Verified::default() };
+        let (options, notes) = (options.clone(), self.notes.clone());
+        let compared = tokio::task::spawn_blocking(move || compared(&sample, &options, &notes));
+        for compared in compared.await.or_kind(Kind::Failure)?? {
+            match compared {
+                Compared::Equal => verified.equal += 1,
+                Compared::Foreign => verified.foreign += 1,
+                Compared::Differs(index, columns) => {
+                    verified.differing.insert(index, columns);
+                }
+            }
+        }
+        Ok(verified)
+    }
+
+    /// Chooses rows. Returns them, and the number of all rows.
+    async fn sample(
+        &self,
+        experiment: &str,
+        options: &VerifyOptions,
+        seed: u64,
+    ) -> Result<(Vec<Stored>, usize), Error> {
+        let datasets = self.datasets().await?;
+        let reading = datasets.read(experiment, Table::Tasks).await?;
+        let parts = reading.parts_of_all().await?;
+        let groups: Vec<(&Part, usize)> =
+            parts.iter().flat_map(|part| (0..part.groups().len()).map(move |group| (part, group))).collect();
+        let all: usize = groups.iter().map(|(part, group)| part.rows(*group)).sum();
+        if all == 0 {
+            return Err(failure!(Usage, "{experiment} has no rows yet"));
+        }
+        let given = options.manifest.as_ref().map(|manifest| manifest.text().to_owned());
+        // Unpublished rows name no manifest; theirs is the present one, which the last part has.
+        let last = parts.iter().rev().find_map(Part::manifest);
+        let chosen = chosen(seed, all, options.tasks);
+        let schema = relaxed(&tasks::schema());
+        let (mut rows, mut before) = (Vec::new(), 0);
+        for (part, group) in groups {
+            let count = part.rows(group);
+            let wanted: Vec<usize> = chosen.range(before..before + count).map(|row| row - before).collect();
+            before += count;
+            if wanted.is_empty() {
+                continue;
+            }
+            let manifest = given.clone().or_else(|| part.manifest()).or_else(|| last.clone());
+            let manifest = manifest.ok_or_else(|| {
+                failure!(Usage, "no file of {experiment} has its manifest: give the manifest of the rows")
+            })?;
+            let some = RowSelection::from_consecutive_ranges(wanted.iter().map(|row| *row..row + 1), count);
+            let batch = part.batch(&schema, RowGroupSelection::new(group, Some(some))).await?;
+            rows.extend(
+                (0..batch.num_rows()).map(|row| Stored { row: batch.slice(row, 1), manifest: manifest.clone() }),
+            );
+        }
+        Ok((rows, all))
+    }
+}
+
+/// A stored row, and the manifest that its part names.
+struct Stored {
+    row: RecordBatch,
+    manifest: String,
+}
+
+/// What came of a task.
+enum Compared {
+    /// Every column is equal.
+    Equal,
+    /// The manifest has another task at the row's index.
+    Foreign,
+    /// Some columns of the task of this index differ.
+    Differs(i64, Vec<Difference>),
+}
+
+/// Runs the tasks of the rows again, on all cores.
+fn compared(sample: &[Stored], options: &VerifyOptions, notes: &Notes) -> Result<Vec<Compared>, Error> {
+    let logs = Arc::new(ParsedLogs::new(LOGS_BYTES));
+    let mut sweeps = BTreeMap::new();
+    for row in sample.iter().map(|stored| &stored.manifest) {
+        if !sweeps.contains_key(row) {
+            let name = "the manifest of the rows";
+            let manifest = match &options.manifest {
+                Some(given) => given.clone(),
+                None => Manifest::parse(name, row).map_err(|errors| inputs::problems(name, &errors))?,
+            };
+            sweeps.insert(row.clone(), Replay::of(&manifest, &options.library, &logs, notes)?);
+        }
+    }
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let compare = || {
+        while let Some(row) = sample.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let compared = row.compared(&sweeps[&row.manifest], &logs);
+            found.lock().unwrap_or_else(PoisonError::into_inner).push(compared);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..std::thread::available_parallelism().map_or(1, usize::from).min(sample.len()) {
+            scope.spawn(compare);
+        }
+        compare();
+    });
+    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Positions of a random sample of `all` rows.
+fn chosen(seed: u64, all: usize, tasks: usize) -> BTreeSet<usize> {
+    if tasks >= all {
+        return (0..all).collect();
+    }
+    let mut random = Philox::stream(seed, Purpose::Resample);
+    let mut chosen = BTreeSet::new();
+    while chosen.len() < tasks {
+        chosen.insert(random.below(all as u64) as usize);
+    }
+    chosen
+}
+
+/// The tasks of a manifest and their inputs.
+struct Replay {
+    sweep: Sweep,
+    inputs: Inputs,
+    files: ManifestFiles,
+}
+
+impl Replay {
+    fn of(manifest: &Manifest, library: &Library, logs: &Arc<ParsedLogs>, notes: &Notes) -> Result<Replay, Error> {
+        let digests = Files::read(manifest, library, Some(logs), notes)?.digests;
+        let sweep = inputs::sweep(manifest, &digests)?;
+        let files = ManifestFiles::new(manifest.files(), library.clone());
+        Ok(Replay { inputs: Inputs::of(&sweep), sweep, files })
+    }
+
+    /// The row of a task.
+    fn row(&self, task: TaskSpec, logs: &ParsedLogs) -> Result<RecordBatch, TaskError> {
+        let prepared = self.inputs.prepare(task, logs, &self.files)?;
+        let ran = prepared.run(&TaskLimits::default().begin(), &|| false, &mut Details::default())?;
+        let run = RunFacts {
+            attempt: 1,
+            worker: String::new(),
+            started_at: Micros(0),
+            wall_ms: 0.0,
+            engine_ms: 0.0,
+            parse_ms: 0.0,
+        };
+        let mut builder = tasks::Builder::new();
+        builder.push(&prepared.task, &prepared.workload.counts, &ran.measured, &run);
+        Ok(builder.finish())
+    }
+}
+
+impl Stored {
+    fn compared(&self, replay: &Replay, logs: &ParsedLogs) -> Compared {
+        let cell = |name: &str| self.row.column_by_name(name).map(|column| json_of(column, 0)).unwrap_or_default();
+        let index = cell("task_index").as_i64().unwrap_or(-1);
+        let task = u64::try_from(index).ok().and_then(|index| replay.sweep.task(index));
+        let Some(task) = task.filter(|task| cell("task_id") == task.task_id.to_string()) else {
+            return Compared::Foreign;
+        };
+        match replay.row(task, logs) {
+            Ok(now) => self.beside(index, &now),
+            Err(error) => {
+                let (column, stored) = ("(the task)".to_owned(), "a row".to_owned());
+                Compared::Differs(index, vec![Difference { column, stored, now: error.to_string() }])
+            }
+        }
+    }
+
+    /// Compares every column that does not depend on the run.
+    fn beside(&self, index: i64, now: &RecordBatch) -> Compared {
+        let of_run = |name: &str| RunFacts::FIELDS.iter().any(|field| field.name == name);
+        let mut columns = Vec::new();
+        for (field, column) in now.schema_ref().fields().iter().zip(now.columns()) {
+            let stored = self.row.column_by_name(field.name());
+            let is_equal = stored.is_some_and(|stored| stored.as_ref() == column.as_ref());
+            if !of_run(field.name()) && !is_equal {
+                let stored = stored.map(|stored| json_of(stored, 0).to_string()).unwrap_or_default();
+                let now = json_of(column, 0).to_string();
+                columns.push(Difference { column: field.name().clone(), stored, now });
+            }
+        }
+        if columns.is_empty() { Compared::Equal } else { Compared::Differs(index, columns) }
+    }
+}
