@@ -405,9 +405,6 @@ pub struct SubmitArgs {
     /// Change the experiment although another user submitted it, or although the manifest shares no task with it.
     #[arg(long)]
     pub replace: bool,
-    /// The number of this submit, from 1, in a longer command that has an output of its own.
-    #[arg(skip)]
-    pub step: Option<u64>,
 }
 
 #[derive(Debug, Args)]

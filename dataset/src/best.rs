@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::{Column, Error, Frame};
 
 /// A column whose values are to be small, or great.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Goal {
     /// Name of the column, or of a measure for its mean.
     pub column: String,

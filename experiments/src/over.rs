@@ -28,7 +28,7 @@ impl Over {
     /// Reads `PARAMETER=FROM..TO:STEP` or `PARAMETER=a,b,c`. A range of reals may omit the step: it is then the greatest
     /// power of ten of which at least a hundred fill the range. The error says what would be right.
     pub fn parse(text: &str) -> Result<Over, String> {
-        let wrong = |reason: String| format!("--over {text}: {reason}");
+        let wrong = |reason: String| format!("{text}: {reason}");
         let Some((name, values)) = text.split_once('=').map(|(name, values)| (name.trim(), values.trim())) else {
             return Err(wrong("write PARAMETER=FROM..TO:STEP, or a list PARAMETER=a,b,c".to_owned()));
         };
@@ -234,7 +234,7 @@ mod tests {
             ("wide_jobs=clip", "must be one of"),
         ] {
             let error = Over::parse(text).expect_err(text);
-            assert!(error.contains(reason) && error.starts_with("--over "), "{text}: {error}");
+            assert!(error.contains(reason) && error.starts_with(&format!("{text}: ")), "{text}: {error}");
         }
     }
 }

@@ -1,19 +1,27 @@
 //! Submitting a manifest with its files to a coordinator.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use powersweep_dataset::words::count;
-use powersweep_dataset::{Error, failure};
+use powersweep_dataset::{Error, Kind, failure};
 use powersweep_experiments::Manifest;
 use powersweep_inputs::library::Library;
 use powersweep_proto::client::Client;
 use powersweep_proto::v1;
 
 use crate::inputs::{self, Files};
-use crate::place::connection;
+use crate::place::{Place, connection};
 use crate::user;
 
 /// Size of the pieces in which a file is uploaded.
 const CHUNK_BYTES: usize = 1 << 20;
+
+/// Interval of the status requests of a wait.
+const WAIT_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Failures in the last state of a wait.
+const FAILURES: u32 = 10;
 
 /// The request that submits a manifest with its files.
 pub fn submission(manifest: &Manifest, files: &Files) -> v1::SubmitRequest {
@@ -51,6 +59,50 @@ pub async fn upload_missing(
         client.upload_log(tokio_stream::iter(pieces)).await.map_err(|status| connection::refused(&status))?;
     }
     Ok(())
+}
+
+impl Place {
+    /// Waits until an experiment of a coordinator has ended, also while the coordinator restarts, and returns its last state.
+    /// Notes say why no task runs meanwhile. Failed tasks are no error.
+    ///
+    /// # Errors
+    /// Another command stopped the experiment, or the coordinator refuses to show it.
+    pub async fn wait(&self, mut client: Client, experiment: &str) -> Result<v1::ExperimentStatus, Error> {
+        let mut said = String::new();
+        loop {
+            let request =
+                v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES, ..Default::default() };
+            let status = match connection::status(&mut client, request).await {
+                Ok(status) => status,
+                Err(status) if status.code() == tonic::Code::NotFound => {
+                    return Err(failure!(Cancelled, "{experiment} was deleted by another command"));
+                }
+                Err(status) => {
+                    let error = connection::refused(&status);
+                    if error.kind != Kind::Network {
+                        return Err(error);
+                    }
+                    client = self.reconnect(&error).await?;
+                    continue;
+                }
+            };
+            let Some(found) = status.experiments.into_iter().next() else {
+                return Err(failure!(Refused, "the coordinator does not know {experiment}"));
+            };
+            if matches!(found.state(), v1::ExperimentState::Finished | v1::ExperimentState::Failed) {
+                return Ok(found);
+            }
+            if let Some(error) = stopped(&found) {
+                return Err(error);
+            }
+            let reason = if status.storage_stalled { status.storage_reason } else { why_waiting(&found) };
+            if !reason.is_empty() && reason != said {
+                self.notes.say(&format!("waiting: {reason}"));
+            }
+            said = reason;
+            tokio::time::sleep(WAIT_INTERVAL).await;
+        }
+    }
 }
 
 /// The error of a wait if another command stopped the experiment.

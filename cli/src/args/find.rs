@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::tables::column;
 use super::{CoordinatorArgs, LocalArgs};
 
 #[derive(Debug, Args)]
@@ -15,10 +16,12 @@ pub struct FindArgs {
     #[arg(long, value_name = "PARAMETER=VALUES", required = true)]
     pub over: Vec<String>,
     /// What is to be small: a parameter of --over, or a metric, whose mean over the seeds counts.
-    #[arg(long, value_name = "COLUMN", conflicts_with = "maximise", required_unless_present = "maximise")]
+    #[arg(
+        long, value_name = "COLUMN", value_parser = column, conflicts_with = "maximise", required_unless_present = "maximise"
+    )]
     pub minimise: Option<String>,
     /// What is to be great.
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", value_parser = column)]
     pub maximise: Option<String>,
     /// A condition on the mean of a metric, or on a parameter, such as "bsld_mean <= 5"; may be repeated.
     #[arg(long, value_name = "CONDITION")]

@@ -65,7 +65,7 @@ pub fn share_to_its_end(args: &RunArgs, shard: Option<ShardOptions>) -> Result<S
         if !is_silent {
             warnings::note(&plan::warnings(running.sweep(), &logs), &args.manifest);
         }
-        follow(args, &mut running).await;
+        follow(args.local.quiet, &mut running).await;
         let sweep = running.sweep().clone();
         let mut finished = running.end().await?;
         finished.spent.get_or_insert_default().parse_s += reading_s;
@@ -107,9 +107,9 @@ async fn offer_submit(mut failure: Failure, args: &RunArgs) -> Failure {
 }
 
 /// Shows the progress until no task is left to run, or the sweep cannot go on: its end says why.
-async fn follow(args: &RunArgs, running: &mut Running) {
-    let bar = progress_bar(args.local.quiet);
-    let mut lines = Lines::new(args.local.quiet);
+pub(super) async fn follow(quiet: bool, running: &mut Running) {
+    let bar = progress_bar(quiet);
+    let mut lines = Lines::new(quiet);
     let (mut was_stalled, mut was_paused) = (false, false);
     while let Ok(Some(Progress { experiment: found, storage_stalled })) = running.next().await {
         if storage_stalled.is_some() != was_stalled && bar.is_hidden() {

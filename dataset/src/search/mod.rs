@@ -8,6 +8,9 @@ mod halving;
 pub use bisection::{Exception, bisection, exception};
 pub use halving::{Score, anchor, halving};
 
+use serde::{Serialize, Serializer};
+
+use crate::cell::real;
 use crate::stats::{half_width, mean};
 use crate::{Cell, Condition};
 
@@ -23,12 +26,18 @@ pub enum Next<T> {
 }
 
 /// A mean over seeds, with the half width of its 95% interval where there is one.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
     /// The mean; `None` without values.
+    #[serde(serialize_with = "number")]
     pub mean: Option<f64>,
     /// Half the width of the interval of Student's t; `None` below two values.
+    #[serde(rename = "ci95", serialize_with = "number")]
     pub half_width: Option<f64>,
+}
+
+fn number<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.map(real).serialize(serializer)
 }
 
 impl Estimate {

@@ -161,6 +161,16 @@ impl Place {
         self.answerer().await
     }
 
+    /// Who runs tasks: the coordinator that was named, else the one that serves the data. If there is none, or no data yet,
+    /// this process can.
+    pub async fn runner(&self) -> Result<Answerer, Error> {
+        let location = self.location()?;
+        match location.path().is_some_and(|path| !path.exists()) && !self.names_coordinator() {
+            true => Ok(Answerer::State(location)),
+            false => self.answerer().await,
+        }
+    }
+
     /// Who has the tables: the data, if there is any and they are not wanted from the coordinator; else who answers for the
     /// whole place.
     pub async fn tables(&self) -> Result<Answerer, Error> {

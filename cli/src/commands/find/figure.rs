@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use powersweep::block_on;
+use powersweep::find::{Found, Search};
 use powersweep_dataset::rows::is_number;
 use powersweep_dataset::source::type_of;
 use powersweep_dataset::{Column, Frame};
@@ -12,10 +12,7 @@ use powersweep_figures::kinds::{Axes, points};
 use powersweep_figures::{Look, Width};
 use powersweep_results::Table as Stored;
 
-use super::Search;
-use super::grid::text;
-use super::judge::Rows;
-use super::shown::{estimate, verdict};
+use super::shown::verdict;
 use crate::commands::plot;
 use crate::exit::Failure;
 use crate::origin;
@@ -32,33 +29,32 @@ pub(super) fn check(output: &Path) -> Result<(), Failure> {
 
 /// Draws the map. With one parameter, the vertical axis is the mean of the first condition's metric, or of the goal; with
 /// several ones it is the second parameter. Groups, and values of further parameters, have panels of their own.
-pub(super) fn draw(search: &Search<'_>, rows: &Rows, output: &Path) -> Result<(), Failure> {
-    let (grid, question) = (&search.grid, &search.question);
-    let is_axis = |column: &&String| grid.axes.iter().any(|axis| axis.name == *column);
-    let measured = question.conditions.iter().map(|condition| &condition.column).chain([&question.goal]);
-    let of_y = measured.filter(|column| !is_axis(column)).find(|column| is_measured(column)).map(String::as_str);
-    let mut columns: Vec<Vec<Value>> = vec![Vec::new(); grid.axes.len().min(2)];
+pub(super) async fn draw(search: &Search, found: &Found, output: &Path) -> Result<(), Failure> {
+    let tried = || found.groups.iter().flat_map(|group| group.tried().map(move |tried| (group, tried)));
+    let first = tried().find_map(|(_, candidate)| candidate.means.as_ref());
+    let of_conditions = first.iter().flat_map(|means| &means.conditions).map(|condition| &condition.column);
+    let mut measured = of_conditions.chain([&found.goal.column]).filter(|column| found.columns.contains(column));
+    let of_y = measured.find(|column| is_measured(column)).map(String::as_str);
+    let mut columns: Vec<Vec<Value>> = vec![Vec::new(); found.axes.len().min(2)];
     let (mut means, mut lows, mut highs) = (Vec::new(), Vec::new(), Vec::new());
     let (mut verdicts, mut groups) = (Vec::new(), Vec::new());
-    for group in &grid.groups {
-        for (candidate, values) in grid.candidates.iter().enumerate() {
-            let Some(judged) = question.known(group, candidate, rows) else { continue };
-            for (column, value) in columns.iter_mut().zip(values) {
-                column.push(value.clone());
-            }
-            let found = estimate(search, &judged, of_y.unwrap_or_default());
-            let end = |sign: f64| Some(found.mean? + sign * found.half_width?);
-            means.push(found.mean);
-            lows.push(end(-1.0));
-            highs.push(end(1.0));
-            verdicts.push(verdict(&judged));
-            let others = grid.axes.iter().zip(values).skip(2).map(|(axis, value)| format!(", {}={value}", axis.name));
-            groups.push(text(&group.name) + &others.collect::<String>());
+    for (group, candidate) in tried() {
+        let Some(of) = &candidate.means else { continue };
+        for (column, (_, value)) in columns.iter_mut().zip(&candidate.values.0) {
+            column.push(value.clone());
         }
+        let estimate = found.estimate(of, of_y.unwrap_or_default());
+        let end = |sign: f64| Some(estimate.mean? + sign * estimate.half_width?);
+        means.push(estimate.mean);
+        lows.push(end(-1.0));
+        highs.push(end(1.0));
+        verdicts.push(verdict(candidate, of));
+        let others = candidate.values.0.iter().skip(2).map(|(name, value)| format!(", {name}={value}"));
+        groups.push(group.group.to_string() + &others.collect::<String>());
     }
     let panels = groups.iter().any(|group| *group != groups[0]);
     let mut table = Frame::of([Column::texts(VERDICT, VERDICT, verdicts), Column::texts(GROUP, "", groups)]);
-    let axes: Vec<&str> = grid.axes.iter().map(|axis| axis.name).take(2).collect();
+    let axes: Vec<&str> = found.axes.iter().map(|axis| axis.name).take(2).collect();
     for (name, values) in axes.iter().zip(columns) {
         table.push(plot::titled(&numbers_or_texts(name, &values)));
     }
@@ -76,18 +72,16 @@ pub(super) fn draw(search: &Search<'_>, rows: &Rows, output: &Path) -> Result<()
     shown.colour = Some(VERDICT.to_owned());
     shown.facet = (panels && shown.y != GROUP).then(|| GROUP.to_owned());
     let mut figure = points(&table, &shown, &Look::of(Width::Page)).map_err(plot::refused)?;
-    if let Some(origin) = origin(search)? {
+    if let Some(origin) = origin(search).await? {
         figure.set_origin(&origin);
     }
-    plot::write_figure(figure, output, &search.name)
+    plot::write_figure(figure, output, &found.experiment)
 }
 
 /// What the rows come from; `None` if there are none.
-fn origin(search: &Search<'_>) -> Result<Option<serde_json::Value>, Failure> {
-    block_on(async {
-        let Some(datasets) = search.datasets().await? else { return Ok(None) };
-        origin::of(&datasets, &BTreeSet::from([search.name.clone()])).await.map(Some)
-    })
+async fn origin(search: &Search) -> Result<Option<serde_json::Value>, Failure> {
+    let Some(datasets) = search.datasets().await? else { return Ok(None) };
+    origin::of(&datasets, &BTreeSet::from([search.name().to_owned()])).await.map(Some)
 }
 
 /// Whether a column has numbers, and so a mean.

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use powersweep_dataset::{Error, failure};
 use powersweep_engine::Value;
 use powersweep_experiments::{Decoder, Derivation, Over, Sweep, TaskSpec};
 
-use crate::exit::{Failure, failure};
-use crate::screen;
-
-/// Most tasks of the full grid: each is held with its id.
+/// Maximum number of tasks of the full grid: each is held with its id.
 const TASKS_MAX: u64 = 1_000_000;
+
+use super::found::Values;
 
 /// Conditions of an `[[exclude]]` table.
 type Rule = Vec<(String, Vec<Value>)>;
@@ -25,16 +25,14 @@ pub(super) struct Grid {
     pub(super) candidates: Vec<Vec<Value>>,
     pub(super) groups: Vec<Group>,
     /// Groups without these parameters, or with fixed ones.
-    left_out: Vec<Name>,
+    pub(super) left_out: Vec<Values>,
     seeds: Vec<u64>,
 }
 
-/// What tells a group from the others: labels, components and parameters with their values.
-pub(super) type Name = Vec<(String, Value)>;
-
 /// Tasks that differ in the candidate and the seed alone. Each has an answer of its own.
 pub(super) struct Group {
-    pub(super) name: Name,
+    /// What tells it from the others: labels, components and parameters with their values.
+    pub(super) name: Values,
     /// Whether the jobs come from a log, whose jobs do not depend on a seed.
     pub(super) is_log: bool,
     /// Of each candidate the tasks, by seed; none where the manifest excludes the candidate.
@@ -57,7 +55,7 @@ struct Found {
 
 impl Grid {
     /// The grid of the sweep of all candidates.
-    pub(super) fn of(sweep: &Sweep, axes: Vec<Over>) -> Result<Grid, Failure> {
+    pub(super) fn of(sweep: &Sweep, axes: Vec<Over>) -> Result<Grid, Error> {
         if sweep.task_count() > TASKS_MAX {
             let count = sweep.task_count();
             return Err(failure!(Usage, "the full grid has {count} tasks, more than {TASKS_MAX}: give a greater step"));
@@ -75,7 +73,7 @@ impl Grid {
             let identity = format!("{:?}{attributes:?}", task.digest);
             let at = *known.entry(identity).or_insert_with(|| {
                 let tasks = candidates.iter().map(|_| Vec::new()).collect();
-                let group = Group { name: Vec::new(), is_log: task.digest.is_some(), tasks };
+                let group = Group { name: Values::default(), is_log: task.digest.is_some(), tasks };
                 found.push(Found { attributes, group, fixed: false });
                 found.len() - 1
             });
@@ -102,19 +100,6 @@ impl Grid {
         let left_out = fixed.into_iter().map(|found| found.group.name).collect();
         let groups = groups.into_iter().map(|found| found.group).collect();
         Ok(Grid { axes, candidates, groups, left_out, seeds })
-    }
-
-    /// Prints the groups that take no part.
-    pub(super) fn note_left_out(&self) {
-        if !self.left_out.is_empty() {
-            let names: Vec<String> = self.left_out.iter().map(text).collect();
-            let axes: Vec<&str> = self.axes.iter().map(|axis| axis.name).collect();
-            screen::note(&format!(
-                "powersweep: left out, since {} does not vary there: {}",
-                axes.join(" or "),
-                names.join("; ")
-            ));
-        }
     }
 
     /// Number of tasks of all groups that take part.
@@ -210,14 +195,8 @@ impl Grid {
     }
 }
 
-/// A group for people; `all tasks` for the only one.
-pub(super) fn text(name: &Name) -> String {
-    let parts: Vec<String> = name.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    if parts.is_empty() { "all tasks".to_owned() } else { parts.join(", ") }
-}
-
-fn conditions(name: &Name) -> Rule {
-    name.iter().map(|(name, value)| (name.clone(), vec![value.clone()])).collect()
+fn conditions(name: &Values) -> Rule {
+    name.0.iter().map(|(name, value)| (name.clone(), vec![value.clone()])).collect()
 }
 
 /// All combinations of values.
@@ -256,8 +235,8 @@ fn attributes(task: &TaskSpec, axes: &[Over]) -> [BTreeMap<String, Value>; 3] {
 }
 
 /// What tells each group from the others: the labels that vary, then what varies among groups of equal labels.
-fn names(found: &[Found]) -> Vec<Name> {
-    let mut names: Vec<Name> = vec![Vec::new(); found.len()];
+fn names(found: &[Found]) -> Vec<Values> {
+    let mut names: Vec<Values> = vec![Values::default(); found.len()];
     // Groups that are not told apart yet.
     let mut classes: Vec<Vec<usize>> = vec![(0..found.len()).collect()];
     for kind in 0..3 {
@@ -269,12 +248,9 @@ fn names(found: &[Found]) -> Vec<Name> {
                 let varies = |key: &&&String| {
                     class.iter().any(|other| found[*other].attributes[kind].get(**key) != own.get(**key))
                 };
-                let distinct: Name = keys
-                    .iter()
-                    .filter(varies)
-                    .filter_map(|key| Some(((**key).clone(), own.get(*key)?.clone())))
-                    .collect();
-                names[*at].extend(distinct);
+                let distinct =
+                    keys.iter().filter(varies).filter_map(|key| Some(((**key).clone(), own.get(*key)?.clone())));
+                names[*at].0.extend(distinct);
                 let part = keys.iter().map(|key| format!("{:?}", own.get(*key))).collect();
                 parts.entry(part).or_default().push(*at);
             }

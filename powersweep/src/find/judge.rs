@@ -5,13 +5,12 @@ use std::collections::HashMap;
 use powersweep_dataset::rows::is_number;
 use powersweep_dataset::search::{Estimate, Next, Score, Verdict, anchor, bisection, exception, halving};
 use powersweep_dataset::source::{conditions, type_of};
-use powersweep_dataset::{Cell, Condition};
+use powersweep_dataset::{Cell, Condition, Error, failure};
 use powersweep_engine::Value;
 use powersweep_results::Table;
 
 use super::grid::{Grid, Group, Task};
-use crate::args::FindArgs;
-use crate::exit::{Failure, failure};
+use crate::best::Goal;
 
 /// What is searched for.
 pub(super) struct Question {
@@ -56,12 +55,8 @@ pub(super) struct Progress {
 
 impl Question {
     /// Reads the goal and the conditions. `grid` has the searched parameters.
-    pub(super) fn of(args: &FindArgs, grid: &Grid) -> Result<Question, Failure> {
-        let (goal, is_maximised) = match (&args.minimise, &args.maximise) {
-            (Some(goal), _) => (goal.trim(), false),
-            (None, Some(goal)) => (goal.trim(), true),
-            (None, None) => return Err(failure!(Usage, "name a goal, such as --minimise size_factor")),
-        };
+    pub(super) fn of(goal: &Goal, subject_to: &[String], grid: &Grid) -> Result<Question, Error> {
+        let (goal, is_maximised) = (goal.column.as_str(), goal.is_maximised);
         let goal_axis = grid.axes.iter().position(|axis| axis.name == goal);
         if let Some(axis) = goal_axis.map(|at| &grid.axes[at])
             && !axis.is_numeric()
@@ -72,10 +67,10 @@ impl Question {
         if goal_axis.is_none() && !is_number(&of) {
             return Err(failure!(Usage, "`{goal}` has no numbers, so that it has no mean"));
         }
-        if goal_axis.is_some() && args.subject_to.is_empty() {
+        if goal_axis.is_some() && subject_to.is_empty() {
             return Err(failure!(
                 Usage,
-                "without a condition every value of `{goal}` will do: add --subject-to, such as --subject-to \"bsld_mean <= 5\""
+                "without a condition every value of `{goal}` will do: add one, such as bsld_mean <= 5"
             ));
         }
         if goal_axis.is_none()
@@ -85,13 +80,13 @@ impl Question {
             let name = axis.name;
             return Err(failure!(
                 Usage,
-                "every value of `{name}` is a candidate if the goal is a metric: give the step, such as --over \
+                "every value of `{name}` is a candidate if the goal is a metric: give the step, such as \
                  {name}={first}..{last}:STEP"
             ));
         }
-        let conditions = conditions(Table::Tasks, &args.subject_to)?;
+        let conditions = conditions(Table::Tasks, subject_to)?;
         let has_mean = |condition: &Condition| Ok(is_number(&type_of(Table::Tasks, &condition.column)?));
-        let has_mean = conditions.iter().map(has_mean).collect::<Result<Vec<bool>, Failure>>()?;
+        let has_mean = conditions.iter().map(has_mean).collect::<Result<Vec<bool>, Error>>()?;
         let mut columns: Vec<String> = Vec::new();
         let of_goal = goal_axis.is_none().then(|| goal.to_owned());
         for name in of_goal.into_iter().chain(conditions.iter().map(|condition| condition.column.clone())) {
@@ -99,7 +94,7 @@ impl Question {
                 columns.push(name);
             }
         }
-        let texts = args.subject_to.iter().map(|text| text.trim().to_owned()).collect();
+        let texts = subject_to.iter().map(|text| text.trim().to_owned()).collect();
         Ok(Question { goal: goal.to_owned(), is_maximised, goal_axis, conditions, has_mean, texts, columns })
     }
 
@@ -108,7 +103,7 @@ impl Question {
         self.judged_beside(None, group, candidate, seeds, rows)
     }
 
-    /// The same; with some of its seeds, the means are estimated by the differences to an anchor, a candidate that has all
+    /// [`Question::judged`]; with some of its seeds, the means are estimated by the differences to an anchor, a candidate that has all
     /// its rows.
     fn judged_beside(
         &self,

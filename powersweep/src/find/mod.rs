@@ -1,0 +1,331 @@
+//! A search that runs only the tasks that it needs.
+//!
+//! A search has an experiment of its own, with a manifest that is derived from the user's: it has the tasks that were asked
+//! for so far. Each step adds tasks, so that every row stays; the next step follows from the rows alone. The same search
+//! therefore continues after an interruption, and a repetition runs nothing.
+
+mod found;
+mod grid;
+mod judge;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use powersweep_dataset::source::Source;
+use powersweep_dataset::writing::write_whole;
+use powersweep_dataset::{Cell, Datasets, Error, failure};
+use powersweep_experiments::{Derivation, Manifest, ManifestErrors, Over};
+use powersweep_inputs::library::{Library, ParsedLogs};
+use powersweep_proto::v1;
+use powersweep_results::Table;
+use tokio_util::sync::CancellationToken;
+
+pub use self::found::{
+    Found, FoundCandidate, FoundCondition, FoundException, FoundGoal, FoundGroup, FoundMeans, Values,
+};
+use self::grid::Grid;
+use self::judge::{Progress, Question, Rows};
+use crate::best::Goal;
+use crate::inputs::{self, Files, LOGS_BYTES};
+use crate::place::{Answerer, Place, connection, stored};
+use crate::run::{RunOptions, Running};
+use crate::submit::{submission, upload_missing};
+
+/// First line of a derived manifest: a file without it is not overwritten.
+const MARK: &str = "Written by `powersweep find`, which replaces this file.";
+
+/// Column by which rows find their task.
+const TASK_ID: &str = "task_id";
+
+/// What is searched for, and how its tasks run.
+#[derive(Clone)]
+pub struct FindOptions {
+    /// The manifest's name in messages.
+    pub file: String,
+    /// Parameters and the values to choose from, in place of the manifest's.
+    pub over: Vec<Over>,
+    /// A parameter that is searched, or a metric, whose mean over the seeds counts.
+    pub goal: Goal,
+    /// Conditions on the mean of a metric, or on a parameter, such as `bsld_mean <= 5`.
+    pub subject_to: Vec<String>,
+    /// Name of the experiment that holds the tasks; by default the manifest's name with `-find`.
+    pub name: Option<String>,
+    /// Where the manifest of the tried tasks is kept; by default NAME.toml in the folder of the manifest.
+    pub manifest_out: Option<PathBuf>,
+    /// Where the files of the manifest are searched for.
+    pub library: Library,
+    /// Keeps the parsed logs.
+    pub logs: Arc<ParsedLogs>,
+    /// How tasks run in this process.
+    pub run: RunOptions,
+    /// Makes an error of the problems of a manifest.
+    pub problems: fn(&str, &ManifestErrors) -> Error,
+}
+
+impl Default for FindOptions {
+    fn default() -> FindOptions {
+        FindOptions {
+            file: "the manifest".to_owned(),
+            over: Vec::new(),
+            goal: Goal::default(),
+            subject_to: Vec::new(),
+            name: None,
+            manifest_out: None,
+            library: Library::new(Vec::new(), None),
+            logs: Arc::new(ParsedLogs::new(LOGS_BYTES)),
+            run: RunOptions::default(),
+            problems: inputs::problems,
+        }
+    }
+}
+
+/// A search under way.
+pub struct Search {
+    place: Place,
+    options: FindOptions,
+    original: Manifest,
+    files: Files,
+    /// Name of the search's experiment.
+    name: String,
+    /// Where its manifest is kept.
+    file: PathBuf,
+    grid: Grid,
+    question: Question,
+    rows: Rows,
+    /// The state of the search in each group.
+    progress: Vec<Progress>,
+    /// Number of tasks that this search ran.
+    ran: usize,
+}
+
+/// Tasks that a search needs next.
+#[derive(Debug)]
+pub struct Step {
+    /// Number of its tasks without a row.
+    pub tasks: usize,
+    /// Number of the candidates that need tasks.
+    pub candidates: usize,
+    /// Number of tasks that have rows.
+    pub rows: usize,
+    /// Number of tasks of the full grid.
+    pub grid: usize,
+    wanted: HashSet<String>,
+}
+
+/// Who runs the tasks of a step.
+pub enum StepRun {
+    /// This process; [`Running::end`] must be called.
+    Here(Box<Running>),
+    /// A coordinator.
+    AtCoordinator(Box<Waiting>),
+}
+
+impl StepRun {
+    /// What the submit has found.
+    pub fn submitted(&self) -> &v1::SubmitReply {
+        match self {
+            StepRun::Here(running) => running.submitted(),
+            StepRun::AtCoordinator(waiting) => &waiting.submitted,
+        }
+    }
+}
+
+/// A step that a coordinator runs.
+pub struct Waiting {
+    place: Place,
+    client: powersweep_proto::client::Client,
+    submitted: v1::SubmitReply,
+    stop: CancellationToken,
+}
+
+impl Waiting {
+    /// Waits until the tasks have ended, and returns the last state of the experiment. Failed tasks are no error.
+    ///
+    /// # Errors
+    /// The wait was stopped, or another command stopped the experiment.
+    pub async fn end(self) -> Result<v1::ExperimentStatus, Error> {
+        tokio::select! {
+            ended = self.place.wait(self.client, &self.submitted.experiment) => ended,
+            () = self.stop.cancelled() => Err(interrupted()),
+        }
+    }
+}
+
+impl Place {
+    /// Begins a search: [`Search::next`] says which tasks it needs, [`Search::run`] runs them, [`Search::found`] has the
+    /// answers. Blocks while the files of the manifest are read.
+    ///
+    /// # Errors
+    /// A parameter, goal or condition is wrong, a file of the manifest cannot be read, or the file of the search's manifest is
+    /// another one.
+    pub fn find(&self, original: &Manifest, options: FindOptions) -> Result<Search, Error> {
+        let axes = options.over.clone();
+        if let Some(twice) = (1..axes.len()).find(|at| axes[..*at].iter().any(|axis| axis.name == axes[*at].name)) {
+            return Err(failure!(Usage, "the search names `{}` twice", axes[twice].name));
+        }
+        let name = options.name.clone().unwrap_or_else(|| format!("{}-find", original.name()));
+        let file = options.manifest_out.clone();
+        let file = file.unwrap_or_else(|| inputs::folder_of(&options.file).join(format!("{name}.toml")));
+        check_file(&file)?;
+        let values = axes.iter().map(|axis| (axis.name, axis.values.clone())).collect();
+        let manifest = derived(original, &options, &Derivation { name: &name, values, ..Derivation::default() })?;
+        let files = Files::read(&manifest, &options.library, Some(&options.logs), &self.notes)?;
+        let grid = Grid::of(&inputs::sweep(&manifest, &files.digests)?, axes)?;
+        if grid.groups.is_empty() {
+            let names: Vec<&str> = grid.axes.iter().map(|axis| axis.name).collect();
+            return Err(failure!(Usage, "no block of the manifest sets {} together", names.join(" and ")));
+        }
+        let question = Question::of(&options.goal, &options.subject_to, &grid)?;
+        Ok(Search {
+            place: self.clone(),
+            original: original.clone(),
+            options,
+            files,
+            name,
+            file,
+            grid,
+            question,
+            rows: Rows::new(),
+            progress: Vec::new(),
+            ran: 0,
+        })
+    }
+}
+
+impl Search {
+    /// Name of the experiment that holds the tasks.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The groups in which a searched parameter does not vary: they take no part.
+    pub fn left_out(&self) -> &[Values] {
+        &self.grid.left_out
+    }
+
+    /// The searched parameters.
+    pub fn axes(&self) -> &[Over] {
+        &self.grid.axes
+    }
+
+    /// The tasks that the search needs next; `None` at its end.
+    ///
+    /// # Errors
+    /// The search was stopped, or its rows cannot be read.
+    pub async fn next(&mut self) -> Result<Option<Step>, Error> {
+        if self.options.run.stop.is_cancelled() {
+            return Err(interrupted());
+        }
+        self.rows = self.read_rows().await?;
+        let progress = |group| self.question.progress(&self.grid, group, &self.rows);
+        self.progress = self.grid.groups.iter().map(progress).collect();
+        let groups = self.grid.groups.iter().zip(&self.progress);
+        let tasks = groups.flat_map(|(group, progress)| {
+            progress.needs.iter().flat_map(|(candidate, seeds)| group.tasks[*candidate].iter().take(*seeds))
+        });
+        let mut wanted: HashSet<String> = tasks.map(|task| task.id.clone()).collect();
+        let tasks = wanted.iter().filter(|id| !self.rows.contains_key(*id)).count();
+        wanted.extend(self.rows.keys().cloned());
+        let candidates = self.progress.iter().map(|progress| progress.needs.len()).sum();
+        let step = Step { tasks, candidates, rows: self.rows.len(), grid: self.grid.tasks(), wanted };
+        Ok((tasks > 0).then_some(step))
+    }
+
+    /// Begins to run the tasks of a step, as far as they have no rows: at the coordinator that was named or serves the data,
+    /// else in this process.
+    ///
+    /// # Errors
+    /// The manifest of the search cannot be written, or is refused.
+    pub async fn run(&mut self, step: Step) -> Result<StepRun, Error> {
+        let comment = format!(
+            "{MARK}\nIt has the tasks of a search in {}; `powersweep run` runs no other ones.",
+            self.options.file
+        );
+        let derivation = Derivation { comment: &comment, name: &self.name, ..self.grid.derivation(&step.wanted) };
+        let manifest = derived(&self.original, &self.options, &derivation)?;
+        write_whole(Some(&self.file), manifest.text().as_bytes())?;
+        let (place, files, options) = (&self.place, &self.files, &self.options.run);
+        let begun = match place.runner().await? {
+            Answerer::Coordinator(mut client) => {
+                let request = v1::SubmitRequest { replace: options.replace, ..submission(&manifest, files) };
+                let submitted =
+                    client.submit(request).await.map_err(|status| connection::refused(&status))?.into_inner();
+                let missing = &submitted.missing_logs;
+                upload_missing(&mut client, &manifest, files, &self.options.library, missing).await?;
+                StepRun::AtCoordinator(Box::new(Waiting {
+                    place: place.clone(),
+                    client,
+                    submitted,
+                    stop: options.stop.clone(),
+                }))
+            }
+            _ => StepRun::Here(Box::new(place.run(&manifest, files.clone(), options.clone()).await?)),
+        };
+        self.ran += step.tasks;
+        Ok(begun)
+    }
+
+    /// The rows of the grid that are there.
+    async fn read_rows(&self) -> Result<Rows, Error> {
+        let tasks = self.grid.groups.iter().flat_map(|group| &group.tasks).flatten();
+        let known: HashSet<&str> = tasks.map(|task| task.id.as_str()).collect();
+        let mut rows = Rows::new();
+        let Some(datasets) = self.datasets().await? else { return Ok(rows) };
+        let reading = datasets.read(&self.name, Table::Tasks).await?;
+        let names: Vec<&str> = [TASK_ID].into_iter().chain(self.question.columns.iter().map(String::as_str)).collect();
+        let source = Source::open(&datasets, &reading, &names, Vec::new()).await?;
+        let take = |batch: &RecordBatch, found: &[usize]| {
+            let columns: Option<Vec<_>> = names.iter().map(|name| batch.column_by_name(name)).collect();
+            let Some(columns) = columns else { return Err(failure!(Storage, "the rows lack columns of tasks")) };
+            for &row in found {
+                let mut cells = columns.iter().map(|column| Cell::of(column, row));
+                if let Some(Cell::Text(id)) = cells.next()
+                    && known.contains(id.as_str())
+                {
+                    rows.insert(id, cells.collect());
+                }
+            }
+            Ok(true)
+        };
+        source.each(take).await?;
+        Ok(rows)
+    }
+
+    /// Where the experiment's rows are; `None` if there is no such experiment yet.
+    pub async fn datasets(&self) -> Result<Option<Datasets>, Error> {
+        let answerer = self.place.runner().await?;
+        let Answerer::Coordinator(mut client) = answerer else {
+            let is_there = stored::names(&self.place.location()?).await?.contains(&self.name);
+            return is_there.then(|| self.place.datasets_here()).transpose();
+        };
+        let request = v1::StatusRequest { experiment: self.name.clone(), ..Default::default() };
+        match connection::status(&mut client, request).await {
+            Ok(_) => Ok(Some(self.place.datasets_at(&client))),
+            Err(status) if status.code() == tonic::Code::NotFound => Ok(None),
+            Err(status) => Err(connection::refused(&status)),
+        }
+    }
+}
+
+fn interrupted() -> Error {
+    failure!(Interrupted, "interrupted; finished tasks are kept. Run the same command to continue")
+}
+
+/// Refuses to overwrite a file that no search has written.
+fn check_file(file: &Path) -> Result<(), Error> {
+    if !file.exists() || inputs::text(&file.to_string_lossy(), "manifest")?.starts_with(&format!("# {MARK}")) {
+        return Ok(());
+    }
+    let hint = "give the search another name, or its manifest another place";
+    Err(failure!(Usage, "{} is not a file of `powersweep find`: {hint}", file.display()))
+}
+
+/// The derived manifest, parsed.
+fn derived(original: &Manifest, options: &FindOptions, derivation: &Derivation<'_>) -> Result<Manifest, Error> {
+    let text = original.derived(&options.file, derivation);
+    let text = text.map_err(|errors| (options.problems)(&options.file, &errors))?;
+    let name = format!("{} with the searched values", options.file);
+    Manifest::parse(&name, &text).map_err(|errors| (options.problems)(&name, &errors))
+}
