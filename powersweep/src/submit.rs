@@ -89,19 +89,24 @@ impl Place {
             let Some(found) = status.experiments.into_iter().next() else {
                 return Err(failure!(Refused, "the coordinator does not know {experiment}"));
             };
-            if matches!(found.state(), v1::ExperimentState::Finished | v1::ExperimentState::Failed) {
-                return Ok(found);
-            }
-            if let Some(error) = stopped(&found) {
-                return Err(error);
-            }
             let reason = if status.storage_stalled { status.storage_reason } else { why_waiting(&found) };
+            if let Some(ended) = end_of(found) {
+                return ended;
+            }
             if !reason.is_empty() && reason != said {
                 self.notes.say(&format!("waiting: {reason}"));
             }
             said = reason;
             tokio::time::sleep(WAIT_INTERVAL).await;
         }
+    }
+}
+
+/// How a wait for an experiment ends, if it does: the last state, also with failed tasks.
+pub fn end_of(found: v1::ExperimentStatus) -> Option<Result<v1::ExperimentStatus, Error>> {
+    match found.state() {
+        v1::ExperimentState::Finished | v1::ExperimentState::Failed => Some(Ok(found)),
+        _ => stopped(&found).map(Err),
     }
 }
 

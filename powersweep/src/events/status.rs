@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use powersweep_dataset::Error;
 use powersweep_proto::v1;
 use serde_json::json;
 
-use super::lines::Lines;
-use crate::exit::Failure;
+use super::sink::Sink;
 
 /// What the last status has shown.
 #[derive(Default)]
@@ -15,7 +15,7 @@ pub(super) struct Watched {
     epoch: Option<u64>,
     /// Connected workers by id.
     workers: BTreeMap<Bytes, v1::WorkerStatus>,
-    /// State and reason, which are printed when they change.
+    /// State and reason, which are given when they change.
     state: Option<(i32, String)>,
     /// Numbers that change with the rows.
     rows: Option<RowCounts>,
@@ -31,38 +31,38 @@ impl Watched {
     }
 
     /// A coordinator that was not there before.
-    pub(super) fn coordinator(&mut self, status: &v1::StatusReply, lines: &mut Lines) -> Result<(), Failure> {
+    pub(super) fn coordinator(&mut self, status: &v1::StatusReply, sink: &mut Sink<'_>) -> Result<(), Error> {
         if self.epoch.replace(status.epoch) == Some(status.epoch) {
             return Ok(());
         }
-        lines.note("coordinator_found", [("epoch", status.epoch.into()), ("build", json!(status.build))])
+        sink.note("coordinator_found", [("epoch", status.epoch.into()), ("build", json!(status.build))])
     }
 
     /// Workers that have connected or left since the last look. A worker that connects again between two looks, also to
     /// another coordinator, is the same.
-    pub(super) fn workers(&mut self, status: &v1::StatusReply, lines: &mut Lines) -> Result<(), Failure> {
+    pub(super) fn workers(&mut self, status: &v1::StatusReply, sink: &mut Sink<'_>) -> Result<(), Error> {
         let connected = status.workers.iter().filter(|worker| worker.connected);
         let now: BTreeMap<Bytes, v1::WorkerStatus> =
             connected.map(|worker| (worker.worker_id.clone(), worker.clone())).collect();
         let before = std::mem::replace(&mut self.workers, now);
         for (id, worker) in before.iter().filter(|(id, _)| !self.workers.contains_key(*id)) {
             let [name, id, _] = identity(id, worker);
-            lines.note("worker_left", [name, id, ("leased_tasks", worker.leased_tasks.into())])?;
+            sink.note("worker_left", [name, id, ("leased_tasks", worker.leased_tasks.into())])?;
         }
         for (id, worker) in self.workers.iter().filter(|(id, _)| !before.contains_key(*id)) {
-            lines.note("worker_joined", identity(id, worker))?;
+            sink.note("worker_joined", identity(id, worker))?;
         }
         Ok(())
     }
 
     /// A state of the experiment that was not the last one.
-    pub(super) fn experiment(&mut self, found: &v1::ExperimentStatus, lines: &mut Lines) -> Result<(), Failure> {
+    pub(super) fn experiment(&mut self, found: &v1::ExperimentStatus, sink: &mut Sink<'_>) -> Result<(), Error> {
         let state = Some((found.state, found.reason.clone()));
         if self.state == state {
             return Ok(());
         }
         self.state = state;
-        lines.state(found)
+        sink.state(found)
     }
 
     /// Whether rows have come or moved since the last call.

@@ -7,16 +7,15 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef, TimestampMicrosecondType};
 use object_store::path::Path;
-use powersweep_dataset::Datasets;
 use powersweep_dataset::cell::row_json;
 use powersweep_dataset::reading::relaxed;
+use powersweep_dataset::{Datasets, Error};
 use powersweep_results::Table;
 use powersweep_results::layout;
 use serde_json::{Map, Value as Json, json};
 
-use super::lines::Lines;
-use crate::commands::timeline::times;
-use crate::exit::Failure;
+use super::sink::{Event, Sink};
+use crate::timeline::times;
 
 /// The columns of a finished task.
 const DONE: [&str; 10] =
@@ -37,45 +36,46 @@ const FAILED: [&str; 11] = [
     "message",
 ];
 
-/// What was printed so far.
+/// What was given so far.
 #[derive(Default)]
 pub(super) struct Rows {
-    /// Hashes of the lines of rows. A row is unpublished first, then in a part, and after an edit of the manifest in a
+    /// Hashes of the events of rows. A row is unpublished first, then in a part, and after an edit of the manifest in a
     /// part of fragments.
-    printed: HashSet<u64>,
-    /// Parts whose rows are printed. A part never changes.
+    given: HashSet<u64>,
+    /// Parts whose rows were given. A part never changes.
     parts: BTreeSet<Path>,
 }
 
 impl Rows {
-    /// Prints the rows that are new, and the parts.
-    pub(super) async fn look(&mut self, datasets: &Datasets, lines: &mut Lines) -> Result<(), Failure> {
+    /// Gives the rows that are new, and the parts.
+    pub(super) async fn look(&mut self, datasets: &Datasets, sink: &mut Sink<'_>) -> Result<(), Error> {
         for table in [Table::Failures, Table::Tasks] {
-            let mut reading = datasets.read(lines.experiment(), table).await?;
+            let mut reading = datasets.read(&sink.experiment, table).await?;
             reading.skip(&self.parts);
             let columns = columns(table);
             reading
                 .each(&columns, |batch| {
-                    let text = self.texts(&batch, table, lines);
-                    lines.write(&text)?;
-                    Ok(!lines.is_closed())
+                    let new = self.new_events(&batch, table, sink);
+                    sink.give(&new)?;
+                    Ok(!sink.is_closed)
                 })
                 .await?;
             for part in reading.published_parts() {
-                lines.write(&part_text(&part.path, part.bytes, table, lines).unwrap_or_default())?;
+                let event = of_part(&part.path, part.bytes, table, sink);
+                sink.give(event.as_slice())?;
                 self.parts.insert(part.path.clone());
             }
         }
         Ok(())
     }
 
-    /// The lines of the rows of a batch that were not printed before.
-    fn texts(&mut self, batch: &RecordBatch, table: Table, lines: &Lines) -> String {
+    /// The events of the rows of a batch that were not given before.
+    fn new_events(&mut self, batch: &RecordBatch, table: Table, sink: &Sink<'_>) -> Vec<Event> {
         let new = (0..batch.num_rows()).filter_map(|row| {
-            let text = row_text(batch, row, table, lines)?;
+            let event = of_row(batch, row, table, sink)?;
             let mut hasher = DefaultHasher::new();
-            text.hash(&mut hasher);
-            self.printed.insert(hasher.finish()).then_some(text)
+            event.hash(&mut hasher);
+            self.given.insert(hasher.finish()).then_some(event)
         });
         new.collect()
     }
@@ -88,13 +88,13 @@ fn columns(table: Table) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-fn row_text(batch: &RecordBatch, row: usize, table: Table, lines: &Lines) -> Option<String> {
+fn of_row(batch: &RecordBatch, row: usize, table: Table, sink: &Sink<'_>) -> Option<Event> {
     let (kind, time_us) = match table {
         Table::Failures => ("attempt_failed", failed_us(batch, row)),
         _ => ("task_completed", times(batch, row).1),
     };
     let facts = row_json(batch, row).filter(|(name, value)| *name != "failed_at" && !value.is_null());
-    lines.line(time_us, kind, facts.map(|(name, value)| (name.to_owned(), value)).collect())
+    sink.event(time_us, kind, facts.map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 fn failed_us(batch: &RecordBatch, row: usize) -> i64 {
@@ -102,12 +102,12 @@ fn failed_us(batch: &RecordBatch, row: usize) -> i64 {
     column.map_or(0, |at| at.as_primitive::<TimestampMicrosecondType>().value(row))
 }
 
-/// The line of a part, at the moment in its id, when it began to be made.
-fn part_text(path: &Path, bytes: u64, table: Table, lines: &Lines) -> Option<String> {
+/// The event of a part, at the moment in its id, when it began to be made.
+fn of_part(path: &Path, bytes: u64, table: Table, sink: &Sink<'_>) -> Option<Event> {
     let name = path.filename()?;
     let (seconds, nanos) = layout::part_id(name)?.get_timestamp()?.to_unix();
     let time_us = i64::try_from(seconds * 1_000_000 + u64::from(nanos / 1000)).ok()?;
     let facts = [("table", json!(table.name())), ("part", json!(name)), ("bytes", json!(bytes))];
     let facts: Map<String, Json> = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    lines.line(time_us, "part_published", facts)
+    sink.event(time_us, "part_published", facts)
 }
