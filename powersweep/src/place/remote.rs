@@ -37,7 +37,7 @@ impl fmt::Display for Remote {
 
 #[async_trait]
 impl Tables for Remote {
-    async fn list(&self, experiment: &str, table: Table, _: Wanted) -> Result<Listing, Error> {
+    async fn list(&self, experiment: &str, table: Table, wanted: Wanted) -> Result<Listing, Error> {
         let mut client = self.0.clone();
         let mut attempts = 1;
         loop {
@@ -49,7 +49,13 @@ impl Tables for Remote {
                 Err(status) if status.code() == Code::NotFound => {
                     return Err(connection::refused_about(&mut client, &status, experiment).await);
                 }
-                found => return found.map_err(|status| refused(&status)),
+                found => {
+                    let listing = found.map_err(|status| refused(&status))?;
+                    return Ok(match wanted {
+                        Wanted::All => listing,
+                        Wanted::Published => Listing { uploads: Vec::new(), unpublished: Vec::new(), ..listing },
+                    });
+                }
             }
         }
     }
