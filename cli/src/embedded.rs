@@ -14,7 +14,7 @@ use powersweep_engine::wasm::Module;
 pub use powersweep_engine::wasm::{NO_ARRIVAL, Pass, Scheduler};
 use serde_json::Value as Json;
 
-use crate::args::{ConformanceArgs, ResultsArgs, SimulateArgs, StatusArgs};
+use crate::args::{ConformanceArgs, SimulateArgs, StatusArgs};
 use crate::commands::{conformance, results, simulate, status};
 use crate::config::Config;
 use crate::exit::{self, Exit, Failure, failure};
@@ -106,11 +106,7 @@ pub fn simulate(
 
 /// `powersweep results`: the rows of `--format arrow`, including unpublished rows.
 pub fn results(options: Vec<String>) -> Result<Rows, CommandError> {
-    let mut args: ResultsArgs = parsed("results", options)?;
-    let kept = args.out.keep();
-    results::run(&args)?;
-    let (schema, batches) =
-        kept.take().ok_or_else(|| failure!(Failure, "`results` wrote no rows: please report this bug"))?;
+    let (schema, batches) = results::rows(&parsed("results", options)?)?;
     Ok(Rows { schema, batches })
 }
 

@@ -1,7 +1,6 @@
 //! Small tables: on the screen, as text for papers, or as rows for programs.
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
 use comfy_table::CellAlignment;
 use powersweep_dataset::page::Shown;
 use powersweep_dataset::text::{Column, Sheet};
@@ -19,14 +18,6 @@ impl OutArgs {
             return Err(failure!(Usage, "--output needs --format csv, json, parquet, arrow, markdown, latex or typst"));
         }
         Ok(())
-    }
-
-    /// Begins to write rows for programs.
-    pub fn begin(&self, encoding: Encoding, schema: &SchemaRef, experiment: &str) -> Result<Writing, Failure> {
-        match &self.kept {
-            Some(kept) => Ok(Writing::keep(kept, schema)),
-            None => Writing::begin(self.output.as_deref(), encoding, schema, experiment),
-        }
     }
 }
 
@@ -66,12 +57,10 @@ pub fn sheet(sheet: &Sheet, more: usize, out: &OutArgs) -> Outcome {
 
 /// Writes rows for programs.
 pub fn written(rows: &RecordBatch, encoding: Encoding, more: usize, out: &OutArgs, experiment: &str) -> Outcome {
-    let mut file = out.begin(encoding, rows.schema_ref(), experiment)?;
+    let mut file = Writing::begin(out.output.as_deref(), encoding, rows.schema_ref(), experiment)?;
     file.write(rows)?;
     file.finish()?;
-    if out.kept.is_none() {
-        note_more(more);
-    }
+    note_more(more);
     Ok(Exit::Done)
 }
 

@@ -11,7 +11,6 @@ use powersweep_results::Table;
 
 use crate::args::ResultsArgs;
 use crate::exit::{Failure, Outcome, failure};
-use crate::framed::framed;
 use crate::{inputs, screen};
 
 /// A figure or table of a paper, and the experiments that have its rows.
@@ -161,8 +160,8 @@ pub fn list(experiment: Option<&str>) -> Outcome {
     screen::print(&table.to_string())
 }
 
-/// Shows the numbers of a figure, or a table, of a paper.
-pub async fn show(args: &ResultsArgs, preset: &str) -> Outcome {
+/// The numbers of a figure, or a table, of a paper.
+pub async fn numbers(args: &ResultsArgs, preset: &str) -> Result<Frame, Failure> {
     let chosen = choose(&args.experiment, preset)?;
     if chosen.preset.shape == Shape::Jobs {
         let shown = chosen.preset.source();
@@ -174,7 +173,7 @@ pub async fn show(args: &ResultsArgs, preset: &str) -> Outcome {
     }
     let datasets = args.from.place()?.datasets().await?;
     let rows = chosen.rows(&datasets).await?;
-    framed(&frame(&chosen.preset, &rows), 0, &args.out, &args.experiment)
+    Ok(frame(&chosen.preset, &rows))
 }
 
 /// The values of a preset as a table, the published numbers beside ours.

@@ -5,8 +5,8 @@ use std::error::Error as StdError;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
@@ -178,26 +178,7 @@ fn boxed(error: io::Error) -> Box<dyn StdError> {
     error.into()
 }
 
-/// The columns and the rows of a table in memory.
-type Table = (SchemaRef, Vec<RecordBatch>);
-
-/// Rows that are kept in memory for a caller in this process.
-#[derive(Debug, Clone, Default)]
-pub struct MemorySink(Arc<Mutex<Option<Table>>>);
-
-impl MemorySink {
-    fn with<T>(&self, change: impl FnOnce(&mut Option<Table>) -> T) -> T {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The columns and the rows; `None` if the command wrote none.
-    pub fn take(&self) -> Option<Table> {
-        self.with(Option::take)
-    }
-}
-
 enum Encoder {
-    Kept(MemorySink),
     Csv(Box<csv::Writer<Out>>),
     Json(Out),
     Parquet(Box<ArrowWriter<Out>>),
@@ -222,12 +203,6 @@ impl Writing {
         let encoder = Encoder::new(encoding, schema, experiment, out);
         let encoder = encoder.map_err(|error| target.failed(&*error))?;
         Ok(Writing { encoder, target })
-    }
-
-    /// Keeps the rows in memory.
-    pub fn keep(kept: &MemorySink, schema: &SchemaRef) -> Writing {
-        kept.with(|rows| *rows = Some((SchemaRef::clone(schema), Vec::new())));
-        Writing { encoder: Encoder::Kept(kept.clone()), target: Target { file: None, closed: Arc::default() } }
     }
 
     /// Adds rows. False: the reader of standard output has closed the pipe.
@@ -290,7 +265,6 @@ impl Encoder {
     fn write(&mut self, batch: &RecordBatch) -> Encoded<()> {
         let rows = 0..batch.num_rows();
         match self {
-            Encoder::Kept(kept) => kept.with(|rows| rows.iter_mut().for_each(|(_, rows)| rows.push(batch.clone()))),
             Encoder::Csv(out) => {
                 for row in rows {
                     out.write_record(batch.columns().iter().map(|column| csv_field(column, row)))?;
@@ -310,7 +284,6 @@ impl Encoder {
 
     fn finish(self) -> Encoded<()> {
         Ok(match self {
-            Encoder::Kept(_) => Ok(()),
             Encoder::Csv(mut out) => out.flush(),
             Encoder::Json(mut out) => out.flush(),
             Encoder::Parquet(writer) => writer.into_inner()?.flush(),

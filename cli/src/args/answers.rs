@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use powersweep_dataset::writing::MemorySink;
 use powersweep_results::Table;
 
 use super::tables::{RowFormat, column, tables};
@@ -104,18 +103,9 @@ pub struct OutArgs {
     /// Write to this file instead of standard output. An incomplete file is never left behind.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Keep the rows in memory instead, for a caller in this process.
-    #[arg(skip)]
-    pub kept: Option<MemorySink>,
 }
 
 impl OutArgs {
-    /// Keeps the rows in memory, as `--format arrow` writes them.
-    pub fn keep(&mut self) -> MemorySink {
-        (self.format, self.json, self.output) = (RowFormat::Arrow, false, None);
-        self.kept.get_or_insert_default().clone()
-    }
-
     /// How the table is shown or written.
     pub fn format(&self) -> RowFormat {
         if self.json { RowFormat::Json } else { self.format }

@@ -1,8 +1,11 @@
 //! `powersweep results`: the rows of an experiment, including unpublished rows.
 
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use powersweep::block_on;
 use powersweep::results::{GroupsOptions, More, Page, ResultRows, RowsOptions};
-use powersweep_dataset::writing::Encoding;
+use powersweep_dataset::Frame;
+use powersweep_dataset::writing::{Encoding, Writing};
 use powersweep_results::Table;
 
 use crate::args::{ResultsArgs, RowFormat};
@@ -17,21 +20,44 @@ const ROWS: usize = 24;
 pub fn run(args: &ResultsArgs) -> Outcome {
     args.out.check()?;
     block_on(async {
-        if let Some(preset) = &args.preset {
-            return presets::show(args, preset).await;
-        }
-        let place = args.from.place()?;
-        if args.groups.is_given() {
-            let found = place.groups(&args.experiment, args.table, &groups(args)).await?;
+        if let Some(found) = frame(args).await? {
             return framed(&found, 0, &args.out, &args.experiment);
         }
         let encoding = encoding(args.out.format());
-        let rows = place.rows(&args.experiment, options(args, encoding)?).await?;
+        let rows = args.from.place()?.rows(&args.experiment, options(args, encoding.is_some())?).await?;
         match encoding {
             Some(encoding) => write(&rows, encoding, args).await,
             None => show(rows.page().await?, args),
         }
     })
+}
+
+/// The columns and the rows that programs get, in memory.
+pub fn rows(args: &ResultsArgs) -> Result<(SchemaRef, Vec<RecordBatch>), Failure> {
+    block_on(async {
+        if let Some(found) = frame(args).await? {
+            return Ok((found.batch().schema(), vec![found.batch().clone()]));
+        }
+        let rows = args.from.place()?.rows(&args.experiment, options(args, true)?).await?;
+        let mut batches = Vec::new();
+        let keep = |batch: &RecordBatch| {
+            batches.push(batch.clone());
+            Ok(true)
+        };
+        rows.each(keep).await?;
+        Ok((SchemaRef::clone(rows.schema()), batches))
+    })
+}
+
+/// The numbers of a preset, or groups of rows; `None` if rows are asked for.
+async fn frame(args: &ResultsArgs) -> Result<Option<Frame>, Failure> {
+    if let Some(preset) = &args.preset {
+        return presets::numbers(args, preset).await.map(Some);
+    }
+    if !args.groups.is_given() {
+        return Ok(None);
+    }
+    args.from.place()?.groups(&args.experiment, args.table, &groups(args)).await.map(Some)
 }
 
 /// The options for groups of rows.
@@ -52,12 +78,12 @@ fn groups(args: &ResultsArgs) -> GroupsOptions {
 }
 
 /// The options for rows. Programs get all rows, unless some rows of `tasks` are asked for.
-fn options(args: &ResultsArgs, encoding: Option<Encoding>) -> Result<RowsOptions, Failure> {
+fn options(args: &ResultsArgs, for_programs: bool) -> Result<RowsOptions, Failure> {
     let (some, is_tasks) = (&args.some, args.table == Table::Tasks);
     if !is_tasks && (some.sort.is_some() || some.descending || some.skip > 0) {
         return Err(failure!(Usage, "--sort, --descending and --skip are for the table `tasks`, or need --by"));
     }
-    let gets_all = encoding.is_some() && !(is_tasks && some.is_given());
+    let gets_all = for_programs && !(is_tasks && some.is_given());
     Ok(RowsOptions {
         table: args.table,
         columns: args.columns.clone(),
@@ -71,11 +97,10 @@ fn options(args: &ResultsArgs, encoding: Option<Encoding>) -> Result<RowsOptions
 
 /// Writes the rows for programs.
 async fn write(rows: &ResultRows, encoding: Encoding, args: &ResultsArgs) -> Outcome {
-    let mut out = args.out.begin(encoding, rows.schema(), &args.experiment)?;
+    let mut out = Writing::begin(args.out.output.as_deref(), encoding, rows.schema(), &args.experiment)?;
     let more = rows.each(|batch| out.write(batch)).await?;
     out.finish()?;
     match more {
-        _ if args.out.kept.is_some() => {}
         More::Rows(more) => note_more(more),
         More::Some => screen::note("powersweep: there are more rows: --rows N writes more"),
     }
