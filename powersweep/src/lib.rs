@@ -56,6 +56,7 @@ pub mod inputs;
 pub mod launcher;
 pub mod lp;
 mod modules;
+mod parallel;
 pub mod place;
 pub mod plan;
 pub mod results;

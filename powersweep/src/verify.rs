@@ -1,8 +1,7 @@
 //! Some finished tasks, simulated again: their rows must be equal bit for bit.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::array::RecordBatch;
@@ -20,6 +19,7 @@ use powersweep_worker::TaskLimits;
 use powersweep_worker::task::{Inputs, TaskError};
 
 use crate::inputs::{self, Files, LOGS_BYTES, ManifestFiles};
+use crate::parallel::on_all_cores;
 use crate::place::Place;
 
 /// Which tasks run again.
@@ -167,20 +167,7 @@ fn compared(sample: &[Stored], options: &VerifyOptions, notes: &Notes) -> Result
             sweeps.insert(row.clone(), Replay::of(&manifest, &options.library, &logs, notes)?);
         }
     }
-    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let compare = || {
-        while let Some(row) = sample.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let compared = row.compared(&sweeps[&row.manifest], &logs);
-            found.lock().unwrap_or_else(PoisonError::into_inner).push(compared);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..std::thread::available_parallelism().map_or(1, usize::from).min(sample.len()) {
-            scope.spawn(compare);
-        }
-        compare();
-    });
-    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Ok(on_all_cores(sample, |row| row.compared(&sweeps[&row.manifest], &logs)))
 }
 
 /// Positions of a random sample of `all` rows.

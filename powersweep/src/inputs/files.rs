@@ -1,8 +1,7 @@
 //! The files of a manifest, which are read before anything runs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use powersweep_coordinator::LogSource;
 use powersweep_dataset::{Error, Kind, Notes, OrKind};
@@ -17,6 +16,7 @@ use powersweep_worker::task::{FileSource, TaskError};
 use serde_json::{Value as Json, json};
 
 use super::{file, file_and_ledger, ledgers, parsed};
+use crate::parallel::on_all_cores;
 
 /// The files of a manifest, which were read; none for a manifest without files.
 #[derive(Clone, Default)]
@@ -107,22 +107,8 @@ fn read_all(
     notes: &Notes,
 ) -> Result<BTreeMap<String, Content>, Error> {
     let files = manifest.files();
-    let next = AtomicUsize::new(0);
-    let found = Mutex::new(BTreeMap::new());
-    let read_files = || {
-        while let Some(needed) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let read = content(manifest, library, needed, logs, notes);
-            found.lock().unwrap_or_else(PoisonError::into_inner).insert(needed.name.clone(), read);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..std::thread::available_parallelism().map_or(1, usize::from).min(files.len()) {
-            scope.spawn(read_files);
-        }
-        read_files();
-    });
-    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    found.into_iter().map(|(name, content)| Ok((name, content?))).collect()
+    let found = on_all_cores(&files, |needed| content(manifest, library, needed, logs, notes));
+    files.into_iter().zip(found).map(|(file, content)| Ok((file.name, content?))).collect()
 }
 
 fn content(
