@@ -18,7 +18,7 @@ const SUBMIT: &str = "submit_s";
 const WEEK_S: f64 = 604_800.0;
 
 /// What is compared.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct CompareOptions {
     /// The table.
     pub table: Table,
@@ -26,12 +26,6 @@ pub struct CompareOptions {
     pub columns: Vec<String>,
     /// Conditions on the rows of both sets, such as `seed<3`.
     pub only: Vec<String>,
-}
-
-impl Default for CompareOptions {
-    fn default() -> CompareOptions {
-        CompareOptions { table: Table::Tasks, columns: Vec::new(), only: Vec::new() }
-    }
 }
 
 /// A column of two sets of rows.

@@ -40,7 +40,7 @@ const USUAL: &[(Table, &[&str])] = &[
 ];
 
 /// Which rows are read. The default: all rows of `tasks`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RowsOptions {
     /// The table.
     pub table: Table,
@@ -56,20 +56,6 @@ pub struct RowsOptions {
     pub skip: usize,
     /// Maximum number of rows.
     pub rows: Option<usize>,
-}
-
-impl Default for RowsOptions {
-    fn default() -> RowsOptions {
-        RowsOptions {
-            table: Table::Tasks,
-            columns: Vec::new(),
-            only: Vec::new(),
-            sort: None,
-            descending: false,
-            skip: 0,
-            rows: None,
-        }
-    }
 }
 
 /// Rows beyond the wanted ones.
