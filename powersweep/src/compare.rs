@@ -20,7 +20,7 @@ const WEEK_S: f64 = 604_800.0;
 /// What is compared.
 #[derive(Debug, Clone, Default)]
 pub struct CompareOptions {
-    /// The table.
+    /// The table; by default `tasks`.
     pub table: Table,
     /// Columns of numbers; by default the usual metrics of the table.
     pub columns: Vec<String>,
