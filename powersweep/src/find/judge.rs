@@ -6,7 +6,6 @@ use powersweep_dataset::rows::is_number;
 use powersweep_dataset::search::{Estimate, Next, Score, Verdict, anchor, bisection, exception, halving};
 use powersweep_dataset::source::{conditions, type_of};
 use powersweep_dataset::{Cell, Condition, Error, failure};
-use powersweep_engine::Value;
 use powersweep_results::Table;
 
 use super::grid::{Grid, Group, Task};
@@ -186,7 +185,8 @@ impl Question {
             }
             return progress;
         };
-        for line in lines(grid, axis, self.is_maximised) {
+        let positions = grid.positions();
+        for line in lines(&positions, axis, self.is_maximised) {
             let line: Vec<usize> = line.into_iter().filter(is_there).collect();
             let holds = |candidate: &usize| {
                 let judged = self.judged(group, *candidate, all(*candidate), rows)?;
@@ -196,8 +196,13 @@ impl Question {
             match bisection(&feasible) {
                 Next::Try(more) => progress.needs.extend(more.into_iter().map(|at| (line[at], all(line[at])))),
                 Next::Found(at) => {
-                    let best = progress.answer.map(|best: usize| &grid.candidates[best][axis]);
-                    if best.is_none_or(|best| self.is_better(&grid.candidates[line[at]][axis], best)) {
+                    // The values of an axis ascend.
+                    let place = |candidate: usize| positions[candidate][axis];
+                    let is_better = |best: usize| match self.is_maximised {
+                        true => place(line[at]) > place(best),
+                        false => place(line[at]) < place(best),
+                    };
+                    if progress.answer.is_none_or(is_better) {
                         progress.answer = Some(line[at]);
                     }
                 }
@@ -210,17 +215,12 @@ impl Question {
         }
         progress
     }
-
-    fn is_better(&self, value: &Value, than: &Value) -> bool {
-        let order = number(value).total_cmp(&number(than));
-        if self.is_maximised { order.is_gt() } else { order.is_lt() }
-    }
 }
 
 /// The candidates that differ in one axis alone, from its best value to its worst.
-fn lines(grid: &Grid, axis: usize, is_maximised: bool) -> Vec<Vec<usize>> {
+fn lines(positions: &[Vec<usize>], axis: usize, is_maximised: bool) -> Vec<Vec<usize>> {
     let (mut known, mut lines): (HashMap<Vec<usize>, usize>, Vec<Vec<usize>>) = (HashMap::new(), Vec::new());
-    for (candidate, mut places) in grid.positions().into_iter().enumerate() {
+    for (candidate, mut places) in positions.iter().cloned().enumerate() {
         places.remove(axis);
         let at = *known.entry(places).or_insert_with(|| {
             lines.push(Vec::new());
@@ -232,14 +232,6 @@ fn lines(grid: &Grid, axis: usize, is_maximised: bool) -> Vec<Vec<usize>> {
         lines.iter_mut().for_each(|line| line.reverse());
     }
     lines
-}
-
-fn number(value: &Value) -> f64 {
-    match value {
-        Value::Int(value) => *value as f64,
-        Value::Real(value) => *value,
-        Value::Bool(_) | Value::Text(_) | Value::Reals(_) => f64::NAN,
-    }
 }
 
 /// How far a mean misses its condition, as a share of the limit.
