@@ -14,6 +14,11 @@ pub fn builtin() -> &'static [(&'static str, &'static str)] {
     ]
 }
 
+/// The names of all papers.
+pub fn names() -> Vec<&'static str> {
+    builtin().iter().map(|(name, _)| *name).collect()
+}
+
 /// Studies of the tutorials, which need files besides logs: `reproduce` without a name leaves them out.
 const STUDIES: &[&str] = &["carbon", "planner", "demand-response"];
 

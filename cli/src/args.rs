@@ -49,8 +49,6 @@ pub use listings::{
 };
 pub use places::{CoordinatorArgs, DataArgs, LocalArgs, LogArgs};
 pub use plot::PlotArgs;
-#[cfg(feature = "figures")]
-pub use plot::{FigureFormat, FigureKind, FigureWidth, LogAxis};
 pub use report::{ReportArgs, ReproduceArgs};
 pub use serve::{LISTEN, ServeArgs};
 pub use shard::ShardArgs;

@@ -135,22 +135,27 @@ pub fn experiment_of_text(text: &str) -> Result<String, CommandError> {
 /// Figures, in a binary that draws them.
 #[cfg(feature = "figures")]
 pub mod figures {
+    use std::sync::{Mutex, PoisonError};
+
+    use powersweep::plot::{Drawing, Format};
+
     use super::{CommandError, parsed};
     use crate::args::PlotArgs;
-    use crate::commands::plot::Drawing;
+    use crate::commands::plot;
 
     /// A figure with its rows.
-    pub struct Figure(Drawing);
+    pub struct Figure(Mutex<Drawing>);
 
     /// `powersweep plot`: reads the rows; nothing is drawn yet.
     pub fn plot(options: Vec<String>) -> Result<Figure, CommandError> {
-        Ok(Figure(Drawing::new(parsed::<PlotArgs>("plot", options)?)?))
+        Ok(Figure(Mutex::new(plot::opened(&parsed::<PlotArgs>("plot", options)?)?)))
     }
 
     impl Figure {
         /// The figure in a format: svg, png, pdf, html, vl.json or csv.
         pub fn bytes(&self, format: &str) -> Result<Vec<u8>, CommandError> {
-            Ok(self.0.bytes(format)?)
+            let format = Format::of(format)?;
+            Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).bytes(format)?)
         }
     }
 }

@@ -18,8 +18,6 @@ mod interrupt;
 mod launch_plan;
 mod ledgers;
 mod log;
-#[cfg(feature = "figures")]
-mod origin;
 mod pager;
 mod presets;
 mod program;

@@ -1,5 +1,6 @@
 //! What can go wrong with a figure.
 
+use powersweep_dataset::failure;
 use thiserror::Error;
 
 /// An error of a figure. Trying again does not help, except after [`FigureError::Stopped`].
@@ -48,3 +49,16 @@ pub enum FigureError {
 
 /// A result with [`FigureError`].
 pub type Result<T> = std::result::Result<T, FigureError>;
+
+/// An error of the question, unless the drawing itself has failed.
+impl From<FigureError> for powersweep_dataset::Error {
+    fn from(error: FigureError) -> powersweep_dataset::Error {
+        match error {
+            FigureError::NoColumn(error) => error,
+            FigureError::Drawing(_) | FigureError::Format { .. } | FigureError::Stopped | FigureError::Memory(_) => {
+                failure!(Failure, "{error}")
+            }
+            _ => failure!(Usage, "{error}"),
+        }
+    }
+}

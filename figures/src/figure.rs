@@ -23,7 +23,7 @@ pub struct Figure {
     /// Panels side by side, whose width follows from the figure's; `None` for a figure without panels.
     panels: Option<usize>,
     width_px: f64,
-    /// What was left out of the figure, for the user.
+    /// Notes for the user, such as what was left out.
     notes: Vec<String>,
 }
 
@@ -108,7 +108,12 @@ impl Figure {
         &self.spec["usermeta"]["powersweep"]
     }
 
-    /// What was left out of the figure, in words.
+    /// Adds a note for the user.
+    pub fn add_note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
+    /// Notes for the user, such as what was left out of the figure.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

@@ -56,9 +56,13 @@ pub mod inputs;
 pub mod launcher;
 pub mod lp;
 mod modules;
+pub mod origin;
+pub mod papers;
 mod parallel;
 pub mod place;
 pub mod plan;
+#[cfg(feature = "figures")]
+pub mod plot;
 pub mod results;
 pub mod run;
 mod runtime;
@@ -78,6 +82,8 @@ pub use export::{ExportColumns, ExportOptions};
 pub use find::{FindOptions, Found, Search};
 pub use inputs::Files;
 pub use place::{Answerer, Place};
+#[cfg(feature = "figures")]
+pub use plot::{Chart, PlotOptions};
 pub use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
 pub use powersweep_experiments::Manifest;
 pub use results::{GroupsOptions, RowsOptions};

@@ -2,15 +2,20 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
+#[cfg(feature = "figures")]
+use powersweep::plot::{Axes, Chart, PlotOptions, Width};
 use powersweep_results::Table;
 
 use super::TablesArgs;
 use super::tables::tables;
+#[cfg(feature = "figures")]
+use crate::exit::{Failure, failure};
 
 /// The kinds of figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FigureKind {
+enum FigureKind {
     /// Bars of the mean of --y at each value of --x, with 95% confidence intervals over seeds.
     Bars,
     /// Lines of the mean of --y over --x, with 95% confidence bands over seeds.
@@ -31,27 +36,22 @@ pub enum FigureKind {
     Pareto,
 }
 
-/// The formats of figures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FigureFormat {
-    /// Vector drawing.
-    Svg,
-    /// Raster drawing of 300 dots per inch.
-    Png,
-    /// Vector drawing with embedded fonts, for papers.
-    Pdf,
-    /// A page that needs no network.
-    Html,
-    /// The Vega-Lite spec with its rows.
-    #[value(name = "vl.json")]
-    Spec,
-    /// The rows that are drawn.
-    Csv,
+/// The formats of figures, by the endings of their files.
+fn formats() -> PossibleValuesParser {
+    let formats = [
+        ("svg", "Vector drawing"),
+        ("png", "Raster drawing of 300 dots per inch"),
+        ("pdf", "Vector drawing with embedded fonts, for papers"),
+        ("html", "A page that needs no network"),
+        ("vl.json", "The Vega-Lite spec with its rows"),
+        ("csv", "The rows that are drawn"),
+    ];
+    PossibleValuesParser::new(formats.map(|(name, help)| PossibleValue::new(name).help(help)))
 }
 
 /// Where a figure stands in a paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FigureWidth {
+enum FigureWidth {
     /// 3.5 in.
     Column,
     /// 7.16 in.
@@ -60,7 +60,7 @@ pub enum FigureWidth {
 
 /// An axis with a logarithmic scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogAxis {
+enum LogAxis {
     /// The horizontal one.
     X,
     /// The vertical one.
@@ -77,7 +77,7 @@ pub struct PlotArgs {
     pub from: TablesArgs,
     /// The kind of figure.
     #[arg(long, value_enum, value_name = "KIND", required_unless_present_any = ["preset", "presets"])]
-    pub figure: Option<FigureKind>,
+    figure: Option<FigureKind>,
     /// A figure of a paper, such as figure3. For an experiment of your own with the tasks of the paper's manifest, name the
     /// paper, too: etinski2010/figure3.
     #[arg(
@@ -91,50 +91,50 @@ pub struct PlotArgs {
     /// The table to read; by default `series` and `jobs` for these kinds, else the table that has --x, `tasks` first. The
     /// other columns may be columns of `tasks`.
     #[arg(long, value_parser = tables())]
-    pub table: Option<Table>,
+    table: Option<Table>,
     /// Column along the horizontal axis; several for parallel coordinates.
     #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
-    pub x: Vec<String>,
+    x: Vec<String>,
     /// Column along the vertical axis, or the series.
     #[arg(long, value_name = "COLUMN")]
-    pub y: Option<String>,
+    y: Option<String>,
     /// Column whose values differ in colour, and in dash or shape.
     #[arg(long, visible_alias = "color-by", value_name = "COLUMN")]
-    pub colour: Option<String>,
+    colour: Option<String>,
     /// Column whose values have panels of their own.
     #[arg(long, value_name = "COLUMN")]
-    pub facet: Option<String>,
+    facet: Option<String>,
     /// Column whose mean a heat map shows.
     #[arg(long, value_name = "COLUMN")]
-    pub value: Option<String>,
+    value: Option<String>,
     /// Series or number that is drawn as a dashed line over a series.
     #[arg(long, value_name = "SERIES|NUMBER")]
-    pub cap: Option<String>,
+    cap: Option<String>,
     /// Only rows that satisfy this condition, also with != < <= > or >=; may be repeated. An empty value stands for none.
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
-    pub only: Vec<String>,
+    only: Vec<String>,
     /// Only this time of a series or a Gantt chart (s).
     #[arg(long, value_name = "FROM..TO", value_parser = range)]
-    pub between: Option<(f64, f64)>,
+    between: Option<(f64, f64)>,
     /// Axes with a logarithmic scale.
     #[arg(long, value_enum, value_name = "AXIS", value_delimiter = ',')]
-    pub log: Vec<LogAxis>,
+    log: Vec<LogAxis>,
     /// Column of a Pareto front whose great values are better; may be repeated.
     #[arg(long, value_name = "COLUMN")]
-    pub maximise: Vec<String>,
+    maximise: Vec<String>,
     /// Width of the figure: a column of a paper (3.5 in) or its page (7.16 in).
     /// By default a column; some figures of papers need the page.
     #[arg(long, value_enum)]
-    pub width: Option<FigureWidth>,
+    width: Option<FigureWidth>,
     /// JSON file with keys of Vega-Lite's config that change the look, such as {"axis": {"grid": false}}.
     #[arg(long, value_name = "FILE")]
-    pub style: Option<PathBuf>,
+    style: Option<PathBuf>,
     /// Write to this file; its ending says the format. Without a file, the figure goes to a pipe.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// The format, where no ending says it; svg by default.
-    #[arg(long, value_enum)]
-    pub format: Option<FigureFormat>,
+    #[arg(long, value_parser = formats())]
+    pub format: Option<String>,
     /// Show the file in the program that the desktop has for it.
     #[arg(long, requires = "output")]
     pub open: bool,
@@ -147,6 +147,73 @@ impl PlotArgs {
     /// Name of the experiment; empty only with --presets.
     pub fn experiment(&self) -> &str {
         self.experiment.as_deref().unwrap_or_default()
+    }
+}
+
+#[cfg(feature = "figures")]
+impl PlotArgs {
+    /// The chart, with the columns that it needs.
+    pub fn chart(&self) -> Result<Chart, Failure> {
+        let axes = || {
+            let lacks_y = || failure!(Usage, "this figure needs a vertical axis: --y COLUMN");
+            Ok::<Axes, Failure>(Axes { x: self.one_x()?, y: self.y.clone().ok_or_else(lacks_y)? })
+        };
+        let has_colour = self.colour.is_some();
+        let between = self.between;
+        Ok(match self.figure.ok_or_else(|| failure!(Usage, "a figure needs --figure KIND"))? {
+            FigureKind::Bars => Chart::Bars(axes()?),
+            FigureKind::Lines => Chart::Lines(axes()?),
+            FigureKind::Cdf => Chart::Cdf(self.one_x()?),
+            FigureKind::Series => {
+                let name = self.y.clone().ok_or_else(|| failure!(Usage, "this figure needs a series: --y SERIES"))?;
+                Chart::Series { name, cap: self.cap.clone(), between }
+            }
+            FigureKind::Gantt => Chart::Gantt { between },
+            FigureKind::Heatmap if has_colour => {
+                return Err(failure!(Usage, "a heat map has no --colour: --value COLUMN shows the mean of a column"));
+            }
+            FigureKind::Heatmap => Chart::Heatmap { axes: axes()?, value: self.value.clone() },
+            FigureKind::Effect if has_colour => {
+                return Err(failure!(Usage, "the effect of an axis has no --colour: --facet splits it into panels"));
+            }
+            FigureKind::Effect => Chart::Effect(axes()?),
+            FigureKind::Parallel if self.x.is_empty() => {
+                return Err(failure!(Usage, "this figure needs columns: --x A,B,C"));
+            }
+            FigureKind::Parallel if self.facet.is_some() || self.y.is_some() => {
+                let hint = "--x A,B,C has all columns";
+                return Err(failure!(Usage, "parallel coordinates have no --y and no --facet: {hint}"));
+            }
+            FigureKind::Parallel => Chart::Parallel(self.x.clone()),
+            FigureKind::Pareto => Chart::Pareto { axes: axes()?, maximise: self.maximise.clone() },
+        })
+    }
+
+    fn one_x(&self) -> Result<String, Failure> {
+        match self.x.as_slice() {
+            [x] => Ok(x.clone()),
+            _ => Err(failure!(Usage, "this figure needs one column: --x COLUMN")),
+        }
+    }
+
+    /// How the figure is drawn.
+    pub fn options(&self) -> Result<PlotOptions, Failure> {
+        let PlotArgs { table, colour, facet, only, log, width, style, .. } = self;
+        let style = style.as_ref().map(|file| {
+            let wrong = |error: &dyn std::fmt::Display| failure!(Usage, "{}: {error}", file.display());
+            let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+            serde_json::from_str(&text).map_err(|error| wrong(&error))
+        });
+        Ok(PlotOptions {
+            table: *table,
+            colour: colour.clone(),
+            facet: facet.clone(),
+            only: only.clone(),
+            log_x: log.contains(&LogAxis::X),
+            log_y: log.contains(&LogAxis::Y),
+            width: width.map(|width| if width == FigureWidth::Page { Width::Page } else { Width::Column }),
+            style: style.transpose()?,
+        })
     }
 }
 

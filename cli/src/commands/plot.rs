@@ -1,42 +1,28 @@
 //! `powersweep plot`: a figure of an experiment.
 
 #[cfg(feature = "figures")]
-mod aggregate;
-#[cfg(feature = "figures")]
-mod drawing;
-#[cfg(feature = "figures")]
-mod kinds;
-#[cfg(feature = "figures")]
-mod preset;
-#[cfg(feature = "figures")]
-mod read;
-#[cfg(feature = "figures")]
-mod titles;
-
-#[cfg(feature = "figures")]
-pub use drawing::{Drawing, drawn, encoded, format_of, write_figure};
-#[cfg(feature = "figures")]
-pub use kinds::refused;
-#[cfg(feature = "figures")]
-pub use preset::of_paper;
-#[cfg(feature = "figures")]
-pub use titles::titled;
+mod drawn;
 
 use crate::args::PlotArgs;
 use crate::exit::Outcome;
+use crate::presets;
+
+#[cfg(feature = "figures")]
+use drawn::draw;
+#[cfg(feature = "figures")]
+pub use drawn::{opened, write_figure};
 
 /// Draws a figure.
-#[cfg(feature = "figures")]
 pub fn run(args: &PlotArgs) -> Outcome {
-    drawing::run(args)
+    if args.presets {
+        return presets::list(Some(args.experiment()).filter(|name| !name.is_empty()));
+    }
+    draw(args)
 }
 
 /// Says how to get figures.
 #[cfg(not(feature = "figures"))]
-pub fn run(args: &PlotArgs) -> Outcome {
-    if args.presets {
-        return crate::presets::list(Some(args.experiment()).filter(|name| !name.is_empty()));
-    }
+fn draw(_: &PlotArgs) -> Outcome {
     Err(without_figures())
 }
 

@@ -21,23 +21,22 @@ mod reproduced {
     use std::path::Path;
     use std::time::Instant;
 
-    use powersweep::block_on;
-    use powersweep_claims::{Claims, Finding, Preset, Presets, Shape, Verdict, papers};
+    use powersweep::papers::Paper;
+    use powersweep::plot::{Drawing, Format};
+    use powersweep::{Place, PlotOptions, block_on, origin};
+    use powersweep_claims::{Finding, Preset, Shape, Verdict, papers};
     use powersweep_dashboard::{Body, ClaimSeen, Reproduced, Shown, SweepSeen, reproduction};
     use powersweep_dataset::Datasets;
     use powersweep_dataset::text::Sheet;
     use powersweep_dataset::writing::{cannot_write, write_whole};
     use powersweep_experiments::Sweep;
     use powersweep_experiments::reading::unknown;
+    use serde_json::json;
 
-    use crate::args::{FigureFormat, ReproduceArgs};
-    use crate::commands::{check, plot};
+    use crate::args::ReproduceArgs;
+    use crate::commands::check;
     use crate::exit::{Exit, Failure, Kind, OrKind, Outcome, failure};
-    use crate::presets::{self, Chosen};
-    use crate::{origin, screen};
-
-    /// The formats of the files of a figure.
-    const FORMATS: [(&str, FigureFormat); 2] = [("svg", FigureFormat::Svg), ("pdf", FigureFormat::Pdf)];
+    use crate::screen;
 
     /// Runs the missing tasks of the papers, and writes their page.
     pub fn run(args: &ReproduceArgs) -> Outcome {
@@ -51,12 +50,12 @@ mod reproduced {
         };
         let began = Instant::now();
         let mut reproduced = Vec::new();
-        for (name, claims, presets) in presets::all()?.into_iter().filter(|(name, ..)| wanted(name)) {
-            reproduced.push(paper(args, name, &claims, &presets)?);
+        for of in powersweep::papers::all()?.iter().filter(|paper| wanted(paper.name)) {
+            reproduced.push(paper(args, of)?);
         }
         let now = chrono::Utc::now().format("%Y-%m-%d %H:%M UTC");
         let took = screen::duration(began.elapsed().as_secs_f64());
-        let made = format!("Made by powersweep {} on {now}, in {took}.", origin::BUILD);
+        let made = format!("Made by powersweep {} on {now}, in {took}.", powersweep::BUILD);
         let page = reproduction(&made, &reproduced, &powersweep_figures::font_style_sheet());
         write_whole(Some(&args.output.join("report.html")), page.as_bytes())?;
         let all = || reproduced.iter().flat_map(|paper| &paper.claims).filter(|claim| claim.is_demanded);
@@ -68,14 +67,10 @@ mod reproduced {
         }
     }
 
-    fn paper(
-        args: &ReproduceArgs,
-        name: &'static str,
-        claims: &Claims,
-        presets: &Presets,
-    ) -> Result<Reproduced, Failure> {
+    fn paper(args: &ReproduceArgs, paper: &Paper) -> Result<Reproduced, Failure> {
+        let Paper { name, claims, presets } = paper;
         let (mut sweeps, mut seen): (BTreeMap<String, Sweep>, Vec<SweepSeen>) = Default::default();
-        for manifest in manifests(claims, presets) {
+        for manifest in paper.manifests() {
             let begun = Instant::now();
             let sweep = check::swept(name, name, &manifest, &args.local)?;
             let seconds = begun.elapsed().as_secs_f64();
@@ -88,72 +83,57 @@ mod reproduced {
         std::fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, &error))?;
         let experiments: BTreeSet<String> = sweeps.values().map(|sweep| sweep.manifest().name().to_owned()).collect();
         block_on(async {
-            let datasets = args.local.data.place().datasets_here()?;
+            let place = args.local.data.place();
+            let datasets = place.datasets_here()?;
             let origin = origin::of(&datasets, &experiments).await?;
             let mut shown = Vec::new();
             for preset in presets.all() {
                 if !args.local.quiet {
                     screen::note(&format!("{name}: {}", preset.source()));
                 }
-                shown.push(one(&datasets, name, claims, preset, &folder).await?);
+                shown.push(one(&place, &datasets, paper, preset, &folder).await?);
             }
             Ok(Reproduced {
-                name: name.to_owned(),
+                name: (*name).to_owned(),
                 title: claims.title().to_owned(),
                 sweeps: seen,
                 shown,
                 claims: findings.iter().map(claim).collect(),
-                origin: screen::indented(&origin),
+                origin: screen::indented(&json!(origin)),
             })
         })
     }
 
-    /// The manifests of the claims and of the presets, each once, in their order.
-    fn manifests(claims: &Claims, presets: &Presets) -> Vec<String> {
-        let mut all: Vec<String> = claims.manifests(false).into_iter().map(str::to_owned).collect();
-        for manifest in presets.all().iter().flat_map(Preset::manifests) {
-            if !all.contains(&manifest) {
-                all.push(manifest);
-            }
-        }
-        all
-    }
-
     /// Writes a figure or table, and returns it for the page.
     async fn one(
+        place: &Place,
         datasets: &Datasets,
-        paper: &'static str,
-        claims: &Claims,
+        paper: &Paper,
         preset: &Preset,
         folder: &Path,
     ) -> Result<Shown, Failure> {
-        let chosen = Chosen::of_paper(paper, claims, preset);
+        let chosen = paper.preset(preset);
         let (source, caption) = (preset.source(), preset.caption.clone());
         let file = |ending: &str| format!("{}.{ending}", preset.name);
         if preset.shape == Shape::Table {
-            let frame = presets::frame(preset, &chosen.rows(datasets).await?);
-            let sheet = Sheet::of(&frame);
+            let sheet = Sheet::of(&chosen.frame(datasets).await?);
             write_whole(Some(&folder.join(file("md"))), sheet.markdown().as_bytes())?;
             let headings = sheet.columns.iter().map(|column| (column.heading(), column.is_numeric)).collect();
             let rows = (0..sheet.rows()).map(|row| sheet.row(row).collect()).collect();
             return Ok(Shown {
                 source,
                 caption,
-                file: format!("{paper}/{}", file("md")),
+                file: format!("{}/{}", paper.name, file("md")),
                 body: Body::Table(headings, rows),
             });
         }
-        let mut figure = plot::of_paper(&chosen, datasets).await?;
-        let drawn = plot::drawn(&mut figure)?;
-        let mut drawing = String::new();
-        for (ending, format) in FORMATS {
-            let bytes = plot::encoded(&figure, &drawn, format, &source)?;
-            write_whole(Some(&folder.join(file(ending))), &bytes)?;
-            if format == FigureFormat::Svg {
-                drawing = String::from_utf8(bytes).or_kind(Kind::Failure)?;
-            }
-        }
-        Ok(Shown { source, caption, file: format!("{paper}/{}", file("pdf")), body: Body::Drawing(drawing) })
+        let figure = place.plot_preset(&chosen, &PlotOptions::default()).await?;
+        let mut drawing = Drawing::of(figure, source.clone());
+        let (svg, pdf) = (drawing.bytes(Format::Svg)?, drawing.bytes(Format::Pdf)?);
+        write_whole(Some(&folder.join(file("svg"))), &svg)?;
+        write_whole(Some(&folder.join(file("pdf"))), &pdf)?;
+        let drawing = String::from_utf8(svg).or_kind(Kind::Failure)?;
+        Ok(Shown { source, caption, file: format!("{}/{}", paper.name, file("pdf")), body: Body::Drawing(drawing) })
     }
 
     fn claim(finding: &Finding) -> ClaimSeen {

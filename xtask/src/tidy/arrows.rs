@@ -20,7 +20,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("figures", &["dataset"]),
     (
         "powersweep",
-        &["engine", "experiments", "results", "inputs", "proto", "coordinator", "worker", "dataset", "launch"],
+        &[
+            "engine",
+            "experiments",
+            "results",
+            "inputs",
+            "proto",
+            "coordinator",
+            "worker",
+            "dataset",
+            "claims",
+            "launch",
+            "figures",
+        ],
     ),
     (
         "cli",

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use powersweep::find::{Found, Search};
+use powersweep::origin;
+use powersweep::plot::{Format, titled};
 use powersweep_dataset::rows::is_number;
 use powersweep_dataset::source::type_of;
 use powersweep_dataset::{Column, Frame};
@@ -11,11 +13,11 @@ use powersweep_engine::Value;
 use powersweep_figures::kinds::{Axes, points};
 use powersweep_figures::{Look, Width};
 use powersweep_results::Table as Stored;
+use serde_json::json;
 
 use super::shown::verdict;
 use crate::commands::plot;
 use crate::exit::Failure;
-use crate::origin;
 
 /// Name of the column of verdicts.
 const VERDICT: &str = "verdict";
@@ -24,7 +26,7 @@ const GROUP: &str = "group";
 
 /// Refuses a file whose ending says no format.
 pub(super) fn check(output: &Path) -> Result<(), Failure> {
-    plot::format_of(output).map(|_| ())
+    Format::of(&output.to_string_lossy()).map(|_| ())
 }
 
 /// Draws the map. With one parameter, the vertical axis is the mean of the first condition's metric, or of the goal; with
@@ -56,22 +58,22 @@ pub(super) async fn draw(search: &Search, found: &Found, output: &Path) -> Resul
     let mut table = Frame::of([Column::texts(VERDICT, VERDICT, verdicts), Column::texts(GROUP, "", groups)]);
     let axes: Vec<&str> = found.axes.iter().map(|axis| axis.name).take(2).collect();
     for (name, values) in axes.iter().zip(columns) {
-        table.push(plot::titled(&numbers_or_texts(name, &values)));
+        table.push(titled(&numbers_or_texts(name, &values)));
     }
     let mut shown = match (axes.as_slice(), of_y) {
         ([x, y], _) => Axes::of(x, y),
         (_, None) => Axes::of(axes[0], GROUP),
         (_, Some(of_y)) => {
             let [low, high] = ["low", "high"].map(|end| format!("{of_y}_{end}"));
-            table.push(plot::titled(&Column::numbers(of_y, "", "", means)));
-            table.push(plot::titled(&Column::numbers(&low, "", "", lows)));
-            table.push(plot::titled(&Column::numbers(&high, "", "", highs)));
+            table.push(titled(&Column::numbers(of_y, "", "", means)));
+            table.push(titled(&Column::numbers(&low, "", "", lows)));
+            table.push(titled(&Column::numbers(&high, "", "", highs)));
             Axes { interval: Some((low, high)), ..Axes::of(axes[0], of_y) }
         }
     };
     shown.colour = Some(VERDICT.to_owned());
     shown.facet = (panels && shown.y != GROUP).then(|| GROUP.to_owned());
-    let mut figure = points(&table, &shown, &Look::of(Width::Page)).map_err(plot::refused)?;
+    let mut figure = points(&table, &shown, &Look::of(Width::Page))?;
     if let Some(origin) = origin(search).await? {
         figure.set_origin(&origin);
     }
@@ -81,7 +83,7 @@ pub(super) async fn draw(search: &Search, found: &Found, output: &Path) -> Resul
 /// What the rows come from; `None` if there are none.
 async fn origin(search: &Search) -> Result<Option<serde_json::Value>, Failure> {
     let Some(datasets) = search.datasets().await? else { return Ok(None) };
-    origin::of(&datasets, &BTreeSet::from([search.name().to_owned()])).await.map(Some)
+    Ok(Some(json!(origin::of(&datasets, &BTreeSet::from([search.name().to_owned()])).await?)))
 }
 
 /// Whether a column has numbers, and so a mean.

@@ -3,11 +3,11 @@
 use powersweep_dataset::column::is_numeric;
 use powersweep_dataset::grouped::{self, FooterFacts};
 use powersweep_dataset::source::{conditions, type_of};
-use powersweep_dataset::{Condition, Datasets, Frame, Rows};
+use powersweep_dataset::{Condition, Datasets, Error, Frame, Rows};
+use powersweep_figures::Look;
 use powersweep_results::Table as Stored;
 
-use super::titles;
-use crate::exit::Failure;
+use super::{PlotOptions, titles};
 
 /// The table that has a column, of those that a figure may be of.
 pub(super) fn table_of(column: &str) -> Stored {
@@ -15,15 +15,15 @@ pub(super) fn table_of(column: &str) -> Stored {
     [Stored::Tasks, Stored::Jobs, Stored::Series].into_iter().find(has).unwrap_or(Stored::Tasks)
 }
 
-/// Where a figure reads its rows.
-pub(super) struct Source<'a> {
+/// A request for a figure of an experiment's rows.
+pub(super) struct Request<'a> {
     pub(super) datasets: &'a Datasets,
     pub(super) experiment: &'a str,
-    /// Conditions of the command line.
-    pub(super) only: &'a [String],
+    pub(super) options: &'a PlotOptions,
+    pub(super) look: &'a Look,
 }
 
-impl Source<'_> {
+impl Request<'_> {
     /// The rows of a table that satisfy all conditions. `measures` that have no numbers become axes.
     pub(super) async fn read(
         &self,
@@ -31,8 +31,8 @@ impl Source<'_> {
         axes: &[&str],
         measures: &[&str],
         more: &[Condition],
-    ) -> Result<Rows, Failure> {
-        let mut only = conditions(table, self.only)?;
+    ) -> Result<Rows, Error> {
+        let mut only = conditions(table, &self.options.only)?;
         only.extend_from_slice(more);
         let has_numbers = |name: &&str| type_of(table, name).is_ok_and(|of| is_numeric(&of));
         let (measures, named): (Vec<&str>, Vec<&str>) = measures.iter().copied().partition(has_numbers);
@@ -49,13 +49,13 @@ impl Source<'_> {
     }
 
     /// The labels, components and parameters that have several values in the experiment, and the seed.
-    pub(super) async fn varying(&self) -> Result<Vec<String>, Failure> {
+    pub(super) async fn varying(&self) -> Result<Vec<String>, Error> {
         let found = FooterFacts::read(self.datasets, self.experiment).await?.candidates;
         Ok(found.into_iter().filter(|column| column.distinguishes()).map(|column| column.name).collect())
     }
 }
 
 /// Some columns of all rows, in the order of the tasks.
-pub(super) fn frame(rows: &Rows, names: &[&str]) -> Result<Frame, Failure> {
+pub(super) fn frame(rows: &Rows, names: &[&str]) -> Result<Frame, Error> {
     Ok(Frame::of(rows.frame(names)?.columns().map(|column| titles::titled(&column))))
 }

@@ -1,7 +1,7 @@
 //! Means over rows with confidence intervals.
 
 use powersweep_dataset::scan::SEED;
-use powersweep_dataset::{Column, Frame, Rows, Stat, group, student_t};
+use powersweep_dataset::{Column, Error, Frame, Rows, Stat, group, student_t};
 use powersweep_figures::FigureError;
 use powersweep_figures::kinds::Replications;
 
@@ -22,10 +22,10 @@ pub(super) fn interval(of: &str) -> (String, String) {
 
 /// For each combination of values in `by`, the means of some measures over its rows, the ends of their 95% intervals of
 /// Student's t, null for a single row, and the number of rows. A combination without a mean of a measure is left out.
-pub(super) fn means(rows: &Rows, by: &[&str], of: &[&str]) -> Result<Frame, FigureError> {
+pub(super) fn means(rows: &Rows, by: &[&str], of: &[&str]) -> Result<Frame, Error> {
     let is_measure = |name: &&&str| rows.measures().iter().any(|(field, _)| field.name() == **name);
     if let Some(name) = of.iter().find(|name| !is_measure(name)) {
-        return Err(FigureError::NotNumbers((*name).to_owned()));
+        return Err(FigureError::NotNumbers((*name).to_owned()).into());
     }
     let groups = group::grouped(rows, by, &[Stat::Mean, Stat::Interval(CONFIDENCE), Stat::Count])?;
     let statistic = |stat: Stat, name: &str| groups.column(&group::named(stat, name));

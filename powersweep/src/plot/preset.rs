@@ -2,14 +2,14 @@
 
 use powersweep_claims::presets::Axis;
 use powersweep_claims::{Preset, Role, Row, Shape};
-use powersweep_dataset::{Column, Datasets, Frame};
+use powersweep_dataset::{Column, Datasets, Error, Frame, failure};
 use powersweep_figures::kinds::{self, Axes};
 use powersweep_figures::{Figure, Look, Width};
+use serde_json::json;
 
-use super::kinds::{Made, gantt, refused};
-use super::read::Source;
-use crate::exit::{Failure, failure};
-use crate::presets::Chosen;
+use super::PlotOptions;
+use super::read::Request;
+use crate::papers::Chosen;
 
 /// Names of columns of a figure.
 const VALUE: &str = "value";
@@ -18,24 +18,35 @@ const HIGH: &str = "value_high";
 /// Name of the column that tells published numbers from ours, and its value.
 const PUBLISHED: &str = "published";
 
-/// Reads the rows and builds the figure.
-pub(super) async fn figure(chosen: &Chosen, datasets: &Datasets, look: &Look) -> Result<Made, Failure> {
-    match chosen.preset.shape {
-        Shape::Jobs => jobs(chosen, datasets, look).await,
-        _ => Ok((of_rows(&chosen.preset, &chosen.rows(datasets).await?, look)?, Vec::new())),
+impl Chosen {
+    /// The usual width.
+    pub(crate) fn width(&self) -> Width {
+        if self.preset.wide { Width::Page } else { Width::Column }
+    }
+
+    /// Reads the rows and builds the figure.
+    pub(crate) async fn figure(&self, datasets: &Datasets, look: &Look) -> Result<Figure, Error> {
+        let mut figure = match self.preset.shape {
+            Shape::Jobs => self.jobs(datasets, look).await?,
+            _ => of_rows(&self.preset, &self.rows(datasets).await?, look)?,
+        };
+        figure.set_origin(&json!(self.origin(datasets).await?));
+        Ok(figure)
+    }
+
+    /// Jobs on processors, under the preset's conditions.
+    async fn jobs(&self, datasets: &Datasets, look: &Look) -> Result<Figure, Error> {
+        let Preset { jobs, colour, facet, manifest, .. } = &self.preset;
+        let only = jobs.iter().filter_map(|(column, values)| Some(format!("{column}={}", values.first()?)));
+        let (colour, facet) = (colour.as_ref().map(name), facet.as_ref().map(name));
+        let options = PlotOptions { colour, facet, only: only.collect(), ..PlotOptions::default() };
+        let request = Request { datasets, experiment: self.experiment(manifest), options: &options, look };
+        request.gantt(None).await.map_err(|error| self.lacks(manifest, error))
     }
 }
 
-/// A figure of a paper in its usual width, with what it is drawn from.
-pub async fn of_paper(chosen: &Chosen, datasets: &Datasets) -> Result<Figure, Failure> {
-    let look = Look::of(if chosen.preset.wide { Width::Page } else { Width::Column });
-    let (mut figure, _) = figure(chosen, datasets, &look).await?;
-    figure.set_origin(&chosen.origin(datasets).await?);
-    Ok(figure)
-}
-
 /// The figure of some values.
-fn of_rows(preset: &Preset, rows: &[Row], look: &Look) -> Result<Figure, Failure> {
+fn of_rows(preset: &Preset, rows: &[Row], look: &Look) -> Result<Figure, Error> {
     let axes = Axes {
         interval: rows.iter().any(|row| row.half_width.is_some()).then(|| (LOW.to_owned(), HIGH.to_owned())),
         colour: preset.colour.as_ref().map(name),
@@ -58,15 +69,10 @@ fn of_rows(preset: &Preset, rows: &[Row], look: &Look) -> Result<Figure, Failure
             kinds::steps(&table_of(&others), caps.as_ref(), &axes, look)
         }
         Shape::Jobs | Shape::Table => {
-            return Err(failure!(
-                Usage,
-                "{} is a table: `powersweep results EXPERIMENT --preset {}` shows it",
-                preset.source(),
-                preset.name
-            ));
+            return Err(failure!(Usage, "{} is a table: `powersweep results` shows it", preset.source()));
         }
     };
-    drawn.map_err(refused)
+    Ok(drawn?)
 }
 
 /// The name of an axis in the table: of its columns.
@@ -96,15 +102,4 @@ fn table(preset: &Preset, rows: &[&Row]) -> Frame {
         Column::optional_texts(PUBLISHED, "", published),
     ];
     Frame::of(std::iter::once(x).chain(colour).chain(facet).chain(values))
-}
-
-/// Jobs on processors, under the preset's conditions.
-async fn jobs(chosen: &Chosen, datasets: &Datasets, look: &Look) -> Result<Made, Failure> {
-    let preset = &chosen.preset;
-    let only = preset.jobs.iter().filter_map(|(column, values)| Some(format!("{column}={}", values.first()?)));
-    let only: Vec<String> = only.collect();
-    let source = Source { datasets, experiment: chosen.experiment(&preset.manifest), only: &only };
-    let (colour, facet) = (preset.colour.as_ref().map(name), preset.facet.as_ref().map(name));
-    let found = gantt(&source, colour.as_deref(), facet.as_deref(), None, look).await;
-    found.map_err(|failure| chosen.lacks(&preset.manifest, failure))
 }

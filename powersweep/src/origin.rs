@@ -1,0 +1,61 @@
+//! What a figure or a page was made from: manifests, logs, versions, programs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use powersweep_dataset::{Datasets, Error};
+use powersweep_experiments::Digest;
+use powersweep_results::Table;
+use serde::Serialize;
+
+/// What the rows of experiments come from, and the program that shows them. The same rows and the same program give the same
+/// value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// The program with its version and commit.
+    pub made_by: String,
+    /// The experiments.
+    pub experiments: Vec<ExperimentOrigin>,
+    /// Authors, year and title of the paper, for a figure of a paper.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paper: Option<String>,
+    /// The place in the paper: `Figure 3`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shows: Option<String>,
+}
+
+/// The manifests, logs and versions of an experiment; after an edit several.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ExperimentOrigin {
+    /// Its name.
+    pub experiment: String,
+    /// SHA-256 of the manifests.
+    pub manifest_sha256: BTreeSet<String>,
+    /// SHA-256 of each log by its name.
+    pub log_sha256: BTreeMap<String, String>,
+    /// The version of each component.
+    pub component_versions: BTreeMap<String, u32>,
+    /// The programs that simulated the tasks.
+    pub simulated_by: BTreeSet<String>,
+}
+
+/// What the rows of experiments come from, as the files of their `tasks` say.
+pub async fn of(datasets: &Datasets, experiments: &BTreeSet<String>) -> Result<Origin, Error> {
+    let mut all = Vec::new();
+    for experiment in experiments {
+        all.push(one(datasets, experiment).await?);
+    }
+    Ok(Origin { made_by: format!("powersweep {}", crate::BUILD), experiments: all, paper: None, shows: None })
+}
+
+async fn one(datasets: &Datasets, experiment: &str) -> Result<ExperimentOrigin, Error> {
+    let mut all = ExperimentOrigin { experiment: experiment.to_owned(), ..ExperimentOrigin::default() };
+    let parts = datasets.read(experiment, Table::Tasks).await?.parts().await?;
+    for origin in parts.iter().map(|part| part.origin()) {
+        let of_text = |text: &str| Digest::of(text.as_bytes()).to_string();
+        all.manifest_sha256.extend((!origin.manifest.is_empty()).then(|| of_text(&origin.manifest)));
+        all.simulated_by.extend((!origin.build.is_empty()).then_some(origin.build));
+        all.log_sha256.extend(origin.log_digests);
+        all.component_versions.extend(origin.component_versions);
+    }
+    Ok(all)
+}

@@ -1,0 +1,200 @@
+//! Figures and tables of papers: which one is meant, and its values from the rows of experiments.
+
+use std::collections::BTreeSet;
+
+use arrow::array::RecordBatch;
+use powersweep_claims::{Lacking, Preset, Role, Row, Rows, Shape, papers};
+use powersweep_dataset::source::Source;
+use powersweep_dataset::{Column, Datasets, Error, Frame, failure};
+use powersweep_experiments::reading::unknown;
+use powersweep_results::Table;
+
+use super::Paper;
+use crate::origin::{self, Origin};
+
+/// A figure or table of a paper, and the experiments that have its rows.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    /// Name of the paper.
+    pub paper: &'static str,
+    /// Authors, year and title of the paper.
+    pub title: String,
+    /// The figure or table.
+    pub preset: Preset,
+    /// The experiment that stands for the preset's first one.
+    stand_in: Option<String>,
+}
+
+/// A figure or table of a paper in a list.
+#[derive(Debug, Clone)]
+pub struct ListedPreset {
+    /// Its name with that of the paper: `etinski2010/figure3`.
+    pub name: String,
+    /// A sentence about it.
+    pub caption: String,
+    /// The manifests whose rows it shows.
+    pub manifests: BTreeSet<String>,
+}
+
+/// The presets of all papers, or of the one that has an experiment or this name.
+pub fn list(experiment: Option<&str>) -> Result<Vec<ListedPreset>, Error> {
+    let mut listed = Vec::new();
+    for Paper { name: paper, presets, .. } in super::all()? {
+        let is_wanted =
+            |preset: &&Preset| experiment.is_none_or(|name| name == paper || preset.manifests().contains(name));
+        listed.extend(presets.all().iter().filter(is_wanted).map(|preset| ListedPreset {
+            name: format!("{paper}/{}", preset.name),
+            caption: preset.caption.clone(),
+            manifests: preset.manifests(),
+        }));
+    }
+    match experiment {
+        Some(name) if listed.is_empty() => Err(failure!(Usage, "{}", unknown("paper", name, &papers::names()))),
+        _ => Ok(listed),
+    }
+}
+
+/// The preset of this name for an experiment: `figure3` of the paper that has the experiment, or `etinski2010/figure3`,
+/// where the experiment may be one of the user's own with the tasks of the paper's manifest.
+///
+/// # Errors
+/// There is no such paper or preset.
+pub fn choose(experiment: &str, preset: &str) -> Result<Chosen, Error> {
+    let (paper, name) = match preset.split_once('/') {
+        Some((paper, name)) => (Paper::find(paper)?, name),
+        None => (Paper::of(experiment)?, preset),
+    };
+    let Some(found) = paper.presets.find(name) else {
+        let names: Vec<&str> = paper.presets.all().iter().map(|preset| preset.name.as_str()).collect();
+        let unknown = unknown("preset", name, &names);
+        return Err(failure!(Usage, "{unknown}\npresets of {}: {}", paper.name, names.join(", ")));
+    };
+    let stand_in = (!paper.has(experiment)).then(|| experiment.to_owned());
+    Ok(Chosen { stand_in, ..paper.preset(found) })
+}
+
+impl Paper {
+    /// A figure or table, from the paper's own experiments.
+    pub fn preset(&self, preset: &Preset) -> Chosen {
+        let (title, preset) = (self.claims.title().to_owned(), preset.clone());
+        Chosen { paper: self.name, title, preset, stand_in: None }
+    }
+}
+
+impl Chosen {
+    /// The experiment whose rows are read first.
+    pub fn first_experiment(&self) -> &str {
+        self.experiment(&self.preset.manifest)
+    }
+
+    /// The experiment that has the rows of a manifest.
+    pub fn experiment<'a>(&'a self, manifest: &'a str) -> &'a str {
+        let stand_in = self.stand_in.as_deref().filter(|_| manifest == self.preset.manifest);
+        stand_in.unwrap_or(manifest)
+    }
+
+    /// What the preset shows, and what its rows come from.
+    pub async fn origin(&self, datasets: &Datasets) -> Result<Origin, Error> {
+        let manifests = self.preset.manifests();
+        let experiments = manifests.iter().map(|manifest| self.experiment(manifest).to_owned()).collect();
+        let (paper, shows) = (Some(self.title.clone()), Some(self.preset.source()));
+        Ok(Origin { paper, shows, ..origin::of(datasets, &experiments).await? })
+    }
+
+    /// The values of the preset.
+    pub(crate) async fn rows(&self, datasets: &Datasets) -> Result<Vec<Row>, Error> {
+        let mut rows = Rows::new();
+        for ((manifest, table), columns) in self.preset.needed() {
+            let batches = self.read(datasets, self.experiment(&manifest), table, &columns).await;
+            rows.add(&manifest, table, batches.map_err(|error| self.lacks(&manifest, error))?);
+        }
+        let lacking = |Lacking { manifest, reason }| self.lacks(&manifest, failure!(Usage, "{reason}"));
+        self.preset.rows(&rows).map_err(lacking)
+    }
+
+    /// The values as a table, the published numbers beside ours.
+    ///
+    /// # Errors
+    /// An experiment of the preset has no rows.
+    pub async fn frame(&self, datasets: &Datasets) -> Result<Frame, Error> {
+        Ok(frame(&self.preset, &self.rows(datasets).await?))
+    }
+
+    /// Why rows are missing, and what makes them.
+    pub(crate) fn lacks(&self, manifest: &str, error: Error) -> Error {
+        let experiment = self.experiment(manifest);
+        let hint = match experiment == manifest {
+            true => format!("`powersweep run {manifest}` makes its rows"),
+            false => format!("it must have the tasks of the manifest {manifest}"),
+        };
+        let message = format!(
+            "{} of {} needs the experiment {experiment}: {}\n{hint}",
+            self.preset.name, self.paper, error.message
+        );
+        Error { message, ..error }
+    }
+
+    async fn read(
+        &self,
+        datasets: &Datasets,
+        experiment: &str,
+        table: Table,
+        columns: &BTreeSet<String>,
+    ) -> Result<Vec<RecordBatch>, Error> {
+        let reading = datasets.read(experiment, table).await?;
+        reading.check_table()?;
+        let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let source = Source::open(datasets, &reading, &names, Vec::new()).await?;
+        source.batches().await
+    }
+}
+
+/// Values of a preset as a table, the published numbers beside ours.
+fn frame(preset: &Preset, rows: &[Row]) -> Frame {
+    let mut keys: Vec<[&String; 3]> = Vec::new();
+    for row in rows {
+        let key = [&row.facet, &row.colour, &row.x];
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    let axes = [preset.facet.as_ref(), preset.colour.as_ref(), Some(&preset.x)];
+    let mut columns: Vec<Column> = Vec::new();
+    for (at, axis) in axes.into_iter().enumerate() {
+        let Some(axis) = axis else { continue };
+        let name = if axis.title.is_empty() { axis.columns.join(" ") } else { axis.title.clone() };
+        columns.push(Column::texts(&name, &name, keys.iter().map(|key| key[at])).titled(&name, &axis.unit));
+    }
+    let count = columns.len();
+    let is_table = preset.shape == Shape::Table;
+    let headings = match is_table {
+        true => preset.columns(),
+        false => vec![(preset.y.title.as_str(), preset.y.unit.as_str(), rows.iter().any(is_published))],
+    };
+    for (place, (title, unit, has_published)) in headings.into_iter().enumerate() {
+        let title = if title.is_empty() { "value" } else { title };
+        let of_column = |row: &&Row| !is_table || row.column == place;
+        let number = |name: &str, wanted: &dyn Fn(&Row) -> bool, of: &dyn Fn(&Row) -> Option<f64>| {
+            let found = keys.iter().map(|key| {
+                let row = rows
+                    .iter()
+                    .filter(of_column)
+                    .find(|row| wanted(row) && [&row.facet, &row.colour, &row.x] == *key)?;
+                of(row)
+            });
+            Column::numbers(name, name, unit, found)
+        };
+        columns.push(number(title, &|row| !is_published(row), &|row| Some(row.y)));
+        if rows.iter().filter(of_column).any(|row| row.half_width.is_some()) {
+            columns.push(number(&format!("{title} half width"), &|row| !is_published(row), &|row| row.half_width));
+        }
+        if has_published {
+            columns.push(number(&format!("{title} published"), &is_published, &|row| Some(row.y)));
+        }
+    }
+    Frame::of(columns).with_keys(count)
+}
+
+fn is_published(row: &Row) -> bool {
+    row.role == Role::Published
+}

@@ -1,0 +1,288 @@
+//! Charts from the rows of an experiment.
+
+use std::collections::BTreeSet;
+
+use powersweep_dataset::condition::Op;
+use powersweep_dataset::group::mixed;
+use powersweep_dataset::scan::{self, SEED};
+use powersweep_dataset::{Cell, Column, Condition, Error, Frame, Rows, failure};
+use powersweep_engine::components::SERIES;
+use powersweep_experiments::reading::unknown;
+use powersweep_figures::kinds::{self, Better, Gantt};
+use powersweep_figures::{Figure, Look};
+use powersweep_results::Table as Stored;
+
+use super::aggregate::{SEEDS, interval, means};
+use super::read::{Request, frame, table_of};
+use super::{Axes, Chart, PlotOptions, titles};
+
+/// Name of the column of combinations.
+const SETTING: &str = "combination";
+const TASK: &str = "task_id";
+
+/// The time that is drawn (s); all of it without one.
+type Span = Option<(f64, f64)>;
+/// A chart of means in the crate of figures.
+type Kind = fn(&Frame, &kinds::Axes, &Look) -> powersweep_figures::Result<Figure>;
+
+impl Request<'_> {
+    /// Reads the rows and builds the figure.
+    pub(super) async fn figure(&self, chart: &Chart) -> Result<Figure, Error> {
+        match chart {
+            Chart::Bars(axes) => self.means(axes, kinds::bars).await,
+            Chart::Lines(axes) => self.means(axes, kinds::lines).await,
+            Chart::Cdf(x) => self.cdf(x).await,
+            Chart::Series { name, cap, between } => self.series(name, cap.as_deref(), *between).await,
+            Chart::Gantt { between } => self.gantt(*between).await,
+            Chart::Heatmap { axes, value } => self.heatmap(axes, value.as_deref()).await,
+            Chart::Effect(axes) => self.effect(axes).await,
+            Chart::Parallel(columns) => self.parallel(columns).await,
+            Chart::Pareto { axes, maximise } => self.pareto(axes, maximise).await,
+        }
+    }
+
+    fn axes(&self, x: &str, y: &str) -> kinds::Axes {
+        let PlotOptions { log_x, log_y, .. } = *self.options;
+        let (colour, facet) = (self.options.colour.clone(), self.options.facet.clone());
+        kinds::Axes { colour, facet, log_x, log_y, ..kinds::Axes::of(x, y) }
+    }
+
+    /// The columns of colour and panels.
+    fn names(&self) -> impl Iterator<Item = &String> {
+        self.options.colour.iter().chain(&self.options.facet)
+    }
+
+    fn table(&self, x: &str) -> Stored {
+        self.options.table.unwrap_or_else(|| table_of(x))
+    }
+
+    async fn means(&self, axes: &Axes, kind: Kind) -> Result<Figure, Error> {
+        let Axes { x, y } = axes;
+        let others = self.varying().await?;
+        let by = with(&[x], self.names());
+        let rows = self.rows(self.table(y), &with(&by, &others), &[y]).await?;
+        let means = means(&rows, &by, &[y])?;
+        let axes = kinds::Axes { interval: Some(interval(y)), ..self.axes(x, y) };
+        let mut figure = kind(&means, &axes, self.look)?;
+        // A mean should be over seeds alone.
+        let others: Vec<&str> = others.iter().map(String::as_str).filter(|name| *name != SEED).collect();
+        let mixed = mixed(&rows, &by, &others)?.join(", ");
+        if !mixed.is_empty() {
+            let hint = "a condition, a colour or a facet tells them apart";
+            figure.add_note(format!("the means are over all values of {mixed}: {hint}"));
+        }
+        Ok(figure)
+    }
+
+    async fn cdf(&self, x: &str) -> Result<Figure, Error> {
+        let table = self.table(x);
+        let names: Vec<&str> = std::iter::once(SEED).chain(self.names().map(String::as_str)).collect();
+        let rows = frame(&self.rows(table, &names, &[x]).await?, &with(&[x], names.iter().copied()))?;
+        let axes = self.axes(x, &format!("share of {table}"));
+        Ok(kinds::cdf(&rows, &axes, Some(SEEDS), self.look)?)
+    }
+
+    async fn series(&self, name: &str, cap: Option<&str>, between: Span) -> Result<Figure, Error> {
+        let (rows, is_over_time) = self.points(name, between).await?;
+        let caps = match cap {
+            None => None,
+            Some(cap) => Some(self.caps(cap, between, &rows, name).await?),
+        };
+        let axes = self.axes("x", "value");
+        Ok(match is_over_time {
+            true => kinds::steps(&rows, caps.as_ref(), &axes, self.look)?,
+            false => kinds::lines(&rows, &axes, self.look)?,
+        })
+    }
+
+    /// The points of a series, one task in each line.
+    async fn points(&self, name: &str, between: Span) -> Result<(Frame, bool), Error> {
+        let known: Vec<&str> = SERIES.iter().map(|series| series.name).collect();
+        if !known.contains(&name) {
+            return Err(failure!(Usage, "{}", unknown("series", name, &known)));
+        }
+        let condition = |column: &str, op, value| Condition { column: column.to_owned(), op, value };
+        let mut only = vec![condition("series", Op::Equal, Cell::Text(name.to_owned()))];
+        if let Some((from, to)) = between {
+            only.push(condition("x", Op::AtLeast, Cell::Real(from)));
+            only.push(condition("x", Op::AtMost, Cell::Real(to)));
+        }
+        let names: Vec<&str> = std::iter::once(TASK).chain(self.names().map(String::as_str)).collect();
+        let rows = self.read(Stored::Series, &names, &["x", "value"], &only).await?;
+        if rows.is_empty() {
+            let hint = "a manifest asks for series by series = [\"NAME\"]; series of the machine need a power cap, or \
+                        watch_machine = true";
+            return Err(failure!(Usage, "{} has no points of {name}; {hint}", self.experiment));
+        }
+        self.check_one_task(&rows).await?;
+        let mut points = frame(&rows, &with(&["x", "value"], names.iter().copied()))?;
+        let (value, is_over_time) = titles::series(name, &points.column("value")?);
+        points.push(value);
+        if is_over_time {
+            points.push(points.column("x")?.titled("time", "s"));
+        }
+        Ok((points, is_over_time))
+    }
+
+    /// Several tasks in one line would be drawn as one zigzag.
+    async fn check_one_task(&self, rows: &Rows) -> Result<(), Error> {
+        let by: Vec<&str> = self.names().map(String::as_str).collect();
+        for line in rows.groups(&by)? {
+            let code = |row: &u32| rows.axis(TASK).map(|task| task.code(*row as usize));
+            let tasks: BTreeSet<Option<u32>> = line.iter().map(code).collect();
+            if tasks.len() > 1 {
+                let differ = self.varying().await?.join(", ");
+                return Err(failure!(
+                    Usage,
+                    "{} tasks would share a line: choose one by a condition, or tell them apart by colour or facet; the \
+                     tasks of the experiment differ in {differ}",
+                    tasks.len()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The lines of a cap: a number over the whole time, or a series.
+    async fn caps(&self, cap: &str, between: Span, rows: &Frame, name: &str) -> Result<Frame, Error> {
+        let Ok(level) = cap.parse::<f64>() else {
+            let (mut caps, _) = self.points(cap, between).await?;
+            if let Some(colour) = &self.options.colour {
+                let named = caps.column(colour)?;
+                let levels = (0..caps.rows()).map(|row| format!("cap of {}", named.text(row)));
+                caps.push(Column::texts(colour, named.title(), levels));
+            }
+            return Ok(caps);
+        };
+        // One point at the begin and one at the end of each panel's time.
+        let x = rows.column("x")?;
+        let mut ends: Vec<usize> = Vec::new();
+        for (_, panel) in rows.groups(self.options.facet.as_deref())? {
+            let at = |row: &usize| x.number(*row).unwrap_or_default();
+            ends.extend(panel.iter().min_by(|one, other| at(one).total_cmp(&at(other))));
+            ends.extend(panel.iter().max_by(|one, other| at(one).total_cmp(&at(other))));
+        }
+        let mut caps = rows.picked(&ends);
+        let (value, _) = titles::series(name, &Column::numbers("value", "", "", vec![level; ends.len()]));
+        caps.push(value.titled("cap", value.unit()));
+        if let Some(colour) = &self.options.colour {
+            let title = caps.column(colour)?.title().to_owned();
+            caps.push(Column::texts(colour, &title, vec!["cap"; ends.len()]));
+        }
+        Ok(caps)
+    }
+
+    /// Jobs on processors over time.
+    pub(super) async fn gantt(&self, between: Span) -> Result<Figure, Error> {
+        let PlotOptions { colour, facet, .. } = self.options;
+        let colour = colour.as_deref().unwrap_or("gear_index");
+        let panels: Vec<&str> = facet.as_deref().into_iter().collect();
+        let names = with(&["node_list", TASK, colour], panels.iter().copied());
+        let measures = ["start_s", "finish_s", "procs"];
+        let rows = self.rows(Stored::Jobs, &names, &measures).await?;
+        if !mixed(&rows, &panels, &[TASK])?.is_empty() {
+            let differ = self.varying().await?.join(", ");
+            return Err(failure!(
+                Usage,
+                "the jobs of several tasks would share a chart: choose one by a condition, or give each one a panel by \
+                 facet; the tasks of the experiment differ in {differ}"
+            ));
+        }
+        let columns = Gantt {
+            start: "start_s".to_owned(),
+            finish: "finish_s".to_owned(),
+            procs: "procs".to_owned(),
+            list: Some("node_list".to_owned()),
+            colour: Some(colour.to_owned()),
+            facet: facet.clone(),
+            between,
+        };
+        Ok(kinds::gantt(&frame(&rows, &with(&measures, names.iter().copied()))?, &columns, self.look)?)
+    }
+
+    async fn heatmap(&self, axes: &Axes, value: Option<&str>) -> Result<Figure, Error> {
+        let Axes { x, y } = axes;
+        let names: Vec<&str> = std::iter::once(SEED).chain(self.options.facet.as_deref()).collect();
+        let measures: Vec<&str> = [x.as_str(), y].into_iter().chain(value).collect();
+        let rows = self.rows(self.table(x), &names, &measures).await?;
+        let rows = frame(&rows, &with(&measures, names.iter().copied()))?;
+        let axes = kinds::Axes { colour: None, ..self.axes(x, y) };
+        Ok(kinds::heatmap(&rows, &axes, value, Some(SEEDS), self.look)?)
+    }
+
+    async fn effect(&self, axes: &Axes) -> Result<Figure, Error> {
+        let Axes { x, y } = axes;
+        let others = self.varying().await?;
+        let by: Vec<&str> = std::iter::once(x.as_str()).chain(self.options.facet.as_deref()).collect();
+        let of_seed = with(&by, [SEED]);
+        let rows = self.rows(self.table(y), &with(&of_seed, &others), &[y]).await?;
+        let combination = combination(&others, &[x]);
+        let mut settings = means(&rows, &with(&by, combination.iter().copied()), &[y])?;
+        let parts = combination.iter().map(|name| settings.column(name)).collect::<Result<Vec<_>, _>>()?;
+        let text = |row| parts.iter().map(|column| column.text(row)).collect::<Vec<_>>().join(", ");
+        settings.push(Column::texts(SETTING, "", (0..settings.rows()).map(text)));
+        // Combinations are no sample. So the interval is over the seeds: each seed counts with its mean over the combinations.
+        let seeds = means(&rows, &of_seed, &[y])?;
+        let averages = means(&Rows::of(&seeds, &by, &[y])?, &by, &[y])?;
+        let axes = kinds::Axes { interval: Some(interval(y)), colour: Some(SETTING.to_owned()), ..self.axes(x, y) };
+        Ok(kinds::effect(&averages, Some(&settings), &axes, self.look)?)
+    }
+
+    async fn parallel(&self, columns: &[String]) -> Result<Figure, Error> {
+        let colour: Vec<&str> = self.options.colour.as_deref().into_iter().collect();
+        let measures: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let table = self.table(measures.first().copied().unwrap_or_default());
+        let rows = self.rows(table, &colour, &measures).await?;
+        let rows = frame(&rows, &with(&measures, colour.iter().copied()))?;
+        Ok(kinds::parallel(&rows, columns, self.options.colour.as_deref(), self.look)?)
+    }
+
+    async fn pareto(&self, axes: &Axes, maximise: &[String]) -> Result<Figure, Error> {
+        let Axes { x, y } = axes;
+        if let Some(other) = maximise.iter().find(|name| *name != x && *name != y) {
+            return Err(failure!(Usage, "{other} cannot be maximised: the front is of {x} and {y}"));
+        }
+        let others = self.varying().await?;
+        let names: Vec<&str> = self.names().map(String::as_str).collect();
+        let by = with(&names, combination(&others, &[]));
+        let rows = self.rows(self.table(x), &by, &[x, y]).await?;
+        let means = means(&rows, &by, &[x, y])?;
+        let better = |name: &String| if maximise.contains(name) { Better::Higher } else { Better::Lower };
+        let axes = kinds::Axes { interval: Some(interval(y)), interval_x: Some(interval(x)), ..self.axes(x, y) };
+        Ok(kinds::pareto(&means, &axes, (better(x), better(y)), self.look)?)
+    }
+
+    /// Reads columns; no row is an error.
+    async fn rows(&self, table: Stored, axes: &[&str], measures: &[&str]) -> Result<Rows, Error> {
+        let rows = self.read(table, axes, measures, &[]).await?;
+        match rows.len() {
+            0 if self.options.only.is_empty() => Err(failure!(Usage, "{} has no rows in {table} yet", self.experiment)),
+            0 => Err(failure!(Usage, "no row of {table} satisfies the conditions")),
+            _ => Ok(rows),
+        }
+    }
+}
+
+/// Some names, and those of others that are not among them.
+fn with<'a, S>(names: &[&'a str], others: impl IntoIterator<Item = &'a S>) -> Vec<&'a str>
+where
+    S: AsRef<str> + ?Sized + 'a,
+{
+    let mut all = names.to_vec();
+    for name in others.into_iter().map(AsRef::as_ref) {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+/// The columns whose values are the combination of a row: those that vary, without the seed and some others.
+fn combination<'a>(others: &'a [String], without: &[&str]) -> Vec<&'a str> {
+    // A label stands for parameters: where a parameter is the axis, the labels of its values differ, too.
+    let is_label = |name: &str| scan::LABELS.contains(&name) && !without.is_empty();
+    let all = others.iter().map(String::as_str);
+    let parts: Vec<&str> = all.filter(|name| *name != SEED && !without.contains(name)).collect();
+    let has_parameters = parts.iter().any(|name| !is_label(name));
+    parts.into_iter().filter(|name| !is_label(name) || !has_parameters).collect()
+}

@@ -1,0 +1,131 @@
+//! Figures of experiments: charts of rows along chosen columns, and figures of papers.
+
+mod aggregate;
+mod charts;
+mod drawing;
+mod preset;
+mod read;
+mod titles;
+
+use std::collections::BTreeSet;
+
+use powersweep_dataset::Error;
+use powersweep_results::Table;
+use serde_json::{Value as Json, json};
+
+use self::read::Request;
+use crate::origin;
+use crate::papers::Chosen;
+use crate::place::Place;
+
+pub use self::drawing::{Drawing, Format};
+pub use self::titles::titled;
+pub use powersweep_figures::{Figure, Look, Width};
+
+/// What a figure shows, along which columns. A column is one of its table, or one of `tasks`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Chart {
+    /// Bars of the mean of `y` at each value of `x`, with 95% confidence intervals over seeds.
+    Bars(Axes),
+    /// Lines of the mean of `y` over `x`, with 95% confidence bands over seeds.
+    Lines(Axes),
+    /// Share of rows whose value in this column is at most a value, with 95% confidence bands over seeds.
+    Cdf(String),
+    /// A series over time.
+    Series {
+        /// Name of the series, such as `power_w`.
+        name: String,
+        /// Another series, or a number, which is drawn as a dashed line.
+        cap: Option<String>,
+        /// Only this time (s).
+        between: Option<(f64, f64)>,
+    },
+    /// Jobs on processors over time, coloured by gear where no column is given.
+    Gantt {
+        /// Only this time (s).
+        between: Option<(f64, f64)>,
+    },
+    /// Share of rows in cells of `x` and `y`. It has no colours of its own.
+    Heatmap {
+        /// The columns of the cells.
+        axes: Axes,
+        /// The column whose mean is shown instead of the share.
+        value: Option<String>,
+    },
+    /// Mean of `y` at each value of `x`, over lines for each combination of the other axes. It has no colours of its own.
+    Effect(Axes),
+    /// A line for each row through these columns. It has no panels.
+    Parallel(Vec<String>),
+    /// Means of `x` and `y` over seeds, with the front of those that no other beats.
+    Pareto {
+        /// The columns of the means.
+        axes: Axes,
+        /// Those of them whose great values are better.
+        maximise: Vec<String>,
+    },
+}
+
+/// The columns along the axes of a chart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axes {
+    /// The horizontal axis.
+    pub x: String,
+    /// The vertical axis.
+    pub y: String,
+}
+
+/// How a figure is drawn, and of which rows.
+#[derive(Debug, Clone, Default)]
+pub struct PlotOptions {
+    /// The table; by default the one that has the measured column, `tasks` first.
+    pub table: Option<Table>,
+    /// Column whose values differ in colour, and in dash or shape.
+    pub colour: Option<String>,
+    /// Column whose values have panels of their own.
+    pub facet: Option<String>,
+    /// Conditions on the rows, such as `seed<3`.
+    pub only: Vec<String>,
+    /// Whether the horizontal axis is logarithmic.
+    pub log_x: bool,
+    /// Whether the vertical axis is logarithmic.
+    pub log_y: bool,
+    /// The width; by default a column of a paper. Some figures of papers need the page.
+    pub width: Option<Width>,
+    /// A JSON object with keys of Vega-Lite's config.
+    pub style: Option<Json>,
+}
+
+impl PlotOptions {
+    fn look(&self, usual: Width) -> Result<Look, Error> {
+        let look = Look::of(self.width.unwrap_or(usual));
+        Ok(match &self.style {
+            Some(style) => look.with_style(style.clone())?,
+            None => look,
+        })
+    }
+}
+
+impl Place {
+    /// A chart of the rows of an experiment as they are now. The figure has notes for the user, and knows what it is drawn
+    /// from; [`Drawing`] makes files of it.
+    ///
+    /// # Errors
+    /// A column or condition is unknown, or there is nothing to draw.
+    pub async fn plot(&self, experiment: &str, chart: &Chart, options: &PlotOptions) -> Result<Figure, Error> {
+        let look = options.look(Width::Column)?;
+        let datasets = self.datasets().await?;
+        let request = Request { datasets: &datasets, experiment, options, look: &look };
+        let mut figure = request.figure(chart).await?;
+        figure.set_origin(&json!(origin::of(&datasets, &BTreeSet::from([experiment.to_owned()])).await?));
+        Ok(figure)
+    }
+
+    /// A figure of a paper, from the rows as they are now. Of the options, width and style count.
+    ///
+    /// # Errors
+    /// An experiment of the figure has no rows.
+    pub async fn plot_preset(&self, chosen: &Chosen, options: &PlotOptions) -> Result<Figure, Error> {
+        let look = options.look(chosen.width())?;
+        chosen.figure(&self.datasets().await?, &look).await
+    }
+}
