@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use powersweep_engine::Value;
+use serde::Serialize;
 
 use crate::claim::{Claim, Claims, Comparison};
 use crate::compare::{Compared, digits};
@@ -10,7 +11,7 @@ use crate::measure::Scope;
 use crate::rows::{Needed, Rows};
 
 /// The outcome of a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Verdict {
     /// The claim holds.
     Holds,
@@ -19,15 +20,17 @@ pub enum Verdict {
     /// The claim has no comparison that could fail: the published number is shown beside ours.
     Shown,
     /// Our value could not be computed.
+    #[default]
     Missing,
 }
 
 /// One repetition of a claim, beside our value.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Finding {
     /// The claim's id, with the values of the repetition in brackets.
     pub id: String,
     /// The claim as a sentence.
+    #[serde(rename = "claim")]
     pub text: String,
     /// The place in the paper.
     pub source: String,
@@ -40,10 +43,17 @@ pub struct Finding {
     /// Our number, where there is one.
     pub our_value: Option<f64>,
     /// The outcome.
+    #[serde(skip)]
     pub verdict: Verdict,
+    /// The outcome in words. A claim that is not demanded is only reported.
+    #[serde(rename = "verdict")]
+    pub words: &'static str,
+    /// Whether the claim holds; `None` if nothing was compared.
+    pub holds: Option<bool>,
     /// Whether the claim must hold.
     pub demanded: bool,
     /// The reason why the claim is not demanded.
+    #[serde(rename = "why_not_demanded")]
     pub why: Option<String>,
     /// The rows from which our value is computed: manifest, table and column.
     pub from: String,
@@ -53,6 +63,24 @@ impl Finding {
     /// Whether the claim is demanded and does not hold.
     pub fn is_failure(&self) -> bool {
         self.demanded && matches!(self.verdict, Verdict::Fails | Verdict::Missing)
+    }
+
+    fn decide(&mut self, verdict: Verdict) {
+        self.verdict = verdict;
+        self.words = match (verdict, self.demanded) {
+            (Verdict::Holds, true) => "holds",
+            (Verdict::Fails, true) => "FAILS",
+            (Verdict::Missing, true) => "MISSING",
+            (Verdict::Holds, false) => "reported, holds",
+            (Verdict::Fails, false) => "reported, differs",
+            (Verdict::Shown, _) => "reported",
+            (Verdict::Missing, false) => "reported, missing",
+        };
+        self.holds = match verdict {
+            Verdict::Holds => Some(true),
+            Verdict::Fails => Some(false),
+            Verdict::Shown | Verdict::Missing => None,
+        };
     }
 }
 
@@ -102,15 +130,15 @@ impl Claim {
         match compared {
             Err(why) => {
                 finding.ours = why;
-                finding.verdict = Verdict::Missing;
+                finding.decide(Verdict::Missing);
             }
             Ok(compared) => {
                 let verdicts: Vec<bool> = compared.iter().filter_map(|c| c.holds).collect();
-                finding.verdict = match verdicts.iter().all(|holds| *holds) {
+                finding.decide(match verdicts.iter().all(|holds| *holds) {
                     _ if verdicts.is_empty() => Verdict::Shown,
                     true => Verdict::Holds,
                     false => Verdict::Fails,
-                };
+                });
                 (finding.published_value, finding.our_value) = compared.first().map_or((None, None), |c| c.numbers);
                 let mut ours: Vec<String> = compared.iter().map(|c| c.ours.clone()).collect();
                 ours.dedup();
@@ -141,13 +169,10 @@ impl Claim {
             source: self.source.clone(),
             // Shown if our value is missing.
             published: first.map(|number| digits(*number)).unwrap_or_default(),
-            ours: String::new(),
-            published_value: None,
-            our_value: None,
-            verdict: Verdict::Missing,
             demanded: self.demanded,
             why: self.why.clone(),
             from: format!("{}.{}.{column}", scope.manifest, scope.table),
+            ..Finding::default()
         }
     }
 }

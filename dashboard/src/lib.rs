@@ -26,7 +26,7 @@ use powersweep_proto::v1;
 
 pub use self::pages::{ColumnSeen, Launched, LaunchedAllocation, PAGE_ROWS, RowsAsk, RowsSeen};
 pub use self::report::{Report, report};
-pub use self::reproduction::{Body, ClaimSeen, Reproduced, Shown, SweepSeen, reproduction};
+pub use self::reproduction::{Body, Reproduced, Shown, SweepSeen, reproduction};
 pub use self::server::{ListenError, Listening, Options, Place};
 
 use self::survey::{Choice, Survey};

@@ -1,6 +1,7 @@
 //! Papers that were simulated again, in one file: their figures, tables and claims beside ours.
 
 use maud::{Markup, PreEscaped, html};
+use powersweep_claims::Finding;
 use powersweep_dataset::words::{count, duration};
 
 use crate::report::frozen_page;
@@ -17,7 +18,7 @@ pub struct Reproduced {
     /// Figures and tables, in their order in the paper.
     pub shown: Vec<Shown>,
     /// The claims.
-    pub claims: Vec<ClaimSeen>,
+    pub claims: Vec<Finding>,
     /// What the rows come from, as JSON.
     pub origin: String,
 }
@@ -55,29 +56,6 @@ pub enum Body {
     Table(Vec<(String, bool)>, Vec<Vec<String>>),
 }
 
-/// A claim beside our value.
-#[derive(Debug, Clone, Default)]
-pub struct ClaimSeen {
-    /// The sentence.
-    pub text: String,
-    /// The published number.
-    pub published: String,
-    /// Our value.
-    pub ours: String,
-    /// The verdict in words.
-    pub verdict: String,
-    /// The place in the paper.
-    pub source: String,
-    /// The rows of our value.
-    pub from: String,
-    /// Whether the claim must hold.
-    pub is_demanded: bool,
-    /// Whether it must hold, and does not.
-    pub is_failure: bool,
-    /// Why it need not hold.
-    pub why: String,
-}
-
 /// The file. It loads nothing and has no script. `made` says when and by what it was made; `fonts` are style rules with the
 /// fonts of the drawings.
 pub fn reproduction(made: &str, papers: &[Reproduced], fonts: &str) -> String {
@@ -98,7 +76,7 @@ fn overview(papers: &[Reproduced]) -> Markup {
                         tr {
                             td { a href={ "#" (paper.name) } { (paper.title) } }
                             td { (demanded(paper)) }
-                            td { (count(paper.claims.iter().filter(|claim| !claim.is_demanded).count() as u64, "claim")) " reported" }
+                            td { (count(paper.claims.iter().filter(|claim| !claim.demanded).count() as u64, "claim")) " reported" }
                             td.n { (duration(paper.sweeps.iter().map(|sweep| sweep.seconds).sum())) }
                         }
                     }
@@ -110,8 +88,8 @@ fn overview(papers: &[Reproduced]) -> Markup {
 
 /// How many of the demanded claims hold.
 fn demanded(paper: &Reproduced) -> Markup {
-    let all = paper.claims.iter().filter(|claim| claim.is_demanded).count();
-    let failed = paper.claims.iter().filter(|claim| claim.is_failure).count();
+    let all = paper.claims.iter().filter(|claim| claim.demanded).count();
+    let failed = paper.claims.iter().filter(|claim| claim.is_failure()).count();
     html! { @if failed == 0 { "all " (all) " hold" } @else { strong { (failed) " of " (all) " fail" } } }
 }
 
@@ -168,7 +146,7 @@ fn apart(svg: &str, prefix: &str) -> String {
     named.into_iter().fold(svg.to_owned(), |svg, (begin, kept)| svg.replace(begin, &format!("{kept}{prefix}")))
 }
 
-fn claims(claims: &[ClaimSeen]) -> Markup {
+fn claims(claims: &[Finding]) -> Markup {
     html! {
         div.table.claims {
             table {
@@ -178,11 +156,11 @@ fn claims(claims: &[ClaimSeen]) -> Markup {
                         tr {
                             td {
                                 (claim.text)
-                                @if !claim.why.is_empty() { br; span.soft { (claim.why) } }
+                                @if let Some(why) = claim.why.as_ref().filter(|_| claim.holds != Some(true)) { br; span.soft { (why) } }
                             }
                             td { (claim.published) }
                             td { (claim.ours) }
-                            td { @if claim.is_failure { strong { (claim.verdict) } } @else { (claim.verdict) } }
+                            td { @if claim.is_failure() { strong { (claim.words) } } @else { (claim.words) } }
                             td { (claim.source) }
                             td.soft { (claim.from) }
                         }
@@ -195,6 +173,8 @@ fn claims(claims: &[ClaimSeen]) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use powersweep_claims::Verdict;
+
     use super::*;
 
     #[test]
@@ -206,13 +186,12 @@ mod tests {
             file: "figure1.svg".to_owned(),
             body: Body::Drawing(drawing.to_owned()),
         };
-        let claim =
-            ClaimSeen { is_demanded: true, is_failure: true, verdict: "FAILS".to_owned(), ..ClaimSeen::default() };
+        let claim = |verdict| Finding { demanded: true, verdict, ..Finding::default() };
         let one = Reproduced {
             name: "mine2026".to_owned(),
             title: "A paper".to_owned(),
             shown: vec![shown("Figure 1"), shown("Figure 2")],
-            claims: vec![claim, ClaimSeen { is_demanded: true, ..ClaimSeen::default() }],
+            claims: vec![claim(Verdict::Fails), claim(Verdict::Holds)],
             ..Reproduced::default()
         };
         let page = reproduction("Made now.", &[one], "");

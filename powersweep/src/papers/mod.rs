@@ -1,11 +1,16 @@
 //! Papers: their claims, figures and tables beside the rows of their experiments.
 
+pub mod check;
 pub mod presets;
+#[cfg(feature = "figures")]
+pub mod reproduce;
 
 use powersweep_claims::{Claims, Preset, Presets, papers};
 use powersweep_dataset::{Error, Kind, OrKind, failure};
 use powersweep_experiments::reading::unknown;
+use serde::Serialize;
 
+pub use self::check::{Checked, Sweeps};
 pub use self::presets::{Chosen, ListedPreset, choose};
 
 /// A paper or study that is part of the program.
@@ -17,6 +22,21 @@ pub struct Paper {
     pub claims: Claims,
     /// The figures and tables.
     pub presets: Presets,
+}
+
+/// A paper in a list.
+#[derive(Debug, Clone, Serialize)]
+pub struct ListedPaper {
+    /// Its name.
+    pub paper: String,
+    /// Authors, year and title.
+    pub title: String,
+    /// Number of claims.
+    pub claims: usize,
+    /// Number of demanded claims.
+    pub demanded: usize,
+    /// The manifests whose rows the claims need.
+    pub manifests: Vec<String>,
 }
 
 /// Every paper.
@@ -31,6 +51,18 @@ impl Paper {
         let presets = papers::presets(name).unwrap_or_default();
         let presets = Presets::parse(&file, presets, &claims).or_kind(Kind::Usage)?;
         Ok(Paper { name, claims, presets })
+    }
+
+    /// What a list says about the paper.
+    pub fn listed(&self) -> ListedPaper {
+        let claims = &self.claims;
+        ListedPaper {
+            paper: claims.paper().to_owned(),
+            title: claims.title().to_owned(),
+            claims: claims.count(false),
+            demanded: claims.count(true),
+            manifests: claims.manifests(false).into_iter().map(str::to_owned).collect(),
+        }
     }
 
     /// The paper of this name.

@@ -16,7 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("coordinator", &["engine", "experiments", "results", "proto"]),
     ("worker", &["engine", "experiments", "results", "inputs", "proto"]),
     ("launch", &[]),
-    ("dashboard", &["dataset", "proto"]),
+    ("dashboard", &["dataset", "claims", "proto"]),
     ("figures", &["dataset"]),
     (
         "powersweep",
@@ -32,6 +32,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "claims",
             "launch",
             "figures",
+            "dashboard",
         ],
     ),
     (

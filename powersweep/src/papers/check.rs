@@ -1,0 +1,80 @@
+//! Claims of a paper beside the rows of its sweeps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow::array::RecordBatch;
+use powersweep_claims::{Claims, Finding, Rows};
+use powersweep_dataset::source::Source;
+use powersweep_dataset::{Datasets, Error, Kind, OrKind, failure};
+use powersweep_experiments::Sweep;
+use powersweep_results::{Table, join};
+use serde::Serialize;
+
+use crate::place::Place;
+
+/// The sweeps of a paper, by the names of their manifests.
+pub type Sweeps = BTreeMap<String, Sweep>;
+
+/// The claims of a paper, each beside our value.
+#[derive(Debug, Clone, Serialize)]
+pub struct Checked {
+    /// Name of the paper.
+    pub paper: String,
+    /// Authors, year and title.
+    pub title: String,
+    /// Whether all demanded claims hold.
+    pub holds: bool,
+    /// The claims, one for each repetition.
+    pub claims: Vec<Finding>,
+}
+
+impl Checked {
+    /// Number of demanded claims.
+    pub fn demanded(&self) -> usize {
+        self.claims.iter().filter(|claim| claim.demanded).count()
+    }
+
+    /// Ids of the demanded claims that do not hold.
+    pub fn failed(&self) -> Vec<&str> {
+        self.claims.iter().filter(|claim| claim.is_failure()).map(|claim| claim.id.as_str()).collect()
+    }
+}
+
+impl Place {
+    /// Compares claims with the published rows of sweeps, all of which have run to their end.
+    ///
+    /// # Errors
+    /// A sweep that the claims need is missing, or its rows cannot be read. A claim that fails is no error.
+    pub async fn check(&self, claims: &Claims, sweeps: &Sweeps, demanded_only: bool) -> Result<Checked, Error> {
+        let datasets = self.datasets_here()?;
+        let mut rows = Rows::new();
+        for ((manifest, table), columns) in claims.needed(demanded_only) {
+            let missing = || failure!(Usage, "the claims of {} need the sweep of {manifest}", claims.paper());
+            let sweep = sweeps.get(&manifest).ok_or_else(missing)?;
+            rows.add(&manifest, table, read(&datasets, sweep, table, &columns).await?);
+        }
+        let claims_beside = claims.check(&rows, demanded_only);
+        Ok(Checked {
+            paper: claims.paper().to_owned(),
+            title: claims.title().to_owned(),
+            holds: !claims_beside.iter().any(Finding::is_failure),
+            claims: claims_beside,
+        })
+    }
+}
+
+/// The rows of a table with these columns. Columns that the table does not have come from `tasks`.
+async fn read(
+    datasets: &Datasets,
+    sweep: &Sweep,
+    table: Table,
+    columns: &BTreeSet<String>,
+) -> Result<Vec<RecordBatch>, Error> {
+    let names: Vec<&str> = columns.iter().map(String::as_str).chain(["task_id"]).collect();
+    let reading = datasets.read_published(sweep.manifest().name(), table).await?;
+    let rows = Source::open(datasets, &reading, &names, Vec::new()).await?.batches().await?;
+    // An adopted dataset can also have rows of tasks of unknown manifests.
+    let tasks = (0..sweep.index_count()).filter_map(|index| sweep.task(index));
+    let ids: BTreeSet<String> = tasks.map(|task| task.task_id.to_string()).collect();
+    rows.iter().map(|batch| join::of_tasks(batch, &ids)).collect::<Result<_, _>>().or_kind(Kind::Storage)
+}
