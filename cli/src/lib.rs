@@ -22,9 +22,9 @@ mod pager;
 mod presets;
 mod program;
 mod quantities;
+mod rows_command;
 mod screen;
 mod signals;
-mod survey;
 #[cfg(test)]
 mod tests;
 mod warnings;

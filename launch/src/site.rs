@@ -4,6 +4,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::slurm::{self, Facts, Partition};
+
+/// Longest time limit that a site file gets by itself: longer jobs wait longer.
+const TIME: &str = "4:00:00";
+
 /// A site file. Options of the command line come before it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -98,6 +103,45 @@ impl Site {
             None => Ok(site),
         }
     }
+}
+
+impl SlurmSite {
+    /// The text of a site file for a partition, from what Slurm says about the cluster.
+    pub fn described(facts: &Facts, partitions: &[Partition], chosen: &Partition) -> Result<String, toml::ser::Error> {
+        let site = Site {
+            name: facts.cluster.clone().unwrap_or_default(),
+            slurm: SlurmSite {
+                partition: Some(chosen.name.clone()),
+                time: Some(shorter(chosen.time.as_deref())),
+                cpus: Some(chosen.cpus),
+                max_array: facts.max_array,
+                ..SlurmSite::default()
+            },
+        };
+        let site = toml::to_string(&site)?;
+        let version = facts.version.as_deref().unwrap_or("of an unknown version");
+        let mut text = format!("# Site file of powersweep, from Slurm {version}. Partitions of this cluster:\n");
+        for partition in partitions {
+            let Partition { name, time, cpus, memory_mib, nodes, .. } = partition;
+            let time = time.as_deref().unwrap_or("no limit");
+            let up = if partition.is_up { "" } else { ", down" };
+            text += &format!("#   {name}: {nodes} nodes, {cpus} processors, {memory_mib} MiB, at most {time}{up}\n");
+        }
+        if let Some(mode) = facts.preempt_mode.as_deref().filter(|mode| *mode != "OFF") {
+            text += &format!("# Preempted jobs: {mode}. Their tasks run again elsewhere.\n");
+        }
+        text += "# Further keys: max_nodes (1 by default), account, qos, constraint, memory = \"16G\",\n";
+        text += "# options = [\"--hint=nomultithread\"],\n";
+        text += "# prologue = [\"module load powersweep\"]. `cpus` counts one slot for each processor.\n\n";
+        Ok(text + &site)
+    }
+}
+
+/// The shorter of the partition's limit and the usual one.
+fn shorter(limit: Option<&str>) -> String {
+    let seconds = |text: &str| slurm::time_limit(text).ok();
+    let limit = limit.filter(|limit| seconds(limit) < seconds(TIME));
+    limit.unwrap_or(TIME).to_owned()
 }
 
 #[cfg(test)]

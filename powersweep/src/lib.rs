@@ -63,6 +63,7 @@ pub mod place;
 pub mod plan;
 #[cfg(feature = "figures")]
 pub mod plot;
+pub mod report;
 pub mod results;
 pub mod run;
 mod runtime;
@@ -70,6 +71,7 @@ pub mod simulate;
 pub mod sql;
 pub mod status;
 pub mod submit;
+pub mod survey;
 pub mod timeline;
 pub mod user;
 pub mod verify;

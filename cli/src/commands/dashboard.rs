@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use powersweep::block_on;
 use powersweep::launcher::{self, Folder, State};
 use powersweep::place::connection;
+use powersweep::survey;
 use powersweep_dashboard::survey::{Choice, Survey};
 use powersweep_dashboard::{Farm, Launched, LaunchedAllocation, Listening, Options, Place, RowsAsk, RowsSeen};
 use powersweep_dataset::Datasets;
@@ -19,7 +20,7 @@ use tonic::{Code, Status};
 
 use crate::args::DashboardArgs;
 use crate::exit::{Exit, Failure, Kind, OrKind, Outcome, failure};
-use crate::{interrupt, screen, survey};
+use crate::{interrupt, rows_command, screen};
 
 /// A coordinator that does not answer within this time is away.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -30,7 +31,7 @@ pub fn run(args: &DashboardArgs) -> Outcome {
     let place = args.coordinator.place(&args.folder.data)?;
     // Without an access file there is nothing to serve.
     place.access(Role::Client)?;
-    let options = survey::options(&args.coordinator, &args.folder.data);
+    let options = rows_command::options(&args.coordinator, &args.folder.data);
     let folder = args.folder.folder()?;
     block_on(async {
         let stop = interrupt::token();
@@ -121,7 +122,9 @@ impl Farm for Connected {
     }
 
     async fn rows(&self, ask: &RowsAsk) -> Result<RowsSeen, String> {
-        self.read(async |datasets| survey::rows(datasets, ask, &self.options).await).await
+        let mut page = self.read(async |datasets| survey::rows(datasets, ask).await).await?;
+        page.command = rows_command::command(ask, &self.options);
+        Ok(page)
     }
 
     async fn survey(&self, experiment: &str, choice: &Choice, last: Option<&Survey>) -> Result<Survey, String> {

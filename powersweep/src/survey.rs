@@ -3,59 +3,36 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
-use powersweep::results::chosen;
 use powersweep_dashboard::survey::{Choice, Survey};
 use powersweep_dashboard::{ColumnSeen, PAGE_ROWS, RowsAsk, RowsSeen};
 use powersweep_dataset::order::{INDEX, Order};
 use powersweep_dataset::page::{self, KIND, Wanted};
 use powersweep_dataset::reading::ColumnStats;
 use powersweep_dataset::scan::{self, RowGroup, SEED, Tasks, whole};
-use powersweep_dataset::{Cell, Datasets, Rows};
+use powersweep_dataset::{Cell, Datasets, Error, Rows, failure};
 use powersweep_experiments::reading::unknown;
-use powersweep_experiments::settings::quoted;
 use powersweep_results::Table;
 use powersweep_results::columns::Column;
 use powersweep_results::tasks;
 
-use crate::args::{CoordinatorArgs, DataArgs};
-use crate::exit::{Failure, failure};
+use crate::results::chosen;
 
 /// The usual metrics of a plot (across, up), and the one of the means: of batch simulations, then of queueing models.
 const USUAL: [[&str; 3]; 2] =
     [["bsld_mean", "energy_total_j", "energy_total_j"], ["turnaround_s_mean", "energy_per_job_j", "energy_per_job_j"]];
 
-/// The options that a command needs in order to read the same data, with a blank before each.
-pub fn options(coordinator: &CoordinatorArgs, data: &DataArgs) -> String {
-    let mut options = String::new();
-    let mut add = |name: &str, value: &str| options.push_str(&format!(" --{name} {}", quoted(value)));
-    let absolute = |path: &str| match std::path::absolute(path) {
-        Ok(path) if !path.as_os_str().is_empty() => path.display().to_string(),
-        _ => path.to_owned(),
-    };
-    if !data.is_default() {
-        add("data", &if data.data.contains("://") { data.data.clone() } else { absolute(&data.data) });
-    }
-    if let Some(file) = &coordinator.access {
-        add("access", &absolute(&file.display().to_string()));
-    }
-    if let Some(address) = &coordinator.coordinator {
-        add("coordinator", address);
-    }
-    if coordinator.insecure {
-        options.push_str(" --insecure");
-    }
-    options
-}
-
-/// Some rows. `options`: see [`options`].
-pub async fn rows(datasets: &Datasets, ask: &RowsAsk, options: &str) -> Result<RowsSeen, Failure> {
+/// Some rows. The page gets no command that prints them.
+///
+/// # Errors
+/// A column or a condition is wrong, or the rows cannot be read.
+pub async fn rows(datasets: &Datasets, ask: &RowsAsk) -> Result<RowsSeen, Error> {
     chosen(&ask.columns, Table::Tasks)?;
     let sort = Some(ask.sort.as_str()).filter(|sort| !sort.is_empty());
     let order = Order::new(sort, ask.descending, &ask.only)?;
     let wanted = Wanted { columns: ask.columns.clone(), order, skip: ask.page * PAGE_ROWS, rows: PAGE_ROWS };
     let reading = datasets.read(&ask.experiment, Table::Tasks).await?;
-    let mut seen = RowsSeen { command: command(ask, options), ..RowsSeen::default() };
-    seen.known = Table::schema(Table::Tasks).fields().iter().map(|field| field.name().clone()).collect();
+    let known = Table::schema(Table::Tasks).fields().iter().map(|field| field.name().clone()).collect();
+    let mut seen = RowsSeen { known, ..RowsSeen::default() };
     let Some(shown) = page::shown(&reading, &wanted).await? else { return Ok(seen) };
     let numeric = numeric();
     let column = |(heading, name): (String, &str)| ColumnSeen {
@@ -71,34 +48,16 @@ pub async fn rows(datasets: &Datasets, ask: &RowsAsk, options: &str) -> Result<R
     Ok(seen)
 }
 
-/// The command that prints these rows.
-fn command(ask: &RowsAsk, options: &str) -> String {
-    let mut line = format!("powersweep results {}{options}", quoted(&ask.experiment));
-    let mut add = |name: &str, value: &str| line.push_str(&format!(" --{name} {}", quoted(value)));
-    if !ask.columns.is_empty() {
-        add("columns", &ask.columns.join(","));
-    }
-    if !ask.sort.is_empty() {
-        add("sort", &ask.sort);
-    }
-    ask.only.iter().for_each(|only| add("where", only));
-    if ask.page > 0 {
-        add("skip", &(ask.page * PAGE_ROWS).to_string());
-    }
-    add("rows", &PAGE_ROWS.to_string());
-    if ask.descending {
-        line.push_str(" --descending");
-    }
-    line
-}
-
 /// What all rows show. Rows of parts that `last` has are not read again.
+///
+/// # Errors
+/// A chosen metric or axis is unknown, or the rows cannot be read.
 pub async fn survey(
     datasets: &Datasets,
     experiment: &str,
     asked: &Choice,
     last: Option<&Survey>,
-) -> Result<Survey, Failure> {
+) -> Result<Survey, Error> {
     let numeric = numeric();
     let candidates = scan::candidates();
     let chosen = [&asked.x, &asked.y, &asked.of].into_iter().filter(|name| !name.is_empty());
@@ -139,7 +98,7 @@ fn differs(groups: &[RowGroup<'_>], name: &str) -> bool {
 }
 
 /// Adds the rows that `last` lacks.
-async fn fill(survey: &mut Survey, groups: &[RowGroup<'_>], last: Option<&Survey>) -> Result<(), Failure> {
+async fn fill(survey: &mut Survey, groups: &[RowGroup<'_>], last: Option<&Survey>) -> Result<(), Error> {
     let parts: BTreeSet<String> = groups.iter().filter_map(|group| name_of(*group)).collect();
     if let Some(last) = last.filter(|last| survey.continues(last, &parts)) {
         survey.continue_from(last.clone());
@@ -194,7 +153,7 @@ impl Columns {
         Columns { metrics: vec![x, y, of], axes: survey.axes.clone() }
     }
 
-    async fn each(&self, group: RowGroup<'_>, mut each: impl FnMut(&Rows)) -> Result<(), Failure> {
+    async fn each(&self, group: RowGroup<'_>, mut each: impl FnMut(&Rows)) -> Result<(), Error> {
         let axes: Vec<&str> = self.axes.iter().map(String::as_str).collect();
         let metrics: Vec<&str> = self.metrics.iter().map(String::as_str).collect();
         let schema = scan::columns(axes.iter().chain(&metrics).copied().chain([INDEX]).collect::<BTreeSet<_>>());

@@ -1,0 +1,35 @@
+//! The pages of one experiment in a file that needs no server.
+
+use powersweep_dashboard::survey::Choice;
+use powersweep_dashboard::{Report, RowsAsk};
+use powersweep_dataset::Error;
+
+use crate::place::Place;
+use crate::status::{Status, StatusOptions};
+use crate::survey;
+
+/// Failures of a report.
+const FAILURES: u32 = 40;
+/// Cells of the grid of tasks.
+const BINS: u32 = 2_000;
+
+impl Place {
+    /// What a report of an experiment has: its state, if there is one, the first rows, and what all rows show.
+    ///
+    /// # Errors
+    /// A chosen metric or axis is unknown, or the rows cannot be read.
+    pub async fn report(&self, experiment: &str, choice: &Choice) -> Result<Report, Error> {
+        let datasets = self.datasets().await?;
+        let survey = survey::survey(&datasets, experiment, choice, None).await?;
+        let name = experiment.to_owned();
+        let rows = survey::rows(&datasets, &RowsAsk { experiment: name.clone(), ..RowsAsk::default() }).await?;
+        let wanted = StatusOptions { experiment: Some(name.clone()), failures: FAILURES, bins: BINS, ledgers: false };
+        let status = self.status(&wanted).await;
+        if let Err(error) = &status {
+            self.notes.say(&format!("the report has no state of {name}: {}", error.message));
+        }
+        let now = chrono::Utc::now().format("%Y-%m-%d %H:%M UTC");
+        let made = format!("Made by powersweep {} on {now}, from {datasets}.", env!("CARGO_PKG_VERSION"));
+        Ok(Report { experiment: status.ok().and_then(Status::into_first), name, made, survey, rows })
+    }
+}
