@@ -22,8 +22,9 @@ pub fn choose(experiment: &str, preset: &str) -> Result<Chosen, Failure> {
 pub fn list(experiment: Option<&str>) -> Outcome {
     let mut table = screen::table();
     table.set_header(["preset", "shows", "experiments"]);
-    for preset in presets::list(experiment)? {
-        table.add_row([preset.name, preset.caption, preset.manifests.into_iter().collect::<Vec<_>>().join(", ")]);
+    for Chosen { paper, preset, .. } in presets::list(experiment)? {
+        let manifests: Vec<String> = preset.manifests().into_iter().collect();
+        table.add_row([format!("{paper}/{}", preset.name), preset.caption, manifests.join(", ")]);
     }
     screen::print(&table.to_string())
 }

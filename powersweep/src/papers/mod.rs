@@ -11,7 +11,7 @@ use powersweep_experiments::reading::unknown;
 use serde::Serialize;
 
 pub use self::check::{Checked, Sweeps};
-pub use self::presets::{Chosen, ListedPreset, choose};
+pub use self::presets::{Chosen, choose};
 
 /// A paper or study that is part of the program.
 #[derive(Debug, Clone)]

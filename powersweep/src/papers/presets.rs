@@ -25,28 +25,13 @@ pub struct Chosen {
     stand_in: Option<String>,
 }
 
-/// A figure or table of a paper in a list.
-#[derive(Debug, Clone)]
-pub struct ListedPreset {
-    /// Its name with that of the paper: `etinski2010/figure3`.
-    pub name: String,
-    /// A sentence about it.
-    pub caption: String,
-    /// The manifests whose rows it shows.
-    pub manifests: BTreeSet<String>,
-}
-
 /// The presets of all papers, or of the one that has an experiment or this name.
-pub fn list(experiment: Option<&str>) -> Result<Vec<ListedPreset>, Error> {
+pub fn list(experiment: Option<&str>) -> Result<Vec<Chosen>, Error> {
     let mut listed = Vec::new();
-    for Paper { name: paper, presets, .. } in super::all()? {
+    for paper in super::all()? {
         let is_wanted =
-            |preset: &&Preset| experiment.is_none_or(|name| name == paper || preset.manifests().contains(name));
-        listed.extend(presets.all().iter().filter(is_wanted).map(|preset| ListedPreset {
-            name: format!("{paper}/{}", preset.name),
-            caption: preset.caption.clone(),
-            manifests: preset.manifests(),
-        }));
+            |preset: &&Preset| experiment.is_none_or(|name| name == paper.name || preset.manifests().contains(name));
+        listed.extend(paper.presets.all().iter().filter(is_wanted).map(|preset| paper.preset(preset)));
     }
     match experiment {
         Some(name) if listed.is_empty() => Err(failure!(Usage, "{}", unknown("paper", name, &papers::names()))),
