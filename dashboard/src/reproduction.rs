@@ -19,7 +19,7 @@ pub struct Reproduced {
     pub shown: Vec<Shown>,
     /// The claims.
     pub claims: Vec<Finding>,
-    /// What the rows come from, as JSON.
+    /// Manifests, logs and versions of the rows, as JSON.
     pub origin: String,
 }
 

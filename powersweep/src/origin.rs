@@ -1,4 +1,4 @@
-//! What a figure or a page was made from: manifests, logs, versions, programs.
+//! Origins of figures and pages: manifests, logs, versions, programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,7 @@ use powersweep_experiments::Digest;
 use powersweep_results::Table;
 use serde::Serialize;
 
-/// What the rows of experiments come from, and the program that shows them. The same rows and the same program give the same
-/// value.
+/// The origin of the rows of experiments, and the program that shows them. It depends on nothing else, such as the time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Origin {
     /// The program with its version and commit.
@@ -38,7 +37,7 @@ pub struct ExperimentOrigin {
     pub simulated_by: BTreeSet<String>,
 }
 
-/// What the rows of experiments come from, as the files of their `tasks` say.
+/// The origin of the rows of experiments, as the files of their `tasks` say.
 pub async fn of(datasets: &Datasets, experiments: &BTreeSet<String>) -> Result<Origin, Error> {
     let mut all = Vec::new();
     for experiment in experiments {

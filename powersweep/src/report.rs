@@ -14,7 +14,7 @@ const FAILURES: u32 = 40;
 const BINS: u32 = 2_000;
 
 impl Place {
-    /// What a report of an experiment has: its state, if there is one, the first rows, and what all rows show.
+    /// A report of an experiment: its state, if there is one, the first rows, and the survey of all rows.
     ///
     /// # Errors
     /// A chosen metric or axis is unknown, or the rows cannot be read.

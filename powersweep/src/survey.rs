@@ -48,7 +48,7 @@ pub async fn rows(datasets: &Datasets, ask: &RowsAsk) -> Result<RowsSeen, Error>
     Ok(seen)
 }
 
-/// What all rows show. Rows of parts that `last` has are not read again.
+/// The survey of all rows. Rows of parts that `last` has are not read again.
 ///
 /// # Errors
 /// A chosen metric or axis is unknown, or the rows cannot be read.

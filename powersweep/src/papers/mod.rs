@@ -53,7 +53,7 @@ impl Paper {
         Ok(Paper { name, claims, presets })
     }
 
-    /// What a list says about the paper.
+    /// The paper in a list.
     pub fn listed(&self) -> ListedPaper {
         let claims = &self.claims;
         ListedPaper {

@@ -78,7 +78,7 @@ impl Chosen {
         stand_in.unwrap_or(manifest)
     }
 
-    /// What the preset shows, and what its rows come from.
+    /// The origin of the rows, with the paper and the place in it.
     pub async fn origin(&self, datasets: &Datasets) -> Result<Origin, Error> {
         let manifests = self.preset.manifests();
         let experiments = manifests.iter().map(|manifest| self.experiment(manifest).to_owned()).collect();

@@ -22,7 +22,7 @@ pub use self::drawing::{Drawing, Format};
 pub use self::titles::titled;
 pub use powersweep_figures::{Figure, Look, Width};
 
-/// What a figure shows, along which columns. A column is one of its table, or one of `tasks`.
+/// The kind of a figure, with the columns that it needs. A column is one of its table, or one of `tasks`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chart {
     /// Bars of the mean of `y` at each value of `x`, with 95% confidence intervals over seeds.

@@ -44,7 +44,7 @@ pub fn write_figure(figure: Figure, output: &Path, title: &str) -> Result<(), Fa
     write_whole(Some(output), &Drawing::of(figure, title).bytes(format)?)
 }
 
-/// What the user should know about the figure.
+/// Prints the notes of the figure.
 fn tell(figure: &Figure) {
     figure.notes().iter().for_each(|note| screen::note(&format!("powersweep: {note}")));
 }
