@@ -324,9 +324,6 @@ pub struct RunArgs {
     /// Number of rows shown at the end.
     #[arg(long, default_value_t = 24)]
     pub show: usize,
-    /// The number of this run, from 1, in a longer command that has a summary of its own.
-    #[arg(skip)]
-    pub step: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use comfy_table::CellAlignment;
-use powersweep::block_on;
 use powersweep::papers::{self, Checked, ListedPaper, Paper, Sweeps};
+use powersweep::{RunOptions, block_on};
 use powersweep_claims::Claims;
 use powersweep_experiments::reading::{similar, unknown};
 use powersweep_experiments::{Sweep, manifests};
 use serde_json::json;
 
 use super::run;
-use crate::args::{CheckArgs, LocalArgs, OutputArgs, RunArgs};
+use crate::args::{CheckArgs, LocalArgs, OutputArgs};
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::{inputs, screen};
 
@@ -61,16 +61,7 @@ pub(super) fn swept(paper: &str, file: &str, manifest: &str, local: &LocalArgs) 
     if !local.quiet {
         screen::note(&format!("{paper}: running the missing tasks of {manifest}"));
     }
-    run::to_its_end(&RunArgs {
-        manifest: beside(file, manifest),
-        local: local.clone(),
-        listen: ([127, 0, 0, 1], 0).into(),
-        take_over: false,
-        restart: false,
-        replace: false,
-        show: 0,
-        step: None,
-    })
+    run::to_its_end(&beside(file, manifest), local, RunOptions::default(), 0)
 }
 
 /// The path or shipped name of a manifest that a file of claims names: a path starts in the folder of that file.

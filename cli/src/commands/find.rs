@@ -113,7 +113,7 @@ fn note_left_out(search: &Search) {
 /// Shows the progress of a step until its tasks have ended.
 async fn to_its_end(args: &FindArgs, number: u64, begun: StepRun) -> Result<(), Failure> {
     let is_told = !args.local.quiet || matches!(begun, StepRun::AtCoordinator(_));
-    if is_told && submit::tells(Some(number), begun.submitted()) {
+    if is_told && number == 1 && begun.submitted().extra > 0 {
         screen::note(&submit::describe(begun.submitted(), false));
     }
     let ended = match begun {

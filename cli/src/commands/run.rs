@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use powersweep::place::stored;
 use powersweep::plan;
-use powersweep::run::{Progress, RunOptions, Running, ShardOptions};
+use powersweep::run::{Progress, RunOptions, Running};
 use powersweep::submit::why_waiting;
 use powersweep::{Place, block_on};
 use powersweep_dataset::page::{self, Wanted};
@@ -16,10 +16,9 @@ use powersweep_experiments::settings::quoted;
 use powersweep_inputs::library::ParsedLogs;
 use powersweep_proto::v1;
 use powersweep_results::Table;
-use tokio_util::sync::CancellationToken;
 
 use super::{status, submit};
-use crate::args::RunArgs;
+use crate::args::{LocalArgs, RunArgs};
 use crate::exit::{Exit, Failure, Kind, Outcome, failure};
 use crate::framed::page_text;
 use crate::{inputs, interrupt, screen, signals, warnings};
@@ -29,50 +28,48 @@ const LINE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Runs a sweep until every task has its row.
 pub fn run(args: &RunArgs) -> Outcome {
-    to_its_end(args).map(|_| Exit::Done)
+    let RunArgs { listen, restart, replace, take_over, show, .. } = *args;
+    let options = RunOptions { listen, restart, replace, take_over, ..RunOptions::default() };
+    to_its_end(&args.manifest, &args.local, options, show).map(|_| Exit::Done)
 }
 
-/// Runs a sweep until every task has its row, and returns the sweep.
-pub fn to_its_end(args: &RunArgs) -> Result<Sweep, Failure> {
-    share_to_its_end(args, None)
-}
-
-/// Runs a sweep, or the share of one shard, until every task has its row. Returns the sweep of these tasks.
-pub fn share_to_its_end(args: &RunArgs, shard: Option<ShardOptions>) -> Result<Sweep, Failure> {
+/// Runs a sweep, or the share of one shard, until every task has its row. Returns the sweep of these tasks. `show`: number of
+/// rows that are shown at the end.
+pub fn to_its_end(name: &str, local: &LocalArgs, options: RunOptions, show: usize) -> Result<Sweep, Failure> {
     let began = Instant::now();
-    let manifest = inputs::manifest(&args.manifest)?;
-    let library = inputs::library_of(&args.manifest, &args.local.logs);
+    let manifest = inputs::manifest(name)?;
+    let library = inputs::library_of(name, &local.logs);
     let reading = Instant::now();
-    let memory = args.local.slots.workload_memory;
+    let memory = local.slots.workload_memory;
     let logs = Arc::new(ParsedLogs::new(memory).with_max_workload_bytes(memory as u64));
     let files = inputs::files(&manifest, &library, Some(&logs))?;
     let reading_s = reading.elapsed().as_secs_f64();
-    let is_silent = args.local.quiet || args.step.is_some();
-    if !is_silent {
+    if !local.quiet {
         signals::note_changes(&files.signals);
     }
-    let place = args.local.data.place();
+    let place = local.data.place();
+    let shard = options.shard;
     block_on(async {
-        let options = options(args, shard, interrupt::token());
+        let (slots, search_path, stop) = (local.slots.count(), local.logs.traces.clone(), interrupt::token());
+        let options = RunOptions { slots, search_path, stop, ..options };
         let mut running = match place.run(&manifest, files, options).await {
             Ok(running) => running,
-            Err(failure) => return Err(if shard.is_some() { failure } else { offer_submit(failure, args).await }),
+            Err(failure) if shard.is_some() => return Err(failure),
+            Err(failure) => return Err(offer_submit(failure, name, local).await),
         };
         let part = shard.map_or_else(String::new, |shard| format!("shard {}: ", shard.shard));
-        if !args.local.quiet && submit::tells(args.step, running.submitted()) {
+        if !local.quiet {
             screen::note(&format!("{part}{}", submit::describe(running.submitted(), false)));
+            warnings::note(&plan::warnings(running.sweep(), &logs), name);
         }
-        if !is_silent {
-            warnings::note(&plan::warnings(running.sweep(), &logs), &args.manifest);
-        }
-        follow(args.local.quiet, &mut running).await;
+        follow(local.quiet, &mut running).await;
         let sweep = running.sweep().clone();
         let mut finished = running.end().await?;
         finished.spent.get_or_insert_default().parse_s += reading_s;
         let seconds = began.elapsed().as_secs_f64();
-        show_rows(args, &place, manifest.name()).await?;
-        if !is_silent {
-            screen::note(&format!("{part}{}", closing(&finished, seconds, &place.location()?.to_string(), args)));
+        show_rows(show, &place, manifest.name()).await?;
+        if !local.quiet {
+            screen::note(&format!("{part}{}", closing(&finished, seconds, &place.location()?.to_string(), name)));
         }
         if finished.failed + finished.quarantined > 0 {
             return Err(failure!(TasksFailed, "{}", status::failures_text(&finished)));
@@ -81,26 +78,13 @@ pub fn share_to_its_end(args: &RunArgs, shard: Option<ShardOptions>) -> Result<S
     })
 }
 
-fn options(args: &RunArgs, shard: Option<ShardOptions>, stop: CancellationToken) -> RunOptions {
-    RunOptions {
-        listen: args.listen,
-        slots: args.local.slots.count(),
-        search_path: args.local.logs.traces.clone(),
-        restart: args.restart,
-        replace: args.replace,
-        take_over: args.take_over,
-        shard,
-        stop,
-    }
-}
-
 /// Adds the command that submits the manifest to the running coordinator.
-async fn offer_submit(mut failure: Failure, args: &RunArgs) -> Failure {
+async fn offer_submit(mut failure: Failure, manifest: &str, local: &LocalArgs) -> Failure {
     if failure.kind == Kind::Owned
-        && let Ok(location) = args.local.data.location()
+        && let Ok(location) = local.data.location()
         && let Ok(Some(_)) = stored::owner_endpoint(&location).await
     {
-        let (manifest, data) = (quoted(&args.manifest), quoted(&args.local.data.data));
+        let (manifest, data) = (quoted(manifest), quoted(&local.data.data));
         failure.message.push_str(&format!("\nto run this sweep there: powersweep submit {manifest} --data {data}"));
     }
     failure
@@ -133,12 +117,12 @@ pub(super) async fn follow(quiet: bool, running: &mut Running) {
 }
 
 /// Prints the first rows, if any are wanted.
-async fn show_rows(args: &RunArgs, place: &Place, experiment: &str) -> Result<(), Failure> {
-    if args.show == 0 {
+async fn show_rows(rows: usize, place: &Place, experiment: &str) -> Result<(), Failure> {
+    if rows == 0 {
         return Ok(());
     }
     let published = place.datasets_here()?.read_published(experiment, Table::Tasks).await?;
-    let wanted = Wanted { rows: args.show, ..Wanted::default() };
+    let wanted = Wanted { rows, ..Wanted::default() };
     if let Some(shown) = page::shown(&published, &wanted).await?.filter(|shown| shown.count > 0) {
         screen::print(&format!("{}\n", page_text(&shown, shown.more())))?;
     }
@@ -199,7 +183,7 @@ impl Lines {
 }
 
 /// The summary: done tasks, times, the place of the rows; after the quickstart also the next commands.
-fn closing(finished: &v1::ExperimentStatus, seconds: f64, data: &str, args: &RunArgs) -> String {
+fn closing(finished: &v1::ExperimentStatus, seconds: f64, data: &str, manifest: &str) -> String {
     let spent = finished.spent.unwrap_or_default();
     let folder = format!("{data}/{}/tasks", finished.name);
     let mut text = format!(
@@ -212,7 +196,7 @@ fn closing(finished: &v1::ExperimentStatus, seconds: f64, data: &str, args: &Run
         screen::duration(spent.store_s),
         screen::duration(spent.idle_s),
     );
-    if args.manifest == "quickstart" {
+    if manifest == "quickstart" {
         text.push_str(&format!(
             "\n\nNext:\n  duckdb -c \"FROM '{folder}/*.parquet'\"      query the rows; `powersweep columns` explains the columns\n  \
              powersweep trace info LOG.swf.gz     show facts about a real log\n  \

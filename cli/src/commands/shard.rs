@@ -4,11 +4,11 @@
 
 use std::time::Instant;
 
-use powersweep::run::ShardOptions;
+use powersweep::run::{RunOptions, ShardOptions};
 use powersweep_experiments::Shard;
 
 use super::run;
-use crate::args::{RunArgs, ShardArgs};
+use crate::args::ShardArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
 
 /// Runs the share of one shard.
@@ -20,14 +20,15 @@ pub fn run(args: &ShardArgs) -> Outcome {
         ));
     };
     let shard = Shard::new(index, args.of).ok_or_else(|| no_such_shard(index, args.of))?;
-    let options = ShardOptions {
+    let shard = ShardOptions {
         shard,
         began: Instant::now(),
         drain_limit: args.drain_limit,
         time_limit: args.time_limit,
         retry_failed: args.retry_failed,
     };
-    run::share_to_its_end(&run_args(args), Some(options)).map(|_| Exit::Done)
+    let options = RunOptions { take_over: args.take_over, shard: Some(shard), ..RunOptions::default() };
+    run::to_its_end(&args.manifest, &args.local, options, 0).map(|_| Exit::Done)
 }
 
 fn no_such_shard(index: u32, of: u32) -> Failure {
@@ -39,18 +40,5 @@ fn no_such_shard(index: u32, of: u32) -> Failure {
             "--index {index} --of {of}: the shards have the numbers 0 to {last}, such as of `sbatch --array=0-{last}`",
             last = of - 1
         ),
-    }
-}
-
-fn run_args(args: &ShardArgs) -> RunArgs {
-    RunArgs {
-        manifest: args.manifest.clone(),
-        local: args.local.clone(),
-        restart: false,
-        replace: false,
-        listen: ([127, 0, 0, 1], 0).into(),
-        take_over: args.take_over,
-        show: 0,
-        step: None,
     }
 }

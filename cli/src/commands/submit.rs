@@ -87,11 +87,6 @@ pub fn describe(reply: &v1::SubmitReply, dry_run: bool) -> String {
     text
 }
 
-/// Whether the effect of a submit is told. In a command of several steps, the first one tells of rows that left.
-pub fn tells(step: Option<u64>, reply: &v1::SubmitReply) -> bool {
-    step.is_none_or(|step| step == 1 && reply.extra > 0)
-}
-
 /// The outcome of a wait for an experiment that has ended or was stopped.
 pub fn end_of(found: &v1::ExperimentStatus) -> Option<Outcome> {
     match found.state() {
