@@ -8,18 +8,16 @@ export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${HOME:-/tmp}/.cache/powersweep-targ
 export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0} CARGO_TERM_COLOR=never
 # Backtraces would hide the messages of failed tests.
 export RUST_BACKTRACE=0
-if [ -z "${POWERSWEEP_TRACES:-}" ] && [ -d ../shared/traces ]; then
-    POWERSWEEP_TRACES=$(cd ../shared/traces && pwd)
-    export POWERSWEEP_TRACES
-fi
-if [ -z "${POWERSWEEP_JOBLOGS:-}" ] && [ -d ../shared/joblogs ]; then
-    POWERSWEEP_JOBLOGS=$(cd ../shared/joblogs && pwd)
-    export POWERSWEEP_JOBLOGS
-fi
-if [ -z "${POWERSWEEP_SIGNALS:-}" ] && [ -d ../shared/signals ]; then
-    POWERSWEEP_SIGNALS=$(cd ../shared/signals && pwd)
-    export POWERSWEEP_SIGNALS
-fi
+for folder in traces joblogs signals; do
+    variable=POWERSWEEP_${folder^^}
+    if [ -z "${!variable:-}" ] && [ -d "../shared/$folder" ]; then
+        export "$variable=$(cd "../shared/$folder" && pwd)"
+    fi
+done
+# A test is compiled as ignored where a variable that it needs is not set. An empty one counts as set there.
+for variable in POWERSWEEP_{TRACES,JOBLOGS,SIGNALS,PYTHON}; do
+    [ -n "${!variable:-}" ] || unset "$variable"
+done
 # The caller's settings would change the checks.
 unset POWERSWEEP_DATA POWERSWEEP_COORDINATOR POWERSWEEP_ACCESS POWERSWEEP_INSECURE POWERSWEEP_LISTEN POWERSWEEP_ADVERTISE
 
@@ -113,7 +111,8 @@ in_slurm() {
     install_for slurmctld munge slurmctld slurmd slurm-client
     unshare --mount --uts --pid --net --fork true || skip "a private Slurm needs root, and a machine that allows name spaces"
     "${tests[@]}" --no-run
-    deploy/private-slurm.sh "$@" "${tests[@]}" --offline fire::slurm:: -- --nocapture --test-threads 1 |
+    deploy/private-slurm.sh "$@" "${tests[@]}" --offline fire::slurm:: -- --nocapture --test-threads 1 \
+        ${POWERSWEEP_LONG:+--include-ignored} |
         sed -u 's/^test .* \.\.\. //' | tee "$SCRATCH/slurm"
     note "$(grep -E '^skipped|submissions?|nodes at a time|two workers|states of|equal the undisturbed' "$SCRATCH/slurm")"
     grep -q 'rows of the table jobs equal' "$SCRATCH/slurm"

@@ -164,40 +164,44 @@ fn several_goals_have_a_front() {
     assert!(!front.iter().any(beaten) && front.len() < all.len());
 }
 
-/// The folder of DuckDB's program, which is beside the Python of the tests.
-fn duckdb() -> Option<PathBuf> {
-    let python = std::env::var_os("POWERSWEEP_PYTHON")?;
-    PathBuf::from(python).parent().map(PathBuf::from).filter(|folder| folder.join("duckdb").exists())
-}
+const QUERY: &str =
+    "SELECT policy, count(*) AS n FROM jobs JOIN tasks USING (task_id, policy) GROUP BY ALL ORDER BY ALL";
 
 #[test]
-fn duckdb_gets_a_view_for_each_table() {
+fn without_duckdb_the_statements_are_printed() {
     let sandbox = sandbox();
-    let query = "SELECT policy, count(*) AS n FROM jobs JOIN tasks USING (task_id, policy) GROUP BY ALL ORDER BY ALL";
-    let scratch = sandbox.path("scratch");
-    std::fs::create_dir(&scratch).expect("a new folder");
-    let run = |args: &[&str], path: &str| {
-        sandbox.run_with(args, &[("PATH", path), ("TMPDIR", scratch.to_str().expect("a text"))])
-    };
-    let without = run(&["sql", "answers", query], "/nonexistent").exits(1);
+    let without = sandbox.run_with(&["sql", "answers", QUERY], &[("PATH", "/nonexistent")]).exits(1);
     let without = without.prints(&["CREATE VIEW tasks AS SELECT * FROM read_parquet(['/", "CREATE VIEW jobs"]);
     without.says(&["there is no program `duckdb` on the PATH", "pip install duckdb-cli"]);
     let printed = sandbox.run(&["sql", "answers", "--print"]).exits(0);
     assert_eq!(printed.stdout.lines().count(), 2, "{printed}");
     sandbox.run(&["sql", "nothing", "--print"]).exits(2).says(&["nothing"]);
-    let Some(folder) = duckdb() else {
-        println!("skipped: DuckDB's program needs POWERSWEEP_PYTHON with results/tests/requirements.txt");
-        return;
-    };
-    let path = folder.to_str().expect("a text");
-    run(&["sql", "answers", query], path).exits(0).prints(&["│ full", "4500", "│ save", "9000"]);
-    run(&["sql", "answers", "SELECT nothing FROM tasks"], path)
-        .exits(1)
-        .says(&["Referenced column", "duckdb has failed"]);
+}
+
+/// DuckDB's program is beside the Python of the tests.
+#[test_with::env(POWERSWEEP_PYTHON)]
+#[test]
+fn duckdb_gets_a_view_for_each_table() {
+    let python = PathBuf::from(std::env::var_os("POWERSWEEP_PYTHON").expect("it was set for the compiler"));
+    let folder = python.parent().expect("a path has a folder");
+    if !folder.join("duckdb").exists() {
+        return println!(
+            "skipped: there is no program duckdb (results/tests/requirements.txt) in {}",
+            folder.display()
+        );
+    }
+    let sandbox = sandbox();
+    let scratch = sandbox.path("scratch");
+    std::fs::create_dir(&scratch).expect("a new folder");
+    let variables =
+        [("PATH", folder), ("TMPDIR", &*scratch)].map(|(name, path)| (name, path.to_str().expect("a text")));
+    let run = |args: &[&str]| sandbox.run_with(args, &variables);
+    run(&["sql", "answers", QUERY]).exits(0).prints(&["│ full", "4500", "│ save", "9000"]);
+    run(&["sql", "answers", "SELECT nothing FROM tasks"]).exits(1).says(&["Referenced column", "duckdb has failed"]);
     // Unpublished rows, and rows of a coordinator on another machine.
     let (served, _) = sandbox.serve(&[]);
     sandbox.run(&["access", "export", "--client", "--output", "client.json"]).exits(0);
-    let remote = run(&["sql", "answers", query, "--access", "client.json"], path).exits(0);
+    let remote = run(&["sql", "answers", QUERY, "--access", "client.json"]).exits(0);
     remote.prints(&["4500", "9000"]);
     crate::farm::terminate(served);
     assert!(std::fs::read_dir(&scratch).expect("a folder").next().is_none(), "files are left");

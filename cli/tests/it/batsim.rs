@@ -147,12 +147,10 @@ plt.gcf().set_size_inches(12, 9)
 plt.savefig(output)
 "#;
 
+#[test_with::env(POWERSWEEP_PYTHON)]
 #[test]
 fn evalys_loads_and_plots_a_schedule() {
-    let Some(python) = std::env::var_os("POWERSWEEP_PYTHON") else {
-        println!("skipped: POWERSWEEP_PYTHON is not set");
-        return;
-    };
+    let python = std::env::var_os("POWERSWEEP_PYTHON").expect("it was set for the compiler");
     let sandbox = Sandbox::new();
     let args = ["simulate", "-s", "synthetic_jobs_count=120", "-s", "synthetic_procs=64", "-s", "backfill=easy"];
     sandbox.run(&[&args[..], &["-s", "power_top_w=200", "--batsim", "out"]].concat()).exits(0);

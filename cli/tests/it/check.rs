@@ -1,6 +1,6 @@
 //! `powersweep check`: claims beside the results of sweeps.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, traces};
 use crate::sweeps::synthetic;
 
 /// Claims on the sweep [`synthetic`]: two that hold, one that does not hold if `waits_at_most` is less than ours.
@@ -122,20 +122,11 @@ fn list_shows_every_paper() {
 }
 
 /// The demanded claims of the papers whose sweeps take seconds.
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn the_claims_of_the_papers_hold() {
     for paper in ["lawson2005", "etinski2010"] {
-        let Some(traces) = std::env::var("POWERSWEEP_TRACES").ok().filter(|folder| !folder.is_empty()) else {
-            println!("skipped: POWERSWEEP_TRACES is not set: no logs of {paper}");
-            return;
-        };
-        let sandbox = Sandbox::new();
-        let ended = sandbox.run(&["check", paper, "--demanded", "--traces", &traces]);
-        if ended.code() == Some(4) {
-            println!("skipped: a log of {paper} is not in POWERSWEEP_TRACES");
-            continue;
-        }
-        ended.exits(0);
+        Sandbox::new().run(&["check", paper, "--demanded", "--traces", &traces()]).exits(0);
     }
 }
 

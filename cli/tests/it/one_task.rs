@@ -1,7 +1,7 @@
 //! Commands about one task, one log, or the components and columns.
 
 use crate::rows;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, traces};
 use crate::sweeps::{JOBS, TINY_LOG, synthetic};
 
 /// `simulate MANIFEST --index N` gives the farm's row of that index, except for the facts of the run.
@@ -126,11 +126,13 @@ fn trace_info_counts_the_records() {
     assert_eq!(facts["totals"]["records_count"], 3);
     assert_eq!(facts["header"][0]["key"], "MaxProcs");
     sandbox.run(&["trace", "info", "tiny", "--traces", "."]).exits(0).prints(&["sha256", "records_count"]);
-    let Some(traces) = std::env::var_os("POWERSWEEP_TRACES") else {
-        println!("skipped: trace info of a real log needs POWERSWEEP_TRACES");
-        return;
-    };
-    let variables = [("POWERSWEEP_TRACES", traces.to_str().expect("the folder's name is text"))];
+}
+
+#[test_with::env(POWERSWEEP_TRACES)]
+#[test]
+fn trace_info_counts_the_records_of_a_published_log() {
+    let sandbox = Sandbox::new();
+    let variables = [("POWERSWEEP_TRACES", &*traces())];
     let facts = sandbox.run_with(&["trace", "info", "KTH-SP2-1996-2.1-cln", "--format", "json"], &variables).exits(0);
     assert_eq!(facts.json()["totals"]["records_count"], 28_476);
 }

@@ -20,6 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// Interval of checks of another process.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// The folder of published logs, for tests that are ignored without it.
+pub(crate) fn traces() -> String {
+    let folder = std::env::var("POWERSWEEP_TRACES").ok().filter(|folder| !folder.is_empty());
+    folder.expect("POWERSWEEP_TRACES names a folder, or is not set")
+}
+
 /// A temporary folder in which commands run, with a temporary `HOME` and without POWERSWEEP variables.
 pub(crate) struct Sandbox {
     folder: TempDir,

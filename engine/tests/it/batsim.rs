@@ -7,13 +7,10 @@ use powersweep_engine::workload::swf::SwfLog;
 use powersweep_engine::workload::{self, batsim};
 use powersweep_engine::{Choice, Details, Limits, Role, SimSpec, Value, components, simulate};
 
-/// The folder of Batsim's files; prints a message and returns `None` if it is not set.
-fn folder(test: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("POWERSWEEP_JOBLOGS").map(|folder| PathBuf::from(folder).join("batsim"));
-    if folder.is_none() {
-        println!("{test}: skipped, POWERSWEEP_JOBLOGS is not set");
-    }
-    folder
+/// The folder of Batsim's files.
+fn folder() -> PathBuf {
+    let folder = std::env::var_os("POWERSWEEP_JOBLOGS").filter(|folder| !folder.is_empty());
+    PathBuf::from(folder.expect("POWERSWEEP_JOBLOGS names a folder, or is not set")).join("batsim")
 }
 
 fn bytes(path: &Path) -> Vec<u8> {
@@ -39,9 +36,10 @@ fn spec(set: &[(Role, &str, Value)]) -> SimSpec {
     sim
 }
 
+#[test_with::env(POWERSWEEP_JOBLOGS)]
 #[test]
 fn every_workload_of_batsim_is_read() {
-    let Some(folder) = folder("every_workload_of_batsim_is_read") else { return };
+    let folder = folder();
     // Jobs, and those whose run time depends on a network or on traces.
     let expected: BTreeMap<&str, (usize, usize)> = [
         ("example_workload_hpc_seed1_jobs250.json", (250, 0)),
@@ -87,9 +85,10 @@ fn every_workload_of_batsim_is_read() {
 }
 
 /// The authors state how long each profile runs on hosts of 1 Gflop/s.
+#[test_with::env(POWERSWEEP_JOBLOGS)]
 #[test]
 fn run_times_are_those_that_the_authors_expect() {
-    let Some(folder) = folder("run_times_are_those_that_the_authors_expect") else { return };
+    let folder = folder();
     let mut compared = 0;
     for name in ["test_compo_sequence_delay.json", "test_homo_ptasks.json"] {
         let path = folder.join("workloads").join(name);
@@ -128,10 +127,10 @@ fn column(path: &Path, name: &str) -> Vec<String> {
 
 /// 801 jobs on 32 hosts, under EASY and conservative backfilling of the schedulers that Batsim had in 2016. These take other
 /// decisions than ours for a tenth of the jobs, and end at the same instant.
+#[test_with::env(POWERSWEEP_JOBLOGS)]
 #[test]
 fn most_starts_are_those_of_batsim() {
-    let Some(folder) = folder("most_starts_are_those_of_batsim") else { return };
-    let folder = folder.join("evalys/medium_late");
+    let folder = folder().join("evalys/medium_late");
     let log = read(&folder.join("medium_late.json.gz"));
     assert_eq!((log.records.len(), log.header.procs()), (801, Some(32)));
     for backfill in ["easy", "conservative"] {

@@ -236,9 +236,10 @@ fn compare(spec: &SimSpec, workload: &Workload, rows: &[JobRecord], backfill: &'
     expected
 }
 
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn the_papers_workloads_equal_the_reference() {
-    let Some(folder) = logs::folder("the_papers_workloads_equal_the_reference") else { return };
+    let folder = logs::folder();
     for slice in [CTC, SDSC, THUNDER, ATLAS] {
         let log = slice.read(&folder);
         let extra = Build(slice.dvfs(2.0, 16.0)).flag("extra_procs", true).0;

@@ -59,9 +59,10 @@ fn near(ours: f64, anchor: f64) {
     assert!((ours - anchor).abs() <= tolerance, "{ours} is not {anchor}");
 }
 
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn results_without_dvfs_equal_the_known_values() {
-    let Some(folder) = logs::folder("results_without_dvfs_equal_the_known_values") else { return };
+    let folder = logs::folder();
     for (slice, bsld, wait) in [(CTC, 4.520238, 7786.753), (ATLAS, 1.072983, 68.8172)] {
         let spec = slice.spec();
         let summary = run(&spec, &logs::workload(&spec, &slice.read(&folder)));
@@ -71,9 +72,10 @@ fn results_without_dvfs_equal_the_known_values() {
     }
 }
 
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn results_with_dvfs_equal_the_known_values() {
-    let Some(folder) = logs::folder("results_with_dvfs_equal_the_known_values") else { return };
+    let folder = logs::folder();
     let cases = [
         (CTC, 2.0, f64::INFINITY, 17_244.31, 3592, 0.82667, 0.80156),
         (THUNDER, 1.5, 4.0, 1425.94, 1962, 0.92763, 0.91954),

@@ -91,9 +91,10 @@ proptest! {
     }
 }
 
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn built_in_orders_equal_their_formulas_on_the_papers_workloads() {
-    let Some(folder) = logs::folder("built_in_orders_equal_their_formulas_on_the_papers_workloads") else { return };
+    let folder = logs::folder();
     for slice in [CTC, SDSC, THUNDER, ATLAS] {
         let workload = logs::workload(&slice.spec(), &slice.read(&folder));
         for backfill in ["none", "easy", "conservative"] {
@@ -105,9 +106,10 @@ fn built_in_orders_equal_their_formulas_on_the_papers_workloads() {
     }
 }
 
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn built_in_orders_equal_their_formulas_on_whole_logs() {
-    let Some(folder) = logs::folder("built_in_orders_equal_their_formulas_on_whole_logs") else { return };
+    let folder = logs::folder();
     for (name, _, procs) in LOGS {
         let log = logs::read(folder.join(format!("{name}.swf.gz")));
         let procs = i64::from(procs.expect("the log states the machine"));

@@ -179,11 +179,11 @@ impl Whole {
         [self.spec().0, low.0, self.spec().choose(Role::Capacity, "ols").0]
     }
 
-    /// The summaries of the policies; `None` without logs.
-    fn summaries(&self, test: &str) -> Option<[Summary; 3]> {
-        let log = logs::read(logs::folder(test)?.join(format!("{}.swf.gz", self.log)));
+    /// The summaries of the policies.
+    fn summaries(&self) -> [Summary; 3] {
+        let log = logs::read(logs::folder().join(format!("{}.swf.gz", self.log)));
         let workload = logs::workload(&self.spec().0, &log);
-        Some(self.policies().map(|spec| simulate(&spec, &workload, &Limits::NONE, None).unwrap()))
+        self.policies().map(|spec| simulate(&spec, &workload, &Limits::NONE, None).unwrap())
     }
 }
 
@@ -193,20 +193,22 @@ fn near(ours: f64, anchor: f64, relative: f64) {
     assert!((ours - anchor).abs() <= relative * anchor.abs(), "{ours} is not {anchor}");
 }
 
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn slowdowns_of_kth_equal_the_known_values() {
-    let Some(summaries) = KTH.summaries("slowdowns_of_kth_equal_the_known_values") else { return };
+    let summaries = KTH.summaries();
     for (summary, slowdown) in summaries.iter().zip([72.583209, 172.564622, 126.200474]) {
         near(summary.slowdown_lawson_tau10s_mean, slowdown, 1e-6);
     }
 }
 
 /// Figure 2 and its description in the text.
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn the_whole_logs_show_what_the_paper_claims() {
     let utilizations = [(CTC, 0.556), (KTH, 0.699), (SDSC, 0.834), (BLUE, 0.764)];
     for (whole, utilization) in utilizations {
-        let Some([all, two_level, ols]) = whole.summaries("the_whole_logs_show_what_the_paper_claims") else { return };
+        let [all, two_level, ols] = whole.summaries();
         let ctc = whole.procs == CTC.procs;
         let slowdown = |summary: &Summary| summary.slowdown_lawson_tau10s_mean;
         let savings = |summary: &Summary| summary.active_savings.unwrap();

@@ -16,8 +16,8 @@ const GENERATED_JOBS: i64 = 200_000;
 /// Critical value of the two-sample Kolmogorov-Smirnov statistic, distance * sqrt(n m/(n + m)), at 0.1%.
 const KS_CRITICAL: f64 = 1.95;
 
-fn sample(test: &str) -> Option<Vec<GeneratedJob>> {
-    let log = logs::read(logs::folder(test)?.join("lublin_256.swf.gz"));
+fn sample() -> Vec<GeneratedJob> {
+    let log = logs::read(logs::folder().join("lublin_256.swf.gz"));
     let mut spec = SimSpec::new();
     spec.choose(Choice::new(&powersweep_engine::workload::swf::COMPONENT));
     spec.choice_mut(Role::Source).set("log", Value::Text("lublin_256".to_owned())).unwrap();
@@ -32,7 +32,7 @@ fn sample(test: &str) -> Option<Vec<GeneratedJob>> {
     };
     let jobs: Vec<_> = workload.jobs.iter().map(job).collect();
     assert_eq!(jobs.len(), SAMPLE_JOBS);
-    Some(jobs)
+    jobs
 }
 
 fn generated(seed: u64, count: i64) -> Vec<GeneratedJob> {
@@ -125,9 +125,10 @@ const STATISTICS: &[Statistic] = &[
 
 /// The sample is one draw of the same model. Each of the 24 statistics must be within 4 standard deviations of its mean over
 /// 200 generated workloads. For normal statistics, about 1 of 650 samples would fail.
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn moments_and_quantiles_agree_with_the_published_sample() {
-    let Some(sample) = sample("moments_and_quantiles_agree_with_the_published_sample") else { return };
+    let sample = sample();
     let many: Vec<_> = (1..=200).map(|seed| generated(seed, SAMPLE_JOBS as i64)).collect();
     let far: Vec<_> = STATISTICS
         .iter()
@@ -137,9 +138,10 @@ fn moments_and_quantiles_agree_with_the_published_sample() {
     assert!(far.is_empty(), "{far:?}");
 }
 
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn sizes_and_run_times_follow_the_published_sample() {
-    let Some(sample) = sample("sizes_and_run_times_follow_the_published_sample") else { return };
+    let sample = sample();
     let ours = generated(1, GENERATED_JOBS);
     let sizes = |jobs: &[GeneratedJob]| -> Vec<f64> { jobs.iter().map(|j| f64::from(j.procs)).collect() };
     let distance = ks(&sizes(&sample), &sizes(&ours));
@@ -156,9 +158,10 @@ fn sizes_and_run_times_follow_the_published_sample() {
 }
 
 /// The comparisons above reject the model's other variant, so that they are able to fail.
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn the_batch_interactive_variant_is_another_distribution() {
-    let Some(sample) = sample("the_batch_interactive_variant_is_another_distribution") else { return };
+    let sample = sample();
     let other = generated_types("batch-interactive", 1, GENERATED_JOBS);
     let sizes = |jobs: &[GeneratedJob]| -> Vec<f64> { jobs.iter().map(|j| f64::from(j.procs)).collect() };
     let distances =
@@ -168,9 +171,10 @@ fn the_batch_interactive_variant_is_another_distribution() {
 
 /// Gaps depend on each other by the time of day, which increases the distance. So the bound is the greatest distance of 40
 /// generated workloads of the sample's length, not the critical value.
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn gaps_follow_the_published_sample() {
-    let Some(sample) = sample("gaps_follow_the_published_sample") else { return };
+    let sample = sample();
     let ours = gaps(&generated(1, GENERATED_JOBS));
     let hours = |jobs: &[GeneratedJob]| -> Vec<f64> { jobs.iter().map(|j| j.submit_s % 86_400.0).collect() };
     let our_hours = hours(&generated(1, GENERATED_JOBS));

@@ -1,5 +1,9 @@
-//! Integration tests of the engine. Tests with real logs read them from `POWERSWEEP_TRACES`, and print when they are skipped.
+//! Integration tests of the engine. Tests with real logs read them from `POWERSWEEP_TRACES`, and are ignored without it.
 #![allow(clippy::unwrap_used)]
+
+// Tests that need files are ignored where the variable with their folder is not set, which `test_with` asks the compiler's
+// environment. It does not tell Cargo: these do, so that the tests are compiled again when a variable changes.
+const _: [Option<&str>; 2] = [option_env!("POWERSWEEP_TRACES"), option_env!("POWERSWEEP_JOBLOGS")];
 
 mod accounts;
 mod aldaoud;

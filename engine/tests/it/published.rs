@@ -44,9 +44,10 @@ fn starts_sha256(jobs: &[JobRecord]) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn every_published_start_is_equal() {
-    let Some(folder) = logs::folder("every_published_start_is_equal") else { return };
+    let folder = logs::folder();
     let mut compared = 0;
     for case in &CASES {
         let file = folder.join(format!("../published-schedules/{}.{}.swf.gz", case.name, case.estimates));
@@ -66,9 +67,10 @@ fn every_published_start_is_equal() {
     assert_eq!(compared, 164_974);
 }
 
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn aggregates_of_the_published_schedules_are_equal() {
-    let Some(folder) = logs::folder("aggregates_of_the_published_schedules_are_equal") else { return };
+    let folder = logs::folder();
     let metrics = std::fs::read_to_string(folder.join("../published-schedules/metrics.csv")).unwrap();
     let mut rows = 0;
     for line in metrics.lines().skip(1) {

@@ -1,6 +1,4 @@
-//! Counts of records and of their peculiarities in published logs. Needs `POWERSWEEP_TRACES`.
-use std::path::PathBuf;
-
+//! Counts of records and of their peculiarities in published logs.
 use powersweep_engine::workload::log_facts::LogFacts;
 use powersweep_engine::workload::swf::{self, SwfLog};
 use powersweep_engine::workload::{self, RuleCounts, Workload};
@@ -8,13 +6,9 @@ use powersweep_engine::{Choice, Role, SimSpec, Value, components};
 
 use crate::logs;
 
-fn folder() -> Option<PathBuf> {
-    logs::folder("real_logs")
-}
-
 /// A log of the folder.
-fn log(name: &str) -> Option<SwfLog> {
-    Some(logs::read(folder()?.join(format!("{name}.swf.gz"))))
+fn log(name: &str) -> SwfLog {
+    logs::read(logs::folder().join(format!("{name}.swf.gz")))
 }
 
 /// The workload of a log under some rules.
@@ -51,13 +45,11 @@ pub(crate) const LOGS: [(&str, u64, Option<u32>); 20] = [
     ("lublin_256", 10_000, Some(256)),
 ];
 
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn every_log_is_read_to_its_last_record_and_every_record_is_accounted_for() {
-    if folder().is_none() {
-        return;
-    }
     for (name, records, procs) in LOGS {
-        let log = log(name).expect("the folder is set");
+        let log = log(name);
         assert_eq!(log.records.len() as u64, records, "{name}");
         let Workload { jobs, native_procs, counts, .. } = build(&log, &[]);
         assert_eq!(native_procs, procs, "{name}");
@@ -70,12 +62,10 @@ fn every_log_is_read_to_its_last_record_and_every_record_is_accounted_for() {
     }
 }
 
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn logs_have_the_known_numbers_of_peculiar_records() {
-    if folder().is_none() {
-        return;
-    }
-    let facts = |name: &str| LogFacts::of(&log(name).expect("the folder is set")).totals;
+    let facts = |name: &str| LogFacts::of(&log(name)).totals;
     let thunder = facts("LLNL-Thunder-2007-1.1-cln");
     assert_eq!(thunder.missing_submit_count, 1_190);
     assert_eq!(thunder.submit_descents_count, 808);
@@ -102,7 +92,7 @@ fn logs_have_the_known_numbers_of_peculiar_records() {
         let totals = facts(name);
         assert_eq!(totals.missing_requested_time_count, totals.records_count, "{name}");
     }
-    let sandia = log("Sandia-Ross-2001-1.1-cln").expect("the folder is set");
+    let sandia = log("Sandia-Ross-2001-1.1-cln");
     let statuses = || sandia.records.iter().map(|r| r.status);
     assert_eq!((statuses().min(), statuses().max()), (Some(-4), Some(271)));
     assert_eq!(sandia.header.get("Version"), Some("SWF v2"), "a key right after the semicolon");
@@ -111,9 +101,10 @@ fn logs_have_the_known_numbers_of_peculiar_records() {
     }
 }
 
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn rules_count_the_records_that_they_affect_on_thunder_and_atlas() {
-    let Some(thunder) = log("LLNL-Thunder-2007-1.1-cln") else { return };
+    let thunder = log("LLNL-Thunder-2007-1.1-cln");
     let counts = build(&thunder, &[]).counts;
     assert_eq!(counts.dropped_submit_count, 1_190);
     assert_eq!(counts.dropped_run_count, 0, "records without a run time have no submit time either");
@@ -121,15 +112,16 @@ fn rules_count_the_records_that_they_affect_on_thunder_and_atlas() {
     assert_eq!(counts.filled_estimate_count, 82_437 - 1_179);
     // The dropped records have no processors either.
     assert_eq!(counts.procs_missing_count, 2_248 - 1_190);
-    let atlas = log("LLNL-Atlas-2006-2.1-cln").expect("the folder is set");
+    let atlas = log("LLNL-Atlas-2006-2.1-cln");
     let counts = build(&atlas, &[]).counts;
     assert_eq!(counts.procs_missing_count, 4_571);
     assert_eq!(counts.filled_estimate_count, 8_233);
 }
 
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn overdue_jobs_are_killed_unless_estimates_are_exact() {
-    let Some(blue) = log("SDSC-BLUE-2000-4.2-cln") else { return };
+    let blue = log("SDSC-BLUE-2000-4.2-cln");
     let text = |t: &str| Value::Text(t.to_owned());
     let killed = build(&blue, &[]);
     // 23,434 records run longer than estimated; all of them have a submit and a run time.
@@ -143,11 +135,9 @@ fn overdue_jobs_are_killed_unless_estimates_are_exact() {
     assert!(exact.jobs.iter().zip(&on.jobs).all(|(e, o)| e.run_s == o.run_s && e.estimate_s == e.run_s && !e.killed));
 }
 
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn the_slices_of_etinski2010_have_their_jobs() {
-    if folder().is_none() {
-        return;
-    }
     // Job numbers have gaps in cleaned logs: these are the records between the bounds.
     let slices = [
         ("CTC-SP2-1996-3.1-cln", 20_000),
@@ -157,7 +147,7 @@ fn the_slices_of_etinski2010_have_their_jobs() {
         ("LLNL-Atlas-2006-2.1-cln", 10_000),
     ];
     for (name, from) in slices {
-        let log = log(name).expect("the folder is set");
+        let log = log(name);
         let bounds = [("job_number_from", Value::Int(from)), ("job_number_to", Value::Int(from + 5_000))];
         let Workload { jobs, counts, .. } = build(&log, &bounds);
         let inside = log.records.iter().filter(|r| (from..from + 5_000).contains(&r.id)).count() as u64;
@@ -168,10 +158,10 @@ fn the_slices_of_etinski2010_have_their_jobs() {
     }
 }
 
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn published_schedules_are_read_and_sorted_by_submit_and_number() {
-    let Some(folder) = folder() else { return };
-    let folder = folder.join("../published-schedules");
+    let folder = logs::folder().join("../published-schedules");
     for (name, count) in [("KTH-SP2", 28_481), ("SDSC-SP2", 54_006)] {
         for kind in ["user", "exact"] {
             let log = logs::read(folder.join(format!("{name}.{kind}.swf.gz")));

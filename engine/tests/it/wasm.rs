@@ -179,17 +179,19 @@ mod run {
         assert_eq!(module.schedule(&two_waiting(), fuel_used - 1), Err(Fault::OutOfFuel));
     }
 
+    #[test_with::env(POWERSWEEP_TRACES)]
     #[test]
     fn easy_as_a_module_equals_easy_on_the_papers_workloads() {
-        let Some(folder) = logs::folder("easy_as_a_module_equals_easy_on_the_papers_workloads") else { return };
+        let folder = logs::folder();
         for slice in [CTC, SDSC, THUNDER, ATLAS] {
             same_schedule(&slice.spec(), &logs::workload(&slice.spec(), &slice.read(&folder)), slice.log);
         }
     }
 
+    #[test_with::env(POWERSWEEP_TRACES)]
     #[test]
     fn easy_as_a_module_equals_easy_on_the_published_schedules() {
-        let Some(folder) = logs::folder("easy_as_a_module_equals_easy_on_the_published_schedules") else { return };
+        let folder = logs::folder();
         let mut compared = 0;
         for (name, procs) in [("KTH-SP2", 100), ("SDSC-SP2", 128)] {
             for estimates in ["user", "exact"] {
@@ -214,9 +216,10 @@ mod run {
     }
 
     /// The first 3,000 jobs of each log: a long queue is copied into the module at every pass.
+    #[test_with::env(POWERSWEEP_TRACES)]
     #[test]
     fn easy_as_a_module_equals_easy_on_real_logs() {
-        let Some(folder) = logs::folder("easy_as_a_module_equals_easy_on_real_logs") else { return };
+        let folder = logs::folder();
         for (name, _, procs) in LOGS {
             let log = logs::read(folder.join(format!("{name}.swf.gz")));
             let procs = i64::from(procs.expect("the log states the machine"));

@@ -1,7 +1,8 @@
 //! The farm under faults, with real processes. Every test prints the number of faults, and ends with the same check: the
 //! dataset equals the dataset of an undisturbed run, row for row.
 //!
-//! `cargo test` runs short versions; `POWERSWEEP_LONG=1` runs the full ones, each a section of `.ci/full`.
+//! `cargo test` runs short versions; `POWERSWEEP_LONG=1` with `--include-ignored` runs the full ones, each a section of
+//! `.ci/full`.
 //! `POWERSWEEP_SEED` repeats the moments of a run.
 
 mod crowd;

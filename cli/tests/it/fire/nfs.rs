@@ -15,6 +15,7 @@ fn the_record_of_a_live_owner_counts_and_that_of_a_killed_one_goes_stale() {
 }
 
 #[test]
+#[ignore = "two minutes: `.ci/full nfs`"]
 fn a_suspended_owner_stops_when_it_comes_back() {
     a_suspended_owner(scene(nfs));
 }

@@ -381,12 +381,9 @@ fn submit(sandbox: &Sandbox, tasks: u64) {
 
 /// No server may live on the login node: three coordinators in jobs hand over to the next one during a sweep.
 #[test]
+#[ignore = "minutes: `.ci/full slurm`"]
 fn coordinators_in_jobs_hand_over_during_a_sweep() {
     let Some(cluster) = Cluster::find("coordinators in jobs") else { return };
-    if !long() {
-        println!("skipped: hand-overs take minutes, in `.ci/full slurm`");
-        return;
-    }
     let sandbox = Sandbox::new();
     queue_mode(&sandbox, "");
     let launched = launch(&sandbox, &["--coordinator", "--time=4"]).wait().exits(0);

@@ -221,9 +221,10 @@ proptest! {
 }
 
 /// On a real log, with all its jobs in one partition.
+#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn one_partition_on_a_real_log_equals_the_whole_machine() {
-    let Some(folder) = logs::folder("one_partition_on_a_real_log_equals_the_whole_machine") else { return };
+    let folder = logs::folder();
     let log = logs::read(folder.join("SDSC-SP2-1998-4.2-cln.swf.gz"));
     let slice = |build: Build| build.int("record_from", 5_000).int("record_to", 15_000).text("wide_jobs", "drop");
     let partition = partitioned(&[128.]).text("partition_from", "group");

@@ -10,13 +10,10 @@ use powersweep_inputs::ledger::Rule as _;
 
 use crate::joblogs::{XDMOD, check, utc};
 
-/// The folder; prints a message and returns `None` if it is not set.
-fn folder(test: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("POWERSWEEP_JOBLOGS").map(PathBuf::from);
-    if folder.is_none() {
-        println!("{test}: skipped, POWERSWEEP_JOBLOGS is not set");
-    }
-    folder
+/// The folder of the files.
+fn folder() -> PathBuf {
+    let folder = std::env::var_os("POWERSWEEP_JOBLOGS").filter(|folder| !folder.is_empty());
+    folder.expect("POWERSWEEP_JOBLOGS names a folder, or is not set").into()
 }
 
 fn bytes(path: &Path) -> Vec<u8> {
@@ -65,10 +62,11 @@ fn compare(file: &str, expected: &Expected, found: Result<String, String>) {
     }
 }
 
+#[test_with::env(POWERSWEEP_JOBLOGS)]
 #[test]
 fn dumps_of_slurm() {
-    let Some(folder) = folder("dumps_of_slurm") else { return };
-    let xdmod = Settings { columns: Some(XDMOD.to_owned()), ..utc(Format::Slurm) };
+    let folder = folder();
+    let no_header = Settings { columns: Some(XDMOD.to_owned()), ..utc(Format::Slurm) };
     let expected: BTreeMap<&str, Expected> = [
         ("slurm2sql_test-data1.csv", Expected::Ledger("5 = 2 + 3, step 3, end_from_elapsed 1, power_from_energy 2")),
         ("slurm2sql_test-data2.csv", Expected::Ledger("5 = 2 + 3, step 3, end_from_elapsed 1, power_from_energy 2")),
@@ -89,7 +87,7 @@ fn dumps_of_slurm() {
     files(&folder, "slurm/", &mut found);
     for name in &found {
         let file = name.trim_start_matches("slurm/");
-        let settings = if file.starts_with("xdmod") { &xdmod } else { &utc(Format::Slurm) };
+        let settings = if file.starts_with("xdmod") { &no_header } else { &utc(Format::Slurm) };
         compare(file, &expected[file], outcome(&folder.join(name), settings));
         // Neither the columns nor the zone of times is guessed.
         let message = outcome(&folder.join(name), &Settings::new(Format::Slurm)).expect_err(file);
@@ -103,9 +101,10 @@ fn dumps_of_slurm() {
     assert_eq!(found.len(), expected.len());
 }
 
+#[test_with::env(POWERSWEEP_JOBLOGS)]
 #[test]
 fn accounting_logs_of_pbs() {
-    let Some(folder) = folder("accounting_logs_of_pbs") else { return };
+    let folder = folder();
     let read = |name: &str| outcome(&folder.join("accounting-other").join(name), &Settings::new(Format::Pbs));
     let ledger = "9 = 9 + 0, limit_unknown 1, size_requested 1, renumbered 1";
     assert_eq!(read("xdmod_pbs.log").as_deref(), Ok(ledger));
@@ -115,9 +114,10 @@ fn accounting_logs_of_pbs() {
     }
 }
 
+#[test_with::env(POWERSWEEP_JOBLOGS)]
 #[test]
 fn tables_of_alibaba() {
-    let Some(folder) = folder("tables_of_alibaba") else { return };
+    let folder = folder();
     let gpus = Settings { procs: Procs::Gpus, ..Settings::new(Format::Alibaba) };
     let expected: [(&str, &Settings, Expected); 10] = [
         (
@@ -166,9 +166,10 @@ fn tables_of_alibaba() {
 }
 
 /// GAIA's tables state hours, and one of them seconds.
+#[test_with::env(POWERSWEEP_JOBLOGS)]
 #[test]
 fn tables_of_gaia() {
-    let Some(folder) = folder("tables_of_gaia") else { return };
+    let folder = folder();
     let of = |name: &str, unit: TimeUnit| {
         let columns = Some("submit=arrival_time,run=length,cpus=cpus".to_owned());
         let settings = Settings { columns, time_unit: Some(unit), ..Settings::new(Format::Csv) };
@@ -184,9 +185,10 @@ fn tables_of_gaia() {
     assert_eq!(of("pai_1k.csv.gz", TimeUnit::Seconds), (1000, 0, 167.0, 59.0));
 }
 
+#[test_with::env(POWERSWEEP_JOBLOGS)]
 #[test]
 fn tasks_of_opendc() {
-    let Some(folder) = folder("tasks_of_opendc") else { return };
+    let folder = folder();
     let mut found = Vec::new();
     files(&folder, "opendc/", &mut found);
     let expected: BTreeMap<&str, &str> = [
@@ -218,9 +220,10 @@ fn tasks_of_opendc() {
 }
 
 /// Against sums that awk computes from the file.
+#[test_with::env(POWERSWEEP_JOBLOGS)]
 #[test]
 fn the_work_of_a_real_log_is_kept() {
-    let Some(folder) = folder("the_work_of_a_real_log_is_kept") else { return };
+    let folder = folder();
     let settings = Settings { columns: Some(XDMOD.to_owned()), ..utc(Format::Slurm) };
     let log = read(&bytes(&folder.join("slurm/xdmod_phillips.log.gz")), "phillips", &settings).expect("reads");
     let work = log.records.iter().map(|job| job.run_s * f64::from(job.procs_allocated)).sum::<f64>();

@@ -207,13 +207,10 @@ SHA256SUMS carbon
     refused: the first line, "70b7d4ef9a79c99132bfbe0cfe662fb98941497c25f015e524fca8042146…", names one column: a signal has a column of times and one of values, separated by commas, semicolons or tabs
 "#;
 
-/// The folder; `None` if it is not set.
-fn folder() -> Option<PathBuf> {
+/// The folder of the files.
+fn folder() -> PathBuf {
     let folder = std::env::var_os("POWERSWEEP_SIGNALS").filter(|folder| !folder.is_empty());
-    if folder.is_none() {
-        println!("skipped: POWERSWEEP_SIGNALS is not set");
-    }
-    folder.map(PathBuf::from)
+    folder.expect("POWERSWEEP_SIGNALS names a folder, or is not set").into()
 }
 
 /// The content of a file, decompressed.
@@ -293,9 +290,10 @@ fn table() -> Vec<Entry> {
     entries
 }
 
+#[test_with::env(POWERSWEEP_SIGNALS)]
 #[test]
 fn every_file_is_read_or_refused_with_a_right_sentence() {
-    let Some(folder) = folder() else { return };
+    let folder = folder();
     let table = table();
     let listed: BTreeSet<String> = table.iter().map(|entry| entry.name.to_owned()).collect();
     assert_eq!(files(&folder), listed, "the table has the files of the folder");
@@ -332,9 +330,10 @@ fn common(a: &Series, b: &Series) -> Vec<(f64, f64)> {
 }
 
 /// Files of one zone by different publishers have equal values at equal instants, which shows that clocks are right.
+#[test_with::env(POWERSWEEP_SIGNALS)]
 #[test]
 fn publishers_agree_at_equal_instants() {
-    let Some(folder) = folder() else { return };
+    let folder = folder();
     let series = |name: &str, keys: &str| read(content(&folder, name), keys).expect("it is read");
     // OpenDC's files are Electricity Maps' lifecycle intensities.
     for (maps, opendc) in [("DE-LU_2023", "DE"), ("DE-LU_2024", "DE"), ("CA-ON_2023", "CA-ON")] {

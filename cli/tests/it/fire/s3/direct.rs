@@ -89,6 +89,7 @@ fn moved(options: &[&str], during: impl FnOnce(&mut Farm)) -> Option<Moved> {
     Some(Moved { uploads, workers, store: proxy.counts() })
 }
 
+#[test_with::env(POWERSWEEP_PYTHON)]
 #[test]
 fn uploads_do_not_pass_through_the_coordinator() {
     let two_workers = |farm: &mut Farm| (0..2).for_each(|_| farm.add_worker(1));
@@ -108,6 +109,7 @@ fn uploads_do_not_pass_through_the_coordinator() {
     assert!(direct_out < through_out * 3 / 4, "the coordinator sends objects to the store");
 }
 
+#[test_with::env(POWERSWEEP_PYTHON)]
 #[test]
 fn workers_whose_addresses_are_refused_use_the_coordinator() {
     let refused = moved(&["--direct-uploads", "--distrusts"], |farm| {
@@ -124,6 +126,7 @@ fn workers_whose_addresses_are_refused_use_the_coordinator() {
     assert!((1..=4).contains(&refused.store.workers.requests), "{:?}", refused.store.workers);
 }
 
+#[test_with::env(POWERSWEEP_PYTHON)]
 #[test]
 fn direct_uploads_to_a_store_that_fails() {
     let Some((store, proxy, mut farm)) = scene() else { return };
@@ -170,6 +173,7 @@ fn put(url: &str, bytes: &[u8]) -> String {
     answer.split(' ').nth(1).unwrap_or_default().to_owned()
 }
 
+#[test_with::env(POWERSWEEP_PYTHON)]
 #[test]
 fn the_store_keeps_what_was_taken_in() {
     let Some(store) = Store::start() else { return };
