@@ -22,6 +22,5 @@ mod store_owner;
 mod store_publish;
 mod store_samples;
 mod store_shared;
-mod store_speed;
 mod store_view;
 mod store_writes;

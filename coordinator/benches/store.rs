@@ -1,26 +1,37 @@
-//! Measures the store on a directory, for five minutes, where `POWERSWEEP_SPEED_DIR` names a folder to measure in.
-//! Prints numbers, asserts none:
-//! `POWERSWEEP_SPEED_DIR=/tmp cargo test -p powersweep-coordinator --release --test it -- --nocapture store_speed`.
+//! Speed of the store in a folder: `POWERSWEEP_SPEED_DIR=/tmp cargo bench -p powersweep-coordinator --bench store`.
+//!
+//! Prints commits of one caller and of several, rows that become durable and are published, and the start after a kill; then,
+//! for four minutes, the commits of a shared folder, whose log files are kept for three minutes. The folder is made in
+//! `POWERSWEEP_SPEED_DIR`, else where temporary files are, which may be memory.
+
+#[path = "../tests/it/store_samples.rs"]
+#[allow(dead_code)] // The tests use the other samples.
+mod store_samples;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use powersweep_coordinator::publish::make_visible;
 use powersweep_coordinator::records::*;
 use powersweep_coordinator::store::{Batch, Location, SlateStore, Store};
 use powersweep_proto::v1::{IndexRange, LeaseId};
 use powersweep_results::Table;
+use powersweep_results::part::Origin;
 use uuid::Uuid;
 
-use crate::store_publish::publish;
 use crate::store_samples::hand_in;
 
-fn folder() -> Option<tempfile::TempDir> {
-    let Some(parent) = std::env::var_os("POWERSWEEP_SPEED_DIR") else {
-        println!("skipped: POWERSWEEP_SPEED_DIR is not set, nothing is measured");
-        return None;
-    };
-    Some(tempfile::tempdir_in(parent).expect("a folder to measure in"))
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    commits_in_a_folder().await;
+    a_sweep_of_100_000_tasks().await;
+    log_files_of_a_shared_folder().await;
+}
+
+fn folder() -> tempfile::TempDir {
+    let parent = std::env::var_os("POWERSWEEP_SPEED_DIR").map_or_else(std::env::temp_dir, Into::into);
+    tempfile::tempdir_in(parent).expect("a folder to measure in")
 }
 
 fn files(path: &Path) -> (u64, u64) {
@@ -58,9 +69,8 @@ fn small(n: u64) -> Batch {
     batch
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn commits_on_a_directory() {
-    let Some(folder) = folder() else { return };
+async fn commits_in_a_folder() {
+    let folder = folder();
     let store = Arc::new(SlateStore::open(&Location::directory(folder.path()).expect("a path")).await.expect("opens"));
     let mut times = Vec::new();
     let started = Instant::now();
@@ -91,14 +101,28 @@ async fn commits_on_a_directory() {
         println!("{callers} callers: {:.0} commits/s", f64::from(callers * 300) / started.elapsed().as_secs_f64());
     }
     println!("state: {:?} files and bytes", files(&folder.path().join(".powersweep/state")));
-    tokio::time::sleep(Duration::from_secs(std::env::var("GC_WAIT_S").map_or(0, |s| s.parse().expect("seconds"))))
-        .await;
-    println!("state after the wait: {:?} files and bytes", files(&folder.path().join(".powersweep/state")));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+/// Publishes the hand-ins up to one, as the state machine and its driver do.
+async fn publish(store: &dyn Store, last_seq: u64, rows: u64) {
+    let (experiment, table, part_id) = ("e".into(), Table::Tasks, Uuid::now_v7().into());
+    let intent = Intent { experiment, table: table.into(), part_id, first_seq: 0, last_seq, rows };
+    let mut batch = Batch::new();
+    batch.put(Record::Intent(intent.clone()));
+    store.commit(batch).await.expect("durable");
+    let bytes = make_visible(store, &intent, Origin::default()).await.expect("published");
+    let mut batch = Batch::new();
+    batch.delete(Key::Intent { part_id: *intent.part_id });
+    for seq in 0..=last_seq {
+        batch.delete(Key::Rows { experiment: "e".into(), table, seq });
+    }
+    let (experiment, table) = ("e".into(), intent.table);
+    batch.put(Record::Totals(Totals { experiment, table, parts: 1, rows, bytes, left_rows: 0 }));
+    store.commit(batch).await.expect("durable");
+}
+
 async fn a_sweep_of_100_000_tasks() {
-    let Some(folder) = folder() else { return };
+    let folder = folder();
     let location = Location::directory(folder.path()).expect("a path");
     let rows = hand_in("e", Table::Tasks, 0, 0..1000, &[]);
     println!("a hand-in of 1,000 rows has {} bytes", rows.header().bytes);
@@ -120,7 +144,7 @@ async fn a_sweep_of_100_000_tasks() {
         }
         println!("100 hand-ins of 1,000 rows: {:.0} rows/s durable", 1e5 / started.elapsed().as_secs_f64());
         let started = Instant::now();
-        publish(&*store, Table::Tasks, 0..=9, 10_000).await.expect("publishes");
+        publish(&*store, 9, 10_000).await;
         println!("10,000 rows published in {:.2?}", started.elapsed());
         store
     });
@@ -141,9 +165,8 @@ async fn a_sweep_of_100_000_tasks() {
 }
 
 /// Log files live for three minutes there, and a busy coordinator writes the most that its pace allows.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn log_files_of_a_shared_folder() {
-    let Some(folder) = folder() else { return };
+    let folder = folder();
     let location = Location::shared(folder.path()).expect("a path");
     let process = tokio::runtime::Runtime::new().expect("a runtime");
     let place = location.clone();
