@@ -130,6 +130,18 @@ fn the_claims_of_the_papers_hold() {
     }
 }
 
+/// The papers of the test above, on cuts of their logs.
+#[test]
+fn claims_of_the_papers_hold_on_cuts_of_their_logs() {
+    let folder = |name: &str| format!("{}/{name}", env!("CARGO_MANIFEST_DIR"));
+    let traces = folder("../engine/tests/logs");
+    for (paper, count) in [("lawson2005", 10), ("etinski2010", 23)] {
+        let claims = folder(&format!("tests/papers/{paper}.toml"));
+        let checked = Sandbox::new().run(&["check", &claims, "--traces", &traces]).exits(0);
+        checked.says(&[&format!("{count} demanded claims hold")]);
+    }
+}
+
 #[test]
 fn the_claims_of_a_paper_without_logs_hold() {
     Sandbox::new().run(&["check", "tracsim2014", "--demanded"]).exits(0);

@@ -2,13 +2,14 @@
 use powersweep_engine::batch::kernel::{JobRows, Simulation};
 use powersweep_engine::batch::platform::Machine;
 use powersweep_engine::batch::policy::batch::{Batch, event_order};
+use powersweep_engine::workload::swf::SwfLog;
 use powersweep_engine::workload::{Job, Workload};
 use powersweep_engine::{JobRecord, Limits, Role, SimSpec, Value};
 
 use crate::specs::simulate;
 use proptest::prelude::*;
 
-use crate::etinski::{ATLAS, CTC, SDSC, THUNDER};
+use crate::etinski::{ATLAS, CTC, SDSC, Slice, THUNDER};
 use crate::golden::workload;
 use crate::reference::{self, Ran, Rules};
 use crate::specs::Build;
@@ -236,24 +237,35 @@ fn compare(spec: &SimSpec, workload: &Workload, rows: &[JobRecord], backfill: &'
     expected
 }
 
+/// The schedules of one log under the rules of the paper.
+fn compare_slice(slice: &Slice, log: &SwfLog) {
+    let extra = Build(slice.dvfs(2.0, 16.0)).flag("extra_procs", true).0;
+    let specs = [
+        (slice.spec(), "easy"),
+        (slice.dvfs(2.0, f64::INFINITY), "easy"),
+        (slice.dvfs(1.5, 4.0), "easy"),
+        (slice.dvfs(3.0, 0.0), "easy"),
+        (extra, "easy-extra"),
+    ];
+    for (spec, backfill) in specs {
+        let workload = logs::workload(&spec, log);
+        compare(&spec, &workload, &run(&spec, &workload), backfill);
+    }
+}
+
 #[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn the_papers_workloads_equal_the_reference() {
-    let folder = logs::folder();
     for slice in [CTC, SDSC, THUNDER, ATLAS] {
-        let log = slice.read(&folder);
-        let extra = Build(slice.dvfs(2.0, 16.0)).flag("extra_procs", true).0;
-        let specs = [
-            (slice.spec(), "easy"),
-            (slice.dvfs(2.0, f64::INFINITY), "easy"),
-            (slice.dvfs(1.5, 4.0), "easy"),
-            (slice.dvfs(3.0, 0.0), "easy"),
-            (extra, "easy-extra"),
-        ];
-        for (spec, backfill) in specs {
-            let workload = logs::workload(&spec, &log);
-            compare(&spec, &workload, &run(&spec, &workload), backfill);
-        }
+        compare_slice(&slice, &slice.read(&logs::folder()));
+    }
+}
+
+#[test]
+fn cuts_of_the_papers_workloads_equal_the_reference() {
+    let thunder = Slice { from: 12_000, to: 13_000, ..THUNDER };
+    for slice in [CTC, thunder] {
+        compare_slice(&slice, &logs::cut(slice.log));
     }
 }
 

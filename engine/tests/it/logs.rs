@@ -11,6 +11,11 @@ pub(crate) fn folder() -> PathBuf {
     folder.expect("POWERSWEEP_TRACES names a folder, or is not set").into()
 }
 
+/// A cut of a published log, which is in the repository.
+pub(crate) fn cut(name: &str) -> swf::SwfLog {
+    read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/logs/{name}.cut.swf.gz")))
+}
+
 /// Reads and parses a gzipped log.
 pub(crate) fn read(path: PathBuf) -> swf::SwfLog {
     let file = std::fs::File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

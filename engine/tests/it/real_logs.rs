@@ -45,21 +45,49 @@ pub(crate) const LOGS: [(&str, u64, Option<u32>); 20] = [
     ("lublin_256", 10_000, Some(256)),
 ];
 
+/// Every record becomes a job or is counted.
+fn check_records(log: &SwfLog, name: &str, records: u64, procs: Option<u32>) {
+    assert_eq!(log.records.len() as u64, records, "{name}");
+    let Workload { jobs, native_procs, counts, .. } = build(log, &[]);
+    assert_eq!(native_procs, procs, "{name}");
+    assert_eq!(counts.records_count, records, "{name}");
+    let dropped = counts.dropped_run_count + counts.dropped_submit_count + counts.sliced_out_count;
+    assert_eq!(counts.dropped_procs_count, 0, "{name}");
+    assert_eq!(jobs.len() as u64 + dropped, records, "{name}");
+    assert!(jobs.is_sorted_by(|a, b| (a.submit_s, a.record) < (b.submit_s, b.record)), "{name}: order of arrival");
+    assert!(jobs.iter().all(|j| j.run_s <= j.estimate_s && j.procs >= 1 && j.submit_s >= 0.0), "{name}");
+}
+
 #[test_with::env(POWERSWEEP_TRACES)]
 #[test]
 fn every_log_is_read_to_its_last_record_and_every_record_is_accounted_for() {
     for (name, records, procs) in LOGS {
-        let log = log(name);
-        assert_eq!(log.records.len() as u64, records, "{name}");
-        let Workload { jobs, native_procs, counts, .. } = build(&log, &[]);
-        assert_eq!(native_procs, procs, "{name}");
-        assert_eq!(counts.records_count, records, "{name}");
-        let dropped = counts.dropped_run_count + counts.dropped_submit_count + counts.sliced_out_count;
-        assert_eq!(counts.dropped_procs_count, 0, "{name}");
-        assert_eq!(jobs.len() as u64 + dropped, records, "{name}");
-        assert!(jobs.is_sorted_by(|a, b| (a.submit_s, a.record) < (b.submit_s, b.record)), "{name}: order of arrival");
-        assert!(jobs.iter().all(|j| j.run_s <= j.estimate_s && j.procs >= 1 && j.submit_s >= 0.0), "{name}");
+        check_records(&log(name), name, records, procs);
     }
+}
+
+/// The counts are those of a script that reads the files without powersweep.
+#[test]
+fn cuts_of_logs_have_their_records_and_peculiarities() {
+    for (name, records, procs) in [
+        ("KTH-SP2-1996-2.1-cln", 600, 100),
+        ("CTC-SP2-1996-3.1-cln", 500, 338),
+        ("LLNL-Thunder-2007-1.1-cln", 400, 4008),
+    ] {
+        check_records(&logs::cut(name), name, records, Some(procs));
+    }
+    let facts = |name: &str| LogFacts::of(&logs::cut(name)).totals;
+    assert_eq!(facts("KTH-SP2-1996-2.1-cln").overrun_count, 6);
+    let ctc = facts("CTC-SP2-1996-3.1-cln");
+    assert_eq!((ctc.missing_procs_requested_count, ctc.overrun_count, ctc.zero_run_count), (500, 72, 1));
+    let thunder = logs::cut("LLNL-Thunder-2007-1.1-cln");
+    let totals = LogFacts::of(&thunder).totals;
+    assert_eq!((totals.missing_submit_count, totals.submit_descents_count, totals.missing_wait_count), (18, 14, 400));
+    assert_eq!((totals.missing_procs_count, totals.missing_requested_time_count), (21, 219));
+    assert_eq!((totals.missing_run_count, totals.zero_run_count, totals.overrun_count), (18, 7, 25));
+    let counts = build(&thunder, &[]).counts;
+    assert_eq!((counts.dropped_submit_count, counts.dropped_run_count), (18, 0));
+    assert_eq!(counts.procs_missing_count, 21 - 18);
 }
 
 #[test_with::env(POWERSWEEP_TRACES)]
