@@ -2,7 +2,7 @@
 
 use crate::rows;
 use crate::sandbox::{Running, Sandbox};
-use crate::sweeps::{JOBS, TINY_LOG, WIDE, synthetic};
+use crate::sweeps::{JOBS, TINY_LOG, WIDE};
 
 /// Starts a worker and waits for its connection. Without a URL, it finds the coordinator of `./results/data`.
 pub(crate) fn worker(sandbox: &Sandbox, name: &str, url: &str, args: &[&str]) -> Running {
@@ -68,33 +68,4 @@ fn a_wait_reports_failed_tasks_and_their_exit_code() {
     terminate(worker);
     terminate(served);
     assert_eq!(rows::tasks(&sandbox.path("results/data"), "wide").len(), 6);
-}
-
-/// SIGTERM during a sweep: coordinator and worker end with code 0, finished rows are kept, another worker runs the other
-/// tasks.
-#[test]
-fn a_terminated_farm_continues_with_its_rows() {
-    let sandbox = Sandbox::new();
-    sandbox.write("sweep.toml", synthetic("sweep", 200).replace("= 60", "= 2000"));
-    let (served, url) = sandbox.serve(&[]);
-    let first = worker(&sandbox, "first", &url, &[]);
-    sandbox.run(&["submit", "sweep.toml", "--coordinator", &url]).exits(0);
-    let done = |url: &str| {
-        let status = sandbox.run(&["status", "--format", "json", "--coordinator", url]).exits(0).json();
-        status["experiments"][0]["done"].as_u64().expect("a number")
-    };
-    while done(&url) == 0 {}
-    terminate(first).prints(&["worker ended"]);
-    let kept = done(&url);
-    terminate(served);
-    assert!(kept > 0);
-    let (served, url) = sandbox.serve(&[]);
-    assert!(done(&url) >= kept);
-    let second = worker(&sandbox, "second", &url, &[]);
-    sandbox.run(&["submit", "sweep.toml", "--wait", "--coordinator", &url]).exits(0);
-    terminate(second);
-    terminate(served);
-    let rows = rows::tasks(&sandbox.path("results/data"), "sweep");
-    assert_eq!(rows.len(), 400);
-    assert!(rows.values().filter(|row| row["worker"] == "first").count() as u64 >= kept);
 }

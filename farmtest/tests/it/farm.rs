@@ -1,6 +1,6 @@
-//! Coordinators and workers in this process that can crash: each has its own runtime, and a crash tears it down.
+//! Coordinators and workers in this process, each with its own runtime.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -55,13 +55,12 @@ pub(crate) const SHORT_ABSENCE: Duration = Duration::from_millis(300);
 const LONG_ABSENCE: Duration = Duration::from_secs(60);
 
 impl Coordinator {
-    /// On a free port (0), or on the port of a crashed coordinator.
-    pub(crate) fn start(data: &Data, port: u16) -> Coordinator {
-        Coordinator::start_with(data, port, LONG_ABSENCE)
+    pub(crate) fn start(data: &Data) -> Coordinator {
+        Coordinator::start_with(data, LONG_ABSENCE)
     }
 
     /// Starts a coordinator with another time until a lost worker's leases expire.
-    pub(crate) fn start_with(data: &Data, port: u16, absence: Duration) -> Coordinator {
+    pub(crate) fn start_with(data: &Data, absence: Duration) -> Coordinator {
         let config = Config {
             heartbeat: Duration::from_millis(100),
             retry_after: Duration::from_millis(10),
@@ -76,7 +75,7 @@ impl Coordinator {
             let store = Arc::new(store);
             let options = ServeOptions {
                 access: Arc::new(Authority::open(&location).expect("the folder is private")),
-                listen: ([127, 0, 0, 1], port).into(),
+                listen: ([127, 0, 0, 1], 0).into(),
                 config,
                 ..ServeOptions::local(Arc::clone(&store) as Arc<dyn Store>)
             };
@@ -90,7 +89,7 @@ impl Coordinator {
         self.handle.local_addr().port()
     }
 
-    /// How workers reach it, and the next coordinator on the same data.
+    /// How workers reach it.
     pub(crate) fn address(&self) -> Address {
         let folder = self.handle.authority().folder().expect("its access is in the data folder");
         Address::of(Source::File(folder.join(Role::Worker.file_name())), Role::Worker)
@@ -170,15 +169,6 @@ impl Coordinator {
             ownership.release().await;
         });
     }
-
-    /// Ends at once, in the middle of its work; returns its port.
-    pub(crate) fn crash(self) -> u16 {
-        let port = self.port();
-        let Coordinator { runtime, handle, store, ownership, .. } = self;
-        runtime.shutdown_timeout(Duration::from_secs(10));
-        drop((handle, store, ownership));
-        port
-    }
 }
 
 /// A worker of two slots.
@@ -215,18 +205,4 @@ impl Worker {
         runtime.shutdown_background();
         report
     }
-
-    /// Ends without a message.
-    pub(crate) fn crash(self) {
-        self.task.abort();
-        self.runtime.shutdown_timeout(Duration::from_secs(10));
-    }
-}
-
-/// A folder with [`TINY_LOG`] in it.
-pub(crate) fn log_folder() -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("tiny.swf"), TINY_LOG).expect("it is writable");
-    let path = folder.path().to_owned();
-    (folder, path)
 }

@@ -35,7 +35,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 fn a_task_that_ignores_its_deadline_ends_its_worker_and_runs_elsewhere() {
     let data = Data::new();
     let manifest = four_policies("deaf", 40, 40, "limits = { task_deadline_s = 0.2 }");
-    let coordinator = Coordinator::start(&data, 0);
+    let coordinator = Coordinator::start(&data);
     coordinator.submit(&manifest);
     let over = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&over);
@@ -63,7 +63,7 @@ fn a_task_that_ignores_its_deadline_ends_its_worker_and_runs_elsewhere() {
 fn a_straggler_is_run_by_an_idle_worker_too_and_the_first_row_counts() {
     let data = Data::new();
     let manifest = four_policies("slow", 16, 40, "");
-    let coordinator = Coordinator::start(&data, 0);
+    let coordinator = Coordinator::start(&data);
     coordinator.submit(&manifest);
     let over = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&over);
@@ -138,7 +138,7 @@ fn clone(stream: &TcpStream) -> TcpStream {
 fn tasks_finished_during_a_network_outage_are_neither_lost_nor_run_again() {
     let data = Data::new();
     let manifest = four_policies("away", 400, 400, "");
-    let coordinator = Coordinator::start_with(&data, 0, SHORT_ABSENCE);
+    let coordinator = Coordinator::start_with(&data, SHORT_ABSENCE);
     let network = Network::to(coordinator.port());
     let begun = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&begun);

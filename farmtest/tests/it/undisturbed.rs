@@ -2,9 +2,8 @@
 
 use arrow::array::RecordBatch;
 use powersweep_farmtest::sweeps::four_policies;
-use powersweep_worker::WorkerOptions;
 
-use crate::farm::{Coordinator, Data, Worker, log_folder};
+use crate::farm::{Coordinator, Data, Worker};
 use crate::sweeps::{expected, on_a_log};
 use powersweep_farmtest::dataset::{assert_same, distinct_ids, sorted, table, tasks, text};
 
@@ -12,7 +11,7 @@ use powersweep_farmtest::dataset::{assert_same, distinct_ids, sorted, table, tas
 fn a_small_sweep_equals_the_engine() {
     let data = Data::new();
     let manifest = four_policies("small", 40, 100, "");
-    let coordinator = Coordinator::start(&data, 0);
+    let coordinator = Coordinator::start(&data);
     let worker = Worker::start(coordinator.address(), "ada");
     let reply = coordinator.submit(&manifest);
     assert_eq!((reply.tasks, reply.to_run), (40, 40));
@@ -29,29 +28,10 @@ fn a_small_sweep_equals_the_engine() {
 }
 
 #[test]
-fn a_log_reaches_workers_by_fetching_or_from_their_own_folder() {
-    let (_folder, path) = log_folder();
-    for search_path in [vec![], vec![path]] {
-        let data = Data::new();
-        let manifest = on_a_log("logged", &[]);
-        let coordinator = Coordinator::start(&data, 0);
-        let options = WorkerOptions::new(coordinator.address(), 1, "w");
-        let worker = Worker::start_with(WorkerOptions { search_path, ..options });
-        coordinator.submit(&manifest);
-        coordinator.wait_done("logged", 22);
-        worker.stop();
-        coordinator.stop();
-        let written = tasks(data.path(), "logged");
-        distinct_ids(&written);
-        assert_same(&written, &sorted(&expected(&manifest).0, &["task_id"]));
-    }
-}
-
-#[test]
 fn optional_tables_have_every_job_and_every_point_of_every_task_once() {
     let data = Data::new();
     let manifest = on_a_log("jobs", &["jobs", "series"]);
-    let coordinator = Coordinator::start(&data, 0);
+    let coordinator = Coordinator::start(&data);
     let worker = Worker::start(coordinator.address(), "w");
     coordinator.submit(&manifest);
     coordinator.wait_done("jobs", 22);
@@ -77,7 +57,7 @@ fn optional_tables_have_every_job_and_every_point_of_every_task_once() {
 fn two_workers_share_a_sweep() {
     let data = Data::new();
     let manifest = four_policies("shared", 400, 400, "");
-    let coordinator = Coordinator::start(&data, 0);
+    let coordinator = Coordinator::start(&data);
     let workers = ["ada", "bob"].map(|name| Worker::start(coordinator.address(), name));
     // One worker alone may finish before the other is connected.
     coordinator.wait_workers(2);
