@@ -21,7 +21,7 @@ use crate::random::Random;
 use crate::sandbox::{Running, Sandbox};
 
 /// Kills of a running sweep.
-const KILLS: u32 = 10;
+const KILLS: u32 = 5;
 /// A run without progress for this time hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Interval of checks of a run.
@@ -167,9 +167,9 @@ impl Watcher {
 }
 
 #[test]
-fn ten_kills_leave_the_rows_of_an_undisturbed_run() {
-    const TASKS: u64 = 2000;
-    let scene = Scene::new(&four_policies("kill", 2000, 3000, ""));
+fn five_kills_leave_the_rows_of_an_undisturbed_run() {
+    const TASKS: u64 = 1000;
+    let scene = Scene::new(&four_policies("kill", TASKS, 3000, ""));
     let mut random = Random::new();
     scene.start("undisturbed").wait().exits(0);
 
