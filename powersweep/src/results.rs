@@ -58,22 +58,13 @@ pub struct RowsOptions {
     pub rows: Option<usize>,
 }
 
-/// Rows beyond the wanted ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum More {
-    /// This number.
-    Rows(usize),
-    /// Some: reading ended before they were counted.
-    Some,
-}
-
 /// Some rows for people.
 #[derive(Debug)]
 pub struct Page {
     /// The rows with the headings of their columns.
     pub shown: Shown,
-    /// The rows beyond them.
-    pub more: More,
+    /// Number of rows beyond them; `None` if there are some that were not counted.
+    pub more: Option<usize>,
 }
 
 /// Rows of an experiment, which are read on demand.
@@ -136,20 +127,24 @@ impl ResultRows {
         &self.schema
     }
 
-    /// Calls `each` with every batch of rows, until it returns false. Returns the rows beyond the wanted ones.
-    pub async fn each(&self, mut each: impl FnMut(&RecordBatch) -> Result<bool, Error>) -> Result<More, Error> {
+    /// Calls `each` with every batch of rows, until it returns false. Returns the number of rows
+    /// beyond the wanted ones; `None` if there are some that were not counted.
+    pub async fn each(
+        &self,
+        mut each: impl FnMut(&RecordBatch) -> Result<bool, Error>,
+    ) -> Result<Option<usize>, Error> {
         let RowsOptions { table, only, sort, descending, skip, rows, .. } = &self.options;
         if *table != Table::Tasks {
             return self.stored(&self.schema, &mut each).await;
         }
         if sort.is_none() && !descending && only.is_empty() && *skip == 0 && rows.is_none() {
             self.reading.each(&self.schema, |batch| each(&batch)).await?;
-            return Ok(More::Rows(0));
+            return Ok(Some(0));
         }
         let columns = self.schema.fields().iter().map(|field| field.name().clone()).collect();
-        let Some(shown) = page::shown(&self.reading, &self.wanted(columns)).await? else { return Ok(More::Rows(0)) };
+        let Some(shown) = page::shown(&self.reading, &self.wanted(columns)).await? else { return Ok(Some(0)) };
         each(&shown.rows)?;
-        Ok(More::Rows(shown.more()))
+        Ok(Some(shown.more()))
     }
 
     /// The rows for people; `None` if a table of tasks has none.
@@ -157,7 +152,7 @@ impl ResultRows {
         let RowsOptions { table, columns, .. } = &self.options;
         if *table == Table::Tasks {
             let shown = page::shown(&self.reading, &self.wanted(columns.clone())).await?;
-            return Ok(shown.map(|shown| Page { more: More::Rows(shown.more()), shown }));
+            return Ok(shown.map(|shown| Page { more: Some(shown.more()), shown }));
         }
         let usual = USUAL.iter().find(|(known, _)| known == table).filter(|_| columns.is_empty());
         let schema = match usual {
@@ -186,7 +181,7 @@ impl ResultRows {
         &self,
         schema: &SchemaRef,
         each: &mut impl FnMut(&RecordBatch) -> Result<bool, Error>,
-    ) -> Result<More, Error> {
+    ) -> Result<Option<usize>, Error> {
         let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         let source = Source::open(&self.datasets, &self.reading, &names, self.only.clone()).await?;
         let (mut left, mut has_more) = (self.options.rows.unwrap_or(usize::MAX), false);
@@ -200,7 +195,7 @@ impl ResultRows {
             Ok(each(&batch)? && !has_more)
         };
         source.each(visit).await?;
-        Ok(if has_more { More::Some } else { More::Rows(0) })
+        Ok((!has_more).then_some(0))
     }
 }
 

@@ -3,7 +3,7 @@
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use powersweep::block_on;
-use powersweep::results::{GroupsOptions, More, Page, ResultRows, RowsOptions};
+use powersweep::results::{GroupsOptions, Page, ResultRows, RowsOptions};
 use powersweep_dataset::Frame;
 use powersweep_dataset::writing::{Encoding, Writing};
 use powersweep_results::Table;
@@ -101,8 +101,8 @@ async fn write(rows: &ResultRows, encoding: Encoding, args: &ResultsArgs) -> Out
     let more = rows.each(|batch| out.write(batch)).await?;
     out.finish()?;
     match more {
-        More::Rows(more) => note_more(more),
-        More::Some => screen::note("powersweep: there are more rows: --rows N writes more"),
+        Some(more) => note_more(more),
+        None => screen::note("powersweep: there are more rows: --rows N writes more"),
     }
     Ok(Exit::Done)
 }
@@ -113,10 +113,9 @@ fn show(page: Option<Page>, args: &ResultsArgs) -> Outcome {
     let is_on_screen = args.out.format() == RowFormat::Table;
     match more {
         _ if shown.count == 0 && (is_on_screen || args.table == Table::Tasks) => screen::no_rows(&args.some.only),
-        More::Rows(more) if !is_on_screen => framed(&shown.frame()?, more, &args.out, &args.experiment),
-        More::Some if !is_on_screen => framed(&shown.frame()?, 0, &args.out, &args.experiment),
-        More::Rows(more) => screen::print(&page_text(&shown, more)),
-        More::Some => {
+        _ if !is_on_screen => framed(&shown.frame()?, more.unwrap_or(0), &args.out, &args.experiment),
+        Some(more) => screen::print(&page_text(&shown, more)),
+        None => {
             let text = page_text(&shown, 0);
             screen::print(&format!("{text}\n… and more rows: --rows N shows more, --format csv writes all"))
         }
