@@ -30,7 +30,7 @@ pub(crate) struct Schedule<'a> {
     pub command: &'a str,
 }
 
-/// The same simulation, with the nodes of each job and the machine over time.
+/// A spec that also records the nodes of each job and the machine over time; the schedule does not change.
 pub(crate) fn observed(sim: &SimSpec) -> SimSpec {
     let mut sim = sim.clone();
     let statistics = sim.choice_mut(Role::Statistics);

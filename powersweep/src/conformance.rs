@@ -44,7 +44,7 @@ pub struct Conformance {
     pub jobs: u64,
     /// The greatest wait of a job (s).
     pub greatest_wait_s: f64,
-    /// Most fuel of one pass of a module (units); `None` for another policy.
+    /// Maximum fuel of one pass of a module (units); `None` for another policy.
     pub fuel_per_pass_most: Option<u64>,
 }
 

@@ -12,7 +12,7 @@ use crate::plan::workload;
 
 /// Tasks that are simulated, spread over the sweep.
 const TASKS: u64 = 5;
-/// Most jobs of a workload that are simulated.
+/// Maximum number of jobs of a workload that are simulated.
 const JOBS: u64 = 1_000;
 /// Longest simulation of one task: `plan` answers at once.
 const DEADLINE: Duration = Duration::from_millis(40);

@@ -84,7 +84,7 @@ pub async fn facts() -> Result<Facts, BatchError> {
     Ok(Facts::of(&answer("scontrol", &["show", "config"]).await?))
 }
 
-/// Most jobs that the user may have in the queue; `None` where Slurm has no limit or does not say.
+/// Maximum number of jobs that the user may have in the queue; `None` where Slurm has no limit or does not say.
 pub async fn submit_limit(user: &str, site: &SlurmSite) -> Option<u64> {
     let show = ["--noheader", "--parsable2", "--readonly", "show"];
     let user = format!("users={user}");

@@ -74,7 +74,10 @@ pub(super) fn check(file: &File, violations: &mut Vec<String>) {
         if !in_tests && code.contains(concat!(".unwrap", "()")) {
             violations.push(format!("{at}: `unwrap` outside tests; give the reason by `expect`, or return an error"));
         }
-        for word in UNFINISHED.iter().map(|(half, rest)| format!("{half}{rest}")).filter(|word| code.contains(word)) {
+        // A test that takes minutes names the section that runs it.
+        let is_elsewhere = code.contains(".ci/full");
+        let unfinished = UNFINISHED.iter().map(|(half, rest)| format!("{half}{rest}"));
+        for word in unfinished.filter(|word| code.contains(word) && !is_elsewhere) {
             violations.push(format!("{at}: `{word}` is unfinished work"));
         }
         for word in WAITING.iter().filter(|word| logic && !in_tests && code.contains(*word)) {

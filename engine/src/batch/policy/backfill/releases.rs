@@ -36,7 +36,7 @@ pub(crate) struct Releases {
     front: usize,
     /// Number of ended jobs that have not been removed.
     ended: usize,
-    /// Number of releases at the back that are not sorted yet: a collected list is sorted only as far as it is read.
+    /// Number of releases at the back that are not sorted yet: a pass sorts a collected list up to the last release that the pass reads.
     unsorted: usize,
 }
 
