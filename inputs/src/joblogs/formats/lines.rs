@@ -5,13 +5,16 @@ use std::slice::Split;
 
 use crate::error::Problem;
 
+/// Whether a byte ends a line.
+type IsEnd = fn(&u8) -> bool;
+
 /// The lines that are not empty, with their numbers from 1.
 #[derive(Debug, Clone)]
-pub(super) struct Lines<'a>(Enumerate<Split<'a, u8, fn(&u8) -> bool>>);
+pub(super) struct Lines<'a>(Enumerate<Split<'a, u8, IsEnd>>);
 
 impl<'a> Lines<'a> {
     pub(super) fn of(bytes: &'a [u8]) -> Lines<'a> {
-        let is_end: fn(&u8) -> bool = |byte| *byte == b'\n';
+        let is_end: IsEnd = |byte| *byte == b'\n';
         Lines(bytes.split(is_end).enumerate())
     }
 
