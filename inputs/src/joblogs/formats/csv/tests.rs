@@ -174,7 +174,8 @@ fn numbers_may_have_a_decimal_comma_where_commas_do_not_separate() {
     let columns = "submit=s,run=r,cpus=c";
     let log = try_read("s;r;c\n0;1,5;1\n", columns, |_| {}).expect("reads");
     assert_eq!(log.records[0].run_s, 1.5);
-    for text in ["s;r;c\n0;1.000,5;1\n", "s,r,c\n0,\"1,5\",1\n"] {
+    assert_eq!(try_read("s;r;c\n0;0,125;1\n", columns, |_| {}).expect("reads").records[0].run_s, 0.125);
+    for text in ["s;r;c\n0;1.000,5;1\n", "s;r;c\n0;1,000;1\n", "s,r,c\n0,\"1,5\",1\n"] {
         let error = try_read(text, columns, |_| {}).expect_err(text);
         assert!(error.contains("is no time of at least 0"), "{error}");
     }

@@ -33,7 +33,7 @@ impl TableTimes {
     /// The instant in a column: a number in the unit of the table, or a date.
     pub(super) fn read(&mut self, row: &Row<'_>, at: usize) -> Result<Time, Problem> {
         let text = row.get(at);
-        let (time, is_calendar) = match row.number(text).ok() {
+        let (time, is_calendar) = match number(row, text) {
             None => (self.clock.read(text, row.place, row.name(at))?, true),
             Some(number) => {
                 let us = self.unit.us(number).filter(|us| (0..=UNIX_S.end * SECOND_US).contains(us));
@@ -56,4 +56,13 @@ impl TableTimes {
             }
         }
     }
+}
+
+/// The number in a text. `1,000` is one with three decimals or a thousand: a job log does not say which, so that such a text
+/// is no number.
+pub(super) fn number(row: &Row<'_>, text: &str) -> Option<f64> {
+    let is_ambiguous = text
+        .split_once(',')
+        .is_some_and(|(whole, fraction)| fraction.len() == 3 && !whole.trim_start_matches(['-', '+']).starts_with('0'));
+    row.number(text).ok().filter(|_| !is_ambiguous)
 }

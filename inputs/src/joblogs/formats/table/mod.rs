@@ -163,7 +163,7 @@ impl Cells<'_> {
     }
 
     fn number(&self, text: &str) -> Option<f64> {
-        self.row.number(text).ok()
+        cells::number(self.row, text)
     }
 
     fn text(&self, field: Field) -> String {
