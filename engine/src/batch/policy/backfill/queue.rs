@@ -7,7 +7,7 @@ use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::batch::policy::order::Order;
 
 /// Jobs that are compared at a time, without branches, so that the compiler compares them by one instruction.
-const LANES: usize = 4;
+const LANES: usize = 8;
 
 /// Places behind the last job, so that a block of jobs can begin at any of them.
 const PADDING: usize = LANES - 1;
@@ -209,11 +209,12 @@ impl Queue {
         let estimates_s = self.estimates_s[from..].as_chunks::<LANES>().0;
         for (block, (procs, estimates_s)) in procs.iter().zip(estimates_s).enumerate() {
             if procs.iter().zip(estimates_s).fold(false, |any, (&procs, &estimate_s)| any | may(procs, estimate_s)) {
-                let at = from + block * LANES;
-                let found = (0..LANES)
-                    .find(|&lane| may(procs[lane], estimates_s[lane]) && self.reaches(at + lane, reach, cluster));
-                if let Some(lane) = found {
-                    return Some(at + lane);
+                // A closure here would not be inlined.
+                for lane in 0..LANES {
+                    let at = from + block * LANES + lane;
+                    if may(procs[lane], estimates_s[lane]) && self.reaches(at, reach, cluster) {
+                        return Some(at);
+                    }
                 }
             }
         }
