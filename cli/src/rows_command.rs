@@ -1,6 +1,6 @@
 //! The command that prints the rows of a page.
 
-use powersweep_dashboard::{PAGE_ROWS, RowsAsk};
+use powersweep_dashboard::{PAGE_ROWS, RowsQuery};
 use powersweep_experiments::settings::quoted;
 
 use crate::args::{CoordinatorArgs, DataArgs};
@@ -29,7 +29,7 @@ pub fn options(coordinator: &CoordinatorArgs, data: &DataArgs) -> String {
 }
 
 /// The command that prints these rows.
-pub fn command(ask: &RowsAsk, options: &str) -> String {
+pub fn command(ask: &RowsQuery, options: &str) -> String {
     let mut line = format!("powersweep results {}{options}", quoted(&ask.experiment));
     let mut add = |name: &str, value: &str| line.push_str(&format!(" --{name} {}", quoted(value)));
     if !ask.columns.is_empty() {

@@ -24,9 +24,9 @@ pub mod survey;
 use async_trait::async_trait;
 use powersweep_proto::v1;
 
-pub use self::pages::{ColumnSeen, Launched, LaunchedAllocation, PAGE_ROWS, RowsAsk, RowsSeen};
+pub use self::pages::{ColumnHeader, Launched, LaunchedAllocation, PAGE_ROWS, RowsPage, RowsQuery};
 pub use self::report::{Report, report};
-pub use self::reproduction::{Body, Reproduced, Shown, SweepSeen, reproduction};
+pub use self::reproduction::{Body, Reproduced, Shown, SweepSummary, reproduction};
 pub use self::server::{ListenError, Listening, Options, Place};
 
 use self::survey::{Choice, Survey};
@@ -41,7 +41,7 @@ pub trait Farm: Send + Sync + 'static {
     async fn control(&self, request: v1::ControlRequest) -> Result<v1::ControlReply, String>;
 
     /// Some rows of an experiment.
-    async fn rows(&self, ask: &RowsAsk) -> Result<RowsSeen, String>;
+    async fn rows(&self, ask: &RowsQuery) -> Result<RowsPage, String>;
 
     /// What all rows of an experiment show. `last`: the last answer, whose rows need not be read again.
     async fn survey(&self, experiment: &str, choice: &Choice, last: Option<&Survey>) -> Result<Survey, String>;

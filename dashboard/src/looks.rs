@@ -8,7 +8,7 @@ use powersweep_proto::v1;
 use tokio::sync::Mutex;
 
 use crate::Farm;
-use crate::pages::{Live, Page, RowsAsk, RowsSeen, has_ended};
+use crate::pages::{Live, Page, RowsPage, RowsQuery, has_ended};
 use crate::slow::{Known, Slow, State};
 use crate::survey::{Choice, Survey};
 
@@ -59,7 +59,7 @@ pub(crate) struct Looks {
     kept: std::sync::Mutex<HashMap<Ask, Arc<Mutex<Look>>>>,
     rendered: std::sync::Mutex<HashMap<Page, Arc<Mutex<Rendered>>>>,
     surveys: Slow<(String, Choice), Survey>,
-    rows: Slow<RowsAsk, RowsSeen>,
+    rows: Slow<RowsQuery, RowsPage>,
 }
 
 impl Looks {
@@ -92,7 +92,7 @@ impl Looks {
     }
 
     /// Some rows of an experiment.
-    pub(crate) async fn rows(&self, experiment: &v1::ExperimentStatus, ask: &RowsAsk) -> Known<RowsSeen> {
+    pub(crate) async fn rows(&self, experiment: &v1::ExperimentStatus, ask: &RowsQuery) -> Known<RowsPage> {
         let (farm, asked) = (Arc::clone(&self.farm), ask.clone());
         self.rows.look(ask, state(experiment), |_| async move { farm.rows(&asked).await }).await
     }

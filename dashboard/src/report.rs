@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use powersweep_proto::v1;
 
-use crate::pages::{RowsSeen, results, summary};
+use crate::pages::{RowsPage, results, summary};
 use crate::survey::Survey;
 
 /// What a report has.
@@ -18,7 +18,7 @@ pub struct Report {
     /// What the rows show together.
     pub survey: Survey,
     /// The first rows.
-    pub rows: RowsSeen,
+    pub rows: RowsPage,
 }
 
 /// The file. It loads nothing and has no script.
@@ -58,7 +58,7 @@ pub(crate) fn frozen_page(heading: &str, made: &str, fonts: &str, body: &Markup)
     page.into_string()
 }
 
-fn rows(rows: &RowsSeen) -> Markup {
+fn rows(rows: &RowsPage) -> Markup {
     html! { @if !rows.rows.is_empty() { h2 { "First rows" } (results::frozen(rows)) } }
 }
 
@@ -74,7 +74,7 @@ fn failures(experiment: &v1::ExperimentStatus) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::ColumnSeen;
+    use crate::pages::ColumnHeader;
     use crate::survey::tests::survey;
 
     #[test]
@@ -91,12 +91,12 @@ mod tests {
             failures: vec![failure],
             ..v1::ExperimentStatus::default()
         };
-        let rows = RowsSeen {
-            columns: vec![ColumnSeen::default()],
+        let rows = RowsPage {
+            columns: vec![ColumnHeader::default()],
             rows: vec![vec!["<b>".into()]],
             count: 2,
             command: "powersweep results e".into(),
-            ..RowsSeen::default()
+            ..RowsPage::default()
         };
         let survey = survey(&[(1.0, 2.0, "<i>", 1.0), (2.0, 1.0, "b", 1.0)]);
         let file = report(&Report {

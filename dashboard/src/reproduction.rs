@@ -14,7 +14,7 @@ pub struct Reproduced {
     /// Authors, year and title.
     pub title: String,
     /// The sweeps, in the order in which they ran.
-    pub sweeps: Vec<SweepSeen>,
+    pub sweeps: Vec<SweepSummary>,
     /// Figures and tables, in their order in the paper.
     pub shown: Vec<Shown>,
     /// The claims.
@@ -25,7 +25,7 @@ pub struct Reproduced {
 
 /// A sweep of a paper.
 #[derive(Debug, Clone, Default)]
-pub struct SweepSeen {
+pub struct SweepSummary {
     /// Name of the manifest.
     pub manifest: String,
     /// Number of tasks.

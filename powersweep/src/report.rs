@@ -1,7 +1,7 @@
 //! The pages of one experiment in a file that needs no server.
 
 use powersweep_dashboard::survey::Choice;
-use powersweep_dashboard::{Report, RowsAsk};
+use powersweep_dashboard::{Report, RowsQuery};
 use powersweep_dataset::Error;
 
 use crate::place::Place;
@@ -22,7 +22,7 @@ impl Place {
         let datasets = self.datasets().await?;
         let survey = survey::survey(&datasets, experiment, choice, None).await?;
         let name = experiment.to_owned();
-        let rows = survey::rows(&datasets, &RowsAsk { experiment: name.clone(), ..RowsAsk::default() }).await?;
+        let rows = survey::rows(&datasets, &RowsQuery { experiment: name.clone(), ..RowsQuery::default() }).await?;
         let wanted = StatusOptions { experiment: Some(name.clone()), failures: FAILURES, bins: BINS, ledgers: false };
         let status = self.status(&wanted).await;
         if let Err(error) = &status {

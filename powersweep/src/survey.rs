@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
 use powersweep_dashboard::survey::{Choice, Survey};
-use powersweep_dashboard::{ColumnSeen, PAGE_ROWS, RowsAsk, RowsSeen};
+use powersweep_dashboard::{ColumnHeader, PAGE_ROWS, RowsPage, RowsQuery};
 use powersweep_dataset::order::{INDEX, Order};
 use powersweep_dataset::page::{self, KIND, Wanted};
 use powersweep_dataset::reading::ColumnStats;
@@ -25,17 +25,17 @@ const USUAL: [[&str; 3]; 2] =
 ///
 /// # Errors
 /// A column or a condition is wrong, or the rows cannot be read.
-pub async fn rows(datasets: &Datasets, ask: &RowsAsk) -> Result<RowsSeen, Error> {
+pub async fn rows(datasets: &Datasets, ask: &RowsQuery) -> Result<RowsPage, Error> {
     chosen(&ask.columns, Table::Tasks)?;
     let sort = Some(ask.sort.as_str()).filter(|sort| !sort.is_empty());
     let order = Order::new(sort, ask.descending, &ask.only)?;
     let wanted = Wanted { columns: ask.columns.clone(), order, skip: ask.page * PAGE_ROWS, rows: PAGE_ROWS };
     let reading = datasets.read(&ask.experiment, Table::Tasks).await?;
     let known = Table::schema(Table::Tasks).fields().iter().map(|field| field.name().clone()).collect();
-    let mut seen = RowsSeen { known, ..RowsSeen::default() };
+    let mut seen = RowsPage { known, ..RowsPage::default() };
     let Some(shown) = page::shown(&reading, &wanted).await? else { return Ok(seen) };
     let numeric = numeric();
-    let column = |(heading, name): (String, &str)| ColumnSeen {
+    let column = |(heading, name): (String, &str)| ColumnHeader {
         heading,
         name: name.to_owned(),
         is_metric: numeric.iter().any(|column| column.name == name),

@@ -121,7 +121,7 @@ pub struct ResultsArgs {
     #[arg(long, visible_alias = "top", value_name = "N")]
     pub rows: Option<usize>,
     #[command(flatten)]
-    pub some: SomeRowsArgs,
+    pub some: RowFilterArgs,
     #[command(flatten)]
     pub groups: GroupArgs,
     #[command(flatten)]
@@ -157,7 +157,7 @@ impl GroupArgs {
 
 /// Which rows are wanted.
 #[derive(Debug, Args)]
-pub struct SomeRowsArgs {
+pub struct RowFilterArgs {
     /// Order by this column, rows without a value last: a column of `tasks`, or one of the result of --by. By default by
     /// task_index.
     #[arg(long, value_name = "COLUMN")]
@@ -174,7 +174,7 @@ pub struct SomeRowsArgs {
     pub skip: usize,
 }
 
-impl SomeRowsArgs {
+impl RowFilterArgs {
     /// Whether any of them is given.
     pub fn is_given(&self) -> bool {
         self.sort.is_some() || self.descending || !self.only.is_empty() || self.skip > 0

@@ -9,7 +9,7 @@ use powersweep::launcher::{self, Folder, State};
 use powersweep::place::connection;
 use powersweep::survey;
 use powersweep_dashboard::survey::{Choice, Survey};
-use powersweep_dashboard::{Farm, Launched, LaunchedAllocation, Listening, Options, Place, RowsAsk, RowsSeen};
+use powersweep_dashboard::{Farm, Launched, LaunchedAllocation, Listening, Options, Place, RowsPage, RowsQuery};
 use powersweep_dataset::Datasets;
 use powersweep_launch::{Allocation, Phase};
 use powersweep_proto::access::Role;
@@ -121,7 +121,7 @@ impl Farm for Connected {
         self.ask(async |farm| Ok(farm.control(request).await?.into_inner())).await
     }
 
-    async fn rows(&self, ask: &RowsAsk) -> Result<RowsSeen, String> {
+    async fn rows(&self, ask: &RowsQuery) -> Result<RowsPage, String> {
         let mut page = self.read(async |datasets| survey::rows(datasets, ask).await).await?;
         page.command = rows_command::command(ask, &self.options);
         Ok(page)

@@ -1,7 +1,7 @@
 //! `powersweep report`: the pages of one experiment in a file that needs no server.
 
 use powersweep::block_on;
-use powersweep_dashboard::RowsAsk;
+use powersweep_dashboard::RowsQuery;
 use powersweep_dashboard::survey::Choice;
 use powersweep_dataset::writing::write_whole;
 
@@ -15,7 +15,7 @@ pub fn run(args: &ReportArgs) -> Outcome {
     let choice =
         Choice { x: text(&args.x), y: text(&args.y), by: text(&args.by), of: text(&args.of), ..Choice::default() };
     let mut report = block_on(async { args.from.place()?.report(&args.experiment, &choice).await })?;
-    let first = RowsAsk { experiment: args.experiment.clone(), ..RowsAsk::default() };
+    let first = RowsQuery { experiment: args.experiment.clone(), ..RowsQuery::default() };
     report.rows.command = command(&first, &options(&args.from.coordinator, &args.from.data));
     write_whole(args.output.as_deref(), powersweep_dashboard::report(&report).as_bytes())?;
     Ok(Exit::Done)

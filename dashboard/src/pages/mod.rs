@@ -13,7 +13,7 @@ use powersweep_proto::v1;
 use url::form_urlencoded;
 
 pub(crate) use self::changes::{action, changed};
-pub use self::results::{ColumnSeen, PAGE_ROWS, RowsAsk, RowsSeen};
+pub use self::results::{ColumnHeader, PAGE_ROWS, RowsPage, RowsQuery};
 pub use self::workers::{Launched, LaunchedAllocation};
 
 use crate::bins::CELLS;
@@ -36,7 +36,7 @@ pub(crate) enum Page {
     Workers,
     Experiment(String, Choice),
     Failures(String),
-    Results(RowsAsk),
+    Results(RowsQuery),
 }
 
 /// The changing part of a page.
@@ -55,7 +55,7 @@ impl Page {
             "workers" => Some(Page::Workers),
             "experiment" => name.map(|name| Page::Experiment(name.to_owned(), choice(query))),
             "failures" => name.map(|name| Page::Failures(name.to_owned())),
-            "results" => name.map(|name| Page::Results(RowsAsk::of(name, query))),
+            "results" => name.map(|name| Page::Results(RowsQuery::of(name, query))),
             _ => None,
         }
     }

@@ -20,7 +20,7 @@ const CELL_MAX: usize = 60;
 
 /// Which rows are shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct RowsAsk {
+pub struct RowsQuery {
     /// Name of the experiment.
     pub experiment: String,
     /// Names of columns; empty for those that `results` shows.
@@ -37,9 +37,9 @@ pub struct RowsAsk {
 
 /// Rows as texts.
 #[derive(Debug, Clone, Default)]
-pub struct RowsSeen {
+pub struct RowsPage {
     /// The columns.
-    pub columns: Vec<ColumnSeen>,
+    pub columns: Vec<ColumnHeader>,
     /// The rows.
     pub rows: Vec<Vec<String>>,
     /// Number of all rows that satisfy the conditions.
@@ -52,7 +52,7 @@ pub struct RowsSeen {
 
 /// A column.
 #[derive(Debug, Clone, Default)]
-pub struct ColumnSeen {
+pub struct ColumnHeader {
     /// For people.
     pub heading: String,
     /// Its name in the table.
@@ -61,15 +61,15 @@ pub struct ColumnSeen {
     pub is_metric: bool,
 }
 
-impl ColumnSeen {
+impl ColumnHeader {
     fn class(&self) -> Option<&'static str> {
         self.is_metric.then_some("n")
     }
 }
 
-impl RowsAsk {
+impl RowsQuery {
     /// What a form or a link asks for.
-    pub(super) fn of(experiment: &str, query: &Query) -> RowsAsk {
+    pub(super) fn of(experiment: &str, query: &Query) -> RowsQuery {
         let mut columns: Vec<String> = Vec::new();
         let named = query.all("columns").flat_map(|names| names.split(',')).chain(query.all("add"));
         for name in named.map(str::trim).filter(|name| !name.is_empty() && query.get("drop") != Some(name)) {
@@ -81,7 +81,7 @@ impl RowsAsk {
         let (sort, descending) = sort.strip_prefix('-').map_or((sort, false), |sort| (sort, true));
         let only = query.all("where").map(str::trim).filter(|only| !only.is_empty() && query.get("lift") != Some(only));
         let page = query.get("page").and_then(|page| page.parse::<usize>().ok()).unwrap_or(1);
-        RowsAsk {
+        RowsQuery {
             experiment: experiment.to_owned(),
             columns,
             sort: sort.to_owned(),
@@ -104,7 +104,7 @@ impl RowsAsk {
     }
 }
 
-pub(super) fn live(ask: &RowsAsk, seen: &RowsSeen) -> Markup {
+pub(super) fn live(ask: &RowsQuery, seen: &RowsPage) -> Markup {
     let first = ask.page * PAGE_ROWS;
     html! {
         (form(ask, seen))
@@ -128,7 +128,7 @@ pub(super) fn live(ask: &RowsAsk, seen: &RowsSeen) -> Markup {
 }
 
 /// The state of the page, and fields that change it.
-fn form(ask: &RowsAsk, seen: &RowsSeen) -> Markup {
+fn form(ask: &RowsQuery, seen: &RowsPage) -> Markup {
     let names: Vec<&str> = seen.columns.iter().map(|column| column.name.as_str()).collect();
     html! {
         form.choose id="rows" action="results" {
@@ -151,8 +151,8 @@ fn form(ask: &RowsAsk, seen: &RowsSeen) -> Markup {
 }
 
 /// A heading that sorts, and a button that removes its column.
-fn head(ask: &RowsAsk, column: &ColumnSeen) -> Markup {
-    let ColumnSeen { heading, name, .. } = column;
+fn head(ask: &RowsQuery, column: &ColumnHeader) -> Markup {
+    let ColumnHeader { heading, name, .. } = column;
     let is_sorted = ask.sort == *name || ask.sort.is_empty() && name == "task_index";
     let (sorted, sign, next) = match (is_sorted, ask.descending) {
         (false, _) => (None, "", name.clone()),
@@ -167,7 +167,7 @@ fn head(ask: &RowsAsk, column: &ColumnSeen) -> Markup {
     }
 }
 
-fn pages(ask: &RowsAsk, seen: &RowsSeen) -> Markup {
+fn pages(ask: &RowsQuery, seen: &RowsPage) -> Markup {
     let pages = seen.count.div_ceil(PAGE_ROWS).min(PAGES_MAX);
     html! {
         @if pages > 1 {
@@ -184,7 +184,7 @@ fn pages(ask: &RowsAsk, seen: &RowsSeen) -> Markup {
 }
 
 /// A table without buttons, for a report.
-pub(crate) fn frozen(seen: &RowsSeen) -> Markup {
+pub(crate) fn frozen(seen: &RowsPage) -> Markup {
     html! {
         div.table { table {
             thead { tr { @for column in &seen.columns { th class=[column.class()] scope="col" { (column.heading) } } } }
@@ -194,7 +194,7 @@ pub(crate) fn frozen(seen: &RowsSeen) -> Markup {
     }
 }
 
-fn body(seen: &RowsSeen) -> Markup {
+fn body(seen: &RowsPage) -> Markup {
     html! {
         tbody { @for row in &seen.rows { tr {
             @for (column, cell) in seen.columns.iter().zip(row) { td class=[column.class()] { (cut(cell)) } }
@@ -214,8 +214,8 @@ fn cut(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn ask(query: &str) -> RowsAsk {
-        RowsAsk::of("e", &Query::of(query.as_bytes()))
+    fn ask(query: &str) -> RowsQuery {
+        RowsQuery::of("e", &Query::of(query.as_bytes()))
     }
 
     #[test]
@@ -238,10 +238,10 @@ mod tests {
         let ask = ask(&format!("columns={}&where=policy%3Da", columns.join(",")));
         assert_eq!(ask.columns.len(), COLUMNS_MAX);
         let cells = vec![vec!["12345.678".to_owned(); COLUMNS_MAX]; PAGE_ROWS];
-        let column = |name: &String| ColumnSeen { heading: name.clone(), name: name.clone(), is_metric: true };
+        let column = |name: &String| ColumnHeader { heading: name.clone(), name: name.clone(), is_metric: true };
         let shown = ask.columns.iter().map(column).collect();
         let known = (0..200).map(|n| format!("another_name_{n}")).collect();
-        let seen = RowsSeen { columns: shown, rows: cells, count: 9_999, command: "powersweep".into(), known };
+        let seen = RowsPage { columns: shown, rows: cells, count: 9_999, command: "powersweep".into(), known };
         let page = live(&ask, &seen).into_string();
         assert!(page.len() < 50_000, "{} bytes", page.len());
         assert!(page.contains("Rows 1 to 40 of 9999") && page.contains("Pages end after 2000 rows"));

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use powersweep_claims::Shape;
-use powersweep_dashboard::{Body, Reproduced, Shown, SweepSeen};
+use powersweep_dashboard::{Body, Reproduced, Shown, SweepSummary};
 use powersweep_dataset::text::Sheet;
 use powersweep_dataset::words::duration;
 use powersweep_dataset::writing::{cannot_write, write_whole};
@@ -57,7 +57,7 @@ impl Place {
             begins(&chosen);
             shown.push(write(&chosen, &datasets, &folder).await?);
         }
-        let seen = |ran: &Ran| SweepSeen {
+        let seen = |ran: &Ran| SweepSummary {
             manifest: ran.manifest.clone(),
             tasks: ran.sweep.index_count(),
             seconds: ran.seconds,

@@ -253,7 +253,7 @@ fn mutated(dice: &mut Dice, mut rows: Vec<Vec<String>>, separator: &str) -> Vec<
 fn settings(dice: &mut Dice, format: Format) -> Settings {
     let is_table = !matches!(format, Format::Slurm | Format::Pbs | Format::OpenDc);
     // A zone that no time needs is refused.
-    let has_local = !matches!(format, Format::Pbs | Format::OpenDc | Format::Alibaba);
+    let has_local = !matches!(format, Format::Pbs | Format::OpenDc | Format::Alibaba | Format::Pm100);
     let zone = dice.pick(&[Some("Europe/Berlin"), Some("UTC"), Some("America/New_York"), None]);
     Settings {
         timezone: zone.filter(|_| has_local || dice.one_in(8)).map(str::to_owned),

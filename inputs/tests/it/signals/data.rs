@@ -202,9 +202,9 @@ weather/DE-LU_2023.json.gz temperature
   timezone = 'Europe/Berlin'
     refused: `timezone` does not fit the file: UTC+1 h, by `utc_offset_seconds`, not Europe/Berlin; remove it
 README.md carbon
-    refused: line 3 has 1 field, and the header has 3
+    refused: line 3 has 1 field, and there are 3 columns: is the file cut?
 SHA256SUMS carbon
-    refused: the first line, "70b7d4ef9a79c99132bfbe0cfe662fb98941497c25f015e524fca8042146…", names one column: a signal has a column of times and one of values, separated by commas, semicolons or tabs
+    refused: the first line, "70b7d4ef9a79c99132bfbe0cfe662fb98941497c25f015e524fca8042146…", names one column: a table has several, separated by commas, semicolons or tabs
 "#;
 
 /// The folder of the files.

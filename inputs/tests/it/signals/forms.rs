@@ -389,7 +389,7 @@ fn json_that_is_refused() {
         (
             "\"2023-07-01T01:00\"",
             "\"noon\"",
-            "row 2, column \"time\": \"noon\" is not a time: times are dates such as 2023-01-31 14:00 (with an offset such as \
+            "row 2, column \"time\": \"noon\" is not a time: times are dates from 1970 to 2200 such as 2023-01-31 14:00 (with an offset such as \
              +01:00 or Z, or without), Unix times, or seconds from the simulated time 0",
         ),
     ] {

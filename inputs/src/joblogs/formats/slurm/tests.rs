@@ -9,6 +9,11 @@ fn utc() -> Settings {
     Settings { timezone: Some("UTC".to_owned()), ..Settings::new(Format::Slurm) }
 }
 
+/// Settings for Unix times, which need no zone.
+fn unix() -> Settings {
+    Settings::new(Format::Slurm)
+}
+
 fn try_read(text: &str, settings: &Settings) -> Result<JobLog, String> {
     let log = read(text.as_bytes(), "dump.txt", settings).map_err(|error| error.to_string())?;
     assert_eq!(log.ledger.read, log.ledger.kept + log.ledger.dropped(), "{text}");
@@ -88,7 +93,7 @@ fn jobs_that_were_cancelled_in_the_queue_never_started() {
                 1|CANCELLED|1675155600|1675155600|1675155600|00:00:00|4|None assigned|5\n\
                 2|CANCELLED|1675155600|1675155600|1675155600|00:00:00|4|n[1-2]|5\n\
                 3|COMPLETED|1675155600|1675155600|1675155660|00:01:00|4|None assigned|5\n";
-    let log = try_read(text, &utc()).expect("reads");
+    let log = try_read(text, &unix()).expect("reads");
     assert_eq!(rules(&log), [("never_started", 1)]);
     assert_eq!(log.records.iter().map(|record| record.id).collect::<Vec<_>>(), [2, 3]);
     assert_eq!(log.records[0].requested_s, 300.0);
@@ -145,7 +150,7 @@ fn time_limits() {
 fn the_size_is_what_was_allocated() {
     let header = "JobID|State|Submit|Start|End|NCPUS|ReqCPUS|NNodes|AllocTRES|TimelimitRaw";
     let row = |size: &str| format!("{header}\n1|COMPLETED|1675155600|1675155600|1675155660|{size}|10\n");
-    let read = |procs: Procs, size: &str| try_read(&row(size), &Settings { procs, ..utc() }).expect("reads");
+    let read = |procs: Procs, size: &str| try_read(&row(size), &Settings { procs, ..unix() }).expect("reads");
     let sizes =
         |log: &JobLog| log.records.iter().map(|job| (job.procs_allocated, job.procs_requested)).collect::<Vec<_>>();
     let log = read(Procs::Cpus, "108|100|9|cpu=100,node=1,gres/gpu=4");
@@ -178,7 +183,7 @@ fn parts_of_heterogeneous_jobs_are_jobs() {
     let text = "JobID|JobIDRaw|State|Submit|Start|End|NCPUS|TimelimitRaw\n\
                 7+0|7|COMPLETED|1675155600|1675155600|1675155660|1|5\n\
                 7+1|8|COMPLETED|1675155600|1675155600|1675155660|2|5\n";
-    let log = try_read(text, &utc()).expect("reads");
+    let log = try_read(text, &unix()).expect("reads");
     assert_eq!(rules(&log), [("part_of_job", 2)]);
     assert_eq!((log.records[1].id, log.facts.peak_procs), (8, 3));
 }
@@ -208,7 +213,7 @@ fn jobs_can_arrive_when_they_could_start() {
                 1|COMPLETED|1675155600|1675155610|1675155620|1675155660|1|5\n\
                 2|COMPLETED|1675155605|Unknown|1675155620|1675155660|1|5\n";
     let arrivals = |arrival: Arrival| {
-        let log = try_read(text, &Settings { arrival, ..utc() }).expect("reads");
+        let log = try_read(text, &Settings { arrival, ..unix() }).expect("reads");
         (log.records.iter().map(|job| (job.id, job.submit_s, job.wait_s)).collect::<Vec<_>>(), rules(&log))
     };
     assert_eq!(arrivals(Arrival::Submit), (vec![(1, 0.0, 20.0), (2, 5.0, 15.0)], vec![]));
@@ -265,7 +270,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (row("1|COM", "1|COM").replace("|State", "|Status"), "there is no column State"),
         (row("1|COM", "1|COM").replace("|NCPUS", "|NTasks"), "there is no column NCPUS, AllocCPUS or AllocTRES"),
-        (row("1|COM", "1|COM").replace("JobID|", "Submit|JobID|"), "several columns have the name Submit"),
+        (row("1|COM", "1|COM").replace("JobID|", "Submit|JobID|"), "several columns have the name \"Submit\""),
         (row("1|COM", "1|COM").replace('|', ","), "line 1 has no `|` between columns: call sacct with --parsable2"),
         (" \n".to_owned(), "the file is empty"),
         ("\u{1f}\u{8b}".to_owned(), "line 1 has no `|`"),
@@ -286,7 +291,7 @@ fn energies_and_gpus_are_kept_as_details() {
                 1|COMPLETED|1675155600|1675155600|1675155660|1|gres/gpu:a100=2,node=1|5|54156|ann|long\n\
                 2|COMPLETED|1675155600|1675155600|1675155660|1||5|4294967294|bob|short\n\
                 3|COMPLETED|1675155600|1675155600|1675155660|1||5||ann|short\n";
-    let log = try_read(text, &utc()).expect("reads");
+    let log = try_read(text, &unix()).expect("reads");
     let details: Vec<_> = log.details.iter().map(|detail| (detail.gpus, detail.nodes, detail.energy_j)).collect();
     assert_eq!(details, [(Some(2), Some(1), Some(54_156.0)), (None, None, None), (None, None, None)]);
     let powers: Vec<_> = log.details.iter().map(|detail| detail.power_w).collect();
