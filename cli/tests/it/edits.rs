@@ -1,7 +1,6 @@
 //! Edits of a manifest: a table holds the rows of the present manifest alone.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::rows;
 use crate::sandbox::Sandbox;
@@ -41,31 +40,6 @@ fn a_table_has_the_rows_of_the_present_manifest_alone() {
     assert!(!data.join("sweep@left").exists(), "no empty folder stays");
     sandbox.run(&["prune", "sweep", "--data", "data"]).exits(0).prints(&["has no rows of values that left"]);
     run(70).says(&["4 tasks, 0 done already, 4 to run"]);
-}
-
-/// A reader that lists and reads all parts again and again never sees a row twice.
-#[test]
-fn no_row_is_seen_twice_while_rows_move() {
-    let sandbox = Sandbox::new();
-    let data = sandbox.path("data");
-    let run = |seeds: u32| {
-        sandbox.write("sweep.toml", synthetic("sweep", seeds));
-        sandbox.run(&["run", "sweep.toml", "--data", "data", "--quiet", "--show", "0"]).exits(0)
-    };
-    run(20);
-    let ended = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !ended.load(Ordering::Relaxed) {
-                // A part that is deleted between the listing and its reading is an error of this attempt.
-                let Some(rows) = rows::try_ids(&data, &["sweep", "sweep@left"]) else { continue };
-                assert_eq!(rows.len(), rows.iter().collect::<BTreeSet<_>>().len(), "a row is visible twice");
-            }
-        });
-        [3, 20, 7, 15].into_iter().for_each(|seeds| drop(run(seeds)));
-        ended.store(true, Ordering::Relaxed);
-    });
-    assert_eq!((rows::read(&data, "sweep", "tasks").len(), rows::read(&data, "sweep@left", "tasks").len()), (30, 10));
 }
 
 #[test]
