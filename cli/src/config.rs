@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Arg, ColorChoice, Command, ValueEnum};
-use powersweep::user;
+use powersweep::{Notes, user};
 use powersweep_experiments::reading::{kind, suggestion};
 use powersweep_experiments::{ManifestErrors, Problem};
 use rustix::process::geteuid;
 use toml::de::DeTable;
 
 use crate::exit::{Failure, failure};
-use crate::{inputs, screen};
+use crate::inputs;
 
 pub use keys::KEYS;
 use keys::Key;
@@ -54,10 +54,10 @@ pub struct Config {
 
 impl Config {
     /// Reads the files. A file with a problem is an error; the file of another user is reported and ignored.
-    pub fn read() -> Result<Config, Failure> {
+    pub fn read(notes: &Notes) -> Result<Config, Failure> {
         let mut config = Config::default();
         for path in files() {
-            let text = text(&path)?;
+            let text = text(&path, notes)?;
             if let Some(text) = &text {
                 config.add(settings(&path, text)?);
             }
@@ -110,7 +110,7 @@ fn files() -> Vec<PathBuf> {
 }
 
 /// The text of a file; `None` if there is none, or if another user could have written it.
-fn text(path: &Path) -> Result<Option<String>, Failure> {
+fn text(path: &Path, notes: &Notes) -> Result<Option<String>, Failure> {
     use std::io::ErrorKind::{NotADirectory, NotFound};
     use std::os::unix::fs::MetadataExt;
     let shown = path.display();
@@ -123,7 +123,7 @@ fn text(path: &Path) -> Result<Option<String>, Failure> {
     if !is_trusted {
         let reason = "another user could have written it: a configuration must belong to you or root, and must not be \
                       writable by everybody";
-        screen::note(&format!("powersweep: the configuration {shown} is ignored: {reason}"));
+        notes.say(&format!("the configuration {shown} is ignored: {reason}"));
         return Ok(None);
     }
     if metadata.len() > TEXT_BYTES_MAX {

@@ -1,15 +1,15 @@
 //! The program `powersweep` as a library: [`main`] dispatches to one file in `commands/` for each command. The binary calls
-//! it, and so does the Python module, which also calls [`embedded`].
+//! it, and so does the Python module, which also takes [`defaults`] of options and [`exit`] codes.
 
-// Only `main` and `embedded` are exported; `pub` elsewhere means visible to the other modules.
+// Only `main` and the modules that are `pub` are exported; `pub` elsewhere means visible to the other modules.
 #![allow(unreachable_pub)]
 
 mod args;
 mod commands;
 mod config;
-pub mod embedded;
+pub mod defaults;
 mod examples;
-mod exit;
+pub mod exit;
 mod fitted;
 mod framed;
 mod guide;
@@ -21,7 +21,7 @@ mod log;
 mod pager;
 mod presets;
 mod program;
-mod quantities;
+pub mod quantities;
 mod rows_command;
 mod screen;
 mod signals;
@@ -54,7 +54,7 @@ pub fn main(arguments: Vec<OsString>, program: Option<PathBuf>) -> u8 {
 fn run(arguments: Vec<OsString>) -> Outcome {
     let early = color_flag(arguments.iter().cloned());
     screen::choose_color(early, None);
-    let config = Config::read();
+    let config = Config::read(&screen::notes());
     let configured = config.as_ref().ok().and_then(Config::color);
     // A broken configuration does not hide `--help`.
     let command = config.as_ref().map_or_else(|_| Cli::command(), |config| config.apply(Cli::command()));

@@ -1,7 +1,6 @@
 //! Figures and tables of papers: their list, their numbers, and the options that choose them.
 
 use powersweep::papers::{self, Chosen, Paper, presets};
-use powersweep_claims::Shape;
 use powersweep_dataset::Frame;
 
 use crate::args::ResultsArgs;
@@ -32,10 +31,5 @@ pub fn list(experiment: Option<&str>) -> Outcome {
 /// The numbers of a figure, or a table, of a paper.
 pub async fn numbers(args: &ResultsArgs, preset: &str) -> Result<Frame, Failure> {
     let chosen = choose(&args.experiment, preset)?;
-    if chosen.preset.shape == Shape::Jobs {
-        let shown = chosen.preset.source();
-        let hint = format!("`powersweep plot {} --preset {preset}` draws it", args.experiment);
-        return Err(failure!(Usage, "{shown} has no numbers: {hint}"));
-    }
     chosen.frame(&args.from.place()?.datasets().await?).await
 }

@@ -1,6 +1,5 @@
 //! Output of commands: text and tables for people, JSON for programs. A closed pipe is not an error.
 
-use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -36,12 +35,8 @@ pub fn no_rows(only: &[String]) -> Outcome {
     print(if only.is_empty() { "no rows yet" } else { "no row has these values" })
 }
 
-/// Prints a line to standard error; `eprintln!` would panic on a closed pipe. Inside of [`noted`], the caller gets it.
+/// Prints a line to standard error; `eprintln!` would panic on a closed pipe.
 pub fn note(text: &str) {
-    let kept = NOTES.with_borrow_mut(|notes| notes.as_mut().map(|notes| notes.push(text.to_owned())).is_some());
-    if kept {
-        return;
-    }
     write_note(text, || json!({ "level": "NOTE", "message": text }));
 }
 
@@ -59,18 +54,6 @@ pub fn notes() -> Notes {
 fn write_note(text: &str, as_json: impl Fn() -> Json) {
     let line = if NOTES_AS_JSON.load(Ordering::Relaxed) { as_json().to_string() } else { text.to_owned() };
     let _ = writeln!(io::stderr().lock(), "{line}");
-}
-
-thread_local! {
-    /// The notes of the command that runs inside of [`noted`].
-    static NOTES: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
-}
-
-/// Runs a command's work on this thread, and keeps its notes.
-pub fn noted<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
-    NOTES.set(Some(Vec::new()));
-    let result = work();
-    (result, NOTES.take().unwrap_or_default())
 }
 
 /// Whether [`note`] writes JSON, like the log.

@@ -1,12 +1,15 @@
 //! Two sets of rows, compared pair by pair.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use powersweep_dataset::compare::{Pairs, compare, pairs};
 use powersweep_dataset::frame::UNIT;
 use powersweep_dataset::grouped::{FooterFacts, collected, keys};
 use powersweep_dataset::reading::Reading;
 use powersweep_dataset::source::conditions;
+use powersweep_dataset::words::count;
 use powersweep_dataset::{Comparison, Datasets, Error, Rows, failure};
 use powersweep_results::Table;
 
@@ -52,6 +55,44 @@ pub struct Compared {
     pub single: (usize, usize),
     /// Of jobs: the weeks that the intervals are resampled from.
     pub weeks: Option<usize>,
+}
+
+impl Compared {
+    /// A row for each column, for programs.
+    pub fn rows(&self) -> RecordBatch {
+        let texts = |of: fn(&ComparedColumn) -> &str| -> ArrayRef {
+            Arc::new(StringArray::from_iter_values(self.columns.iter().map(of)))
+        };
+        let reals = |of: fn(&Comparison) -> Option<f64>| -> ArrayRef {
+            let value = |column: &ComparedColumn| column.comparison.as_ref().and_then(of);
+            Arc::new(self.columns.iter().map(value).collect::<Float64Array>())
+        };
+        let pairs = self.columns.iter().map(|column| column.comparison.map_or(0, |of| of.pairs as i64));
+        let columns = [
+            ("metric", texts(|column| &column.name)),
+            ("unit", texts(|column| &column.unit)),
+            ("pairs", Arc::new(Int64Array::from_iter_values(pairs))),
+            ("mean_a", reals(|of| Some(of.a))),
+            ("mean_b", reals(|of| Some(of.b))),
+            ("difference", reals(|of| Some(of.difference.value))),
+            ("difference_low", reals(|of| of.difference.ends.map(|ends| ends.0))),
+            ("difference_high", reals(|of| of.difference.ends.map(|ends| ends.1))),
+            ("ratio", reals(|of| Some(of.ratio.value))),
+            ("ratio_low", reals(|of| of.ratio.ends.map(|ends| ends.0))),
+            ("ratio_high", reals(|of| of.ratio.ends.map(|ends| ends.1))),
+            ("a_less", reals(|of| Some(of.a_less))),
+            ("b_less", reals(|of| Some(of.b_less))),
+        ];
+        let columns = columns.map(|(name, values)| (name, values, true));
+        RecordBatch::try_from_iter_with_nullable(columns).expect("a value for each column")
+    }
+
+    /// The rows without a partner in words, if there are any.
+    pub fn left_out(&self) -> Option<String> {
+        let (a, b) = self.single;
+        let rows = count(a as u64, "row");
+        (self.single != (0, 0)).then(|| format!("{rows} of A and {b} of B have no partner and are left out"))
+    }
 }
 
 impl Place {

@@ -9,7 +9,6 @@ use arrow::array::RecordBatch;
 use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
 use powersweep_engine::components;
 use powersweep_engine::spec::{Model, Param, Type};
-use powersweep_engine::wasm::Module;
 use powersweep_engine::workload::{LOG_IMPORT, LogFormat};
 use powersweep_engine::{Choice, Details, Role, SimError, SimSpec, Value};
 use powersweep_experiments::plain::chain;
@@ -19,12 +18,14 @@ use powersweep_experiments::{FileRef, Manifest, TaskSpec, identity};
 use powersweep_inputs::library::{Library, ParsedLogs};
 use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::{accounts, jobs, series, tasks};
-use powersweep_worker::TaskLimits;
 use powersweep_worker::task::{Inputs, Prepared, TaskError};
 
 use crate::batsim;
 use crate::inputs::{self, Files, ManifestFiles};
 use crate::modules;
+
+pub use powersweep_engine::wasm::{Module, NO_ARRIVAL, Pass, Scheduler};
+pub use powersweep_worker::TaskLimits;
 
 /// Maximum memory of one workload's jobs (bytes). A parameter that needs more is a typing error.
 const WORKLOAD_BYTES_MAX: u64 = 8 << 30;

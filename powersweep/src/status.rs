@@ -6,7 +6,9 @@ use powersweep_coordinator::plan;
 use powersweep_coordinator::store::Location;
 use powersweep_dataset::{Error, failure};
 use powersweep_proto::v1;
+use serde_json::{Value as Json, json};
 
+use crate::inputs::ledgers;
 use crate::place::shards::{self, ShardStatus, ShardedStatus};
 use crate::place::{Answerer, Place, connection, stored};
 
@@ -44,10 +46,57 @@ impl Status {
         self.reply.experiments.into_iter().next()
     }
 
+    /// The status as a document for programs. `options` are those of its request.
+    pub fn document(&self, options: &StatusOptions) -> Json {
+        let Status { reply, shards } = self;
+        let experiment = |found: &v1::ExperimentStatus| {
+            let mut experiment = experiment_json(found);
+            if let Some(shards) = shards.get(&found.name) {
+                experiment["shards"] = shards.iter().map(shard_json).collect();
+            }
+            if options.ledgers {
+                experiment["ledgers"] = json!(ledgers::parsed(&found.ledgers));
+            }
+            experiment
+        };
+        let worker = |w: &v1::WorkerStatus| {
+            json!({ "name": w.name, "slots": w.slots, "busy_slots": w.busy_slots, "leased_tasks": w.leased_tasks,
+                    "tasks_done": w.tasks_done, "seen_s_ago": w.seen_s_ago, "address": w.address })
+        };
+        json!({ "build": reply.build, "epoch": reply.epoch, "data": reply.data,
+                "storage_stalled": reply.storage_stalled, "storage_reason": reply.storage_reason,
+                "experiments": reply.experiments.iter().map(experiment).collect::<Vec<Json>>(),
+                "workers": reply.workers.iter().map(worker).collect::<Vec<Json>>() })
+    }
+
     fn add(&mut self, ShardedStatus { experiment, shards }: ShardedStatus) {
         self.shards.insert(experiment.name.clone(), shards);
         self.reply.experiments.push(experiment);
     }
+}
+
+fn experiment_json(e: &v1::ExperimentStatus) -> Json {
+    let spent = e.spent.unwrap_or_default();
+    let failure = |f: &v1::Failure| {
+        json!({ "index": f.index, "kind": f.kind().word(), "message": f.message, "worker": f.worker,
+                "attempt": f.attempt, "final": f.r#final, "reproduce": f.reproduce, "equal": f.equal })
+    };
+    json!({
+        "name": e.name, "owner": e.owner, "state": e.state().word(), "priority": e.priority,
+        "generation": e.generation, "reason": e.reason, "tasks": e.tasks, "done": e.done, "running": e.running,
+        "failed": e.failed, "quarantined": e.quarantined, "extra": e.extra, "rows_in_parts": e.rows_in_parts,
+        "rows_unpublished": e.rows_unpublished, "tasks_per_s": e.tasks_per_s, "eta_s": e.eta_s,
+        "eta_least_s": e.eta_least_s, "eta_most_s": e.eta_most_s,
+        "spent": { "engine_s": spent.engine_s, "parse_s": spent.parse_s, "store_s": spent.store_s,
+                   "idle_s": spent.idle_s },
+        "failures": e.failures.iter().map(failure).collect::<Vec<Json>>(),
+    })
+}
+
+fn shard_json(line: &ShardStatus) -> Json {
+    json!({ "index": line.shard.index(), "of": line.shard.of(), "state": line.state, "tasks": line.tasks,
+            "done": line.done, "failed": line.failed, "host": line.owner.as_ref().map(|owner| &owner.host),
+            "process": line.owner.as_ref().map(|owner| owner.pid) })
 }
 
 impl Place {

@@ -5,19 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from . import _native
 from ._errors import CancelledError, NetworkError, TasksFailedError, UsageError
 from ._native import Rows
-from ._options import Where, call, conditions, options, warn
+from ._values import Names, Path, Paths, Where, alone, call, conditions, names, options, path, text, warn
 
-Path = str | os.PathLike[str]
-Names = str | Iterable[str] | None
-
-#: All rows.
-_ALL = 2**64 - 1
 #: How long a coordinator may be away while an experiment is watched (s).
 _AWAY_MAX_S = 60.0
 
@@ -44,7 +39,7 @@ class Experiment:
         insecure: bool = False,
     ) -> None:
         self.name = name
-        self._place = options(data=data, coordinator=coordinator, access=access, insecure=insecure)
+        self._place = _native.Place(data=path(data), coordinator=coordinator, access=access, insecure=insecure)
 
     def __repr__(self) -> str:
         return f"<powersweep.Experiment: {self.name}>"
@@ -79,21 +74,85 @@ class Experiment:
         >>> energy.columns
         ['policy', 'size_factor', 'mean(energy_total_j)']
         """
-        asked = options(
-            preset=preset,
-            table=None if preset else table,
-            columns=select,
-            where=conditions(where),
-            by=by,
-            stat=stat,
+        if preset is not None:
+            alone(
+                "preset", table=table != "tasks", select=select, where=where, by=by, stat=stat, ratio_to=ratio_to,
+                pivot=pivot, sort=sort, descending=descending, rows=rows, skip=skip,
+            )  # fmt: skip
+            return call(self._place.preset, self.name, preset)
+        return call(
+            self._place.results,
+            self.name,
+            table=table,
+            columns=names(select),
+            only=conditions(where),
+            by=names(by),
+            stats=names(stat),
             ratio_to=conditions(ratio_to),
             pivot=pivot,
             sort=sort,
             descending=descending,
-            rows=_ALL if rows is None and not preset else rows,
-            skip=skip,
+            rows=rows,
+            skip=skip or 0,
         )
-        return call(_native.results, [*asked, *self._place, "--", self.name])
+
+    def compare(
+        self,
+        a: Where,
+        b: Where,
+        *,
+        other: str | None = None,
+        table: str = "tasks",
+        select: Names = None,
+        where: Where = None,
+    ) -> Rows:
+        """Two sets of rows, pair by pair: a row for each compared column.
+
+        `a` and `b` are the conditions of the sets, and `where` those of both. Rows of the same workload, machine and seed
+        are a pair. `ratio` is B divided by A, with its 95% interval from `ratio_low` to `ratio_high`. `select` names the
+        columns, by default the usual metrics; `table="jobs"` compares job by job. `other` is the experiment of B, if it
+        is another one in the same data.
+
+        >>> experiment = powersweep.run("quickstart", quiet=True)
+        >>> fcfs, easy = ({"queue_order": "fcfs", "backfill": rule, "policy": "full-speed"} for rule in ("none", "easy"))
+        >>> waits = experiment.compare(fcfs, easy, select="wait_s_mean", where={"size_factor": 1})
+        >>> waits["metric"], waits["pairs"][0] > 1, waits["ratio"][0] < 1
+        (['wait_s_mean'], True, True)
+        """
+        sets = [f"{name}:{','.join(conditions(of))}" for name, of in ((self.name, a), (other or self.name, b))]
+        return call(self._place.compare, *sets, table=table, columns=names(select), only=conditions(where))
+
+    def best(
+        self,
+        *,
+        minimise: Names = None,
+        maximise: Names = None,
+        subject_to: Where = None,
+        by: Names = None,
+        where: Where = None,
+        top: int = 1,
+    ) -> Rows:
+        """The combinations of parameters with the best means over the seeds; with several goals, the Pareto front.
+
+        `minimise` and `maximise` name the goals. `subject_to` gives conditions on the mean of a metric or on a parameter,
+        and `where` conditions on the rows. `by` names the columns that are chosen, by default all that vary except the
+        seed. With one goal, there are up to `top` rows.
+
+        >>> experiment = powersweep.run("quickstart", quiet=True)
+        >>> best = experiment.best(minimise="energy_total_j", subject_to="bsld_mean <= 500", by="policy")
+        >>> len(best), best.columns[0]
+        (1, 'policy')
+        """
+        return call(
+            self._place.best,
+            self.name,
+            minimise=names(minimise),
+            maximise=names(maximise),
+            subject_to=conditions(subject_to),
+            by=names(by),
+            only=conditions(where),
+            top=top,
+        )
 
     def plot(
         self,
@@ -122,24 +181,32 @@ class Experiment:
         >>> experiment = powersweep.run("quickstart", quiet=True)
         >>> experiment.plot("pareto", x="energy_total_j", y="wait_s_mean", colour="policy").save("front.pdf")
         """
-        asked = options(
+        if preset is not None:
+            alone(
+                "preset", figure=figure, x=x, y=y, colour=colour, facet=facet, value=value, table=table, where=where,
+                cap=cap, between=between, log=log, maximise=maximise,
+            )  # fmt: skip
+        drawing = call(
+            _native.plot,
+            self._place,
+            self.name,
             figure=figure,
             preset=preset,
-            x=x,
+            x=names(x),
             y=y,
             colour=colour,
             facet=facet,
             value=value,
             table=table,
-            where=conditions(where),
-            cap=cap,
-            between=None if between is None else f"{between[0]}..{between[1]}",
-            log=log,
-            maximise=maximise,
+            only=conditions(where),
+            cap=None if cap is None else text(cap),
+            between=between,
+            log=names(log),
+            maximise=names(maximise),
             width=width,
             style=style,
         )
-        return Figure(call(_native.plot, [*asked, *self._place, "--", self.name]))
+        return Figure(drawing)
 
     def status(self) -> dict[str, Any]:
         """The state now: number of tasks, done, running and failed ones, speed, remaining time, failures.
@@ -156,7 +223,7 @@ class Experiment:
     def _look(self) -> dict[str, Any]:
         import json
 
-        status: dict[str, Any] = json.loads(call(_native.status, [*self._place, "--", self.name]))
+        status: dict[str, Any] = json.loads(call(self._place.status, self.name))
         return status
 
     def watch(self, *, interval_s: float = 1.0) -> Iterator[dict[str, Any]]:
@@ -206,7 +273,7 @@ class Experiment:
         Traceback (most recent call last):
         powersweep.RefusedError: quickstart has ended: it has no tasks to pause
         """
-        self._control("pause")
+        call(self._place.pause, self.name)
 
     def resume(self) -> None:
         """Continues after `pause` or `cancel`.
@@ -215,7 +282,7 @@ class Experiment:
         Traceback (most recent call last):
         powersweep.RefusedError: quickstart has finished: every task has a row
         """
-        self._control("resume")
+        call(self._place.resume, self.name)
 
     def cancel(self) -> None:
         """Stops the tasks until `resume` or the next submit. Rows of finished tasks are kept.
@@ -224,12 +291,7 @@ class Experiment:
         Traceback (most recent call last):
         powersweep.RefusedError: quickstart has ended: it has no tasks to cancel
         """
-        self._control("cancel")
-
-    def _control(self, command: str) -> None:
-        from . import _child
-
-        _child.run([command, *self._place, "--", self.name], warn)
+        call(self._place.cancel, self.name)
 
 
 def _has_ended(found: dict[str, Any]) -> bool:
@@ -298,7 +360,7 @@ def run(
     manifest: str | os.PathLike[str] | Mapping[str, Any] = "quickstart",
     *,
     data: Path | None = None,
-    traces: Path | Iterable[Path] | None = None,
+    traces: Paths = None,
     cache: Path | None = None,
     slots: int | None = None,
     workload_memory: str | None = None,
@@ -346,7 +408,7 @@ def submit(
     coordinator: str | None = None,
     access: Path | None = None,
     insecure: bool = False,
-    traces: Path | Iterable[Path] | None = None,
+    traces: Paths = None,
     cache: Path | None = None,
     priority: int | None = None,
     restart: bool = False,

@@ -1,8 +1,12 @@
+import os
 from collections.abc import Sequence
 from typing import Any, final
 
+_Path = str | os.PathLike[str]
+
 __all__ = [
     "Drawing",
+    "Place",
     "Rows",
     "conformance",
     "exit_codes",
@@ -11,9 +15,7 @@ __all__ = [
     "main",
     "manifest_text",
     "plot",
-    "results",
     "simulate",
-    "status",
 ]
 
 @final
@@ -39,13 +41,86 @@ class Rows:
 class Drawing:
     def render(self, format: str) -> bytes: ...
 
+@final
+class Place:
+    def __new__(
+        cls, *, data: str | None, coordinator: str | None, access: _Path | None, insecure: bool
+    ) -> Place: ...
+    def results(
+        self,
+        experiment: str,
+        *,
+        table: str,
+        columns: list[str],
+        only: list[str],
+        by: list[str],
+        stats: list[str],
+        ratio_to: list[str],
+        pivot: str | None,
+        sort: str | None,
+        descending: bool,
+        rows: int | None,
+        skip: int,
+    ) -> tuple[Rows, list[str]]: ...
+    def preset(self, experiment: str, preset: str) -> tuple[Rows, list[str]]: ...
+    def compare(
+        self, a: str, b: str, *, table: str, columns: list[str], only: list[str]
+    ) -> tuple[Rows, list[str]]: ...
+    def best(
+        self,
+        experiment: str,
+        *,
+        minimise: list[str],
+        maximise: list[str],
+        subject_to: list[str],
+        by: list[str],
+        only: list[str],
+        top: int,
+    ) -> tuple[Rows, list[str]]: ...
+    def status(self, experiment: str) -> tuple[str, list[str]]: ...
+    def pause(self, experiment: str) -> tuple[None, list[str]]: ...
+    def resume(self, experiment: str) -> tuple[None, list[str]]: ...
+    def cancel(self, experiment: str) -> tuple[None, list[str]]: ...
+
 def simulate(
-    options: Sequence[str], scheduler: Any, jobs: bool, series: bool
+    *,
+    manifest: str | None,
+    index: int | None,
+    settings: list[tuple[str, str]],
+    log: str | None,
+    seed: int | None,
+    scheduler: object | None,
+    jobs: bool,
+    series: bool,
+    traces: list[str],
+    cache: _Path | None,
+    task_deadline: str | None,
+    task_max_events: int | None,
+    task_max_memory: str | None,
 ) -> tuple[tuple[dict[str, Any], Rows | None, Rows | None], list[str]]: ...
-def conformance(options: Sequence[str], scheduler: Any) -> tuple[str, list[str]]: ...
-def results(options: Sequence[str]) -> tuple[Rows, list[str]]: ...
-def status(options: Sequence[str]) -> tuple[str, list[str]]: ...
-def plot(options: Sequence[str]) -> tuple[Drawing, list[str]]: ...
+def conformance(
+    scheduler: object, workloads: int, logs: list[str], traces: list[str]
+) -> tuple[str, list[str]]: ...
+def plot(
+    place: Place,
+    experiment: str,
+    *,
+    figure: str | None,
+    preset: str | None,
+    x: list[str],
+    y: str | None,
+    colour: str | None,
+    facet: str | None,
+    value: str | None,
+    table: str | None,
+    only: list[str],
+    cap: str | None,
+    between: tuple[float, float] | None,
+    log: list[str],
+    maximise: list[str],
+    width: str | None,
+    style: _Path | None,
+) -> tuple[Drawing, list[str]]: ...
 def manifest_text(manifest: dict[str, Any]) -> str: ...
 def experiment_of(manifest: str) -> str: ...
 def experiment_of_text(text: str) -> str: ...

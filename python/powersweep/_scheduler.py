@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from . import _native
-from ._options import call, options
+from ._values import Paths, call, paths
 
 
 class WaitingJob(NamedTuple):
@@ -91,8 +90,8 @@ def conformance(
     scheduler: Scheduler,
     *,
     workloads: int = 60,
-    log: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
-    traces: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
+    log: Paths = None,
+    traces: Paths = None,
 ) -> dict[str, Any]:
     """Tests the invariants that every policy must keep, on random workloads and on logs.
 
@@ -107,7 +106,7 @@ def conformance(
     (False, ['ends'])
     """
     result: dict[str, Any] = json.loads(
-        call(_native.conformance, options(workloads=workloads, log=log, traces=traces), scheduler)
+        call(_native.conformance, scheduler, workloads, paths(log), paths(traces))
     )
     # A scheduler of this process uses no fuel.
     result.pop("fuel_per_pass_most", None)

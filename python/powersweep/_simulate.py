@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
 from typing import Any
 
 from . import _native
 from ._errors import UsageError
 from ._native import Rows
-from ._options import call, options, text
 from ._scheduler import Scheduler
-
-Path = str | os.PathLike[str]
+from ._values import Path, Paths, call, path, paths, text
 
 
 class Simulation(dict[str, Any]):
@@ -39,7 +35,7 @@ def simulate(
     scheduler: Scheduler | None = None,
     jobs: bool = False,
     series: bool = False,
-    traces: Path | Iterable[Path] | None = None,
+    traces: Paths = None,
     cache: Path | None = None,
     task_deadline: str | None = None,
     task_max_events: int | None = None,
@@ -62,17 +58,20 @@ def simulate(
     """
     if scheduler is not None and "backfill" in settings:
         raise UsageError("`scheduler` takes the place of `backfill`: leave one of them out")
-    known = options(
+    row, of_jobs, of_series = call(
+        _native.simulate,
+        manifest=manifest,
         index=index,
+        settings=[(key, text(value)) for key, value in settings.items()],
+        log=path(log),
         seed=seed,
-        log=log,
-        traces=traces,
+        scheduler=scheduler,
+        jobs=jobs,
+        series=series,
+        traces=paths(traces),
         cache=cache,
         task_deadline=task_deadline,
         task_max_events=task_max_events,
         task_max_memory=task_max_memory,
     )
-    given = [f"--set={key}={text(value)}" for key, value in settings.items()]
-    named = [] if manifest is None else ["--", manifest]
-    row, of_jobs, of_series = call(_native.simulate, [*known, *given, *named], scheduler, jobs, series)
     return Simulation(row, of_jobs, of_series)

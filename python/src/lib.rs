@@ -1,13 +1,13 @@
-//! The native part of the Python package `powersweep`: calls into the program, without logic of its own.
+//! The native part of the Python package `powersweep`: calls of the library, without logic of its own.
 //!
-//! A function that takes `options` takes them as on the command line, and returns its result with the notes that the
-//! command printed. Its work runs on a thread of its own without the interpreter's lock; meanwhile the calling thread looks
+//! A function returns its result with the notes of the call. Its work runs on a thread of its own without the interpreter's lock; meanwhile the calling thread looks
 //! for signals, so that Ctrl-C works.
 
 mod calls;
 #[cfg(feature = "figures")]
 mod figures;
 mod manifest;
+mod place;
 mod rows;
 mod scheduler;
 
@@ -17,12 +17,14 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::calls::{conformance, exit_codes, experiment_of, experiment_of_text, main, results, simulate, status};
+    use crate::calls::{conformance, exit_codes, experiment_of, experiment_of_text, main, simulate};
     #[cfg(feature = "figures")]
     #[pymodule_export]
     use crate::figures::{Drawing, plot};
     #[pymodule_export]
     use crate::manifest::manifest_text;
+    #[pymodule_export]
+    use crate::place::Place;
     #[pymodule_export]
     use crate::rows::Rows;
 }

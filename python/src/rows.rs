@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatchIterator};
-use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
+use arrow::array::{Array, AsArray, RecordBatch, RecordBatchIterator};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, SchemaRef, TimestampMicrosecondType};
 use arrow::ffi::{FFI_ArrowArrayStream, FFI_ArrowSchema};
-use powersweep_cli::embedded;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
@@ -22,11 +21,15 @@ use pyo3::types::{PyCapsule, PyDict, PyList};
 /// >>> jobs["job_id"][:3]
 /// [1, 2, 3]
 #[pyclass(frozen, module = "powersweep")]
-pub(crate) struct Rows(embedded::Rows);
+pub(crate) struct Rows {
+    /// Columns of every batch.
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+}
 
-impl From<embedded::Rows> for Rows {
-    fn from(rows: embedded::Rows) -> Rows {
-        Rows(rows)
+impl From<RecordBatch> for Rows {
+    fn from(batch: RecordBatch) -> Rows {
+        Rows::new(batch.schema(), vec![batch])
     }
 }
 
@@ -41,14 +44,14 @@ impl Rows {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
-        let batches = self.0.batches.clone().into_iter().map(Ok);
-        let batches = RecordBatchIterator::new(batches, Arc::clone(&self.0.schema));
+        let batches = self.batches.clone().into_iter().map(Ok);
+        let batches = RecordBatchIterator::new(batches, Arc::clone(&self.schema));
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
     }
 
     /// A PyCapsule with the columns as an Arrow C schema. Their metadata has `description` and `unit`.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(&*self.0.schema);
+        let schema = FFI_ArrowSchema::try_from(&*self.schema);
         let schema = schema.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
@@ -56,19 +59,19 @@ impl Rows {
     /// Names of the columns.
     #[getter]
     fn columns(&self) -> Vec<&str> {
-        self.0.schema.fields().iter().map(|field| field.name().as_str()).collect()
+        self.schema.fields().iter().map(|field| field.name().as_str()).collect()
     }
 
     /// Number of rows.
     fn __len__(&self) -> usize {
-        self.0.batches.iter().map(|batch| batch.num_rows()).sum()
+        self.batches.iter().map(|batch| batch.num_rows()).sum()
     }
 
     /// The values of a column.
     fn __getitem__<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Bound<'py, PyList>> {
-        let place = self.0.schema.index_of(column).map_err(|_| PyKeyError::new_err(column.to_owned()))?;
+        let place = self.schema.index_of(column).map_err(|_| PyKeyError::new_err(column.to_owned()))?;
         let values = PyList::empty(py);
-        for batch in &self.0.batches {
+        for batch in &self.batches {
             for row in 0..batch.num_rows() {
                 values.append(value(py, batch.column(place), row)?)?;
             }
@@ -79,7 +82,7 @@ impl Rows {
     /// Every row as a dict.
     fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let dicts = PyList::empty(py);
-        for (batch, of) in self.0.batches.iter().enumerate() {
+        for (batch, of) in self.batches.iter().enumerate() {
             for row in 0..of.num_rows() {
                 dicts.append(self.dict(py, batch, row)?)?;
             }
@@ -98,15 +101,20 @@ impl Rows {
     }
 
     fn __repr__(&self) -> String {
-        format!("<powersweep.Rows: {} rows, {} columns>", self.__len__(), self.0.schema.fields().len())
+        format!("<powersweep.Rows: {} rows, {} columns>", self.__len__(), self.schema.fields().len())
     }
 }
 
 impl Rows {
+    /// Rows with these columns.
+    pub(crate) fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Rows {
+        Rows { schema, batches }
+    }
+
     /// One row of one batch.
     pub(crate) fn dict<'py>(&self, py: Python<'py>, batch: usize, row: usize) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        for (field, column) in self.0.schema.fields().iter().zip(self.0.batches[batch].columns()) {
+        for (field, column) in self.schema.fields().iter().zip(self.batches[batch].columns()) {
             dict.set_item(field.name(), value(py, column, row)?)?;
         }
         Ok(dict)

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use powersweep_cli::embedded::{NO_ARRIVAL, Pass, Policy, Scheduler};
+use powersweep::simulate::{Module, NO_ARRIVAL, Pass, Scheduler};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -29,7 +29,7 @@ struct PythonScheduler {
 }
 
 /// The policy of an object, by the name of its class. Its first exception goes to `raised`.
-pub(crate) fn policy(object: &Bound<'_, PyAny>, raised: &Raised) -> PyResult<Policy> {
+pub(crate) fn policy(object: &Bound<'_, PyAny>, raised: &Raised) -> PyResult<Arc<Module>> {
     let class = object.get_type().name()?;
     if !object.hasattr("schedule")? {
         let message = format!(
@@ -38,7 +38,7 @@ pub(crate) fn policy(object: &Bound<'_, PyAny>, raised: &Raised) -> PyResult<Pol
         return Err(PyTypeError::new_err(message));
     }
     let scheduler = PythonScheduler { object: object.clone().unbind(), raised: raised.clone() };
-    Ok((format!("python:{class}"), Box::new(scheduler)))
+    Ok(Arc::new(Module::in_process(&format!("python:{class}"), Box::new(scheduler))))
 }
 
 impl Scheduler for PythonScheduler {

@@ -11,7 +11,7 @@ import re
 import unittest
 
 import powersweep
-import powersweep._options
+from powersweep import _values as values
 from scratch import ScratchCase
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -33,7 +33,7 @@ def public():
 class Examples(ScratchCase):
     def run_examples(self, name, thing):
         finder = doctest.DocTestFinder(recurse=False)
-        examples = finder.find(thing, name, module=False, globs={"powersweep": powersweep, **vars(powersweep._options)})
+        examples = finder.find(thing, name, module=False, globs={"powersweep": powersweep, **vars(values)})
         runner = doctest.DocTestRunner(optionflags=FLAGS)
         shown = io.StringIO()
         for example in examples:
@@ -50,7 +50,7 @@ class Examples(ScratchCase):
         self.assertGreater(self.run_examples("PowersweepError", powersweep.PowersweepError), 0)
 
     def test_examples_of_inner_functions_run(self):
-        for function in (powersweep._options.options, powersweep._options.conditions, powersweep._options.text):
+        for function in (values.options, values.conditions, values.names, values.paths, values.text):
             self.assertGreater(self.run_examples(function.__name__, function), 0)
 
     def test_the_code_of_the_page_runs(self):
@@ -78,6 +78,9 @@ class Examples(ScratchCase):
         shown = [output["data"]["image/svg+xml"] for output in outputs if "image/svg+xml" in output.get("data", {})]
         self.assertEqual(len(shown), 1, json.dumps(outputs)[:2000])
         self.assertTrue(shown[0].startswith("<svg"), shown[0][:100])
+        texts = "".join(output.get("data", {}).get("text/plain", "") for output in outputs)
+        self.assertIn("ratio_low", texts)
+        self.assertIn("bsld_threshold", texts.partition("ratio_low")[2])
         self.assertTrue((self.folder / "front.pdf").read_bytes().startswith(b"%PDF"))
 
 

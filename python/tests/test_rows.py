@@ -99,6 +99,80 @@ class Rows(ScratchCase):
         self.assertEqual(mean.columns, ["policy", "mean(energy_total_j)", "count(energy_total_j)"])
         self.assertEqual(mean["policy"], ["easy", "fcfs"])
 
+    def test_two_sets_of_rows_are_compared_pair_by_pair(self):
+        results, compare = self.experiment.results, self.experiment.compare
+        found = compare({"policy": "easy"}, {"policy": "fcfs"}, select=["energy_total_j", "wait_s_mean"])
+        self.assertEqual(found["metric"], ["energy_total_j", "wait_s_mean"])
+        self.assertEqual((found["unit"], found["pairs"]), (["relative", "s"], [3, 3]))
+        easy, fcfs = (results(select="wait_s_mean", where={"policy": policy})["wait_s_mean"] for policy in ("easy", "fcfs"))
+        row = found.to_dicts()[1]
+        self.assertTrue(math.isclose(row["mean_a"], sum(easy) / 3) and math.isclose(row["mean_b"], sum(fcfs) / 3))
+        self.assertTrue(math.isclose(row["ratio"], sum(fcfs) / sum(easy)))
+        self.assertTrue(row["ratio_low"] <= row["ratio"] <= row["ratio_high"])
+        self.assertEqual(row["a_less"], sum(a < b for a, b in zip(easy, fcfs)) / 3)
+        self.assertGreater(len(compare("policy=easy", ["policy=fcfs", "seed<3"], where="seed<3")), 2)
+        with self.assertWarnsRegex(powersweep.PowersweepWarning, "1 row of A and 0 of B have no partner") as caught:
+            self.assertEqual(compare({"policy": "easy"}, ["policy=fcfs", "seed<3"], select="wait_s_mean")["pairs"], [2])
+        self.assertEqual(caught.filename, __file__)
+        other = powersweep.run({**MANIFEST, "name": "other", "seeds": [1, 2]}, quiet=True)
+        same = other.compare({"policy": "easy"}, ["policy=easy", "seed<3"], other="sweep", select="wait_s_mean")
+        self.assertEqual((same["pairs"], same["ratio"]), ([2], [1.0]))
+        for arguments, message in [
+            ({"select": "wait_mean"}, "did you mean `?wait_s_mean"),
+            ({"table": "failures"}, "nothing to compare"),
+            ({"other": "sweeep"}, "did you mean `sweep`"),
+        ]:
+            with self.subTest(message), self.assertRaisesRegex(powersweep.UsageError, message):
+                compare({"policy": "easy"}, {"policy": "fcfs"}, **arguments)
+
+    def test_the_best_combinations_are_found(self):
+        best = self.experiment.best
+        waits = {row["policy"]: row["mean(wait_s_mean)"] for row in self.experiment.results(select="wait_s_mean", by="policy", stat="mean").to_dicts()}
+        found = best(minimise="wait_s_mean")
+        self.assertEqual(found["policy"], [min(waits, key=waits.get)])
+        self.assertEqual(best(maximise="wait_s_mean", by="policy")["policy"], [max(waits, key=waits.get)])
+        self.assertEqual(best(minimise="wait_s_mean", by="policy", top=5)["policy"], sorted(waits, key=waits.get))
+        self.assertEqual(len(best(minimise="wait_s_mean", where={"policy": "fcfs"}, by="policy")), 1)
+        self.assertEqual(len(best(minimise="wait_s_mean", where={"policy": "sjf"})), 0)
+        front = best(minimise=["wait_s_mean", "energy_total_j"], by="policy")
+        self.assertIn(min(waits, key=waits.get), front["policy"])
+        limit = (waits["easy"] + waits["fcfs"]) / 2
+        with self.assertWarnsRegex(powersweep.PowersweepWarning, "1 of 2 combinations satisfy the conditions"):
+            self.assertEqual(len(best(minimise="energy_total_j", by="policy", subject_to=f"wait_s_mean <= {limit}")), 1)
+        with self.assertRaisesRegex(powersweep.PowersweepError, "none of 2 combinations satisfies the conditions"):
+            best(minimise="energy_total_j", by="policy", subject_to="wait_s_mean < 0")
+        with self.assertRaisesRegex(powersweep.UsageError, "there is no goal"):
+            best()
+
+    def test_a_preset_is_alone(self):
+        with self.assertRaisesRegex(powersweep.UsageError, "`preset` cannot be used with `by`"):
+            self.experiment.results(preset="table3", by="policy")
+        with self.assertRaisesRegex(powersweep.UsageError, "unknown preset|no paper|unknown paper"):
+            self.experiment.results(preset="etinski2010/table33")
+
+    def test_configurations_and_variables_give_defaults(self):
+        (self.folder / "results").rename(self.folder / "elsewhere")
+        with self.assertRaisesRegex(powersweep.UsageError, "there is no"):
+            self.experiment.results()
+        (self.folder / "powersweep.toml").write_text('data = "elsewhere/data"\n')
+        self.assertEqual(len(self.experiment.results()), 6)
+        os.environ["POWERSWEEP_DATA"] = "nowhere"
+        with self.assertRaisesRegex(powersweep.UsageError, "there is no .*nowhere"):
+            self.experiment.results()
+        self.assertEqual(len(powersweep.results("sweep", data=self.folder / "elsewhere" / "data")), 6)
+        (self.folder / "powersweep.toml").chmod(0o666)
+        del os.environ["POWERSWEEP_DATA"]
+        with self.assertWarnsRegex(powersweep.PowersweepWarning, "powersweep.toml is ignored"):
+            self.assertEqual(len(powersweep.results("sweep", data="elsewhere/data")), 6)
+        (self.folder / "powersweep.toml").chmod(0o600)
+        (self.folder / "powersweep.toml").write_text("dat = 1\n")
+        with self.assertRaisesRegex(powersweep.UsageError, "a configuration has no key `dat`"):
+            self.experiment.status()
+        (self.folder / "powersweep.toml").unlink()
+        os.environ["POWERSWEEP_CACHE_SIZE"] = "much"
+        with self.assertRaisesRegex(powersweep.UsageError, "invalid value 'much' for '--cache-size"):
+            powersweep.simulate(synthetic_jobs_count=5)
+
     def test_a_note_is_a_warning_at_the_callers_line(self):
         with self.assertWarnsRegex(powersweep.PowersweepWarning, "differ in policy") as caught:
             self.experiment.results(select="energy_total_j", by="seed")
@@ -111,8 +185,29 @@ class Rows(ScratchCase):
             powersweep.results("sweeep")
         with self.assertRaisesRegex(powersweep.UsageError, "(?s)--table.*possible values: tasks"):
             self.experiment.results(table="task")
+        with self.assertRaisesRegex(powersweep.UsageError, "--pivot.*--by"):
+            self.experiment.results(pivot="policy")
+        with self.assertRaisesRegex(powersweep.UsageError, "a number is too small"):
+            self.experiment.results(rows=-1)
         with self.assertRaises(KeyError):
             self.experiment.results(select="seed")["policy"]
+
+    def test_mistakes_in_figures_are_explained(self):
+        for arguments, message in [
+            ({}, "--figure KIND"),
+            ({"figure": "bar"}, "'bar' for --figure; possible values: bars, "),
+            ({"figure": "bars", "x": "policy"}, "needs a vertical axis"),
+            ({"figure": "cdf"}, "needs one column"),
+            ({"figure": "cdf", "x": "seed,policy"}, "needs one column"),
+            ({"figure": "heatmap", "x": "seed", "y": "policy", "colour": "seed"}, "no --colour"),
+            ({"figure": "parallel", "x": ["seed", "policy"], "facet": "seed"}, "no --facet"),
+            ({"figure": "cdf", "x": "wait_s_mean", "log": "z"}, "possible values: x, y"),
+            ({"figure": "cdf", "x": "wait_s_mean", "width": "narrow"}, "possible values: column, page"),
+            ({"figure": "gantt", "between": (2, 1)}, "two numbers of seconds"),
+            ({"preset": "figure3", "x": "seed"}, "`preset` cannot be used with `x`"),
+        ]:
+            with self.subTest(message), self.assertRaisesRegex(powersweep.UsageError, message):
+                self.experiment.plot(**arguments)
 
 
 if __name__ == "__main__":

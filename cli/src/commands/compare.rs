@@ -1,16 +1,12 @@
 //! `powersweep compare`: two sets of rows, pair by pair.
 
-use std::sync::Arc;
-
-use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
 use powersweep::block_on;
 use powersweep::compare::{CompareOptions, Compared, ComparedColumn};
 use powersweep_dataset::text::{Column, Entry, Sheet};
 use powersweep_dataset::{Comparison, Interval};
 
 use crate::args::{CompareArgs, RowFormat};
-use crate::exit::{Failure, Kind, OrKind, Outcome};
+use crate::exit::Outcome;
 use crate::framed::{encoding, sheet, written};
 use crate::screen;
 
@@ -22,7 +18,7 @@ pub fn run(args: &CompareArgs) -> Outcome {
     let found = block_on(async { args.from.place()?.compare(&args.a, &args.b, &options).await })?;
     if let Some(encoding) = encoding(args.out.format()) {
         note_single(&found);
-        return written(&batch(&found.columns)?, encoding, 0, &args.out, &args.a);
+        return written(&found.rows(), encoding, 0, &args.out, &args.a);
     }
     let table = shown(&found.columns);
     if args.out.format() != RowFormat::Table {
@@ -34,22 +30,17 @@ pub fn run(args: &CompareArgs) -> Outcome {
 }
 
 fn note_single(found: &Compared) {
-    if found.single != (0, 0) {
-        screen::note(&format!("powersweep: {}", without_partner(found)));
+    if let Some(left_out) = found.left_out() {
+        screen::note(&format!("powersweep: {left_out}"));
     }
-}
-
-fn without_partner(found: &Compared) -> String {
-    let (a, b) = found.single;
-    format!("{} of A and {b} of B have no partner and are left out", screen::count(a as u64, "row"))
 }
 
 /// What was compared, below the table.
 fn said(found: &Compared, args: &CompareArgs) -> String {
     let by = if found.by.is_empty() { String::new() } else { format!(" with the same {}", found.by.join(", ")) };
     let mut text = format!("\nA is {}, B is {}: {}{by}.", args.a, args.b, screen::count(found.pairs as u64, "pair"));
-    if found.single != (0, 0) {
-        text += &format!(" {}.", without_partner(found));
+    if let Some(left_out) = found.left_out() {
+        text += &format!(" {left_out}.");
     }
     match found.weeks {
         Some(1) => text += " The jobs are of one week: there is no interval.",
@@ -99,35 +90,4 @@ fn shown(compared: &[ComparedColumn]) -> Sheet {
         of("B is less", &|of| percent(of.b_less)),
     ];
     Sheet { columns }
-}
-
-/// The table for programs.
-fn batch(compared: &[ComparedColumn]) -> Result<RecordBatch, Failure> {
-    let texts = |of: fn(&ComparedColumn) -> &String| {
-        Arc::new(compared.iter().map(|row| Some(of(row).clone())).collect::<StringArray>()) as ArrayRef
-    };
-    let reals = |of: fn(&Comparison) -> Option<f64>| {
-        let value = |row: &ComparedColumn| row.comparison.as_ref().and_then(of);
-        Arc::new(compared.iter().map(value).collect::<Float64Array>()) as ArrayRef
-    };
-    let count = compared.iter().map(|row| Some(row.comparison.map_or(0, |of| of.pairs as i64)));
-    let columns: Vec<(&str, ArrayRef)> = vec![
-        ("metric", texts(|row| &row.name)),
-        ("unit", texts(|row| &row.unit)),
-        ("pairs", Arc::new(count.collect::<Int64Array>())),
-        ("mean_a", reals(|of| Some(of.a))),
-        ("mean_b", reals(|of| Some(of.b))),
-        ("difference", reals(|of| Some(of.difference.value))),
-        ("difference_low", reals(|of| of.difference.ends.map(|ends| ends.0))),
-        ("difference_high", reals(|of| of.difference.ends.map(|ends| ends.1))),
-        ("ratio", reals(|of| Some(of.ratio.value))),
-        ("ratio_low", reals(|of| of.ratio.ends.map(|ends| ends.0))),
-        ("ratio_high", reals(|of| of.ratio.ends.map(|ends| ends.1))),
-        ("a_less", reals(|of| Some(of.a_less))),
-        ("b_less", reals(|of| Some(of.b_less))),
-    ];
-    let field = |(name, column): &(&str, ArrayRef)| Field::new(*name, DataType::clone(column.data_type()), true);
-    let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
-    RecordBatch::try_new(Arc::new(schema), columns.into_iter().map(|(_, column)| column).collect())
-        .or_kind(Kind::Failure)
 }

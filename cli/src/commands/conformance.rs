@@ -1,13 +1,10 @@
 //! `powersweep conformance`: invariants that every policy must keep, for a policy from outside.
 
-use std::sync::Arc;
-
 use powersweep::conformance::{Conformance, Policy};
-use powersweep_engine::wasm::Module;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::args::ConformanceArgs;
-use crate::exit::{Exit, Failure, Kind, Outcome, failure};
+use crate::exit::{Exit, Kind, Outcome, failure};
 use crate::{inputs, screen};
 
 /// Runs the suite; the exit code is 1 if the policy breaks an invariant.
@@ -17,22 +14,13 @@ pub fn run(args: &ConformanceArgs) -> Outcome {
         (None, Some(formula)) => Policy::Formula(formula.clone()),
         (None, None) => return Err(failure!(Usage, "name a policy by --module or --formula")),
     };
-    let found = tested(args, &policy)?;
+    let found = Conformance::of(&policy, args.workloads, &args.names, &inputs::library(&args.logs))?;
     if args.output.is_json() {
         screen::print_json(json!(found))?;
     } else {
         screen::print(&text(&found))?;
     }
     Ok(if found.conforms { Exit::Done } else { Exit::Of(Kind::Failure) })
-}
-
-/// The result for programs of a policy of this process.
-pub fn document(args: &ConformanceArgs, policy: Arc<Module>) -> Result<Json, Failure> {
-    Ok(json!(tested(args, &Policy::Module(policy))?))
-}
-
-fn tested(args: &ConformanceArgs, policy: &Policy) -> Result<Conformance, Failure> {
-    Conformance::of(policy, args.workloads, &args.names, &inputs::library(&args.logs))
 }
 
 fn text(found: &Conformance) -> String {

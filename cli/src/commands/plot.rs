@@ -10,7 +10,7 @@ use crate::presets;
 #[cfg(feature = "figures")]
 use drawn::draw;
 #[cfg(feature = "figures")]
-pub use drawn::{opened, write_figure};
+pub use drawn::write_figure;
 
 /// Draws a figure.
 pub fn run(args: &PlotArgs) -> Outcome {

@@ -1,7 +1,5 @@
 //! `powersweep results`: the rows of an experiment, including unpublished rows.
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
 use powersweep::block_on;
 use powersweep::results::{GroupsOptions, Page, ResultRows, RowsOptions};
 use powersweep_dataset::Frame;
@@ -29,23 +27,6 @@ pub fn run(args: &ResultsArgs) -> Outcome {
             Some(encoding) => write(&rows, encoding, args).await,
             None => show(rows.page().await?, args),
         }
-    })
-}
-
-/// The columns and the rows that programs get, in memory.
-pub fn rows(args: &ResultsArgs) -> Result<(SchemaRef, Vec<RecordBatch>), Failure> {
-    block_on(async {
-        if let Some(found) = frame(args).await? {
-            return Ok((found.batch().schema(), vec![found.batch().clone()]));
-        }
-        let rows = args.from.place()?.rows(&args.experiment, options(args, true)?).await?;
-        let mut batches = Vec::new();
-        let keep = |batch: &RecordBatch| {
-            batches.push(batch.clone());
-            Ok(true)
-        };
-        rows.each(keep).await?;
-        Ok((SchemaRef::clone(rows.schema()), batches))
     })
 }
 

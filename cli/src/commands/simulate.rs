@@ -1,14 +1,12 @@
 //! `powersweep simulate`: one task, from options or from a manifest, in this process. Nothing is stored.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use powersweep::simulate::{SimulateOptions, Simulated};
 use powersweep_dataset::Cell;
 use powersweep_dataset::cell::row_json;
 use powersweep_dataset::writing::{Encoding, Writing, refuse_existing};
-use powersweep_engine::wasm::Module;
 use powersweep_experiments::TaskSpec;
 use serde_json::Value as Json;
 
@@ -22,7 +20,7 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     if let Some(folder) = &args.batsim {
         refuse_existing(folder)?;
     }
-    let found = simulated(args, None, args.jobs.is_some(), args.series.is_some(), &|| false)?;
+    let found = simulated(args)?;
     if args.accounts.is_some() && found.accounts.is_none() {
         return Err(failure!(Usage, "--accounts: the manifest has no [signals]"));
     }
@@ -47,15 +45,8 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     }
 }
 
-/// Simulates the task, with rows of optional tables if they are asked for. `policy`: one of this process that chooses the
-/// jobs that start. `stop` ends the simulation early, as its deadline does.
-pub fn simulated(
-    args: &SimulateArgs,
-    policy: Option<Arc<Module>>,
-    jobs: bool,
-    series: bool,
-    stop: &dyn Fn() -> bool,
-) -> Result<Simulated, Failure> {
+/// Simulates the task, with rows of optional tables if they are asked for.
+fn simulated(args: &SimulateArgs) -> Result<Simulated, Failure> {
     let manifest = args.manifest.as_deref().map(inputs::manifest).transpose()?;
     let pair = |setting: &String| {
         let pair = setting.split_once('=').ok_or_else(|| failure!(Usage, "--set {setting}: give KEY=VALUE"))?;
@@ -69,12 +60,12 @@ pub fn simulated(
         set: args.set.iter().map(pair).collect::<Result<_, Failure>>()?,
         seed: args.seed,
         limits: worker::limits(&args.limits),
-        policy,
-        jobs,
-        series,
+        policy: None,
+        jobs: args.jobs.is_some(),
+        series: args.series.is_some(),
         notes: screen::notes(),
     };
-    options.simulated(stop)
+    options.simulated(&|| false)
 }
 
 /// One line for each column that has a value.

@@ -9,10 +9,9 @@ use powersweep::place::shards::ShardStatus;
 use powersweep::{Place, Status};
 use powersweep_proto::v1;
 use powersweep_results::layout::left_name;
-use serde_json::{Value as Json, json};
 
 use crate::args::StatusArgs;
-use crate::exit::{Exit, Failure, Kind, Outcome};
+use crate::exit::{Exit, Kind, Outcome};
 use crate::{interrupt, ledgers, screen};
 
 /// Refresh interval of `--watch`.
@@ -29,17 +28,9 @@ pub fn run(args: &StatusArgs) -> Outcome {
     })
 }
 
-/// The document of `--json`.
-pub fn document(args: &StatusArgs) -> Result<Json, Failure> {
-    block_on(async {
-        let status = args.coordinator.place(&args.data)?.status(&args.options()).await?;
-        Ok(screen::versioned(to_json(args, &status)))
-    })
-}
-
 fn show(args: &StatusArgs, status: &Status) -> Outcome {
     match args.output.is_json() {
-        true => screen::print_json(to_json(args, status)),
+        true => screen::print_json(status.document(&args.options())),
         false => screen::print(&to_text(args, status)),
     }
 }
@@ -57,7 +48,7 @@ async fn watch(args: &StatusArgs, place: &Place) -> Outcome {
             Ok(status) => {
                 known = true;
                 match (as_json, terminal) {
-                    (true, _) => screen::versioned(to_json(args, &status)).to_string(),
+                    (true, _) => screen::versioned(status.document(&args.options())).to_string(),
                     (false, true) => to_text(args, &status),
                     (false, false) => to_lines(&status.reply),
                 }
@@ -235,58 +226,6 @@ pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
         ));
     }
     text
-}
-
-fn to_json(args: &StatusArgs, status: &Status) -> Json {
-    let Status { reply: status, shards } = status;
-    let spent = |s: &Option<v1::TimeSpent>| {
-        let s = s.unwrap_or_default();
-        json!({ "engine_s": s.engine_s, "parse_s": s.parse_s, "store_s": s.store_s, "idle_s": s.idle_s })
-    };
-    let failure = |f: &v1::Failure| {
-        json!({ "index": f.index, "kind": f.kind().word(), "message": f.message, "worker": f.worker, "attempt": f.attempt, "final": f.r#final,
-                "reproduce": f.reproduce, "equal": f.equal })
-    };
-    let experiments: Vec<Json> = status
-        .experiments
-        .iter()
-        .map(|e| {
-            let mut experiment = json!({
-                "name": e.name, "owner": e.owner, "state": e.state().word(), "priority": e.priority, "generation": e.generation, "reason": e.reason, "tasks": e.tasks, "done": e.done,
-                "running": e.running, "failed": e.failed, "quarantined": e.quarantined, "extra": e.extra,
-                "rows_in_parts": e.rows_in_parts, "rows_unpublished": e.rows_unpublished, "tasks_per_s": e.tasks_per_s,
-                "eta_s": e.eta_s, "eta_least_s": e.eta_least_s, "eta_most_s": e.eta_most_s, "spent": spent(&e.spent), "failures": e.failures.iter().map(failure).collect::<Vec<_>>(),
-            });
-            if let Some(shards) = shards.get(&e.name) {
-                experiment["shards"] = shards_json(shards);
-            }
-            if args.ledgers {
-                experiment["ledgers"] = json!(documents::parsed(&e.ledgers));
-            }
-            experiment
-        })
-        .collect();
-    let workers: Vec<Json> = status
-        .workers
-        .iter()
-        .map(|w| {
-            json!({ "name": w.name, "slots": w.slots, "busy_slots": w.busy_slots, "leased_tasks": w.leased_tasks,
-                    "tasks_done": w.tasks_done, "seen_s_ago": w.seen_s_ago, "address": w.address })
-        })
-        .collect();
-    json!({ "build": status.build, "epoch": status.epoch, "data": status.data,
-            "storage_stalled": status.storage_stalled, "storage_reason": status.storage_reason,
-            "experiments": experiments, "workers": workers })
-}
-
-/// The shards of an experiment for programs.
-fn shards_json(shards: &[ShardStatus]) -> Json {
-    let line = |line: &ShardStatus| {
-        json!({ "index": line.shard.index(), "of": line.shard.of(), "state": line.state, "tasks": line.tasks,
-                "done": line.done, "failed": line.failed, "host": line.owner.as_ref().map(|owner| &owner.host),
-                "process": line.owner.as_ref().map(|owner| owner.pid) })
-    };
-    shards.iter().map(line).collect()
 }
 
 #[cfg(test)]

@@ -100,8 +100,12 @@ impl Chosen {
     /// The values as a table, the published numbers beside ours.
     ///
     /// # Errors
-    /// An experiment of the preset has no rows.
+    /// An experiment of the preset has no rows, or the figure shows jobs one by one.
     pub async fn frame(&self, datasets: &Datasets) -> Result<Frame, Error> {
+        if self.preset.shape == Shape::Jobs {
+            let (shown, paper, name) = (self.preset.source(), self.paper, &self.preset.name);
+            return Err(failure!(Usage, "{shown} has no numbers: `powersweep plot` draws the preset {paper}/{name}"));
+        }
         Ok(frame(&self.preset, &self.rows(datasets).await?))
     }
 

@@ -53,7 +53,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "figures",
         ],
     ),
-    ("python", &["cli"]),
+    ("python", &["powersweep", "cli"]),
     ("farmtest", &[]),
     ("xtask", &[]),
     // Modules: a workspace of its own.

@@ -30,13 +30,6 @@ pub(super) fn draw(args: &PlotArgs) -> Outcome {
     })
 }
 
-/// A figure with its rows, for a caller in this process.
-pub fn opened(args: &PlotArgs) -> Result<Drawing, Failure> {
-    let figure = block_on(async { Wanted::of(args)?.figure().await })?;
-    tell(&figure);
-    Ok(Drawing::of(figure, args.experiment()))
-}
-
 /// Draws a figure into a file, whose ending says the format.
 pub fn write_figure(figure: Figure, output: &Path, title: &str) -> Result<(), Failure> {
     tell(&figure);

@@ -1,4 +1,4 @@
-"""Python values as options of the command line, and notes of commands as warnings."""
+"""Python values as the arguments of calls, and notes of calls as warnings."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from ._errors import PowersweepWarning
+from ._errors import PowersweepWarning, UsageError
 
 T = TypeVar("T")
+P = ParamSpec("P")
+Path = str | os.PathLike[str]
+Paths = Path | Iterable[Path] | None
+Names = str | Iterable[str] | None
 Where = str | Mapping[str, Any] | Iterable[str] | None
 
 
 def options(**given: Any) -> list[str]:
-    """An option for each keyword: None and False give none, True a flag, several values the option several times.
+    """An option of the command line for each keyword: None and False give none, True a flag, several values the option several times.
 
     >>> options(by=["seed", "policy"], descending=True, rows=3, sort=None)
     ['--by=seed', '--by=policy', '--descending', '--rows=3']
@@ -32,6 +36,39 @@ def options(**given: Any) -> list[str]:
             values = [value] if isinstance(value, (str, os.PathLike)) or not isinstance(value, Iterable) else value
             made.extend(f"{flag}={text(one)}" for one in values)
     return made
+
+
+def names(given: Names) -> list[str]:
+    """Names, of which a text may have several.
+
+    >>> names("seed, policy"), names(["seed", "policy"]), names(None)
+    (['seed', 'policy'], ['seed', 'policy'], [])
+    """
+    several = [given] if isinstance(given, str) else given or []
+    return [name.strip() for one in several for name in one.split(",")]
+
+
+def path(given: Path | None) -> str | None:
+    """A path or URL as text."""
+    return None if given is None else os.fspath(given)
+
+
+def paths(given: Paths) -> list[str]:
+    """Paths as texts.
+
+    >>> import pathlib
+    >>> paths(pathlib.Path("logs")), paths(["a", "b"]), paths(None)
+    (['logs'], ['a', 'b'], [])
+    """
+    several = [given] if isinstance(given, (str, os.PathLike)) else given or []
+    return [os.fspath(one) for one in several]
+
+
+def alone(name: str, **others: Any) -> None:
+    """Refuses keywords beside one that has no use for them."""
+    given = [other for other, value in others.items() if value is not None and value is not False]
+    if given:
+        raise UsageError(f"`{name}` cannot be used with `{'`, `'.join(given)}`")
 
 
 def conditions(where: Where) -> list[str]:
@@ -52,7 +89,7 @@ def conditions(where: Where) -> list[str]:
 
 
 def text(value: Any) -> str:
-    """A value as on the command line.
+    """A value as in a condition, a setting or an option.
 
     >>> text(True), text(2.5), text(float("inf")), text([1, 2]), text(None)
     ('true', '2.5', 'unlimited', '[1,2]', '')
@@ -73,9 +110,12 @@ def text(value: Any) -> str:
     return str(value)
 
 
-def call(function: Callable[..., tuple[T, list[str]]], *arguments: Any) -> T:
-    """Calls a function of the native module, and turns the notes of its command into warnings."""
-    result, notes = function(*arguments)
+def call(function: Callable[P, tuple[T, list[str]]], *arguments: P.args, **keywords: P.kwargs) -> T:
+    """Calls a function of the native module, and turns the notes of the call into warnings."""
+    try:
+        result, notes = function(*arguments, **keywords)
+    except OverflowError as error:
+        raise UsageError(f"a number is too small or too great: {error}") from error
     for note in notes:
         warn(note)
     return result
@@ -87,4 +127,4 @@ def warn(note: str) -> None:
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(note.removeprefix("powersweep: "), PowersweepWarning, stacklevel=level)
+    warnings.warn(note, PowersweepWarning, stacklevel=level)
