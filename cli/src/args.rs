@@ -424,7 +424,7 @@ pub struct StatusArgs {
 }
 
 impl StatusArgs {
-    /// What the status has.
+    /// The options of the status in the library.
     pub fn options(&self) -> StatusOptions {
         let StatusArgs { failures, ledgers, .. } = *self;
         StatusOptions { experiment: self.experiment.clone(), failures, ledgers, ..StatusOptions::default() }

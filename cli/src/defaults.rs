@@ -11,7 +11,7 @@ use crate::args::{CoordinatorArgs, DataArgs, LogArgs};
 use crate::config::Config;
 use crate::{inputs, install_tls, screen};
 
-/// What a caller gives about a place, in the place of defaults.
+/// The parts of a place that a caller gives, instead of defaults.
 #[derive(Debug, Clone, Default)]
 pub struct GivenPlace {
     /// Folder, or object store, of results and state.

@@ -1,4 +1,4 @@
-//! What a launcher asks for, from the command line and the site file.
+//! The plan of a launcher, from the command line and the site file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -112,7 +112,7 @@ fn missing(option: &str, what: &str) -> Failure {
     failure!(Usage, "{option} is missing: {what}\ngive it, or write a site file with `powersweep site init`")
 }
 
-/// What all jobs of a launcher ask for.
+/// The request that all jobs of a launcher share.
 pub fn request(args: &JobArgs, folder: &Folder) -> Result<Request, Failure> {
     let site = combined(args)?;
     let time = site.time.as_deref().ok_or_else(|| missing("--time", "the time limit of an allocation"))?;

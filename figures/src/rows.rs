@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{FigureError, Result};
 
-/// What figures ask of a frame.
+/// Questions of figures to a frame.
 pub(crate) trait Drawable: Sized {
     /// The column of this name, which has numbers.
     fn numeric(&self, name: &str) -> Result<Column>;

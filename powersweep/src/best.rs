@@ -13,7 +13,7 @@ use powersweep_results::Table;
 
 use crate::place::Place;
 
-/// What the best combinations are.
+/// Goals and conditions of the best combinations of parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BestOptions {
     /// The metrics whose means are to be small or great. Several goals have a Pareto front.

@@ -23,7 +23,7 @@ pub struct ByFrequency {
 /// A log that was replayed against a meter.
 #[derive(Debug)]
 pub struct Replay {
-    /// What fits.
+    /// The watts of the machine that fit the meter.
     pub found: Calibration,
     /// Number of jobs.
     pub jobs: u64,

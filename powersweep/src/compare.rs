@@ -20,7 +20,7 @@ const SUBMIT: &str = "submit_s";
 /// Length of a week (s).
 const WEEK_S: f64 = 604_800.0;
 
-/// What is compared.
+/// The table, columns and conditions of a comparison.
 #[derive(Debug, Clone, Default)]
 pub struct CompareOptions {
     /// The table; by default `tasks`.

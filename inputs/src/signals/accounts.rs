@@ -106,9 +106,9 @@ impl Loaded {
     ///
     /// # Errors
     /// Those of `bytes`, and [`ReadError`].
-    pub fn all<E: From<ReadError>>(
+    pub fn all<E: From<ReadError>, B: AsRef<[u8]>>(
         signals: &[Signal],
-        mut bytes: impl FnMut(&Signal) -> Result<Vec<u8>, E>,
+        mut bytes: impl FnMut(&Signal) -> Result<B, E>,
     ) -> Result<Vec<Loaded>, E> {
         let mut read: BTreeMap<(&str, &Reading), Arc<Series>> = BTreeMap::new();
         let mut loaded = Vec::with_capacity(signals.len());
@@ -116,7 +116,7 @@ impl Loaded {
             let series = match read.entry((&signal.file, &signal.reading)) {
                 Slot::Occupied(known) => Arc::clone(known.get()),
                 Slot::Vacant(slot) => {
-                    let series = crate::signals::read(&bytes(signal)?, &signal.file, &signal.reading)?;
+                    let series = crate::signals::read(bytes(signal)?.as_ref(), &signal.file, &signal.reading)?;
                     Arc::clone(slot.insert(Arc::new(series)))
                 }
             };

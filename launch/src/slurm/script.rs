@@ -7,7 +7,7 @@ use shlex::Quoter;
 
 use crate::SlurmSite;
 
-/// What all jobs of a launcher ask for.
+/// The request that all jobs of a launcher share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// Name of the jobs, by which the queue is asked.

@@ -43,15 +43,6 @@ struct Content {
     bytes: Vec<u8>,
 }
 
-/// Why the signals of a manifest have no content.
-struct Unloaded(Error);
-
-impl From<ReadError> for Unloaded {
-    fn from(error: ReadError) -> Unloaded {
-        Unloaded(Error::new(Kind::Workload, error.to_string()))
-    }
-}
-
 impl Files {
     /// Reads every file of a manifest, so that a damaged one is refused before an experiment is pinned to its bytes. `logs`
     /// keeps the parsed logs.
@@ -65,9 +56,9 @@ impl Files {
         notes: &Notes,
     ) -> Result<Files, Error> {
         let found = read_all(manifest, library, logs.map(|logs| &**logs), notes)?;
-        let bytes = |file: &str| found.get(file).map(|content| content.bytes.clone()).unwrap_or_default();
-        let signals = Loaded::all(manifest.signals(), |signal| Ok(bytes(&signal.file)));
-        let signals = signals.map_err(|Unloaded(error)| error)?;
+        let bytes = |file: &str| found.get(file).map(|content| content.bytes.as_slice()).unwrap_or_default();
+        let signals = Loaded::all(manifest.signals(), |signal| Ok::<_, ReadError>(bytes(&signal.file)));
+        let signals = signals.or_kind(Kind::Workload)?;
         let digests: BTreeMap<String, Digest> =
             found.iter().filter_map(|(name, content)| Some((name.clone(), content.digest?))).collect();
         let mut all: Vec<Json> = found.into_values().filter_map(|content| content.ledger).collect();
