@@ -1,6 +1,6 @@
 //! Manifests and logs on the command line.
 
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::sync::Arc;
 
 use powersweep::inputs::{self, Files, TEXT_BYTES_MAX};
@@ -33,11 +33,10 @@ pub fn parse(file: &str, text: &str) -> Result<Manifest, Failure> {
     Manifest::parse(file, text).map_err(|errors| problems(file, &errors))
 }
 
-/// All problems of a file. A terminal, or a reader of colours, gets a drawing of each problem's place.
+/// All problems of a file, each with its place.
 pub fn problems(file: &str, errors: &ManifestErrors) -> Failure {
     let count = errors.problems().len();
-    let is_drawn = std::io::stderr().is_terminal() || screen::has_color(&std::io::stderr());
-    let shown = if is_drawn { errors.drawn() } else { errors.to_string() };
+    let shown = if screen::has_color(&std::io::stderr()) { errors.coloured() } else { errors.to_string() };
     failure!(Usage, "{} in {file}\n{shown}", screen::count(count as u64, "problem"))
 }
 

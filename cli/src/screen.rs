@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anstream::AutoStream;
 use anstream::stream::RawStream;
 use clap::ColorChoice;
-use miette::MietteHandlerOpts;
 use powersweep::Notes;
 use serde_json::{Value as Json, json};
 
@@ -98,9 +97,6 @@ pub fn choose_color(flag: Option<ColorChoice>, configured: Option<ColorChoice>) 
         ColorChoice::Never => anstream::ColorChoice::Never,
     };
     global.write_global();
-    // Otherwise drawings of problems would make a decision of their own. Only the first call sets the hook.
-    let drawing = || MietteHandlerOpts::new().color(has_color(&io::stderr())).build();
-    let _ = miette::set_hook(Box::new(move |_| Box::new(drawing())));
     choice
 }
 

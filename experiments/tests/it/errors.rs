@@ -210,10 +210,10 @@ error: there is no queue_order \"fcf\"
 }
 
 #[test]
-fn the_graphical_form_shows_every_problem() {
+fn the_coloured_form_shows_every_problem() {
     let text = GOOD.replace("queue_order = \"fcfs\"", "queue_order = \"fcf\"").replace("seeds = [1, 2]", "seeds = -1");
     let errors = Manifest::parse("test.toml", &text).expect_err("two problems");
-    let shown = errors.drawn();
+    let shown = errors.coloured();
     for part in ["there is no queue_order", "`seeds` cannot be -1", "test.toml:10:15", "did you mean `fcfs`?"] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
