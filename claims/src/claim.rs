@@ -50,7 +50,10 @@ pub(crate) struct Claim {
     /// The claim as a sentence. `{COLUMN}` stands for the value of a column of `per`.
     pub(crate) text: String,
     /// The place in the paper, such as `Table 1`.
-    pub(crate) source: String,
+    pub(crate) source: Option<String>,
+    /// In place of `source`: what a number that no paper prints is taken from, such as `reading`, `exact solution` or
+    /// `conservation`. Such a claim is a guard.
+    pub(crate) guard: Option<String>,
     /// Whether the claim must hold.
     #[serde(default = "yes")]
     pub(crate) demanded: bool,
@@ -69,7 +72,9 @@ pub(crate) struct Claim {
     pub(crate) value: Selection,
     /// The published number: one for all repetitions, or one each, as in the other lists of numbers.
     pub(crate) published: Vec<f64>,
-    /// The tolerance of the published number.
+    /// The number of a guard, in place of `published`.
+    pub(crate) expected: Vec<f64>,
+    /// The tolerance of the published or expected number.
     pub(crate) within: Option<Within>,
     /// Least value.
     pub(crate) at_least: Vec<f64>,
@@ -100,11 +105,11 @@ pub(crate) enum Repetition {
     One(IgnoredAny),
 }
 
-/// The tolerance of a published number: the largest of these.
+/// The tolerance of a published or expected number: the largest of these.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename = "`within`")]
 pub(crate) struct Within {
-    /// A part of the published number.
+    /// A part of the number.
     pub(crate) relative: f64,
     /// A number in the unit of the value.
     pub(crate) absolute: f64,
@@ -116,12 +121,12 @@ pub(crate) struct Within {
 /// A condition on a value. Numbers are one for all repetitions, or one each.
 #[derive(Debug, Clone)]
 pub(crate) enum Comparison<'a> {
-    /// Close to a published number.
+    /// Close to a published or expected number.
     Within {
-        published: &'a [f64],
+        stated: &'a [f64],
         within: &'a Within,
     },
-    /// A published number that is shown beside ours, without a tolerance.
+    /// A number that is shown beside ours, without a tolerance.
     Shown(&'a [f64]),
     AtLeast(&'a [f64]),
     AtMost(&'a [f64]),
@@ -161,12 +166,12 @@ impl Claims {
 impl Claim {
     /// The comparisons of the claim, all of which must hold.
     pub(crate) fn comparisons(&self) -> Vec<Comparison<'_>> {
-        let published = numbers(&self.published).map(|published| match &self.within {
-            Some(within) => Comparison::Within { published, within },
-            None => Comparison::Shown(published),
+        let stated = numbers(&self.published).or_else(|| numbers(&self.expected)).map(|stated| match &self.within {
+            Some(within) => Comparison::Within { stated, within },
+            None => Comparison::Shown(stated),
         });
         let found = [
-            published,
+            stated,
             numbers(&self.at_least).map(Comparison::AtLeast),
             numbers(&self.at_most).map(Comparison::AtMost),
             numbers(&self.above).map(Comparison::Above),
@@ -187,7 +192,7 @@ impl<'a> Comparison<'a> {
     /// The numbers of the comparison.
     pub(crate) fn numbers(&self) -> Option<&'a [f64]> {
         match self {
-            Comparison::Within { published: numbers, .. }
+            Comparison::Within { stated: numbers, .. }
             | Comparison::Shown(numbers)
             | Comparison::AtLeast(numbers)
             | Comparison::AtMost(numbers)

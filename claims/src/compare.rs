@@ -1,4 +1,4 @@
-//! Comparisons of a value with published numbers and with other values.
+//! Comparisons of a value with published or expected numbers and with other values.
 
 use powersweep_dataset::stats;
 use powersweep_engine::Value;
@@ -10,7 +10,7 @@ use crate::selection::Selection;
 
 /// The outcome of one comparison.
 pub(crate) struct Compared {
-    pub(crate) published: String,
+    pub(crate) stated: String,
     pub(crate) ours: String,
     /// `None` if the comparison only shows numbers.
     pub(crate) holds: Option<bool>,
@@ -42,28 +42,28 @@ impl Comparison<'_> {
         let bound = |sign: &str, numbers: &[f64], holds: fn(f64, f64) -> bool| {
             let (bound, ours) = (number(numbers), ours()?);
             Ok(Compared {
-                published: format!("{sign} {}", digits(bound)),
+                stated: format!("{sign} {}", digits(bound)),
                 ours: digits(ours),
                 holds: Some(holds(ours, bound)),
                 numbers: (Some(bound), Some(ours)),
             })
         };
         match self {
-            Comparison::Within { published, within } => {
-                let (published, ours) = (number(published), ours()?);
+            Comparison::Within { stated, within } => {
+                let (stated, ours) = (number(stated), ours()?);
                 let tolerance = within.of.as_ref().map(|other| mean(&of(&value.with(other))?)).transpose()?;
-                let allowed = (within.relative * published.abs()).max(within.absolute).max(tolerance.unwrap_or(0.0));
+                let allowed = (within.relative * stated.abs()).max(within.absolute).max(tolerance.unwrap_or(0.0));
                 Ok(Compared {
-                    published: format!("{} ± {}", digits(published), digits(allowed)),
+                    stated: format!("{} ± {}", digits(stated), digits(allowed)),
                     ours: digits(ours),
-                    holds: Some((ours - published).abs() <= allowed),
-                    numbers: (Some(published), Some(ours)),
+                    holds: Some((ours - stated).abs() <= allowed),
+                    numbers: (Some(stated), Some(ours)),
                 })
             }
-            Comparison::Shown(published) => {
-                let (published, ours) = (number(published), ours()?);
-                let numbers = (Some(published), Some(ours));
-                Ok(Compared { published: digits(published), ours: digits(ours), holds: None, numbers })
+            Comparison::Shown(stated) => {
+                let (stated, ours) = (number(stated), ours()?);
+                let numbers = (Some(stated), Some(ours));
+                Ok(Compared { stated: digits(stated), ours: digits(ours), holds: None, numbers })
             }
             Comparison::AtLeast(numbers) => bound("≥", numbers, |ours, bound| ours >= bound),
             Comparison::AtMost(numbers) => bound("≤", numbers, |ours, bound| ours <= bound),
@@ -76,7 +76,7 @@ impl Comparison<'_> {
                     places.iter().map(|place| of(&value.at(column, place))).collect::<Result<_, String>>()?;
                 let mut compared = order(&values, "<")?;
                 let places: Vec<String> = places.iter().map(Value::to_string).collect();
-                compared.published = places.join(" < ");
+                compared.stated = places.join(" < ");
                 Ok(compared)
             }
         }
@@ -110,7 +110,7 @@ fn order(values: &[Groups], sign: &str) -> Result<Compared, String> {
         ours.push_str(&format!(" (paired {})", errors.join(", ")));
     }
     let numbers = (None, means.first().copied());
-    Ok(Compared { published: format!("{sign} the other value"), ours, holds: Some(holds), numbers })
+    Ok(Compared { stated: format!("{sign} the other value"), ours, holds: Some(holds), numbers })
 }
 
 /// The mean of the groups; the value itself if there is only one group.

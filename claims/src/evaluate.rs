@@ -24,6 +24,17 @@ pub enum Verdict {
     Missing,
 }
 
+/// Who states a claim.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClaimKind {
+    /// A paper: its number or sentence is printed there.
+    #[default]
+    Published,
+    /// This project: the number is that of its own reading, of an exact solution or of a law, and guards the simulation.
+    Guard,
+}
+
 /// One repetition of a claim, beside our value.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Finding {
@@ -32,14 +43,16 @@ pub struct Finding {
     /// The claim as a sentence.
     #[serde(rename = "claim")]
     pub text: String,
-    /// The place in the paper.
+    /// Whether a paper states the claim, or the claim guards a number of our own.
+    pub kind: ClaimKind,
+    /// The place in the paper; what a guard's number is taken from.
     pub source: String,
-    /// The published number with its tolerance, or the other side of the comparison.
-    pub published: String,
+    /// The published or expected number with its tolerance, or the other side of the comparison.
+    pub stated: String,
     /// Our value, or why it is missing.
     pub ours: String,
-    /// The published number, where there is one.
-    pub published_value: Option<f64>,
+    /// The published or expected number, where there is one.
+    pub stated_value: Option<f64>,
     /// Our number, where there is one.
     pub our_value: Option<f64>,
     /// The outcome.
@@ -60,9 +73,14 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Whether our value differs from the claim, or is missing.
+    pub fn differs(&self) -> bool {
+        matches!(self.verdict, Verdict::Fails | Verdict::Missing)
+    }
+
     /// Whether the claim is demanded and does not hold.
     pub fn is_failure(&self) -> bool {
-        self.demanded && matches!(self.verdict, Verdict::Fails | Verdict::Missing)
+        self.demanded && self.differs()
     }
 
     fn decide(&mut self, verdict: Verdict) {
@@ -139,11 +157,11 @@ impl Claim {
                     true => Verdict::Holds,
                     false => Verdict::Fails,
                 });
-                (finding.published_value, finding.our_value) = compared.first().map_or((None, None), |c| c.numbers);
+                (finding.stated_value, finding.our_value) = compared.first().map_or((None, None), |c| c.numbers);
                 let mut ours: Vec<String> = compared.iter().map(|c| c.ours.clone()).collect();
                 ours.dedup();
                 finding.ours = ours.join(", ");
-                finding.published = compared.into_iter().map(|c| c.published).collect::<Vec<_>>().join(", ");
+                finding.stated = compared.into_iter().map(|c| c.stated).collect::<Vec<_>>().join(", ");
             }
         }
         finding
@@ -166,9 +184,10 @@ impl Claim {
         Finding {
             id: if per.is_empty() { self.id.clone() } else { format!("{}[{}]", self.id, values.join(",")) },
             text,
-            source: self.source.clone(),
+            kind: if self.guard.is_some() { ClaimKind::Guard } else { ClaimKind::Published },
+            source: self.source.as_ref().or(self.guard.as_ref()).cloned().unwrap_or_default(),
             // Shown if our value is missing.
-            published: first.map(|number| digits(*number)).unwrap_or_default(),
+            stated: first.map(|number| digits(*number)).unwrap_or_default(),
             demanded: self.demanded,
             why: self.why.clone(),
             from: format!("{}.{}.{column}", scope.manifest, scope.table),

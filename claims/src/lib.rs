@@ -1,7 +1,8 @@
 //! Claims of papers as data, and their comparison with the rows of a sweep.
 //!
 //! A claims file lists published numbers and sentences, one `[[claims]]` each: what the paper states and where, the
-//! tolerance, whether the claim is demanded, and the rows from which our value is computed. There is no expression
+//! tolerance, whether the claim is demanded, and the rows from which our value is computed. A claim whose number no paper
+//! prints is a guard: `guard` says what the number is taken from, and the key of the number is `expected`. There is no expression
 //! language: a value is a selection of rows and a fixed chain of operations.
 //!
 //! ```
@@ -46,6 +47,7 @@
 
 mod claim;
 mod compare;
+mod counts;
 mod deserialize;
 mod evaluate;
 mod measure;
@@ -58,7 +60,8 @@ mod rows;
 mod selection;
 
 pub use claim::Claims;
-pub use evaluate::{Finding, Verdict};
+pub use counts::{Counts, Tally};
+pub use evaluate::{ClaimKind, Finding, Verdict};
 pub use points::{Lacking, Role, Row};
 pub use presets::{Preset, Presets, Shape};
 pub use rows::{Needed, Rows};

@@ -1,7 +1,7 @@
 //! Papers that were simulated again, in one file: their figures, tables and claims beside ours.
 
 use maud::{Markup, PreEscaped, html};
-use powersweep_claims::Finding;
+use powersweep_claims::{ClaimKind, Counts, Finding};
 use powersweep_dataset::words::{count, duration};
 
 use crate::report::frozen_page;
@@ -70,13 +70,12 @@ fn overview(papers: &[Reproduced]) -> Markup {
     html! {
         div.table {
             table {
-                thead { tr { th { "paper" } th { "demanded claims" } th { "other claims" } th.n { "missing tasks took" } } }
+                thead { tr { th { "paper" } th { "claims" } th.n { "missing tasks took" } } }
                 tbody {
                     @for paper in papers {
                         tr {
                             td { a href={ "#" (paper.name) } { (paper.title) } }
-                            td { (demanded(paper)) }
-                            td { (count(paper.claims.iter().filter(|claim| !claim.demanded).count() as u64, "claim")) " reported" }
+                            td { (counts(paper)) }
                             td.n { (duration(paper.sweeps.iter().map(|sweep| sweep.seconds).sum())) }
                         }
                     }
@@ -86,21 +85,27 @@ fn overview(papers: &[Reproduced]) -> Markup {
     }
 }
 
-/// How many of the demanded claims hold.
-fn demanded(paper: &Reproduced) -> Markup {
-    let all = paper.claims.iter().filter(|claim| claim.demanded).count();
+/// How many claims hold.
+fn counts(paper: &Reproduced) -> Markup {
     let failed = paper.claims.iter().filter(|claim| claim.is_failure()).count();
-    html! { @if failed == 0 { "all " (all) " hold" } @else { strong { (failed) " of " (all) " fail" } } }
+    html! {
+        (Counts::of(&paper.claims))
+        @if failed > 0 { "; " strong { (count(failed as u64, "demanded claim")) " FAIL" } }
+    }
 }
 
 fn paper(at: usize, paper: &Reproduced) -> Markup {
     html! {
         section id=(paper.name) {
             h1 { (paper.title) }
-            p { "Demanded claims: " (demanded(paper)) "." }
+            p { (counts(paper)) "." }
             @for (number, shown) in paper.shown.iter().enumerate() { (figure(&format!("f{at}-{number}-"), shown)) }
-            h2 { "Claims" }
-            (claims(&paper.claims))
+            h2 { "Claims of the paper" }
+            (claims(&paper.claims, ClaimKind::Published, "published"))
+            @if paper.claims.iter().any(|claim| claim.kind == ClaimKind::Guard) {
+                h2 { "Guards: numbers that the paper does not print" }
+                (claims(&paper.claims, ClaimKind::Guard, "expected"))
+            }
             h2 { "Sweeps" }
             div.table.narrow {
                 table {
@@ -146,19 +151,19 @@ fn apart(svg: &str, prefix: &str) -> String {
     named.into_iter().fold(svg.to_owned(), |svg, (begin, kept)| svg.replace(begin, &format!("{kept}{prefix}")))
 }
 
-fn claims(claims: &[Finding]) -> Markup {
+fn claims(claims: &[Finding], kind: ClaimKind, stated: &str) -> Markup {
     html! {
         div.table.claims {
             table {
-                thead { tr { th { "claim" } th { "published" } th { "ours" } th { "verdict" } th { "source" } th { "from" } } }
+                thead { tr { th { "claim" } th { (stated) } th { "ours" } th { "verdict" } th { "source" } th { "from" } } }
                 tbody {
-                    @for claim in claims {
+                    @for claim in claims.iter().filter(|claim| claim.kind == kind) {
                         tr {
                             td {
                                 (claim.text)
                                 @if let Some(why) = claim.why.as_ref().filter(|_| claim.holds != Some(true)) { br; span.soft { (why) } }
                             }
-                            td { (claim.published) }
+                            td { (claim.stated) }
                             td { (claim.ours) }
                             td { @if claim.is_failure() { strong { (claim.words) } } @else { (claim.words) } }
                             td { (claim.source) }
@@ -196,7 +201,11 @@ mod tests {
         };
         let page = reproduction("Made now.", &[one], "");
         assert!(page.contains(r#"id="f0-0-clip0""#) && page.contains(r##"url(#f0-1-clip0)"##), "{page}");
-        assert!(page.contains("1 of 2 fail") && page.contains("&lt;script&gt;"), "{page}");
+        assert!(
+            page.contains("1 of 2 demanded claims of the paper holds; <strong>1 demanded claim FAIL")
+                && page.contains("&lt;script&gt;"),
+            "{page}"
+        );
         for outside in ["<script", "src=", "<link", "@import", "http://", "https://"] {
             assert!(!page.contains(outside), "{outside}: {page}");
         }

@@ -15,7 +15,7 @@ use super::{Context, check_conditions, check_head, check_values, column, column_
 const REPETITIONS_MAX: usize = 10_000;
 
 /// The keys of comparisons with numbers.
-const NUMBERS: [&str; 5] = ["published", "at_least", "at_most", "above", "below"];
+const NUMBERS: [&str; 6] = ["published", "expected", "at_least", "at_most", "above", "below"];
 
 impl Claims {
     /// Reads and checks a claims file. `file` is the name shown in messages.
@@ -53,7 +53,7 @@ impl Context<'_> {
     fn claim(&self, claim: &mut Claim, at: Node<'_, '_>) {
         at.require("id", "an id that no other claim has");
         at.require("text", "a sentence");
-        at.require("source", "the place in the paper, such as \"Table 1\"");
+        check_origin(claim, at);
         if !claim.demanded && claim.why.is_none() {
             let message = "the claim is not demanded, and the reason is missing";
             at.at("demanded").problem(message, "expected why = \"...\" too");
@@ -124,6 +124,25 @@ impl Context<'_> {
     }
 }
 
+/// A claim of a paper names its place there, and only such a claim has published numbers.
+fn check_origin(claim: &Claim, at: Node<'_, '_>) {
+    match (&claim.source, &claim.guard) {
+        (None, None) => at.require("source", "the place in the paper, such as \"Table 1\", or guard = \"reading\""),
+        (Some(_), Some(_)) => {
+            let expected = "expected `source` for a claim of the paper, or `guard` for a number that no paper prints";
+            at.at("guard").problem("the claim has both `source` and `guard`", expected);
+        }
+        _ => {}
+    }
+    if claim.guard.is_some() && !claim.published.is_empty() {
+        at.at("published").problem("a guard has no published number", "expected the key `expected`");
+    }
+    if claim.guard.is_none() && !claim.expected.is_empty() {
+        let expected = "expected `published`, or `guard` in place of `source`";
+        at.at("expected").problem("the number of a claim of the paper has the key `published`", expected);
+    }
+}
+
 /// Refuses lists that have neither one number for all repetitions nor one each.
 fn check_lengths(claim: &Claim, at: Node<'_, '_>) {
     let repetitions = claim.repetitions.len();
@@ -149,8 +168,8 @@ fn check_comparisons(claim: &Claim, at: Node<'_, '_>) {
         if at.entries().next().is_none() {
             at.problem("`within` is empty", "expected such as { relative = 0.05 } or { absolute = 0.005 }");
         }
-        if claim.published.is_empty() {
-            at.problem("`within` needs a `published` number", "expected published = ... too");
+        if claim.published.is_empty() && claim.expected.is_empty() {
+            at.problem("`within` needs a number", "expected published = ... too, or expected = ... of a guard");
         }
     }
     match claim.comparisons()[..] {
@@ -160,7 +179,8 @@ fn check_comparisons(claim: &Claim, at: Node<'_, '_>) {
         }
         [Comparison::Shown(_)] if claim.demanded => {
             let expected = "expected `within` too, or demanded = false with `why`";
-            at.at("published").problem("the tolerance is missing", expected);
+            let key = if claim.published.is_empty() { "expected" } else { "published" };
+            at.at(key).problem("the tolerance is missing", expected);
         }
         _ => {}
     }

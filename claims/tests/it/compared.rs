@@ -163,7 +163,7 @@ fn a_tolerance_may_be_computed_from_rows() {
               value = { runs = \"top\", where = { workload = \"a\", seed = 1 }, column = \"energy_total_j\" }";
     let finding = |published: &str| findings(&format!("published = {published}\n{of}")).remove(0);
     assert_eq!((finding("102").verdict, finding("102.1").verdict), (Verdict::Holds, Verdict::Fails));
-    assert_eq!(finding("102").published, "102 ± 2");
+    assert_eq!(finding("102").stated, "102 ± 2");
     let claims = format!(
         "version = 1\npaper = \"p\"\ntitle = \"P\"\nmanifests = [\"m\"]\n[runs.top]\npolicy = \"top\"\n[[claims]]\n\
          id = \"c\"\ntext = \"t\"\nsource = \"s\"\npublished = 1\n{of}"
@@ -268,7 +268,7 @@ fn ascending_compares_the_values_of_a_column() {
         findings(&claim).remove(0)
     };
     let finding = order("[\"unlimited\", 2]");
-    assert_eq!((finding.verdict, finding.published.as_str()), (Verdict::Holds, "unlimited < 2"));
+    assert_eq!((finding.verdict, finding.stated.as_str()), (Verdict::Holds, "unlimited < 2"));
     assert_eq!(order("[2, \"unlimited\"]").verdict, Verdict::Fails);
     assert_eq!(order("[2, 2]").verdict, Verdict::Fails, "equal values do not rise");
 }

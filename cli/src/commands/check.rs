@@ -6,7 +6,7 @@ use std::path::Path;
 use comfy_table::CellAlignment;
 use powersweep::papers::{self, Checked, ListedPaper, Paper, Sweeps};
 use powersweep::{RunOptions, block_on};
-use powersweep_claims::Claims;
+use powersweep_claims::{ClaimKind, Claims};
 use powersweep_experiments::reading::{similar, unknown};
 use powersweep_experiments::{Sweep, manifests};
 use serde_json::json;
@@ -29,13 +29,12 @@ pub fn run(args: &CheckArgs) -> Outcome {
         true => screen::print_json(json!(&checked))?,
         false => screen::print(&text(&checked))?,
     };
-    let (demanded, failed) = (checked.demanded(), checked.failed());
+    screen::note(&checked.counts.to_string());
+    let failed = checked.failed();
     if failed.is_empty() {
-        let hold = if demanded == 1 { "holds" } else { "hold" };
-        screen::note(&format!("{} {hold}", screen::count(demanded as u64, "demanded claim")));
         return Ok(Exit::Done);
     }
-    Err(failure!(ClaimFails, "{} of {demanded} demanded claims fail: {}", failed.len(), failed.join(", ")))
+    Err(failure!(ClaimFails, "{}: {}", failing(failed.len()), failed.join(", ")))
 }
 
 /// The claims in the file of this name; if no such file exists, the shipped claims of this paper.
@@ -71,6 +70,11 @@ fn beside(claims: &str, manifest: &str) -> String {
     if is_shipped { manifest.to_owned() } else { path.to_string_lossy().into_owned() }
 }
 
+/// How many demanded claims fail.
+pub(super) fn failing(count: usize) -> String {
+    format!("{} {}", screen::count(count as u64, "demanded claim"), if count == 1 { "fails" } else { "fail" })
+}
+
 fn list(output: OutputArgs) -> Outcome {
     let papers: Vec<ListedPaper> = papers::all()?.iter().map(Paper::listed).collect();
     if output.is_json() {
@@ -85,15 +89,20 @@ fn list(output: OutputArgs) -> Outcome {
 }
 
 fn text(checked: &Checked) -> String {
-    let mut table = screen::table();
-    table.set_header(["claim", "published", "ours", "verdict", "source", "from"]);
-    for claim in &checked.claims {
-        table.add_row([&claim.text, &claim.published, &claim.ours, claim.words, &claim.source, &claim.from]);
+    let mut text = checked.title.clone();
+    for (kind, stated) in [(ClaimKind::Published, "published"), (ClaimKind::Guard, "expected")] {
+        let mut table = screen::table();
+        table.set_header(["claim", stated, "ours", "verdict", "source", "from"]);
+        for claim in checked.claims.iter().filter(|claim| claim.kind == kind) {
+            table.add_row([&claim.text, &claim.stated, &claim.ours, claim.words, &claim.source, &claim.from]);
+        }
+        for column in table.column_iter_mut().skip(1).take(2) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        if !table.is_empty() {
+            text.push_str(&format!("\n{table}"));
+        }
     }
-    for column in table.column_iter_mut().skip(1).take(2) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let mut text = format!("{}\n{table}", checked.title);
     let mut reasons = BTreeSet::new();
     for claim in checked.claims.iter().filter(|claim| claim.holds != Some(true)) {
         let id = claim.id.split('[').next().unwrap_or_default();

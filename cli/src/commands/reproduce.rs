@@ -17,6 +17,7 @@ pub fn run(args: &ReproduceArgs) -> Outcome {
     use powersweep::block_on;
     use powersweep::papers::reproduce::{Ran, page};
     use powersweep::papers::{self, Chosen};
+    use powersweep_claims::Counts;
     use powersweep_claims::papers::{is_study, names};
     use powersweep_dataset::writing::write_whole;
     use powersweep_experiments::reading::unknown;
@@ -52,14 +53,10 @@ pub fn run(args: &ReproduceArgs) -> Outcome {
     let file = args.output.join("report.html");
     write_whole(Some(&file), page(&reproduced, began.elapsed()).as_bytes())?;
     screen::note(&format!("powersweep: {} has the page", file.display()));
-    let demanded: Vec<bool> = reproduced
-        .iter()
-        .flat_map(|paper| &paper.claims)
-        .filter(|claim| claim.demanded)
-        .map(|claim| claim.is_failure())
-        .collect();
-    match demanded.iter().filter(|fails| **fails).count() {
+    let claims = || reproduced.iter().flat_map(|paper| &paper.claims);
+    screen::note(&Counts::of(claims()).to_string());
+    match claims().filter(|claim| claim.is_failure()).count() {
         0 => Ok(Exit::Done),
-        failed => Err(failure!(ClaimFails, "{failed} of {} demanded claims fail", demanded.len())),
+        failed => Err(failure!(ClaimFails, "{}", check::failing(failed))),
     }
 }

@@ -42,12 +42,22 @@ fn every_demanded_claim_must_hold() {
     sandbox.write("lenient.toml", claims("two.toml", -1.0, false));
     let good = sandbox.run(&["check", "good.toml"]).exits(0);
     let good = good.prints(&["A paper of our own", "jobs of the sweep, sjf", "120 ± 0", "two.toml.tasks.wait_s_mean"]);
-    let good = good.says(&["3 demanded claims hold"]);
+    let good = good.says(&["3 of 3 demanded claims of the paper hold"]);
     assert_eq!(good.stdout.matches(" holds ").count(), 3, "{good}");
     assert!(sandbox.path("results/data/two/tasks").exists(), "missing tasks have been run");
-    sandbox.run(&["check", "bad.toml"]).exits(10).prints(&["FAILS"]).says(&["1 of 3 demanded claims fail: order"]);
+    sandbox
+        .run(&["check", "bad.toml"])
+        .exits(10)
+        .prints(&["FAILS"])
+        .says(&["1 demanded claim fails: order", "2 of 3 demanded claims of the paper hold"]);
     let lenient = sandbox.run(&["check", "lenient.toml"]).exits(0);
-    lenient.prints(&["reported, differs", "order is not demanded: a test"]).says(&["2 demanded claims hold"]);
+    let lenient = lenient
+        .prints(&["reported, differs", "order is not demanded: a test"])
+        .says(&["2 of 2 demanded claims of the paper hold; only reported: 0 of 1 hold, 1 differ"]);
+    assert!(
+        lenient.stdout.find("reported, differs") < lenient.stdout.find("120 ± 0"),
+        "differences are first: {lenient}"
+    );
     let only = sandbox.run(&["check", "lenient.toml", "--demanded"]).exits(0);
     assert!(!only.stdout.contains("Figure 1"), "{only}");
 }
@@ -61,10 +71,12 @@ fn programs_get_every_claim_with_its_numbers() {
     assert_eq!((&found["paper"], &found["holds"]), (&"mine".into(), &false.into()));
     let claims = found["claims"].as_array().expect("a list");
     assert_eq!(claims.len(), 3);
-    assert_eq!(claims[1]["id"], "jobs[sjf]");
-    assert_eq!((&claims[1]["published_value"], &claims[1]["our_value"]), (&120.0.into(), &120.0.into()));
-    assert_eq!((&claims[1]["holds"], &claims[2]["holds"]), (&true.into(), &false.into()));
-    assert_eq!(claims[2]["verdict"], "FAILS");
+    assert_eq!((&claims[0]["verdict"], &claims[2]["id"]), (&"FAILS".into(), &"jobs[sjf]".into()));
+    assert_eq!((&claims[2]["stated_value"], &claims[2]["our_value"]), (&120.0.into(), &120.0.into()));
+    assert_eq!((&claims[2]["holds"], &claims[0]["holds"]), (&true.into(), &false.into()));
+    assert_eq!(claims.iter().filter(|claim| claim["kind"] == "published").count(), 3);
+    let count = |claims: u64, hold: u64| serde_json::json!({ "claims": claims, "hold": hold });
+    assert_eq!((&found["counts"]["published"], &found["counts"]["guards"]), (&count(3, 2), &count(0, 0)));
 }
 
 /// The dataset also has rows of tasks that left the manifest.
@@ -89,7 +101,7 @@ fn claims_on_jobs_may_name_parameters() {
     let value = "value = { column = \"jobs_count\", aggregate = \"sum\" }";
     let of_jobs = "value = { table = \"jobs\", column = \"wait_s\", aggregate = \"count\" }";
     sandbox.write("jobs.toml", claims("two.toml", 1e9, true).replace(value, of_jobs));
-    let checked = sandbox.run(&["check", "jobs.toml"]).exits(0).says(&["3 demanded claims hold"]);
+    let checked = sandbox.run(&["check", "jobs.toml"]).exits(0).says(&["3 of 3 demanded claims of the paper hold"]);
     checked.prints(&["jobs of the sweep, sjf", "120 ± 0", "two.toml.jobs.wait_s"]);
 }
 
@@ -135,11 +147,31 @@ fn the_claims_of_the_papers_hold() {
 fn claims_of_the_papers_hold_on_cuts_of_their_logs() {
     let folder = |name: &str| format!("{}/{name}", env!("CARGO_MANIFEST_DIR"));
     let traces = folder("../engine/tests/logs");
-    for (paper, count) in [("lawson2005", 10), ("etinski2010", 23)] {
+    for (paper, counts) in [
+        ("lawson2005", "4 of 4 demanded claims of the paper hold; 6 of 6 guards hold"),
+        ("etinski2010", "9 of 9 demanded claims of the paper hold; 14 of 14 guards hold"),
+    ] {
         let claims = folder(&format!("tests/papers/{paper}.toml"));
         let checked = Sandbox::new().run(&["check", &claims, "--traces", &traces]).exits(0);
-        checked.says(&[&format!("{count} demanded claims hold")]);
+        checked.says(&[counts]);
     }
+}
+
+/// A guard's number is no published number: `check` shows it in a table of its own.
+#[test]
+fn guards_are_counted_apart_from_the_numbers_of_the_paper() {
+    let sandbox = Sandbox::new();
+    sandbox.write("two.toml", synthetic("two", 2));
+    let guarded = claims("two.toml", 1e9, true)
+        .replace("source = \"Table 1\"", "guard = \"reading\"")
+        .replace("published = 120", "expected = 120");
+    sandbox.write("guarded.toml", guarded.clone());
+    let shown = sandbox.run(&["check", "guarded.toml"]).exits(0);
+    let shown = shown.says(&["1 of 1 demanded claim of the paper holds; 2 of 2 guards hold"]);
+    let (published, guards) = shown.stdout.split_once("expected").expect("two tables");
+    assert!(published.contains("published") && !published.contains("120 ± 0") && guards.contains("120 ± 0"), "{shown}");
+    sandbox.write("wrong.toml", guarded.replace("expected = 120", "published = 120"));
+    sandbox.run(&["check", "wrong.toml"]).exits(2).says(&["a guard has no published number"]);
 }
 
 #[test]

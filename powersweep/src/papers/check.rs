@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
-use powersweep_claims::{Claims, Finding, Rows};
+use powersweep_claims::{Claims, Counts, Finding, Rows};
 use powersweep_dataset::source::Source;
 use powersweep_dataset::{Datasets, Error, Kind, OrKind, failure};
 use powersweep_experiments::Sweep;
@@ -24,16 +24,14 @@ pub struct Checked {
     pub title: String,
     /// Whether all demanded claims hold.
     pub holds: bool,
-    /// The claims, one for each repetition.
+    /// How many claims hold.
+    pub counts: Counts,
+    /// The claims, one for each repetition: first those that differ from our value, demanded ones before the others, then
+    /// in the order of the file.
     pub claims: Vec<Finding>,
 }
 
 impl Checked {
-    /// Number of demanded claims.
-    pub fn demanded(&self) -> usize {
-        self.claims.iter().filter(|claim| claim.demanded).count()
-    }
-
     /// Ids of the demanded claims that do not hold.
     pub fn failed(&self) -> Vec<&str> {
         self.claims.iter().filter(|claim| claim.is_failure()).map(|claim| claim.id.as_str()).collect()
@@ -53,11 +51,13 @@ impl Place {
             let sweep = sweeps.get(&manifest).ok_or_else(missing)?;
             rows.add(&manifest, table, read(&datasets, sweep, table, &columns).await?);
         }
-        let claims_beside = claims.check(&rows, demanded_only);
+        let mut claims_beside = claims.check(&rows, demanded_only);
+        claims_beside.sort_by_key(|claim| (!claim.is_failure(), !claim.differs()));
         Ok(Checked {
             paper: claims.paper().to_owned(),
             title: claims.title().to_owned(),
             holds: !claims_beside.iter().any(Finding::is_failure),
+            counts: Counts::of(&claims_beside),
             claims: claims_beside,
         })
     }
