@@ -244,10 +244,9 @@ async fn fetch(objects: &dyn ObjectStore, paths: Vec<Path>) -> Result<Option<Vec
 
 /// The parts in a table's folder, by name.
 pub async fn list(objects: &dyn ObjectStore, folder: &Path) -> Result<BTreeSet<StoredPart>, object_store::Error> {
-    let parquet = |part: &StoredPart| part.path.filename().is_some_and(|name| name.ends_with(".parquet"));
     let found: Vec<_> = objects.list(Some(folder)).try_collect().await?;
-    let parts = found.into_iter().map(|object| StoredPart { path: object.location, bytes: object.size });
-    Ok(parts.filter(parquet).collect())
+    let parts = found.into_iter().filter(|object| layout::is_part(folder, &object.location));
+    Ok(parts.map(|object| StoredPart { path: object.location, bytes: object.size }).collect())
 }
 
 fn intents<'a>(loaded: &'a Loaded, experiment: &'a str, table: Table) -> impl Iterator<Item = &'a Intent> {

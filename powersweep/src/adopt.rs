@@ -207,7 +207,7 @@ impl Scan {
     async fn list(&self, folder: &Path) -> Result<Vec<Path>, Error> {
         let found: Vec<_> = self.store.list(Some(folder)).try_collect().await.or_kind(Kind::Storage)?;
         let mut paths: Vec<Path> = found.into_iter().map(|object| object.location).collect();
-        paths.retain(|path| path.filename().is_some_and(|name| name.ends_with(".parquet")));
+        paths.retain(|path| layout::is_part(folder, path));
         paths.sort();
         Ok(paths)
     }

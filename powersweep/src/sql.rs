@@ -27,9 +27,10 @@ impl Place {
             if !files.is_empty() {
                 let list: Vec<String> = files.iter().map(|file| quoted(&file.to_string_lossy())).collect();
                 let list = list.join(", ");
+                // A folder such as `run=3` above the data would add a column `run`.
                 let _ = writeln!(
                     text,
-                    "CREATE VIEW {table} AS SELECT * FROM read_parquet([{list}], union_by_name = true);"
+                    "CREATE VIEW {table} AS SELECT * FROM read_parquet([{list}], union_by_name = true, hive_partitioning = false);"
                 );
             }
         }

@@ -65,6 +65,19 @@ pub fn part_id(name: &str) -> Option<Uuid> {
     Uuid::try_parse(id).ok().filter(|parsed| part_name(*parsed) == name)
 }
 
+/// Whether a file is a part of a table's folder: a Parquet file in the folder itself that is not hidden. Editors and systems
+/// add hidden files and folders, such as `._x.parquet` and `.ipynb_checkpoints`, and Spark ignores names that begin with `_`.
+pub fn is_part(folder: &Path, file: &Path) -> bool {
+    let mut below = file.prefix_match(folder).into_iter().flatten();
+    let (name, further) = (below.next(), below.next());
+    name.is_some_and(|name| is_part_file(name.as_ref())) && further.is_none()
+}
+
+/// Whether a file of this name may be a part.
+pub fn is_part_file(name: &str) -> bool {
+    name.ends_with(".parquet") && !name.starts_with(['.', '_'])
+}
+
 /// Folder of the coordinator's state.
 pub fn state_dir() -> Path {
     Path::from_iter([STATE_FOLDER])
@@ -95,6 +108,19 @@ mod tests {
         assert_eq!(state_dir().as_ref(), ".powersweep");
         assert_eq!(shard_dir("a", "0-of-2").as_ref(), ".powersweep/shards/a/0-of-2");
         assert_eq!((left_name("a"), base_name("a@left"), base_name("a@1")), ("a@left".to_owned(), "a", "a@1"));
+    }
+
+    #[test]
+    fn hidden_files_and_files_of_subfolders_are_no_parts() {
+        let folder = table_dir("e", "tasks");
+        let is = |name: &str| is_part(&folder, &Path::parse(format!("e/tasks/{name}")).expect("a path"));
+        assert!(is("part-x.parquet") && is("00.parquet"));
+        for name in
+            ["._x.parquet", "_x.parquet", ".ipynb_checkpoints/x.parquet", "old/x.parquet", "x.txt", "x.parquet.crc"]
+        {
+            assert!(!is(name), "{name}");
+        }
+        assert!(!is_part(&folder, &Path::from("e/jobs/x.parquet")));
     }
 
     #[test]

@@ -246,7 +246,7 @@ impl PartReader {
 /// The path of a part: only files in the table's folder itself can be read.
 fn part_path(experiment: &str, table: Table, name: &str) -> Result<Path, Status> {
     let invalid = || Status::invalid_argument(format!("{name:?} is not the name of a part in the table's folder"));
-    if name.starts_with('.') || !name.ends_with(".parquet") || name.contains('/') || check_name(name).is_err() {
+    if !layout::is_part_file(name) || name.contains('/') || check_name(name).is_err() {
         return Err(invalid());
     }
     let name = PathPart::parse(name).map_err(|_| invalid())?;
