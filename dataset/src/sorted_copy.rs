@@ -121,11 +121,12 @@ impl Keys {
 }
 
 impl SortedCopy {
-    /// Writes the rows, sorted by task index and identity; rows of one task keep their order. Returns their number.
+    /// Writes the rows with their origin, sorted by task index and identity; rows of one task keep their order. Returns their number.
     pub async fn write<W: Write + Send>(self, experiment: &str, out: W) -> Result<(u64, W), Error> {
         let distinct = self.distinct();
+        let origin = part::Origin::merged(self.rows.iter().map(Part::origin));
         let (mut file, encoder) =
-            part::export_groups(&self.schema, experiment, distinct, out).or_kind(Kind::Storage)?;
+            part::export_groups(&self.schema, experiment, &origin, distinct, out).or_kind(Kind::Storage)?;
         let (rows, buckets) = self.survey().await?;
         let copy = Arc::new(self);
         for indices in buckets {

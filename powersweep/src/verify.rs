@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::{Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
 use powersweep_dataset::cell::json_of;
 use powersweep_dataset::reading::{Part, relaxed};
@@ -70,7 +71,8 @@ pub struct Verified {
 }
 
 impl Place {
-    /// Simulates a random sample of finished tasks again, and compares their rows.
+    /// Simulates a random sample of finished tasks again, and compares their rows. `experiment` is a name, or the path of an
+    /// exported file of `tasks`, of which the columns are compared that it has.
     ///
     /// # Errors
     /// The experiment is unknown or has no rows, or its manifest or files cannot be read.
@@ -101,9 +103,12 @@ impl Place {
         options: &VerifyOptions,
         seed: u64,
     ) -> Result<(Vec<Stored>, usize), Error> {
-        let datasets = self.datasets().await?;
-        let reading = datasets.read(experiment, Table::Tasks).await?;
-        let parts = reading.parts_of_all().await?;
+        let exported = exported(experiment).await?;
+        let is_exported = exported.is_some();
+        let parts = match exported {
+            Some(part) => vec![part],
+            None => self.datasets().await?.read(experiment, Table::Tasks).await?.parts_of_all().await?,
+        };
         let groups: Vec<(&Part, usize)> =
             parts.iter().flat_map(|part| (0..part.groups().len()).map(move |group| (part, group))).collect();
         let all: usize = groups.iter().map(|(part, group)| part.rows(*group)).sum();
@@ -114,9 +119,9 @@ impl Place {
         // Unpublished rows name no manifest; theirs is the present one, which the last part has.
         let last = parts.iter().rev().find_map(Part::manifest);
         let chosen = chosen(seed, all, options.tasks);
-        let schema = relaxed(&tasks::schema());
         let (mut rows, mut before) = (Vec::new(), 0);
         for (part, group) in groups {
+            let schema = if is_exported { stored_columns(part) } else { relaxed(&tasks::schema()) };
             let count = part.rows(group);
             let wanted: Vec<usize> = chosen.range(before..before + count).map(|row| row - before).collect();
             before += count;
@@ -135,6 +140,28 @@ impl Place {
         }
         Ok((rows, all))
     }
+}
+
+/// The exported file of `tasks` at this path; `None` if it is the name of an experiment.
+async fn exported(path: &str) -> Result<Option<Part>, Error> {
+    if !path.ends_with(".parquet") {
+        return Ok(None);
+    }
+    let bytes = std::fs::read(path).map_err(|error| failure!(Usage, "cannot read {path}: {error}"))?;
+    let part = Part::held(&object_store::path::Path::from(path), bytes.into()).await?;
+    let lacks = |name: &&&str| part.schema().column_with_name(name).is_none();
+    if let Some(name) = ["task_index", "task_id", "kernel_version"].iter().find(lacks) {
+        let hint = "give the file of an export that keeps all columns of tasks";
+        return Err(failure!(Usage, "{path} has no column `{name}` of the table tasks: {hint}"));
+    }
+    Ok(Some(part))
+}
+
+/// The columns of `tasks` that a file has.
+fn stored_columns(part: &Part) -> SchemaRef {
+    let all = relaxed(&tasks::schema());
+    let stored = all.fields().iter().filter(|field| part.schema().column_with_name(field.name()).is_some());
+    Arc::new(Schema::new(stored.cloned().collect::<Vec<_>>()))
 }
 
 /// A stored row, and the manifest that its part names.
@@ -238,10 +265,9 @@ impl Stored {
         let of_run = |name: &str| RunFacts::FIELDS.iter().any(|field| field.name == name);
         let mut columns = Vec::new();
         for (field, column) in now.schema_ref().fields().iter().zip(now.columns()) {
-            let stored = self.row.column_by_name(field.name());
-            let is_equal = stored.is_some_and(|stored| stored.as_ref() == column.as_ref());
-            if !of_run(field.name()) && !is_equal {
-                let stored = stored.map(|stored| json_of(stored, 0).to_string()).unwrap_or_default();
+            let Some(stored) = self.row.column_by_name(field.name()) else { continue };
+            if !of_run(field.name()) && stored.as_ref() != column.as_ref() {
+                let stored = json_of(stored, 0).to_string();
                 let now = json_of(column, 0).to_string();
                 columns.push(Difference { column: field.name().clone(), stored, now });
             }

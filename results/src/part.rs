@@ -97,6 +97,27 @@ impl Footer {
 }
 
 impl Origin {
+    /// The origin of the rows of several parts: the manifest and the ledgers of the last part that has them, and the digests,
+    /// versions and programs of all.
+    pub fn merged(parts: impl IntoIterator<Item = Origin>) -> Origin {
+        let mut all = Origin::default();
+        let mut builds: Vec<String> = Vec::new();
+        for part in parts {
+            if !part.manifest.is_empty() {
+                all.manifest = part.manifest;
+            }
+            if !part.ledgers.is_empty() {
+                all.ledgers = part.ledgers;
+            }
+            if !part.build.is_empty() && !builds.contains(&part.build) {
+                builds.push(part.build);
+            }
+            all.log_digests.extend(part.log_digests);
+            all.component_versions.extend(part.component_versions);
+        }
+        Origin { build: builds.join(", "), ..all }
+    }
+
     /// The entries of a footer. Maps are JSON objects.
     fn pairs(&self) -> Result<Vec<KeyValue>, ResultsError> {
         let json = |error: serde_json::Error| ResultsError::Damaged(error.into());
@@ -197,25 +218,31 @@ pub fn export_writer<W: Write + Send>(
     experiment: &str,
     out: W,
 ) -> Result<ArrowWriter<W>, ResultsError> {
-    let properties = export_properties(schema, experiment)?.build();
+    let properties = export_properties(schema, experiment, &Origin::default())?.build();
     Ok(ArrowWriter::try_new(out, schema.clone(), Some(properties))?)
 }
 
-/// A table that is not a part and is written column by column. `distinct`: columns whose values mostly differ, which get
-/// no dictionary.
+/// A table that is not a part and is written column by column. `origin` is that of all rows. `distinct`: columns whose
+/// values mostly differ, which get no dictionary.
 pub fn export_groups<W: Write + Send>(
     schema: &SchemaRef,
     experiment: &str,
+    origin: &Origin,
     distinct: impl IntoIterator<Item = String>,
     out: W,
 ) -> Result<(Groups<W>, GroupEncoder), ResultsError> {
     let columns = distinct.into_iter().map(ColumnPath::from);
-    let properties = columns.fold(export_properties(schema, experiment)?, without_dictionary).build();
+    let properties = columns.fold(export_properties(schema, experiment, origin)?, without_dictionary).build();
     groups::from_writer(schema, ArrowWriter::try_new(out, schema.clone(), Some(properties))?, None)
 }
 
-fn export_properties(schema: &Schema, experiment: &str) -> Result<WriterPropertiesBuilder, ResultsError> {
-    let builder = builder(kind(schema, experiment), EXPORT_ZSTD_LEVEL)?;
+fn export_properties(
+    schema: &Schema,
+    experiment: &str,
+    origin: &Origin,
+) -> Result<WriterPropertiesBuilder, ResultsError> {
+    let pairs = [kind(schema, experiment), origin.pairs()?].concat();
+    let builder = builder(pairs, EXPORT_ZSTD_LEVEL)?;
     Ok(builder.set_max_row_group_row_count(Some(EXPORT_ROW_GROUP_ROWS)))
 }
 
