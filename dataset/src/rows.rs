@@ -8,6 +8,7 @@ use arrow::datatypes::{DataType, FieldRef, Float64Type, Int64Type, Schema};
 use crate::cell::array;
 use crate::error::{Error, usage};
 use crate::frame::UNIT;
+use crate::page::{RELATIVE, is_relative_unit};
 use crate::{Cell, Column, Frame};
 
 /// Maximum number of rows that are held: a row takes 4 bytes for each axis and 8 for each measure.
@@ -174,17 +175,12 @@ impl Rows {
         &self.measures
     }
 
-    /// These rows with other values of the measures.
-    pub(crate) fn with_measures(&self, measures: Vec<(FieldRef, Vec<f64>)>) -> Rows {
-        Rows { measures, ..self.clone() }
-    }
-
-    /// Replaces units of measures.
-    pub fn with_units(mut self, unit: impl Fn(&str) -> Option<&'static str>) -> Rows {
+    /// These rows with relative energies and powers.
+    pub fn with_relative_units(mut self) -> Rows {
         for (field, _) in &mut self.measures {
             let mut metadata = field.metadata().clone();
-            if let Some(unit) = metadata.get(UNIT).and_then(|old| unit(old)) {
-                metadata.insert(UNIT.to_owned(), unit.to_owned());
+            if metadata.get(UNIT).is_some_and(|unit| is_relative_unit(unit)) {
+                metadata.insert(UNIT.to_owned(), RELATIVE.to_owned());
                 *field = FieldRef::new(field.as_ref().clone().with_metadata(metadata));
             }
         }

@@ -6,7 +6,7 @@ use arrow::array::RecordBatch;
 use powersweep_dashboard::survey::{Choice, Survey};
 use powersweep_dashboard::{ColumnHeader, PAGE_ROWS, RowsPage, RowsQuery};
 use powersweep_dataset::order::{INDEX, Order};
-use powersweep_dataset::page::{self, KIND, Wanted};
+use powersweep_dataset::page::{self, Wanted};
 use powersweep_dataset::reading::ColumnStats;
 use powersweep_dataset::scan::{self, RowGroup, SEED, Tasks, whole};
 use powersweep_dataset::{Cell, Datasets, Error, Rows, failure};
@@ -69,7 +69,9 @@ pub async fn survey(
     }
     let reading = datasets.read(experiment, Table::Tasks).await?;
     let names = candidates.iter().chain(numeric.iter().map(|column| &column.name)).map(String::as_str);
-    let tasks = Tasks::open(&reading, &scan::columns(names.chain([INDEX, KIND]).collect::<BTreeSet<_>>())).await?;
+    let tasks =
+        Tasks::open(&reading, &scan::columns(names.chain(page::LOOKED_AT).chain([INDEX]).collect::<BTreeSet<_>>()))
+            .await?;
     let groups = tasks.groups();
     let found = scan::search(&groups, &candidates).await?;
     let axes = found.iter().filter(|axis| axis.distinguishes() && axis.name != SEED).map(|axis| axis.name.clone());
@@ -83,7 +85,12 @@ pub async fn survey(
         |name: &str| [&choice.x, &choice.y, &choice.of].iter().any(|chosen| *chosen == name) || differs(&groups, name);
     let shown: Vec<&Column> = numeric.iter().filter(|column| is_shown(&column.name)).collect();
     let units = shown.iter().filter(|column| !column.unit.is_empty());
-    let units: BTreeMap<String, String> = units.map(|column| (column.name.clone(), column.unit.to_owned())).collect();
+    let are_relative = page::are_relative(&groups);
+    let unit = |column: &Column| match are_relative && page::is_relative_unit(column.unit) {
+        true => page::RELATIVE.to_owned(),
+        false => column.unit.to_owned(),
+    };
+    let units: BTreeMap<String, String> = units.map(|column| (column.name.clone(), unit(column))).collect();
     let metrics = shown.iter().map(|column| column.name.clone()).collect();
     let mut survey = Survey::new(choice, metrics, axes, units);
     fill(&mut survey, &groups, last).await?;

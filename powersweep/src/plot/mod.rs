@@ -10,6 +10,7 @@ mod titles;
 use std::collections::BTreeSet;
 
 use powersweep_dataset::Error;
+use powersweep_dataset::grouped::FooterFacts;
 use powersweep_results::Table;
 use serde_json::{Value as Json, json};
 
@@ -114,7 +115,8 @@ impl Place {
     pub async fn plot(&self, experiment: &str, chart: &Chart, options: &PlotOptions) -> Result<Figure, Error> {
         let look = options.look(Width::Column)?;
         let datasets = self.datasets().await?;
-        let request = Request { datasets: &datasets, experiment, options, look: &look };
+        let facts = FooterFacts::read(&datasets, experiment).await?;
+        let request = Request { datasets: &datasets, experiment, options, look: &look, facts: &facts };
         let mut figure = request.figure(chart).await?;
         figure.set_origin(&json!(origin::of(&datasets, &BTreeSet::from([experiment.to_owned()])).await?));
         Ok(figure)

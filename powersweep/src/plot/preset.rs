@@ -2,6 +2,7 @@
 
 use powersweep_claims::presets::Axis;
 use powersweep_claims::{Preset, Role, Row, Shape};
+use powersweep_dataset::grouped::FooterFacts;
 use powersweep_dataset::{Column, Datasets, Error, Frame, failure};
 use powersweep_figures::kinds::{self, Axes};
 use powersweep_figures::{Figure, Look, Width};
@@ -40,7 +41,9 @@ impl Chosen {
         let only = jobs.iter().filter_map(|(column, values)| Some(format!("{column}={}", values.first()?)));
         let (colour, facet) = (colour.as_ref().map(name), facet.as_ref().map(name));
         let options = PlotOptions { colour, facet, only: only.collect(), ..PlotOptions::default() };
-        let request = Request { datasets, experiment: self.experiment(manifest), options: &options, look };
+        let experiment = self.experiment(manifest);
+        let facts = &FooterFacts::read(datasets, experiment).await.map_err(|error| self.lacks(manifest, error))?;
+        let request = Request { datasets, experiment, options: &options, look, facts };
         request.gantt(None).await.map_err(|error| self.lacks(manifest, error))
     }
 }

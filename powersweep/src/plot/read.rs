@@ -1,7 +1,7 @@
 //! Rows of a figure: columns of one table, and columns of `tasks` beside them.
 
 use powersweep_dataset::column::is_numeric;
-use powersweep_dataset::grouped::{self, FooterFacts};
+use powersweep_dataset::grouped::{FooterFacts, collected};
 use powersweep_dataset::source::{conditions, type_of};
 use powersweep_dataset::{Condition, Datasets, Error, Frame, Rows};
 use powersweep_figures::Look;
@@ -21,6 +21,7 @@ pub(super) struct Request<'a> {
     pub(super) experiment: &'a str,
     pub(super) options: &'a PlotOptions,
     pub(super) look: &'a Look,
+    pub(super) facts: &'a FooterFacts,
 }
 
 impl Request<'_> {
@@ -43,15 +44,15 @@ impl Request<'_> {
             }
         }
         let reading = self.datasets.read(self.experiment, table).await?;
-        let rows = grouped::read(self.datasets, &reading, [&all, &measures], only).await?;
+        let rows = collected(self.datasets, &reading, self.facts, [&all, &measures], only).await?;
         reading.check_table()?;
         Ok(rows)
     }
 
     /// The labels, components and parameters that have several values in the experiment, and the seed.
-    pub(super) async fn varying(&self) -> Result<Vec<String>, Error> {
-        let found = FooterFacts::read(self.datasets, self.experiment).await?.candidates;
-        Ok(found.into_iter().filter(|column| column.distinguishes()).map(|column| column.name).collect())
+    pub(super) fn varying(&self) -> Vec<String> {
+        let found = self.facts.candidates.iter();
+        found.filter(|column| column.distinguishes()).map(|column| column.name.clone()).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Titles of axes from the names of columns.
 
 use powersweep_dataset::Column;
+use powersweep_dataset::page::{RELATIVE, is_relative_unit};
 use powersweep_engine::components::SERIES;
 use powersweep_results::{Table, columns::unit_in};
 
@@ -14,13 +15,15 @@ fn unit_of(name: &str) -> &'static str {
 /// A column of a figure with the title and the unit that its name says. Values that are no numbers are texts.
 pub fn titled(column: &Column) -> Column {
     let (title, unit) = split(column.name(), unit_of(column.name()));
-    column.for_people().titled(&title, &unit)
+    let unit = if column.unit() == RELATIVE { RELATIVE } else { &unit };
+    column.for_people().titled(&title, unit)
 }
 
 /// The values of a series, and whether they are over time.
-pub(super) fn series(name: &str, values: &Column) -> (Column, bool) {
+pub(super) fn series(name: &str, values: &Column, are_relative: bool) -> (Column, bool) {
     let unit = SERIES.iter().find(|series| series.name == name).map_or("", |series| series.unit);
     let (title, unit) = split(name, unit);
+    let unit = if are_relative && is_relative_unit(&unit) { RELATIVE.to_owned() } else { unit };
     let is_over_time = !name.ends_with("_cdf") && !name.ends_with("_time_share");
     (values.named("value").titled(&title, &unit), is_over_time)
 }
@@ -56,7 +59,11 @@ mod tests {
             let column = titled(&Column::numbers(name, "", "", [0.0]));
             assert_eq!((column.title(), column.unit()), (title, unit), "{name}");
         }
-        let (power, is_over_time) = series("power_w", &Column::numbers("value", "", "", [0.0]));
+        let (power, is_over_time) = series("power_w", &Column::numbers("value", "", "", [0.0]), false);
         assert_eq!((power.title(), power.unit(), is_over_time), ("power", "W", true));
+        let (power, _) = series("power_w", &Column::numbers("value", "", "", [0.0]), true);
+        assert_eq!((power.title(), power.unit()), ("power", "relative"));
+        let energy = titled(&Column::numbers("energy_total_j", "", "relative", [0.0]));
+        assert_eq!((energy.title(), energy.unit()), ("energy total", "relative"));
     }
 }
