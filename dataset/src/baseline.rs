@@ -1,4 +1,4 @@
-//! Divides measures by the measures of a baseline, row by row.
+//! The partner of each row in a baseline.
 //!
 //! A row is compared with the row of the baseline that has the same workload, machine, seed and so on: the columns in which
 //! the rows of the baseline differ from each other. With the same seed, both simulate the same jobs (common random numbers),
@@ -6,10 +6,7 @@
 
 use std::collections::HashMap;
 
-use arrow::datatypes::FieldRef;
-
 use crate::error::{Error, usage};
-use crate::frame::UNIT;
 use crate::{Axis, Cell, Condition, Rows};
 
 /// Values of a column in a message.
@@ -22,6 +19,13 @@ pub struct Baseline {
     pub of: Vec<Option<usize>>,
     /// The columns by which rows are paired.
     pub by: Vec<String>,
+}
+
+impl Baseline {
+    /// Number of rows without a partner.
+    pub fn lacking(&self) -> usize {
+        self.of.iter().filter(|base| base.is_none()).count()
+    }
 }
 
 /// Finds the row of the baseline of each row. The baseline are the rows that satisfy all conditions; `rows` must have the
@@ -58,22 +62,4 @@ pub fn pairs(rows: &Rows, conditions: &[Condition]) -> Result<Baseline, Error> {
     }
     let of = (0..rows.len()).map(|row| known.get(&key(row)).copied()).collect();
     Ok(Baseline { of, by: by.iter().map(|axis| axis.name().to_owned()).collect() })
-}
-
-/// These rows with each measure divided by the baseline's measure. NaN where the baseline has no row, no value or 0.
-/// Also returns the number of rows without a row in the baseline.
-pub fn ratios(rows: &Rows, conditions: &[Condition]) -> Result<(Rows, usize), Error> {
-    let baseline = pairs(rows, conditions)?;
-    let ratio = |values: &[f64], row: usize| match baseline.of[row].map(|base| values[base]) {
-        Some(base) if base != 0.0 => values[row] / base,
-        _ => f64::NAN,
-    };
-    let measures = rows.measures().iter().map(|(field, values)| {
-        let ratios = (0..rows.len()).map(|row| ratio(values, row)).collect();
-        let mut metadata = field.metadata().clone();
-        metadata.remove(UNIT);
-        (FieldRef::new(field.as_ref().clone().with_metadata(metadata)), ratios)
-    });
-    let lacking = baseline.of.iter().filter(|base| base.is_none()).count();
-    Ok((rows.with_measures(measures.collect()), lacking))
 }

@@ -210,7 +210,7 @@ impl Frame {
         let mut groups: Vec<std::ops::Range<usize>> = Vec::new();
         for at in self.keys..fields.len() {
             match groups.last_mut() {
-                Some(last) if is_half_width(&fields[at], fields[last.start].name()) => last.end = at + 1,
+                Some(last) if is_interval_of(&fields[at], &fields[last.start]) => last.end = at + 1,
                 _ => groups.push(at..at + 1),
             }
         }
@@ -218,9 +218,13 @@ impl Frame {
     }
 }
 
-/// Whether a column has the half widths of intervals around another one's values.
-pub(crate) fn is_half_width(field: &Field, of: &str) -> bool {
-    field.metadata().get(HALF_WIDTH_OF).is_some_and(|name| name == of)
+/// Whether a column has the half widths, or one end, of intervals around the means of another one.
+pub(crate) fn is_interval_of(field: &Field, of: &Field) -> bool {
+    let tag = |field: &Field, key: &str| field.metadata().get(key).cloned().unwrap_or_default();
+    let is_end = |stat: String| stat.starts_with("low") || stat.starts_with("high");
+    let is_same = |key: &str| tag(field, key) == tag(of, key);
+    let is_end_of = || is_end(tag(field, STAT)) && tag(of, STAT) == "mean" && is_same(MEASURE) && is_same(PIVOT);
+    field.metadata().get(HALF_WIDTH_OF).is_some_and(|name| name == of.name()) || is_end_of()
 }
 
 /// The values at these rows; null where there is no row.

@@ -5,33 +5,99 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array};
 use arrow::datatypes::{DataType, Field};
 
+use crate::baseline::Baseline;
 use crate::frame::{HALF_WIDTH_OF, MEASURE, STAT, UNIT};
+use crate::replicates::{Method, Replicates, seed};
+use crate::scan::SEED;
 use crate::{Axis, Column, Error, Frame, Rows, Stat};
 
 /// The statistics of each measure for each combination of values of these axes, in the order of [`Rows::groups`].
+///
+/// The replicates of an interval are the values of the axis `seed`; without that axis each row is one.
 pub fn grouped(rows: &Rows, by: &[&str], stats: &[Stat]) -> Result<Frame, Error> {
+    statistics(rows, None, by, stats)
+}
+
+/// The statistics of each measure relative to that of the baseline. The mean is the mean of the rows of a group divided by
+/// that of their partners in the baseline; the ends of its interval are [`Stat::Low`] and [`Stat::High`]. Other statistics
+/// are those of the ratios row by row. Rows without a partner are left out.
+pub fn grouped_ratios(rows: &Rows, baseline: &Baseline, by: &[&str], stats: &[Stat]) -> Result<Frame, Error> {
+    statistics(rows, Some(baseline), by, stats)
+}
+
+fn statistics(rows: &Rows, baseline: Option<&Baseline>, by: &[&str], stats: &[Stat]) -> Result<Frame, Error> {
     let groups = rows.groups(by)?;
+    let seeds = rows.axis(SEED);
     let firsts = || groups.iter().map(|group| group[0] as usize);
     let mut columns: Vec<Column> =
         by.iter().filter_map(|name| rows.axis(name)).map(|axis| axis.column(firsts())).collect();
     for (measure, values) in rows.measures() {
-        let sample = |group: &Vec<u32>| {
-            let numbers = group.iter().map(|row| values[*row as usize]);
-            let mut sample: Vec<f64> = numbers.filter(|value| !value.is_nan()).collect();
-            sample.sort_unstable_by(f64::total_cmp);
-            stats.iter().map(|stat| stat.of(&sample)).collect::<Vec<_>>()
-        };
-        let of_groups: Vec<Vec<Option<f64>>> = groups.iter().map(sample).collect();
+        let of_groups: Vec<Vec<Option<f64>>> =
+            groups.iter().map(|group| Sample::of(group, values, baseline, seeds).statistics(stats)).collect();
+        let mut measure = measure.as_ref().clone();
+        if baseline.is_some() {
+            measure = without_unit(&measure);
+        }
         for (at, stat) in stats.iter().enumerate() {
             let values = of_groups.iter().map(|of_group| of_group[at]);
             let values: ArrayRef = match stat {
                 Stat::Count => Arc::new(values.map(|value| value.map(|value| value as i64)).collect::<Int64Array>()),
                 _ => Arc::new(values.collect::<Float64Array>()),
             };
-            columns.push(Column::of(&Arc::new(field(measure, *stat, stats)), &values));
+            columns.push(Column::of(&Arc::new(field(&measure, *stat, stats)), &values));
         }
     }
     Ok(Frame::of(columns).with_keys(by.len()))
+}
+
+/// The values of a measure in a group.
+struct Sample {
+    /// Replicate, value of the baseline, value. Rows without a value are left out.
+    rows: Vec<(i64, f64, f64)>,
+    is_ratio: bool,
+}
+
+impl Sample {
+    fn of(group: &[u32], values: &[f64], baseline: Option<&Baseline>, seeds: Option<&Axis>) -> Sample {
+        let row = |row: &u32| {
+            let row = *row as usize;
+            let replicate = seeds.map_or(row as i64, |seeds| seed(seeds, row));
+            let base = match baseline {
+                Some(baseline) => values[baseline.of[row]?],
+                None => 1.0,
+            };
+            Some((replicate, base, values[row])).filter(|(_, base, value)| !base.is_nan() && !value.is_nan())
+        };
+        Sample { rows: group.iter().filter_map(row).collect(), is_ratio: baseline.is_some() }
+    }
+
+    fn statistics(&self, stats: &[Stat]) -> Vec<Option<f64>> {
+        let ratio = |(_, base, value): &(i64, f64, f64)| if self.is_ratio { value / base } else { *value };
+        let mut sorted: Vec<f64> = self.rows.iter().map(ratio).filter(|value| !value.is_nan()).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let end = |percent: u32, of: fn((f64, f64)) -> f64| {
+            let replicates = Replicates::of_pairs(self.rows.iter().copied(), Method::T(percent));
+            let interval = if self.is_ratio { replicates.ratio() } else { replicates.mean() };
+            interval.ends.map(of)
+        };
+        let of = |stat: &Stat| match *stat {
+            Stat::Mean if self.is_ratio && !self.rows.is_empty() => {
+                let ratio = Replicates::of_pairs(self.rows.iter().copied(), Method::T(95)).ratio().value;
+                Some(ratio).filter(|ratio| ratio.is_finite())
+            }
+            Stat::Low(percent) => end(percent, |(low, _)| low),
+            Stat::High(percent) => end(percent, |(_, high)| high),
+            Stat::Interval(percent) => end(percent, |(low, high)| (high - low) / 2.0),
+            stat => stat.of(&sorted),
+        };
+        stats.iter().map(of).collect()
+    }
+}
+
+fn without_unit(field: &Field) -> Field {
+    let mut metadata = field.metadata().clone();
+    metadata.remove(UNIT);
+    field.clone().with_metadata(metadata)
 }
 
 /// Those of the axes `others` in which rows of one group differ.

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use powersweep_results::Table;
 
-use crate::group::mixed;
+use crate::group::{grouped_ratios, mixed};
 use crate::order::INDEX;
 use crate::reading::Reading;
 use crate::scan::{self, ColumnScan, SEED, Tasks};
 use crate::source::{Source, conditions};
 use crate::words::count;
-use crate::{Condition, Datasets, Error, Frame, Rows, Stat, grouped, page, ratios};
+use crate::{Condition, Datasets, Error, Frame, Rows, Stat, baseline, grouped, page};
 
 /// A question about the rows of a table. The default names no column and no condition, and takes all rows.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +21,8 @@ pub struct Query {
     pub only: Vec<String>,
     /// A row of the answer for each combination of values of these columns.
     pub by: Vec<String>,
-    /// Names of statistics; empty for the mean, and the interval of the mean where the rows of a group are replications.
+    /// Names of statistics; empty for the mean, and its interval over the seeds in the tables `tasks` and `accounts`. The
+    /// interval of a ratio has two ends, so `ci` is `low` and `high` there.
     pub stats: Vec<String>,
     /// Conditions of the baseline: each row is divided by its partner in the baseline.
     pub ratio_to: Vec<String>,
@@ -42,7 +43,8 @@ pub struct FooterFacts {
     /// The columns in which tasks may differ.
     pub candidates: Vec<ColumnScan>,
     metrics: Vec<&'static str>,
-    is_relative: bool,
+    /// Whether energies and powers are relative: no watts are known.
+    pub is_relative: bool,
 }
 
 impl FooterFacts {
@@ -106,30 +108,43 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
             axes.push(name);
         }
     }
-    let mut rows = collected(datasets, reading, &facts, [&axes, &measures], only).await?;
-    if !baseline.is_empty() {
-        let (relative, lacking) = ratios(&rows, &baseline)?;
-        if lacking > 0 {
-            let lacking = count(lacking as u64, "row");
-            let left_out = "have no row of the baseline to be divided by, and are left out";
-            datasets.notes().say(&format!("{lacking} {left_out}"));
-        }
-        rows = relative;
+    let stats = shown(stats, table, !baseline.is_empty());
+    if stats.iter().any(|stat| stat.needs_replicates()) && !axes.contains(&SEED) && !measures.contains(&SEED) {
+        axes.push(SEED);
     }
+    let rows = collected(datasets, reading, &facts, [&axes, &measures], only).await?;
     let mixed = mixed(&rows, &by, &others)?;
     if !mixed.is_empty() {
         let mixed = mixed.join(", ");
         let advice = "group by more columns, or choose rows by conditions";
         datasets.notes().say(&format!("a mean is over rows that differ in {mixed}: {advice}"));
     }
-    let usual: &[Stat] = match table {
-        Table::Failures => &[Stat::Count],
-        // Otherwise the rows are no replications of each other, and their mean has no interval.
-        Table::Tasks if mixed.is_empty() => &[Stat::Mean, Stat::Interval(95)],
-        _ => &[Stat::Mean],
+    if baseline.is_empty() {
+        return shaped(grouped(&rows, &by, &stats)?, query);
+    }
+    let baseline = baseline::pairs(&rows, &baseline)?;
+    if baseline.lacking() > 0 {
+        let lacking = count(baseline.lacking() as u64, "row");
+        let left_out = "have no row of the baseline to be divided by, and are left out";
+        datasets.notes().say(&format!("{lacking} {left_out}"));
+    }
+    shaped(grouped_ratios(&rows, &baseline, &by, &stats)?, query)
+}
+
+/// The chosen statistics; without a choice, those that a table has by default.
+fn shown(chosen: Vec<Stat>, table: Table, is_ratio: bool) -> Vec<Stat> {
+    let chosen = match table {
+        _ if !chosen.is_empty() => chosen,
+        Table::Failures => vec![Stat::Count],
+        Table::Tasks | Table::Accounts => vec![Stat::Mean, Stat::Interval(95)],
+        // Their seeds are in another table: an interval takes time, and is computed where someone asks.
+        Table::Jobs | Table::Series => vec![Stat::Mean],
     };
-    let stats = if stats.is_empty() { usual } else { &stats };
-    shaped(grouped(&rows, &by, stats)?, query)
+    let ends = |stat: Stat| match stat {
+        Stat::Interval(percent) if is_ratio => vec![Stat::Low(percent), Stat::High(percent)],
+        stat => vec![stat],
+    };
+    chosen.into_iter().flat_map(ends).collect()
 }
 
 /// Rows of a table with these axes and measures. Energies without a power of the machine are relative.
@@ -141,8 +156,7 @@ pub async fn collected(
     only: Vec<Condition>,
 ) -> Result<Rows, Error> {
     let rows = read(datasets, reading, columns, only).await?;
-    let unit = |unit: &str| (facts.is_relative && ["J", "W", "J s"].contains(&unit)).then_some("relative");
-    Ok(rows.with_units(unit))
+    Ok(if facts.is_relative { rows.with_relative_units() } else { rows })
 }
 
 /// Rows of a table with these axes and measures, ordered by the index of their task.

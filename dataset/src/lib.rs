@@ -8,7 +8,7 @@
 //! | the columns in which rows differ | [`scan`] |
 //! | the first rows of an order; a page of them | [`order`], [`page`] |
 //! | rows with axes and measures in memory | [`rows`] |
-//! | groups with statistics; ratios to a baseline | [`grouped`], [`group`], [`baseline`], [`stats`] |
+//! | groups with statistics; ratios to a baseline; intervals over replicates | [`grouped`], [`group`], [`baseline`], [`stats`], [`replicates`] |
 //! | a small table of answers: sorted, cut, pivoted, as text | [`frame`], [`column`], [`text`] |
 //! | comparisons, Pareto fronts, searches, calibration | [`compare`], [`best`], [`search`], [`calibration`] |
 //! | rows for other tools; one sorted copy of a table | [`writing`], [`sorted_copy`] |
@@ -31,6 +31,7 @@ mod notes;
 pub mod order;
 pub mod page;
 pub mod reading;
+pub mod replicates;
 pub mod rows;
 pub mod scan;
 pub mod search;
@@ -42,16 +43,16 @@ pub mod text;
 pub mod words;
 pub mod writing;
 
-pub use baseline::ratios;
 pub use cell::Cell;
 pub use column::Column;
-pub use compare::{Comparison, Interval};
+pub use compare::Comparison;
 pub use condition::{Condition, Op};
 pub use error::{Error, Kind, OrKind};
 pub use frame::Frame;
 pub use group::grouped;
 pub use notes::Notes;
 pub use reading::Reading;
+pub use replicates::Interval;
 pub use rows::{Axis, Rows};
 pub use stats::{Stat, student_t};
 pub use tables::Datasets;

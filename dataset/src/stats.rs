@@ -18,8 +18,12 @@ pub enum Stat {
     /// Standard deviation of the sample (n - 1).
     Sd,
     /// Half width of the interval of Student's t around the mean that contains the true one with this probability
-    /// (percent: 90, 95 or 99). None of a single value.
+    /// (percent: 90, 95 or 99), over replicates ([`crate::replicates`]). None of a single replicate.
     Interval(u32),
+    /// Lower end of that interval. Of a ratio, whose interval has no middle.
+    Low(u32),
+    /// Upper end of that interval.
+    High(u32),
     /// Percentile, between 0 and 100; linear interpolation between order statistics (type 7 of Hyndman & Fan).
     Percentile(f64),
     /// Least value.
@@ -29,7 +33,7 @@ pub enum Stat {
 }
 
 impl Stat {
-    /// Reads a name: `mean`, `sd`, `ci` (`ci90`, `ci95`, `ci99`), `median`, `p95`, `min`, `max`, `sum`, `count`.
+    /// Reads a name: `mean`, `sd`, `ci` (`ci90`, `ci95`, `ci99`), `low` and `high` (`low90` and so on), `median`, `p95`, `min`, `max`, `sum`, `count`.
     pub fn parse(name: &str) -> Result<Stat, Error> {
         let percentile = |text: &str| text.parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
         Ok(match name {
@@ -40,27 +44,40 @@ impl Stat {
             "ci" | "ci95" => Stat::Interval(95),
             "ci90" => Stat::Interval(90),
             "ci99" => Stat::Interval(99),
+            "low" | "low95" => Stat::Low(95),
+            "low90" => Stat::Low(90),
+            "low99" => Stat::Low(99),
+            "high" | "high95" => Stat::High(95),
+            "high90" => Stat::High(90),
+            "high99" => Stat::High(99),
             "median" => Stat::Percentile(50.0),
             "min" => Stat::Min,
             "max" => Stat::Max,
             _ => match name.strip_prefix('p').and_then(percentile) {
                 Some(percent) => Stat::Percentile(percent),
                 None => {
-                    let known = "mean, sd, ci (ci90, ci99), median, p95 or another percentile, min, max, sum, count";
+                    let known =
+                        "mean, sd, ci (ci90, ci99), low, high, median, p95 or another percentile, min, max, sum, count";
                     return Err(usage(format!("unknown statistic `{name}`; there are {known}")));
                 }
             },
         })
     }
 
-    /// Its value; `None` if a sample of this size has none. `values` are sorted, without NaN.
+    /// Whether it depends on which rows are of one replicate.
+    pub fn needs_replicates(self) -> bool {
+        matches!(self, Stat::Interval(_) | Stat::Low(_) | Stat::High(_))
+    }
+
+    /// Its value; `None` if a sample of this size has none, and of an interval, which depends on replicates. `values` are
+    /// sorted, without NaN.
     pub fn of(self, values: &[f64]) -> Option<f64> {
         match self {
             Stat::Count => Some(values.len() as f64),
             Stat::Sum => Some(sum(values.iter().copied())),
             Stat::Mean => mean(values),
             Stat::Sd => sd(values),
-            Stat::Interval(percent) => half_width(values, percent),
+            Stat::Interval(_) | Stat::Low(_) | Stat::High(_) => None,
             Stat::Percentile(percent) => percentile(values, percent),
             Stat::Min => values.first().copied(),
             Stat::Max => values.last().copied(),
@@ -76,6 +93,8 @@ impl fmt::Display for Stat {
             Stat::Mean => f.write_str("mean"),
             Stat::Sd => f.write_str("sd"),
             Stat::Interval(percent) => write!(f, "ci{percent}"),
+            Stat::Low(percent) => write!(f, "low{percent}"),
+            Stat::High(percent) => write!(f, "high{percent}"),
             Stat::Percentile(50.0) => f.write_str("median"),
             Stat::Percentile(percent) => write!(f, "p{percent}"),
             Stat::Min => f.write_str("min"),
@@ -180,6 +199,8 @@ mod tests {
             ("sd", "sd"),
             ("ci", "ci95"),
             ("ci99", "ci99"),
+            ("low", "low95"),
+            ("high90", "high90"),
             ("median", "median"),
             ("p50", "median"),
             ("p99.9", "p99.9"),
@@ -199,8 +220,6 @@ mod tests {
         assert_eq!((of(Stat::Count), of(Stat::Sum), of(Stat::Mean)), (4.0, 12.0, 3.0));
         assert_eq!((of(Stat::Min), of(Stat::Max), of(Stat::Percentile(50.0))), (1.0, 6.0, 2.5));
         assert!((of(Stat::Sd) - (14.0_f64 / 3.0).sqrt()).abs() < 1e-15);
-        // t(0.95; 3) = 3.182446
-        assert!((of(Stat::Interval(95)) - 3.182_446_305 * (14.0_f64 / 3.0).sqrt() / 2.0).abs() < 1e-8);
         assert!((of(Stat::Percentile(95.0)) - 5.55).abs() < 1e-12);
     }
 
@@ -210,10 +229,7 @@ mod tests {
         assert_eq!(Stat::Percentile(50.0).of(&[]), None);
         assert_eq!(Stat::Count.of(&[]), Some(0.0));
         assert_eq!(Stat::Mean.of(&[7.0]), Some(7.0));
-        assert_eq!(
-            (Stat::Sd.of(&[7.0]), Stat::Interval(95).of(&[7.0]), Stat::Interval(95).of(&[])),
-            (None, None, None)
-        );
+        assert_eq!(Stat::Sd.of(&[7.0]), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use arrow::array::RecordBatch;
 
-use crate::frame::{MEASURE, PIVOT, STAT, UNIT, is_half_width};
+use crate::frame::{MEASURE, PIVOT, STAT, UNIT, is_interval_of};
 use crate::{Cell, Frame};
 
 /// Significant digits of the greatest number of a column, unless an interval asks for more or fewer.
@@ -71,9 +71,9 @@ impl Sheet {
         let mut columns = Vec::new();
         let mut at = 0;
         while at < fields.len() {
-            let next = fields.get(at + 1).filter(|next| is_half_width(next, fields[at].name()));
-            columns.push(column(batch, frame.keys(), at, next.is_some()));
-            at += 1 + usize::from(next.is_some());
+            let interval = fields[at + 1..].iter().take_while(|next| is_interval_of(next, &fields[at])).count();
+            columns.push(column(batch, frame.keys(), at, interval));
+            at += 1 + interval;
         }
         Sheet { columns }
     }
@@ -176,11 +176,23 @@ fn written(entry: &Entry, pads: &Pads, sign: &str) -> String {
     }
 }
 
-/// The column at a position, which is a key if it is one of the first `keys`.
-fn column(batch: &RecordBatch, keys: usize, at: usize, has_intervals: bool) -> Column {
+/// The column at a position, which is a key if it is one of the first `keys`. `interval`: number of the columns behind it
+/// that have intervals: one has half widths, two have the ends.
+fn column(batch: &RecordBatch, keys: usize, at: usize, interval: usize) -> Column {
     let field = &batch.schema_ref().fields()[at];
     let cells = |at: usize| (0..batch.num_rows()).map(|row| Cell::of(batch.column(at), row)).collect::<Vec<_>>();
-    let (own, halves) = (cells(at), if has_intervals { cells(at + 1) } else { Vec::new() });
+    let own = cells(at);
+    let ends: Vec<(Option<f64>, Option<f64>)> = match interval {
+        2 => cells(at + 1).iter().map(Cell::number).zip(cells(at + 2).iter().map(Cell::number)).collect(),
+        _ => Vec::new(),
+    };
+    let half = |(low, high): &(Option<f64>, Option<f64>)| {
+        low.zip(*high).map_or(Cell::Null, |(low, high)| Cell::Real((high - low) / 2.0))
+    };
+    let halves: Vec<Cell> = match interval {
+        1 => cells(at + 1),
+        _ => ends.iter().map(half).collect(),
+    };
     let tag = |key: &str| field.metadata().get(key).cloned().unwrap_or_default();
     let (measure, stat, pivot) = (tag(MEASURE), tag(STAT), tag(PIVOT));
     let base = if stat == "mean" {
@@ -195,13 +207,18 @@ fn column(batch: &RecordBatch, keys: usize, at: usize, has_intervals: bool) -> C
     let entry = |(row, cell): (usize, &Cell)| match cell {
         Cell::Null => Entry::Empty,
         Cell::Int(value) => Entry::Number(value.to_string(), None),
+        Cell::Real(value) if value.is_finite() && interval == 2 => {
+            let end = |end: f64| if end.is_finite() { format.number(end) } else { "∞".to_owned() };
+            let interval = ends[row].0.zip(ends[row].1).map(|(low, high)| format!(" [{}, {}]", end(low), end(high)));
+            Entry::Text(format.number(*value) + &interval.unwrap_or_default())
+        }
         Cell::Real(value) if value.is_finite() => {
             Entry::Number(format.number(*value), halves.get(row).and_then(Cell::number).map(|half| format.number(half)))
         }
         other => Entry::Text(other.exact()),
     };
     let entries: Vec<Entry> = own.iter().enumerate().map(entry).collect();
-    let is_numeric = entries.iter().any(|entry| matches!(entry, Entry::Number(..)));
+    let is_numeric = interval == 2 || entries.iter().any(|entry| matches!(entry, Entry::Number(..)));
     let unit = if at < keys { String::new() } else { tag(UNIT) };
     Column { name, unit, exponent: format.exponent, is_numeric, entries }
 }

@@ -4,14 +4,21 @@ use std::collections::BTreeSet;
 
 pub use powersweep_dataset::best::Goal;
 use powersweep_dataset::best::front;
+use powersweep_dataset::group::named;
 use powersweep_dataset::grouped::{FooterFacts, collected};
 use powersweep_dataset::scan::SEED;
+use powersweep_dataset::search::{Estimate, Verdict};
 use powersweep_dataset::source::conditions;
 use powersweep_dataset::words::{count, number};
-use powersweep_dataset::{Condition, Error, Frame, Stat, failure, grouped};
+use powersweep_dataset::{Column, Condition, Error, Frame, Stat, failure, grouped};
 use powersweep_results::Table;
 
 use crate::place::Place;
+
+/// The column that says whether a combination satisfies the conditions.
+const VERDICT: &str = "verdict";
+/// The column that tasks of logs have a value in.
+const LOG: &str = "log_digest";
 
 /// Goals and conditions of the best combinations of parameters.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,12 +44,16 @@ impl Default for BestOptions {
 /// The best combinations.
 #[derive(Debug, Clone)]
 pub struct Best {
-    /// A row for each of them: its values, then the means and intervals of the goals and conditions.
+    /// A row for each of them: its values, then the means and intervals of the goals and conditions. With conditions on
+    /// means, the column `verdict` has `feasible` or `uncertain`.
     pub frame: Frame,
     /// Number of all combinations; 0 if no row satisfies the conditions on rows.
     pub combinations: usize,
-    /// Number of the combinations that satisfy the conditions.
+    /// Number of the combinations that satisfy the conditions by their means.
     pub feasible: usize,
+    /// Number of these for which the interval of a condition's mean contains the limit, or has one seed: more seeds may
+    /// decide otherwise.
+    pub uncertain: usize,
     /// Why none does, if none does: the range of each condition's column.
     pub why_none: Option<String>,
 }
@@ -71,11 +82,20 @@ impl Place {
         let measures: Vec<&str> =
             columns.map(String::as_str).filter(|name| !by.contains(name) && seen.insert(*name)).collect();
         let only = conditions(Table::Tasks, &options.only)?;
-        let rows = collected(&datasets, &reading, &known, [&by, &measures], only).await?;
-        let all = grouped(&rows, &by, &[Stat::Mean, Stat::Interval(95)])?;
+        let more = [SEED, LOG].into_iter().filter(|name| !by.contains(name));
+        let axes: Vec<&str> = by.iter().copied().chain(more).collect();
+        let rows = collected(&datasets, &reading, &known, [&axes, &measures], only).await?;
+        let mut all = grouped(&rows, &by, &[Stat::Mean, Stat::Interval(95)])?;
         let combinations = if rows.is_empty() { 0 } else { all.rows() };
-        let satisfied = satisfied(&all, &subject)?;
-        let feasible = all.kept(|row| satisfied.iter().all(|condition| condition[row]));
+        // A log has one task: there are no other seeds that could decide otherwise.
+        let are_logs = rows.axis(LOG).is_some_and(|axis| axis.values().iter().all(|value| !value.is_null()));
+        let satisfied = verdicts(&all, &subject, &by, are_logs)?;
+        let of_row = |row: usize| Verdict::all(satisfied.iter().map(move |condition| condition[row]));
+        if subject.iter().any(|condition| !by.contains(&condition.column.as_str())) {
+            all.push(Column::texts(VERDICT, "verdict", (0..all.rows()).map(|row| of_row(row).word().to_owned())));
+        }
+        let uncertain = (0..all.rows()).map(of_row).filter(|verdict| verdict.holds && !verdict.is_certain).count();
+        let feasible = all.kept(|row| of_row(row).holds);
         let why_none = match feasible.rows() {
             0 => Some(why_none(&all, &subject, &satisfied)?),
             _ => None,
@@ -84,27 +104,33 @@ impl Place {
             [goal] => feasible.sorted(&goal.column, goal.is_maximised)?.part(0, options.top),
             goals => feasible.picked(&front(&feasible, goals)?),
         };
-        Ok(Best { frame, combinations, feasible: feasible.rows(), why_none })
+        Ok(Best { frame, combinations, feasible: feasible.rows(), uncertain, why_none })
     }
 }
 
-/// For each condition, whether each row satisfies it: by its mean, or by its parameter.
-fn satisfied(all: &Frame, subject: &[Condition]) -> Result<Vec<Vec<bool>>, Error> {
+/// For each condition, its verdict on each row: by its mean and the interval of that, or by its parameter in `by`.
+fn verdicts(all: &Frame, subject: &[Condition], by: &[&str], are_logs: bool) -> Result<Vec<Vec<Verdict>>, Error> {
     let of = |condition: &Condition| {
         let column = all.column(&condition.column)?;
-        Ok((0..column.len()).map(|row| condition.holds(&column.cell(row))).collect())
+        if by.contains(&condition.column.as_str()) {
+            let verdict = |row| Verdict { holds: condition.holds(&column.cell(row)), is_certain: true };
+            return Ok((0..column.len()).map(verdict).collect());
+        }
+        let half_widths = all.column(&named(Stat::Interval(95), &condition.column))?;
+        let estimate = |row| Estimate { mean: column.number(row), half_width: half_widths.number(row) };
+        Ok((0..column.len()).map(|row| Verdict::of(condition, estimate(row), are_logs)).collect())
     };
     subject.iter().map(of).collect()
 }
 
 /// For each condition, how many combinations satisfy it, and the range of its column.
-fn why_none(all: &Frame, subject: &[Condition], satisfied: &[Vec<bool>]) -> Result<String, Error> {
+fn why_none(all: &Frame, subject: &[Condition], satisfied: &[Vec<Verdict>]) -> Result<String, Error> {
     let mut text = format!("none of {} satisfies the conditions", count(all.rows() as u64, "combination"));
     for (condition, rows) in subject.iter().zip(satisfied) {
         let column = all.column(&condition.column)?;
         let values = (0..column.len()).filter_map(|row| column.cell(row).number());
         let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), v| (l.min(v), m.max(v)));
-        let holds = rows.iter().filter(|holds| **holds).count();
+        let holds = rows.iter().filter(|verdict| verdict.holds).count();
         let range = match least <= most {
             true => format!(" lies between {} and {}", number(least), number(most)),
             false => String::new(),

@@ -1,6 +1,6 @@
 //! Two sets of rows, compared pair by pair.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
@@ -8,9 +8,11 @@ use powersweep_dataset::compare::{Pairs, compare, pairs};
 use powersweep_dataset::frame::UNIT;
 use powersweep_dataset::grouped::{FooterFacts, collected, keys};
 use powersweep_dataset::reading::Reading;
+use powersweep_dataset::replicates::{Method, seed};
+use powersweep_dataset::scan::SEED;
 use powersweep_dataset::source::conditions;
 use powersweep_dataset::words::count;
-use powersweep_dataset::{Comparison, Datasets, Error, Rows, failure};
+use powersweep_dataset::{Cell, Comparison, Datasets, Error, Rows, failure};
 use powersweep_results::Table;
 
 use crate::place::Place;
@@ -19,6 +21,11 @@ use crate::place::Place;
 const SUBMIT: &str = "submit_s";
 /// Length of a week (s).
 const WEEK_S: f64 = 604_800.0;
+
+/// Columns whose values are never pooled without being asked: different logs, and different signals.
+const APART: [&str; 3] = ["workload", "signal", "signal_index"];
+/// Fewer replicates make an interval that rests on little.
+pub const FEW: usize = 5;
 
 /// The table, columns and conditions of a comparison.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +36,11 @@ pub struct CompareOptions {
     pub columns: Vec<String>,
     /// Conditions on the rows of both sets, such as `seed<3`.
     pub only: Vec<String>,
+    /// A comparison for each combination of values of these columns, in which both sets vary. Workloads and signals have
+    /// comparisons of their own in any case.
+    pub by: Vec<String>,
+    /// Columns whose values are pooled although they are workloads or signals.
+    pub pool: Vec<String>,
 }
 
 /// A column of two sets of rows.
@@ -42,36 +54,62 @@ pub struct ComparedColumn {
     pub comparison: Option<Comparison>,
 }
 
+/// The pairs with equal values of [`Compared::by`].
+#[derive(Debug, Clone)]
+pub struct ComparedGroup {
+    /// The values.
+    pub values: Vec<Cell>,
+    /// Number of pairs.
+    pub pairs: usize,
+    /// Number of replicates of the pairs: seeds, or weeks.
+    pub replicates: usize,
+    /// Each column.
+    pub columns: Vec<ComparedColumn>,
+}
+
 /// Two sets of rows, compared.
 #[derive(Debug, Clone)]
 pub struct Compared {
-    /// Each column.
-    pub columns: Vec<ComparedColumn>,
+    /// The columns that have a comparison for each value.
+    pub by: Vec<String>,
+    /// The comparisons, in the order of the rows of A.
+    pub groups: Vec<ComparedGroup>,
     /// Number of pairs.
     pub pairs: usize,
     /// The columns with equal values in a pair.
-    pub by: Vec<String>,
+    pub paired_by: Vec<String>,
+    /// Those of them whose values are pooled: each seed counts with all of them.
+    pub pooled: Vec<String>,
     /// Rows of either set without a partner.
     pub single: (usize, usize),
-    /// Of jobs: the weeks that the intervals are resampled from.
-    pub weeks: Option<usize>,
+    /// Whether the replicates are the weeks of one log, resampled; otherwise they are the seeds.
+    pub are_weeks: bool,
 }
 
 impl Compared {
-    /// A row for each column, for programs.
+    /// A row for each group and column, for programs.
     pub fn rows(&self) -> RecordBatch {
+        let all = || self.groups.iter().flat_map(|group| group.columns.iter().map(move |column| (group, column)));
         let texts = |of: fn(&ComparedColumn) -> &str| -> ArrayRef {
-            Arc::new(StringArray::from_iter_values(self.columns.iter().map(of)))
+            Arc::new(StringArray::from_iter_values(all().map(|(_, column)| of(column))))
+        };
+        let counts = |of: fn(&Comparison) -> usize| -> ArrayRef {
+            let count = |column: &ComparedColumn| column.comparison.as_ref().map_or(0, of) as i64;
+            Arc::new(Int64Array::from_iter_values(all().map(|(_, column)| count(column))))
         };
         let reals = |of: fn(&Comparison) -> Option<f64>| -> ArrayRef {
             let value = |column: &ComparedColumn| column.comparison.as_ref().and_then(of);
-            Arc::new(self.columns.iter().map(value).collect::<Float64Array>())
+            Arc::new(all().map(|(_, column)| value(column)).collect::<Float64Array>())
         };
-        let pairs = self.columns.iter().map(|column| column.comparison.map_or(0, |of| of.pairs as i64));
+        let keys = self.by.iter().enumerate().map(|(at, name)| {
+            let values = all().map(|(group, _)| group.values[at].exact());
+            (name.as_str(), Arc::new(StringArray::from_iter_values(values)) as ArrayRef)
+        });
         let columns = [
             ("metric", texts(|column| &column.name)),
             ("unit", texts(|column| &column.unit)),
-            ("pairs", Arc::new(Int64Array::from_iter_values(pairs))),
+            ("pairs", counts(|of| of.pairs)),
+            ("replicates", counts(|of| of.replicates)),
             ("mean_a", reals(|of| Some(of.a))),
             ("mean_b", reals(|of| Some(of.b))),
             ("difference", reals(|of| Some(of.difference.value))),
@@ -83,7 +121,7 @@ impl Compared {
             ("a_less", reals(|of| Some(of.a_less))),
             ("b_less", reals(|of| Some(of.b_less))),
         ];
-        let columns = columns.map(|(name, values)| (name, values, true));
+        let columns = keys.chain(columns).map(|(name, values)| (name, values, true));
         RecordBatch::try_from_iter_with_nullable(columns).expect("a value for each column")
     }
 
@@ -93,21 +131,26 @@ impl Compared {
         let rows = count(a as u64, "row");
         (self.single != (0, 0)).then(|| format!("{rows} of A and {b} of B have no partner and are left out"))
     }
+
+    /// The least number of replicates of a group.
+    pub fn replicates_min(&self) -> usize {
+        self.groups.iter().map(|group| group.replicates).min().unwrap_or(0)
+    }
 }
 
 impl Place {
     /// Compares two sets of rows pair by pair. A set is `EXPERIMENT` or `EXPERIMENT:CONDITION,...`; a pair has the same
-    /// workload, machine and seed.
+    /// workload, machine and seed. Intervals are over replicates: the seeds, or the weeks of a log that has one seed.
     ///
     /// # Errors
     /// An experiment, column or condition is unknown, or the rows make no pairs.
     pub async fn compare(&self, a: &str, b: &str, options: &CompareOptions) -> Result<Compared, Error> {
         if options.table == Table::Failures {
-            return Err(failure!(Usage, "failures have nothing to compare; choose tasks, jobs or series"));
+            return Err(failure!(Usage, "failures have nothing to compare; choose tasks, jobs, series or accounts"));
         }
         let datasets = self.datasets().await?;
         let (a, b) = (Side::open(&datasets, a, options).await?, Side::open(&datasets, b, options).await?);
-        let axes: BTreeSet<&str> = a.varying().chain(b.varying()).collect();
+        let axes: BTreeSet<&str> = a.varying().chain(b.varying()).chain([SEED]).collect();
         let mut axes: Vec<&str> = axes.into_iter().chain(keys(options.table).iter().copied()).collect();
         let mut measures: Vec<&str> = match options.columns.is_empty() {
             true => a.known.usual(options.table),
@@ -122,13 +165,59 @@ impl Place {
         let (a, b) =
             (a.rows(&datasets, options.table, columns).await?, b.rows(&datasets, options.table, columns).await?);
         let found = pairs(&a, &b)?;
-        let weeks = (options.table == Table::Jobs).then(|| weeks(&a, &found));
-        let column = |at| column(&a, at, compare(&values(&a, &b, &found, at), weeks.as_deref()));
-        let columns = (0..compared).map(column).collect();
-        let weeks = weeks.as_ref().map(|weeks| weeks.iter().collect::<BTreeSet<_>>().len());
-        let Pairs { rows, by, single, .. } = found;
-        Ok(Compared { columns, pairs: rows.len(), by, single, weeks })
+        let by = groups_by(&found, options)?;
+        let names: Vec<&str> = by.iter().map(String::as_str).collect();
+        let seeds = a.axis(SEED).filter(|_| found.by.iter().any(|name| name == SEED));
+        let are_weeks = options.table == Table::Jobs && seeds.is_none();
+        let week = |row: usize| (a.measures()[compared].1[row] / WEEK_S).floor() as i64;
+        let replicate = |row: usize| match seeds {
+            Some(seeds) => seed(seeds, row),
+            None if are_weeks => week(row),
+            None => 0,
+        };
+        let method = if are_weeks { Method::Bootstrap } else { Method::T(95) };
+        let partners: HashMap<usize, usize> = found.rows.iter().copied().collect();
+        let group = |rows: Vec<u32>| {
+            let rows: Vec<(usize, usize)> =
+                rows.iter().filter_map(|row| Some((*row as usize, *partners.get(&(*row as usize))?))).collect();
+            let first = rows.first()?.0;
+            let column = |at: usize| {
+                let (of_a, of_b) = (&a.measures()[at].1, &b.measures()[at].1);
+                let values = rows.iter().map(|(row, partner)| (replicate(*row), of_a[*row], of_b[*partner]));
+                column(&a, at, compare(values, method))
+            };
+            let replicates: BTreeSet<i64> = rows.iter().map(|(row, _)| replicate(*row)).collect();
+            Some(ComparedGroup {
+                values: names.iter().filter_map(|name| Some(a.axis(name)?.cell(first).clone())).collect(),
+                pairs: rows.len(),
+                replicates: replicates.len(),
+                columns: (0..compared).map(column).collect(),
+            })
+        };
+        let groups = a.groups(&names)?.into_iter().filter_map(group).collect();
+        let is_pooled = |name: &&String| {
+            let name = name.as_str();
+            name != SEED && !names.contains(&name) && !keys(options.table).contains(&name)
+        };
+        let pooled = found.by.iter().filter(is_pooled).cloned().collect();
+        let Pairs { rows, by: paired_by, single } = found;
+        Ok(Compared { by, groups, pairs: rows.len(), paired_by, pooled, single, are_weeks })
     }
+}
+
+/// The columns that have a comparison for each value: the chosen ones, and workloads and signals that are not pooled.
+fn groups_by(found: &Pairs, options: &CompareOptions) -> Result<Vec<String>, Error> {
+    for name in options.by.iter().chain(&options.pool) {
+        if !found.by.contains(name) {
+            let paired = found.by.join(", ");
+            return Err(failure!(Usage, "both sets do not vary in `{name}`; pairs have the same values of {paired}"));
+        }
+    }
+    let is_apart = |name: &&&str| found.by.iter().any(|by| by == **name);
+    let apart = APART.iter().filter(is_apart).map(|name| (*name).to_owned());
+    let mut by: Vec<String> = apart.filter(|name| !options.pool.contains(name) && !options.by.contains(name)).collect();
+    by.extend(options.by.iter().cloned());
+    Ok(by)
 }
 
 /// One set of rows.
@@ -172,17 +261,6 @@ fn split(text: &str) -> Vec<String> {
     }
     parts.retain(|part| !part.trim().is_empty());
     parts
-}
-
-/// The week of each pair.
-fn weeks(a: &Rows, found: &Pairs) -> Vec<i64> {
-    let submits = a.measures().last().map(|(_, values)| values.as_slice()).unwrap_or_default();
-    found.rows.iter().map(|(row, _)| (submits[*row] / WEEK_S).floor() as i64).collect()
-}
-
-fn values(a: &Rows, b: &Rows, found: &Pairs, at: usize) -> Vec<(f64, f64)> {
-    let (a, b) = (&a.measures()[at].1, &b.measures()[at].1);
-    found.rows.iter().map(|(of_a, of_b)| (a[*of_a], b[*of_b])).collect()
 }
 
 /// A comparison with the name and the unit of its measure.

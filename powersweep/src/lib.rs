@@ -27,7 +27,7 @@
 //!     assert_eq!(running.end().await?.done, 6);
 //!     let options = CompareOptions { columns: vec!["energy_total_j".to_owned()], ..CompareOptions::default() };
 //!     let found = place.compare("gears:policy=full-speed", "gears:policy=gears", &options).await?;
-//!     let energy = found.columns[0].comparison.expect("three pairs");
+//!     let energy = found.groups[0].columns[0].comparison.expect("three pairs");
 //!     println!("with gears {:.3} of the energy", energy.ratio.value);
 //!     assert!(found.pairs == 3 && energy.ratio.value < 1.0);
 //!     Ok(())

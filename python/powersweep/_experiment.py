@@ -105,13 +105,16 @@ class Experiment:
         table: str = "tasks",
         select: Names = None,
         where: Where = None,
+        by: Names = None,
+        pool: Names = None,
     ) -> Rows:
         """Two sets of rows, pair by pair: a row for each compared column.
 
         `a` and `b` are the conditions of the sets, and `where` those of both. Rows of the same workload, machine and seed
-        are a pair. `ratio` is B divided by A, with its 95% interval from `ratio_low` to `ratio_high`. `select` names the
-        columns, by default the usual metrics; `table="jobs"` compares job by job. `other` is the experiment of B, if it
-        is another one in the same data.
+        are a pair. `ratio` is the mean of B divided by that of A, with its 95% interval over the seeds from `ratio_low` to
+        `ratio_high`. `select` names the columns, by default the usual metrics; `table="jobs"` compares job by job. Each
+        combination of values of `by` has a comparison; so has each workload and signal that is not in `pool`. `other` is
+        the experiment of B, if it is another one in the same data.
 
         >>> experiment = powersweep.run("quickstart", quiet=True)
         >>> fcfs, easy = ({"queue_order": "fcfs", "backfill": rule, "policy": "full-speed"} for rule in ("none", "easy"))
@@ -120,7 +123,7 @@ class Experiment:
         (['wait_s_mean'], True, True)
         """
         sets = [f"{name}:{','.join(conditions(of))}" for name, of in ((self.name, a), (other or self.name, b))]
-        return call(self._place.compare, *sets, table=table, columns=names(select), only=conditions(where))
+        return call(self._place.compare, *sets, table=table, columns=names(select), only=conditions(where), by=names(by), pool=names(pool))
 
     def best(
         self,

@@ -91,7 +91,7 @@ impl Place {
     }
 
     /// Two sets of rows, pair by pair: a row for each compared column.
-    #[pyo3(signature = (a, b, *, table, columns, only))]
+    #[pyo3(signature = (a, b, *, table, columns, only, by, pool))]
     fn compare(
         &self,
         py: Python<'_>,
@@ -100,9 +100,11 @@ impl Place {
         table: String,
         columns: Vec<String>,
         only: Vec<String>,
+        by: Vec<String>,
+        pool: Vec<String>,
     ) -> Noted<Rows> {
         self.ask(py, async move |place| {
-            let options = CompareOptions { table: table_of(&table)?, columns, only };
+            let options = CompareOptions { table: table_of(&table)?, columns, only, by, pool };
             let found = place.compare(&a, &b, &options).await?;
             if let Some(left_out) = found.left_out() {
                 place.notes.say(&left_out);

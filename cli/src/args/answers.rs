@@ -18,12 +18,19 @@ pub struct CompareArgs {
     pub b: String,
     #[command(flatten)]
     pub from: TablesArgs,
-    /// `jobs` compares job by job. Its intervals come from a bootstrap of the weeks of a log, and need no seeds.
+    /// `jobs` compares job by job. With one seed, its intervals come from a bootstrap of the weeks of a log.
     #[arg(long, value_parser = tables(), default_value = "tasks")]
     pub table: Table,
     /// The compared columns of numbers; by default the usual metrics.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub columns: Vec<String>,
+    /// A comparison for each combination of values of these columns. Workloads and signals have comparisons of their own in
+    /// any case.
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',', value_parser = column)]
+    pub by: Vec<String>,
+    /// Pool the values of these columns, which are workloads or signals.
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',', value_parser = column)]
+    pub pool: Vec<String>,
     /// Only rows of A and B that satisfy this condition; may be repeated.
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
     pub only: Vec<String>,
@@ -74,7 +81,7 @@ pub struct SqlArgs {
 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Name of the experiment.
+    /// Name of the experiment, or an exported file of its tasks, such as out/tasks.parquet.
     pub experiment: String,
     #[command(flatten)]
     pub from: TablesArgs,

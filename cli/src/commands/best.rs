@@ -21,7 +21,16 @@ pub fn run(args: &BestArgs) -> Outcome {
     }
     if !args.subject_to.is_empty() {
         let of = screen::count(found.combinations as u64, "combination");
-        screen::note(&format!("powersweep: {} of {of} satisfy the conditions", found.feasible));
+        let uncertain = match found.uncertain {
+            0 => String::new(),
+            uncertain => format!(
+                ", {uncertain} of them uncertain: the interval of a mean contains its limit, or there is one seed"
+            ),
+        };
+        screen::note(&format!(
+            "powersweep: {} of {of} satisfy the conditions by their means{uncertain}",
+            found.feasible
+        ));
     }
     framed(&found.frame, 0, &args.out, &args.experiment)
 }

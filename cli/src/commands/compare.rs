@@ -1,7 +1,7 @@
 //! `powersweep compare`: two sets of rows, pair by pair.
 
 use powersweep::block_on;
-use powersweep::compare::{CompareOptions, Compared, ComparedColumn};
+use powersweep::compare::{CompareOptions, Compared, FEW};
 use powersweep_dataset::text::{Column, Entry, Sheet};
 use powersweep_dataset::{Comparison, Interval};
 
@@ -13,14 +13,15 @@ use crate::screen;
 /// Compares two sets of rows.
 pub fn run(args: &CompareArgs) -> Outcome {
     args.out.check()?;
-    let CompareArgs { table, columns, only, .. } = args;
-    let options = CompareOptions { table: *table, columns: columns.clone(), only: only.clone() };
+    let CompareArgs { table, columns, only, by, pool, .. } = args;
+    let (columns, only, by, pool) = (columns.clone(), only.clone(), by.clone(), pool.clone());
+    let options = CompareOptions { table: *table, columns, only, by, pool };
     let found = block_on(async { args.from.place()?.compare(&args.a, &args.b, &options).await })?;
     if let Some(encoding) = encoding(args.out.format()) {
         note_single(&found);
         return written(&found.rows(), encoding, 0, &args.out, &args.a);
     }
-    let table = shown(&found.columns);
+    let table = shown(&found);
     if args.out.format() != RowFormat::Table {
         note_single(&found);
         return sheet(&table, 0, &args.out);
@@ -37,49 +38,64 @@ fn note_single(found: &Compared) {
 
 /// What was compared, below the table.
 fn said(found: &Compared, args: &CompareArgs) -> String {
-    let by = if found.by.is_empty() { String::new() } else { format!(" with the same {}", found.by.join(", ")) };
+    let by = match found.paired_by.is_empty() {
+        true => String::new(),
+        false => format!(" with the same {}", found.paired_by.join(", ")),
+    };
     let mut text = format!("\nA is {}, B is {}: {}{by}.", args.a, args.b, screen::count(found.pairs as u64, "pair"));
     if let Some(left_out) = found.left_out() {
         text += &format!(" {left_out}.");
     }
-    match found.weeks {
-        Some(1) => text += " The jobs are of one week: there is no interval.",
-        Some(weeks) => text += &format!(" Intervals (95%) are those of a bootstrap of {weeks} weeks."),
-        None if found.pairs == 1 => {
-            text += " One pair has no interval: use several seeds, or with tables = [\"jobs\"] in the manifest --table jobs.";
+    if !found.pooled.is_empty() {
+        text += &format!(" All values of {} are pooled: --by compares them apart.", found.pooled.join(", "));
+    }
+    let replicates = found.replicates_min();
+    text += &match (found.are_weeks, replicates) {
+        (true, 0 | 1) => " The jobs are of one week: there is no interval.".to_owned(),
+        (true, weeks) => format!(" Intervals (95%) are those of a bootstrap of {weeks} weeks."),
+        (false, 0 | 1) => {
+            " One seed has no interval: use several seeds, or with tables = [\"jobs\"] in the manifest --table jobs."
+                .to_owned()
         }
-        None => text += " Intervals (95%) are those of the pairs.",
+        (false, seeds) => format!(" Intervals (95%) are over {seeds} seeds."),
+    };
+    if (2..FEW).contains(&replicates) {
+        text += " These are few: more would make the intervals narrower and surer.";
     }
     text
 }
 
 /// The table for people.
-fn shown(compared: &[ComparedColumn]) -> Sheet {
+fn shown(found: &Compared) -> Sheet {
+    let all: Vec<_> = found.groups.iter().flat_map(|group| group.columns.iter().map(move |of| (group, of))).collect();
     let number = |value: f64| Entry::Text(screen::number(value));
     let ends = |interval: Interval| match interval.ends {
+        Some((low, f64::INFINITY)) => Entry::Text(format!("{} to ∞", screen::number(low))),
         Some((low, high)) => Entry::Text(format!("{} to {}", screen::number(low), screen::number(high))),
         None => Entry::Empty,
     };
     let percent = |share: f64| Entry::Text(format!("{:.0}%", 100.0 * share));
-    let of = |name: &str, entry: &dyn Fn(&Comparison) -> Entry| Column {
+    let column = |name: &str, is_numeric: bool, entries: Vec<Entry>| Column {
         name: name.to_owned(),
         unit: String::new(),
         exponent: 0,
-        is_numeric: true,
-        entries: compared.iter().map(|column| column.comparison.as_ref().map_or(Entry::Empty, entry)).collect(),
+        is_numeric,
+        entries,
     };
-    let metric = |ComparedColumn { name, unit, .. }: &ComparedColumn| {
+    let of = |name: &str, entry: &dyn Fn(&Comparison) -> Entry| {
+        let entry = |comparison: &Option<Comparison>| comparison.as_ref().map_or(Entry::Empty, entry);
+        column(name, true, all.iter().map(|(_, column)| entry(&column.comparison)).collect())
+    };
+    let keys = found.by.iter().enumerate().map(|(at, name)| {
+        column(name, false, all.iter().map(|(group, _)| Entry::Text(group.values[at].exact())).collect())
+    });
+    let metrics = all.iter().map(|(_, column)| {
+        let (name, unit) = (&column.name, &column.unit);
         Entry::Text(if unit.is_empty() { name.clone() } else { format!("{name} ({unit})") })
-    };
-    let metrics = Column {
-        name: "metric".to_owned(),
-        unit: String::new(),
-        exponent: 0,
-        is_numeric: false,
-        entries: compared.iter().map(metric).collect(),
-    };
-    let columns = vec![
-        metrics,
+    });
+    let mut columns: Vec<Column> = keys.collect();
+    columns.extend([
+        column("metric", false, metrics.collect()),
         of("A", &|of| number(of.a)),
         of("B", &|of| number(of.b)),
         of("B - A", &|of| number(of.difference.value)),
@@ -88,6 +104,6 @@ fn shown(compared: &[ComparedColumn]) -> Sheet {
         of("interval", &|of| ends(of.ratio)),
         of("A is less", &|of| percent(of.a_less)),
         of("B is less", &|of| percent(of.b_less)),
-    ];
+    ]);
     Sheet { columns }
 }

@@ -9,6 +9,7 @@ use powersweep_results::part::{Footer, Origin, encode};
 
 use crate::rows::{self, Row, lines, number};
 use crate::sandbox::Sandbox;
+use crate::sweeps::synthetic;
 
 const SWEEP: &str = "
 version = 1
@@ -61,9 +62,12 @@ fn policies_are_compared_seed_by_seed() {
     assert_eq!((found[0]["metric"].as_str(), found[0]["pairs"].as_i64()), (Some("energy_total_j"), Some(15)));
     let differences: Vec<f64> = full.iter().zip(&save).map(|(a, b)| b - a).collect();
     let mean = differences.iter().sum::<f64>() / 15.0;
-    let sd = (differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / 14.0).sqrt();
-    // t(0.95; 14) = 2.14478669
-    let half = 2.144_786_69 * sd / 15f64.sqrt();
+    // Three machines of each of five seeds: five replicates.
+    let of_seed = |seed: usize| differences.iter().skip(seed).step_by(5).sum::<f64>() / 3.0;
+    let sd = ((0..5).map(|seed| (of_seed(seed) - mean).powi(2)).sum::<f64>() / 4.0).sqrt();
+    // t(0.95; 4) = 2.776445105
+    let half = 2.776_445_105 * sd / 5f64.sqrt();
+    assert_eq!(found[0]["replicates"].as_i64(), Some(5));
     assert!(near(number(&found[0], "difference"), mean));
     assert!((number(&found[0], "difference_low") - (mean - half)).abs() < 1e-6 * half);
     assert!((number(&found[0], "difference_high") - (mean + half)).abs() < 1e-6 * half);
@@ -73,7 +77,56 @@ fn policies_are_compared_seed_by_seed() {
     let less = differences.iter().filter(|d| **d < 0.0).count() as f64 / 15.0;
     assert!(near(number(&found[0], "b_less"), less));
     let screen = sandbox.run(&["compare", a, b]).exits(0);
-    screen.prints(&["B is less", "15 pairs with the same", "seed", "Intervals (95%) are those of the pairs."]);
+    let screen = screen.prints(&["B is less", "15 pairs with the same", "Intervals (95%) are over 5 seeds."]);
+    screen.prints(&["All values of size_factor are pooled: --by compares them apart."]);
+    // A comparison for each machine, whose pairs are the seeds.
+    let apart = lines(&sandbox, &["compare", a, b, "--columns", "energy_total_j", "--by", "size_factor"]);
+    let machines: Vec<_> = apart.iter().map(|row| (row["size_factor"].to_string(), row["pairs"].as_i64())).collect();
+    assert_eq!((machines.len(), machines[0].1), (3, Some(5)));
+    sandbox.run(&["compare", a, b, "--by", "workload"]).exits(2).says(&["both sets do not vary in `workload`"]);
+}
+
+/// `compare` and `results --ratio-to` answer one question with one interval.
+#[test]
+fn a_ratio_has_one_interval() {
+    let sandbox = sandbox();
+    let (a, b) = ("answers:policy=full", "answers:policy=save,bsld_threshold=3");
+    let compared = lines(&sandbox, &["compare", a, b, "--columns", "wait_s_mean,energy_total_j"]);
+    let args = ["results", "answers", "--by", "policy,bsld_threshold", "--ratio-to", "policy=full"];
+    let rows = lines(&sandbox, &[&args[..], &["--columns", "wait_s_mean,energy_total_j"]].concat());
+    let row = rows.iter().find(|row| row["bsld_threshold"].as_f64() == Some(3.0)).expect("a row");
+    for (metric, found) in ["wait_s_mean", "energy_total_j"].iter().zip(&compared) {
+        for (statistic, column) in [("mean", "ratio"), ("low95", "ratio_low"), ("high95", "ratio_high")] {
+            let of_results = number(row, &format!("{statistic}({metric})"));
+            assert!(near(of_results, number(found, column)), "{metric} {column}: {of_results} {found:?}");
+        }
+    }
+}
+
+/// An export has the origin of its rows: it is verified without the folder that it came from.
+#[test]
+fn an_exported_file_is_verified() {
+    let sandbox = sandbox();
+    sandbox.run(&["export", "answers", "--output", "out"]).exits(0);
+    let elsewhere = ["verify", "out/tasks.parquet", "--tasks", "3", "--data", "nothing-here"];
+    sandbox.run(&elsewhere).exits(0).prints(&["3 of 45 tasks of out/tasks.parquet ran again", "bit for bit"]);
+    sandbox.run(&["verify", "out/jobs.parquet"]).exits(2).says(&["no column `kernel_version` of the table tasks"]);
+    sandbox.run(&["verify", "out/none.parquet"]).exits(2).says(&["cannot read out/none.parquet"]);
+}
+
+/// Different logs are not pooled unless that is asked for.
+#[test]
+fn workloads_are_compared_apart() {
+    let sandbox = Sandbox::new();
+    let other = "[workloads.other]\nsource = \"lublin\"\nsynthetic_jobs_count = 90\nsynthetic_procs = 64\n";
+    sandbox.write("logs.toml", synthetic("logs", 4) + other);
+    sandbox.run(&["run", "logs.toml", "--quiet"]).exits(0);
+    let sets = ["logs:queue_order=fcfs", "logs:queue_order=sjf", "--columns", "wait_s_mean"];
+    let apart = lines(&sandbox, &[&["compare"][..], &sets].concat());
+    assert_eq!(apart.iter().map(|row| row["pairs"].as_i64()).collect::<Vec<_>>(), [Some(4), Some(4)]);
+    assert_ne!(apart[0]["workload"], apart[1]["workload"]);
+    let pooled = lines(&sandbox, &[&["compare"][..], &sets, &["--pool", "workload"]].concat());
+    assert_eq!((pooled[0]["pairs"].as_i64(), pooled[0]["replicates"].as_i64()), (Some(8), Some(4)));
 }
 
 #[test]
@@ -82,7 +135,7 @@ fn one_pair_of_tasks_has_no_interval_and_its_jobs_have_one() {
     let (a, b) = ("answers:policy=full", "answers:policy=save,bsld_threshold=3");
     let one = ["--where", "seed=1", "--where", "size_factor=1"];
     let tasks = sandbox.run(&[&["compare", a, b], &one[..]].concat()).exits(0);
-    tasks.prints(&["1 pair.", "One pair has no interval: use several seeds, or with tables = [\"jobs\"]"]);
+    tasks.prints(&["1 pair.", "One seed has no interval: use several seeds, or with tables = [\"jobs\"]"]);
     let args = [&["compare", a, b, "--table", "jobs", "--columns", "energy_j"], &one[..]].concat();
     let jobs = lines(&sandbox, &args);
     let all = rows::read(&sandbox.path("results/data"), "answers", "jobs");
@@ -132,7 +185,7 @@ fn the_least_energy_under_a_condition() {
         assert_eq!(found[0][column], expected[column], "{column}");
     }
     let shown = sandbox.run(&["best", "answers", "--minimise", "energy_total_j", "--subject-to", &condition]).exits(0);
-    shown.says(&["powersweep: 5 of 9 combinations satisfy the conditions"]);
+    shown.says(&["powersweep: 5 of 9 combinations satisfy the conditions by their means"]);
     // A condition on a parameter, and one that nothing satisfies.
     let small =
         ["best", "answers", "--maximise", "utilization_installed", "--subject-to", "size_factor<2", "--top", "3"];

@@ -180,7 +180,7 @@ fn the_plot_has_its_front_and_the_effect_of_each_axis() {
     let all = rows::tasks(&sandbox.path("results/data"), "sweep");
     let pages = Pages::open(&sandbox, &[]);
     let page = pages.until("/experiment?name=sweep", "Pareto front: no task").gives(200, &[]);
-    page.says(&["energy_total_j (J) against bsld_mean", "100 tasks; ", "queue_order: sjf"]);
+    page.says(&["energy_total_j (relative) against bsld_mean", "100 tasks; ", "queue_order: sjf"]);
     assert_eq!(shown_front(&page.body), front(&all, "bsld_mean", "energy_total_j"));
     has_effects(&page.body, &all, "energy_total_j");
     assert!(page.body.len() < 60_000, "{} bytes", page.body.len());

@@ -83,6 +83,15 @@ impl Verdict {
         Verdict { holds, is_certain }
     }
 
+    /// The verdict in one word.
+    pub fn word(self) -> &'static str {
+        match (self.holds, self.is_certain) {
+            (_, false) => "uncertain",
+            (true, true) => "feasible",
+            (false, true) => "infeasible",
+        }
+    }
+
     /// The verdict of several conditions together.
     pub fn all(verdicts: impl Iterator<Item = Verdict> + Clone) -> Verdict {
         let holds = verdicts.clone().all(|verdict| verdict.holds);

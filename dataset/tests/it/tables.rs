@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
+use powersweep_dataset::group::grouped_ratios;
 use powersweep_dataset::group::mixed;
 use powersweep_dataset::text::Sheet;
-use powersweep_dataset::{Cell, Condition, Error, Frame, Rows, Stat, grouped, ratios};
+use powersweep_dataset::{Cell, Condition, Error, Frame, Rows, Stat, baseline, grouped};
 use proptest::prelude::*;
 
 /// Index, workload, policy, threshold of the policy, seed, wait, energy.
@@ -139,18 +140,15 @@ fn without_axes_there_is_one_group_also_of_nothing() {
 #[test]
 fn a_ratio_compares_rows_of_the_same_workload_and_seed() {
     let rows = collected(&sweep(), &["energy"]);
-    let (ratios, lacking) = ratios(&rows, &[condition("policy=easy")]).expect("a baseline");
-    assert_eq!(lacking, 0);
-    let frame = grouped(&ratios, &["policy"], &[Stat::Mean]).expect("columns");
-    let mean = |base: f64, other: f64| {
-        let of =
-            |at: f64| (1..=3).map(|seed| (at + other + f64::from(seed)) / (at + base + f64::from(seed))).sum::<f64>();
-        (of(100.0) + of(200.0)) / 6.0
-    };
-    let of = |row: usize| cells(&frame, row)[1].number().expect("a number");
-    assert!((of(0) - mean(10.0, 0.0)).abs() < 1e-14);
-    assert_eq!(of(1), 1.0);
-    assert!((of(2) - mean(10.0, 20.0)).abs() < 1e-14);
+    let baseline = baseline::pairs(&rows, &[condition("policy=easy")]).expect("a baseline");
+    assert_eq!(baseline.lacking(), 0);
+    let frame = grouped_ratios(&rows, &baseline, &["policy"], &[Stat::Mean, Stat::Low(95)]).expect("columns");
+    // The mean of the rows divided by the mean of their partners: 150 + a + 2 over workloads of 100 and 200, seeds 1 to 3.
+    let of = |row: usize, column: usize| cells(&frame, row)[column].number().expect("a number");
+    assert!((of(0, 1) - 152.0 / 162.0).abs() < 1e-14);
+    assert_eq!((of(1, 1), of(1, 2)), (1.0, 1.0));
+    assert!((of(2, 1) - 172.0 / 162.0).abs() < 1e-14);
+    assert!(of(0, 2) < of(0, 1));
     // A ratio has no unit.
     assert!(!frame.batch().schema_ref().field(1).metadata().contains_key("unit"));
 }
@@ -159,19 +157,21 @@ fn a_ratio_compares_rows_of_the_same_workload_and_seed() {
 fn rows_without_a_baseline_are_counted_and_have_no_ratio() {
     let mut rows = sweep();
     rows.retain(|row| (row.1, row.2, row.4) != ("CTC", "easy", 2));
-    let (found, lacking) = ratios(&collected(&rows, &["wait"]), &[condition("policy=easy")]).expect("a baseline");
-    assert_eq!(lacking, 2);
-    let frame = grouped(&found, &["policy"], &[Stat::Count]).expect("columns");
+    let rows = collected(&rows, &["wait"]);
+    let baseline = baseline::pairs(&rows, &[condition("policy=easy")]).expect("a baseline");
+    assert_eq!(baseline.lacking(), 2);
+    let frame = grouped_ratios(&rows, &baseline, &["policy"], &[Stat::Count]).expect("columns");
     assert_eq!([0, 1, 2].map(|row| cells(&frame, row)[1].clone()), [Cell::Int(5), Cell::Int(5), Cell::Int(5)]);
 }
 
 #[test]
 fn a_baseline_must_have_one_row_for_each_other_row() {
     let rows = collected(&sweep(), &["wait"]);
-    let error = ratios(&rows, &[condition("policy=sjf")]).expect_err("no row").message;
+    let error = baseline::pairs(&rows, &[condition("policy=sjf")]).expect_err("no row").message;
     assert_eq!(error, "no row is in the baseline; in the rows, policy is fcfs, easy, bsld");
-    let error =
-        ratios(&rows, &[condition("policy!=fcfs"), condition("threshold!=1")]).expect_err("two policies").message;
+    let error = baseline::pairs(&rows, &[condition("policy!=fcfs"), condition("threshold!=1")])
+        .expect_err("two policies")
+        .message;
     assert!(error.contains("two rows of the baseline differ in policy, threshold alone"), "{error}");
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use powersweep_dataset::cell::real;
-use powersweep_dataset::search::{Estimate, Verdict};
+use powersweep_dataset::search::Estimate;
 use powersweep_engine::Value;
 use powersweep_experiments::Over;
 use serde::{Serialize, Serializer};
@@ -220,7 +220,7 @@ impl Search {
             verdict: match &judged {
                 None => "not tried",
                 Some(judged) if judged.is_partial => "dropped",
-                Some(judged) => word(judged.verdict),
+                Some(judged) => judged.verdict.word(),
             },
             means: judged.map(|judged| self.means(&judged)),
         }
@@ -233,17 +233,8 @@ impl Search {
             column: condition.column.clone(),
             estimate: *estimate,
             condition: text.clone(),
-            verdict: word(*verdict),
+            verdict: verdict.word(),
         });
         FoundMeans { goal: judged.goal, conditions: conditions.collect(), holds_for_mean: judged.verdict.holds }
-    }
-}
-
-/// A verdict in one word.
-fn word(verdict: Verdict) -> &'static str {
-    match (verdict.holds, verdict.is_certain) {
-        (_, false) => "uncertain",
-        (true, true) => "feasible",
-        (false, true) => "infeasible",
     }
 }

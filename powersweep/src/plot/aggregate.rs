@@ -20,8 +20,8 @@ pub(super) fn interval(of: &str) -> (String, String) {
     (format!("{of}_low"), format!("{of}_high"))
 }
 
-/// For each combination of values in `by`, the means of some measures over its rows, the ends of their 95% intervals of
-/// Student's t, null for a single row, and the number of rows. A combination without a mean of a measure is left out.
+/// For each combination of values in `by`, the means of some measures over its rows, the ends of their 95% intervals over
+/// the axis `seed`, null for a single seed, and the number of rows. A combination without a mean of a measure is left out.
 pub(super) fn means(rows: &Rows, by: &[&str], of: &[&str]) -> Result<Frame, Error> {
     let is_measure = |name: &&&str| rows.measures().iter().any(|(field, _)| field.name() == **name);
     if let Some(name) = of.iter().find(|name| !is_measure(name)) {

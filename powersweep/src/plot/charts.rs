@@ -58,9 +58,9 @@ impl Request<'_> {
 
     async fn means(&self, axes: &Axes, kind: Kind) -> Result<Figure, Error> {
         let Axes { x, y } = axes;
-        let others = self.varying().await?;
+        let others = self.varying();
         let by = with(&[x], self.names());
-        let rows = self.rows(self.table(y), &with(&by, &others), &[y]).await?;
+        let rows = self.rows(self.table(y), &with(&with(&by, &others), [SEED]), &[y]).await?;
         let means = means(&rows, &by, &[y])?;
         let axes = kinds::Axes { interval: Some(interval(y)), ..self.axes(x, y) };
         let mut figure = kind(&means, &axes, self.look)?;
@@ -116,7 +116,7 @@ impl Request<'_> {
         }
         self.check_one_task(&rows).await?;
         let mut points = frame(&rows, &with(&["x", "value"], names.iter().copied()))?;
-        let (value, is_over_time) = titles::series(name, &points.column("value")?);
+        let (value, is_over_time) = titles::series(name, &points.column("value")?, self.facts.is_relative);
         points.push(value);
         if is_over_time {
             points.push(points.column("x")?.titled("time", "s"));
@@ -131,7 +131,7 @@ impl Request<'_> {
             let code = |row: &u32| rows.axis(TASK).map(|task| task.code(*row as usize));
             let tasks: BTreeSet<Option<u32>> = line.iter().map(code).collect();
             if tasks.len() > 1 {
-                let differ = self.varying().await?.join(", ");
+                let differ = self.varying().join(", ");
                 return Err(failure!(
                     Usage,
                     "{} tasks would share a line: choose one by a condition, or tell them apart by colour or facet; the \
@@ -163,7 +163,8 @@ impl Request<'_> {
             ends.extend(panel.iter().max_by(|one, other| at(one).total_cmp(&at(other))));
         }
         let mut caps = rows.picked(&ends);
-        let (value, _) = titles::series(name, &Column::numbers("value", "", "", vec![level; ends.len()]));
+        let (value, _) =
+            titles::series(name, &Column::numbers("value", "", "", vec![level; ends.len()]), self.facts.is_relative);
         caps.push(value.titled("cap", value.unit()));
         if let Some(colour) = &self.options.colour {
             let title = caps.column(colour)?.title().to_owned();
@@ -181,7 +182,7 @@ impl Request<'_> {
         let measures = ["start_s", "finish_s", "procs"];
         let rows = self.rows(Stored::Jobs, &names, &measures).await?;
         if !mixed(&rows, &panels, &[TASK])?.is_empty() {
-            let differ = self.varying().await?.join(", ");
+            let differ = self.varying().join(", ");
             return Err(failure!(
                 Usage,
                 "the jobs of several tasks would share a chart: choose one by a condition, or give each one a panel by \
@@ -212,18 +213,15 @@ impl Request<'_> {
 
     async fn effect(&self, axes: &Axes) -> Result<Figure, Error> {
         let Axes { x, y } = axes;
-        let others = self.varying().await?;
+        let others = self.varying();
         let by: Vec<&str> = std::iter::once(x.as_str()).chain(self.options.facet.as_deref()).collect();
-        let of_seed = with(&by, [SEED]);
-        let rows = self.rows(self.table(y), &with(&of_seed, &others), &[y]).await?;
+        let rows = self.rows(self.table(y), &with(&with(&by, [SEED]), &others), &[y]).await?;
         let combination = combination(&others, &[x]);
         let mut settings = means(&rows, &with(&by, combination.iter().copied()), &[y])?;
         let parts = combination.iter().map(|name| settings.column(name)).collect::<Result<Vec<_>, _>>()?;
         let text = |row| parts.iter().map(|column| column.text(row)).collect::<Vec<_>>().join(", ");
         settings.push(Column::texts(SETTING, "", (0..settings.rows()).map(text)));
-        // Combinations are no sample. So the interval is over the seeds: each seed counts with its mean over the combinations.
-        let seeds = means(&rows, &of_seed, &[y])?;
-        let averages = means(&Rows::of(&seeds, &by, &[y])?, &by, &[y])?;
+        let averages = means(&rows, &by, &[y])?;
         let axes = kinds::Axes { interval: Some(interval(y)), colour: Some(SETTING.to_owned()), ..self.axes(x, y) };
         Ok(kinds::effect(&averages, Some(&settings), &axes, self.look)?)
     }
@@ -242,10 +240,10 @@ impl Request<'_> {
         if let Some(other) = maximise.iter().find(|name| *name != x && *name != y) {
             return Err(failure!(Usage, "{other} cannot be maximised: the front is of {x} and {y}"));
         }
-        let others = self.varying().await?;
+        let others = self.varying();
         let names: Vec<&str> = self.names().map(String::as_str).collect();
         let by = with(&names, combination(&others, &[]));
-        let rows = self.rows(self.table(x), &by, &[x, y]).await?;
+        let rows = self.rows(self.table(x), &with(&by, [SEED]), &[x, y]).await?;
         let means = means(&rows, &by, &[x, y])?;
         let better = |name: &String| if maximise.contains(name) { Better::Higher } else { Better::Lower };
         let axes = kinds::Axes { interval: Some(interval(y)), interval_x: Some(interval(x)), ..self.axes(x, y) };

@@ -1,0 +1,339 @@
+//! Intervals over replicates.
+//!
+//! A replicate is a seed, or a week of a log: its rows are one draw of jobs, whatever parameters they have. Rows of one
+//! replicate depend on each other, so their sums are one observation, and the number of replicates decides the width of an
+//! interval. Values of a parameter are no replicates.
+//!
+//! One estimator serves means, differences and ratios: a sum over replicates divided by the sum of their numbers of rows,
+//! with its linearised standard error (Cochran 1977, 2.11 and 6.4). The interval of a ratio has each r for which the
+//! interval of `mean(B) - r mean(A)` contains 0 (Fieller 1954). Hence a ratio's interval contains 1 exactly where the
+//! interval of the difference contains 0.
+
+use std::collections::BTreeMap;
+
+use powersweep_engine::rng::{Philox, Purpose};
+
+use crate::stats::{percentile, quotient, student_t, sum};
+use crate::{Axis, Cell};
+
+/// Resamples of a bootstrap.
+const RESAMPLES: usize = 2_000;
+/// Seed of the resamples: equal rows have equal intervals.
+const SEED: u64 = 1;
+/// Halvings of the step in which an end of a ratio's interval lies.
+const HALVINGS: usize = 40;
+/// Doublings of the step towards an end of a ratio's interval: beyond, the end is infinite.
+const DOUBLINGS: usize = 60;
+
+/// An estimate with its 95% interval, which one replicate does not have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// The estimate.
+    pub value: f64,
+    /// The ends.
+    pub ends: Option<(f64, f64)>,
+}
+
+/// How an interval follows from replicates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Student's t, with this coverage (percent: 90, 95 or 99): replicates are independent and of about equal size.
+    T(u32),
+    /// The studentised bootstrap of whole replicates (Efron & Tibshirani 1993, 12.5), with a coverage of 95%: for weeks of a
+    /// log, whose sums are skewed.
+    Bootstrap,
+}
+
+/// Sums over the rows of one replicate.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    count: f64,
+    a: f64,
+    b: f64,
+}
+
+/// The seed of a row: the replicate that it is from.
+pub fn seed(seeds: &Axis, row: usize) -> i64 {
+    match seeds.cell(row) {
+        Cell::Int(seed) => *seed,
+        _ => i64::from(seeds.code(row)),
+    }
+}
+
+/// Rows of A and their partners of B, or rows alone as B, summed by replicate.
+#[derive(Debug, Clone)]
+pub struct Replicates {
+    sums: Vec<Sums>,
+    method: Method,
+    /// Whether no value is negative, so that no ratio is.
+    is_positive: bool,
+}
+
+impl Replicates {
+    /// Rows as (replicate, value of A, value of B). Rows without both values must be left out before.
+    pub fn of_pairs(rows: impl Iterator<Item = (i64, f64, f64)>, method: Method) -> Replicates {
+        let mut by_replicate: BTreeMap<i64, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+        let mut is_positive = true;
+        for (replicate, a, b) in rows {
+            is_positive &= a >= 0.0 && b >= 0.0;
+            let (of_a, of_b) = by_replicate.entry(replicate).or_default();
+            of_a.push(a);
+            of_b.push(b);
+        }
+        // Sums do not depend on the order of the rows.
+        let sorted = |mut values: Vec<f64>| {
+            values.sort_unstable_by(f64::total_cmp);
+            sum(values.into_iter())
+        };
+        let sums = by_replicate.into_values().map(|(a, b)| Sums { count: a.len() as f64, a: sorted(a), b: sorted(b) });
+        Replicates { sums: sums.collect(), method, is_positive }
+    }
+
+    /// Rows as (replicate, value).
+    pub fn of(rows: impl Iterator<Item = (i64, f64)>, method: Method) -> Replicates {
+        Replicates::of_pairs(rows.map(|(replicate, value)| (replicate, 0.0, value)), method)
+    }
+
+    /// Number of replicates.
+    pub fn count(&self) -> usize {
+        self.sums.len()
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> f64 {
+        sum(self.sums.iter().map(|sums| sums.count))
+    }
+
+    /// Mean of A.
+    pub fn mean_a(&self) -> f64 {
+        self.linear(|sums| sums.a).value
+    }
+
+    /// Mean of B, with its interval.
+    pub fn mean(&self) -> Interval {
+        self.linear(|sums| sums.b)
+    }
+
+    /// Mean of B minus A.
+    pub fn difference(&self) -> Interval {
+        self.linear(|sums| sums.b - sums.a)
+    }
+
+    /// Mean of B divided by the mean of A. Where the mean of A may be 0, the interval has no upper end, which is infinite.
+    pub fn ratio(&self) -> Interval {
+        let parts = self.sums.iter().map(|sums| (sums.b, sums.a));
+        let (value, error) = quotient(parts);
+        let contains_zero = |interval: Interval| interval.ends.is_none_or(|(low, high)| low <= 0.0 && 0.0 <= high);
+        if self.count() < 2 || !value.is_finite() {
+            return Interval { value, ends: None };
+        }
+        if error == 0.0 {
+            return Interval { value, ends: Some((value, value)) };
+        }
+        let is_inside = |ratio: f64| contains_zero(self.linear(|sums| sums.b - ratio * sums.a));
+        // A ratio of values that are never negative is never negative.
+        let low = end(value, -error, is_inside);
+        let low = if self.is_positive { low.max(0.0) } else { low };
+        Interval { value, ends: Some((low, end(value, error, is_inside))) }
+    }
+
+    /// A sum over replicates divided by the number of rows.
+    fn linear(&self, over: impl Fn(&Sums) -> f64) -> Interval {
+        let parts: Vec<(f64, f64)> = self.sums.iter().map(|sums| (over(sums), sums.count)).collect();
+        let (value, error) = quotient(parts.iter().copied());
+        if parts.len() < 2 || !value.is_finite() || !error.is_finite() {
+            return Interval { value, ends: None };
+        }
+        let ends = match self.method {
+            _ if error == 0.0 => Some((value, value)),
+            Method::T(percent) => {
+                let half = student_t(percent, parts.len() - 1) * error;
+                Some((value - half, value + half))
+            }
+            Method::Bootstrap => {
+                studentised(&parts, value).map(|(low, high)| (value - high * error, value - low * error))
+            }
+        };
+        Interval { value, ends }
+    }
+}
+
+/// The place where values, from an inside one on in steps of this direction, leave an interval; infinite if they do not.
+fn end(value: f64, step: f64, is_inside: impl Fn(f64) -> bool) -> f64 {
+    let (mut inside, mut step) = (value, step);
+    let mut doublings = 0;
+    while is_inside(inside + step) {
+        inside += step;
+        step *= 2.0;
+        doublings += 1;
+        if doublings > DOUBLINGS {
+            return step * f64::INFINITY;
+        }
+    }
+    for _ in 0..HALVINGS {
+        step /= 2.0;
+        if is_inside(inside + step) {
+            inside += step;
+        }
+    }
+    inside
+}
+
+/// The percentiles 2.5 and 97.5 of the studentised errors of resamples.
+fn studentised(parts: &[(f64, f64)], value: f64) -> Option<(f64, f64)> {
+    let mut random = Philox::stream(SEED, Purpose::Resample);
+    let mut errors: Vec<f64> = Vec::with_capacity(RESAMPLES);
+    let mut resample = vec![(0.0, 0.0); parts.len()];
+    for _ in 0..RESAMPLES {
+        resample.fill_with(|| parts[random.below(parts.len() as u64) as usize]);
+        let (of, own) = quotient(resample.iter().copied());
+        // A resample of one replicate again and again has no error.
+        if own > 0.0 && of.is_finite() {
+            errors.push((of - value) / own);
+        }
+    }
+    errors.sort_unstable_by(f64::total_cmp);
+    percentile(&errors, 2.5).zip(percentile(&errors, 97.5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(values: &[(f64, f64)]) -> Replicates {
+        Replicates::of_pairs(values.iter().enumerate().map(|(at, (a, b))| (at as i64, *a, *b)), Method::T(95))
+    }
+
+    #[test]
+    fn differences_have_the_interval_of_students_t() {
+        // Differences 1, 1.5 and 2: mean 1.5, standard deviation 0.5.
+        let found = pairs(&[(1.0, 2.0), (2.0, 3.5), (3.0, 5.0)]);
+        let half = 4.302_652_73 * 0.5 / 3f64.sqrt();
+        let (low, high) = found.difference().ends.expect("three pairs");
+        assert_eq!((found.rows(), found.mean_a(), found.mean().value, found.difference().value), (3.0, 2.0, 3.5, 1.5));
+        assert!((low - (1.5 - half)).abs() < 1e-8 && (high - (1.5 + half)).abs() < 1e-8);
+    }
+
+    /// Fieller's ends are the roots of (mean(B) - r mean(A))^2 = t^2 var(B - r A) / n.
+    #[test]
+    fn the_ends_of_a_ratio_are_the_roots_of_fiellers_equation() {
+        let values = [(10.0, 9.0), (12.0, 11.5), (9.0, 7.0), (11.0, 10.0)];
+        let found = pairs(&values).ratio();
+        let (low, high) = found.ends.expect("an interval");
+        assert!(low < found.value && found.value < high && (found.value - 37.5 / 42.0).abs() < 1e-15);
+        for root in [low, high] {
+            let residuals: Vec<f64> = values.iter().map(|(a, b)| b - root * a).collect();
+            let mean = residuals.iter().sum::<f64>() / 4.0;
+            let variance = residuals.iter().map(|of| (of - mean).powi(2)).sum::<f64>() / 3.0;
+            let bound = 3.182_446_305 * (variance / 4.0).sqrt();
+            assert!((mean.abs() - bound).abs() < 1e-7, "{root}: {mean} {bound}");
+        }
+    }
+
+    #[test]
+    fn a_ratio_of_waits_is_not_negative_and_may_have_no_upper_end() {
+        let (low, high) = pairs(&[(50.0, 0.0), (60.0, 2.0), (55.0, 30.0)]).ratio().ends.expect("A is not near 0");
+        assert!(low == 0.0 && high > 0.2, "{low} {high}");
+        assert_eq!(pairs(&[(0.0, 1.0), (0.0, 2.0)]).ratio().ends, None);
+        // The mean of A may be 0. Each B is about twice its A, so that the ratio surely exceeds 1.
+        let (low, high) = pairs(&[(1.0, 2.1), (9.0, 18.2), (80.0, 159.0)]).ratio().ends.expect("an interval");
+        assert!((1.5..2.0).contains(&low) && high == f64::INFINITY, "{low} {high}");
+        assert_eq!(pairs(&[(1.0, 2.0)]).ratio().ends, None);
+        assert_eq!(pairs(&[(1.0, 2.0), (2.0, 4.0)]).ratio().ends, Some((2.0, 2.0)));
+    }
+
+    /// Ten seeds of four thresholds each: ten replicates, not forty.
+    #[test]
+    fn rows_of_one_seed_are_one_replicate() {
+        let row = |seed: i64, threshold: f64| (seed, 100.0 * threshold, 90.0 * threshold + seed as f64);
+        let rows = || (0..10).flat_map(|seed| [1.0, 2.0, 3.0, 4.0].map(|threshold| row(seed, threshold)));
+        let clustered = Replicates::of_pairs(rows(), Method::T(95));
+        let own = rows().enumerate().map(|(at, (_, a, b))| (at as i64, a, b));
+        let width = |of: Interval| of.ends.map(|(low, high)| high - low).expect("an interval");
+        assert_eq!(clustered.count(), 10);
+        // The differences of a seed have the mean seed - 25: standard deviation 3.0277 over ten seeds, t(0.95; 9) = 2.262157.
+        assert!((width(clustered.difference()) - 2.0 * 2.262_157_16 * 3.027_650_35 / 10f64.sqrt()).abs() < 1e-7);
+        assert!(width(Replicates::of_pairs(own, Method::T(95)).difference()) > 1.5 * width(clustered.difference()));
+    }
+
+    /// Shares of a thousand experiments whose 95% intervals of difference and ratio contain the truth, and whether the two
+    /// intervals give one verdict.
+    fn coverage(method: Method, make: impl Fn(&mut Philox) -> Vec<(i64, f64, f64)>, truth: (f64, f64)) -> [f64; 2] {
+        let mut inside = [0; 2];
+        for case in 0..1_000 {
+            let found = Replicates::of_pairs(make(&mut Philox::stream(case, Purpose::Arrival)).into_iter(), method);
+            let holds =
+                |interval: Interval, truth: f64| interval.ends.is_some_and(|(low, high)| low <= truth && truth <= high);
+            inside[0] += u64::from(holds(found.difference(), truth.0));
+            inside[1] += u64::from(holds(found.ratio(), truth.1));
+            assert_eq!(holds(found.difference(), 0.0), holds(found.ratio(), 1.0), "experiment {case} has two verdicts");
+        }
+        inside.map(|inside| inside as f64 / 1_000.0)
+    }
+
+    fn assert_covers(shares: [f64; 2]) {
+        assert!(shares.iter().all(|share| (0.93..=0.97).contains(share)), "{shares:?}");
+    }
+
+    #[test]
+    fn intervals_of_seeds_cover_the_truth() {
+        let make = |random: &mut Philox| {
+            let pair = |seed| {
+                let load = 100.0 + 20.0 * random.normal();
+                (seed, load + random.normal(), 0.9 * load + 2.0 * random.normal())
+            };
+            (0..10).map(pair).collect()
+        };
+        assert_covers(coverage(Method::T(95), make, (-10.0, 0.9)));
+    }
+
+    /// Four thresholds of each of ten seeds: rows of a seed share its load.
+    #[test]
+    fn intervals_of_mixed_parameters_cover_the_truth() {
+        let make = |random: &mut Philox| {
+            let mut rows = Vec::new();
+            for seed in 0..10 {
+                let (load, effect) = (100.0 + 20.0 * random.normal(), 5.0 * random.normal());
+                for threshold in [0.5, 1.0, 1.5, 2.0] {
+                    let own = random.normal();
+                    rows.push((seed, load * threshold, (0.9 * load + effect) * threshold + own));
+                }
+            }
+            rows
+        };
+        assert_covers(coverage(Method::T(95), make, (-12.5, 0.9)));
+    }
+
+    /// Replicates of different size: some seeds lack rows.
+    #[test]
+    fn intervals_of_unequal_replicates_cover_the_truth() {
+        let make = |random: &mut Philox| {
+            let mut rows = Vec::new();
+            for seed in 0..20 {
+                let load = 100.0 + 15.0 * random.normal();
+                for _ in 0..3 + random.below(3) {
+                    rows.push((seed, load + random.normal(), 1.1 * load + 2.0 * random.normal()));
+                }
+            }
+            rows
+        };
+        assert_covers(coverage(Method::T(95), make, (10.0, 1.1)));
+    }
+
+    /// 30 weeks of 20 jobs, which depend on the load of their week.
+    #[test]
+    fn intervals_of_weeks_cover_the_truth() {
+        let make = |random: &mut Philox| {
+            let mut rows = Vec::new();
+            for week in 0..30 {
+                let load = random.gamma(4.0, 25.0);
+                for _ in 0..20 {
+                    let wait = load * random.exponential(1.0);
+                    rows.push((week, wait, 0.8 * wait + 0.1 * load));
+                }
+            }
+            rows
+        };
+        assert_covers(coverage(Method::Bootstrap, make, (-10.0, 0.9)));
+    }
+}
