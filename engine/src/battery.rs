@@ -34,7 +34,8 @@ pub enum BatteryPolicy {
 pub enum Statistic {
     /// Discharges from the mean on, charges below.
     Mean,
-    /// As `Mean`, but charges only while the signal does not fall.
+    /// As `Mean`, but charges only at values that are not below the value before. OpenDC's variable for charging on while the
+    /// signal falls is never set (July 2026).
     MeanPlus,
     /// Discharges from the median on, charges below.
     Median,
@@ -126,56 +127,57 @@ struct Rule {
     policy: BatteryPolicy,
     /// The last values, the oldest first.
     values: VecDeque<f64>,
+    /// Their sum, if the policy compares with their mean.
+    sum: ExactSum,
 }
 
 impl Rule {
     fn new(policy: BatteryPolicy) -> Rule {
-        let first = match policy {
-            BatteryPolicy::Running { first, .. } => first,
-            BatteryPolicy::Thresholds { .. } => None,
-        };
-        Rule { policy, values: first.into_iter().collect() }
+        let mut rule = Rule { policy, values: VecDeque::new(), sum: ExactSum::default() };
+        if let BatteryPolicy::Running { first: Some(first), .. } = policy {
+            rule.see(first);
+        }
+        rule
+    }
+
+    /// Adds a value behind the last one.
+    fn see(&mut self, value: f64) {
+        self.values.push_back(value);
+        self.sum.add(value);
     }
 
     /// The action while the signal has its next value.
     fn next(&mut self, value: f64) -> Action {
-        let (lower, upper, charges) = match self.policy {
-            BatteryPolicy::Thresholds { lower, upper } => (lower, upper, value < lower),
-            BatteryPolicy::Running { statistic, window, .. } => {
-                let previous = self.values.back().copied().unwrap_or(value);
-                if self.values.len() >= window {
-                    self.values.pop_front();
-                }
-                self.values.push_back(value);
-                let (lower, upper) = self.limits(statistic, window);
-                let charges = match statistic {
-                    Statistic::Mean | Statistic::Median => value < lower,
-                    Statistic::MeanPlus => value < lower && value >= previous,
-                    Statistic::Quartiles => value <= lower,
-                };
-                (lower, upper, charges)
-            }
+        let (statistic, window) = match self.policy {
+            BatteryPolicy::Thresholds { lower, upper } => return action(value >= upper, value < lower),
+            BatteryPolicy::Running { statistic, window, .. } => (statistic, window),
         };
-        debug_assert!(lower <= upper, "{lower} {upper}");
-        match (value >= upper, charges) {
-            (true, _) => Action::Discharge,
-            (false, true) => Action::Charge,
-            (false, false) => Action::Idle,
+        let previous = self.values.back().copied().unwrap_or(value);
+        if self.values.len() >= window {
+            let oldest = self.values.pop_front().unwrap_or(0.0);
+            self.sum.add(-oldest);
+        }
+        self.see(value);
+        match statistic {
+            Statistic::Mean => action(self.is_mean_or_more(value), true),
+            Statistic::MeanPlus => action(self.is_mean_or_more(value), value >= previous),
+            Statistic::Quartiles if self.values.len() >= window => {
+                action(value >= self.quantile(0.75), value <= self.quantile(0.25))
+            }
+            Statistic::Median | Statistic::Quartiles => action(value >= self.quantile(0.5), true),
         }
     }
 
-    fn limits(&self, statistic: Statistic, window: usize) -> (f64, f64) {
-        match statistic {
-            Statistic::Mean | Statistic::MeanPlus => {
-                let mean = self.values.iter().sum::<f64>() / self.values.len() as f64;
-                (mean, mean)
-            }
-            Statistic::Quartiles if self.values.len() >= window => (self.quantile(0.25), self.quantile(0.75)),
-            Statistic::Median | Statistic::Quartiles => {
-                let median = self.quantile(0.5);
-                (median, median)
-            }
-        }
+    /// Whether a value is at least the mean of the values, without rounding: their number times the value is at least their
+    /// sum. A rounded mean of equal values can be above them.
+    fn is_mean_or_more(&self, value: f64) -> bool {
+        let count = self.values.len() as f64;
+        let product = count * value;
+        let mut rest = self.sum.clone();
+        rest.add(-product);
+        // The error of the product.
+        rest.add(-libm::fma(count, value, -product));
+        !rest.is_positive()
     }
 
     /// A quantile of the values, linear between them. OpenDC reads the values above it in windows of uneven length.
@@ -186,6 +188,47 @@ impl Rule {
         let below = values[at as usize];
         let above = values[(at.ceil() as usize).min(values.len() - 1)];
         below + (above - below) * at.fract()
+    }
+}
+
+/// What a battery does: a value that is high and low discharges.
+fn action(is_high: bool, is_low: bool) -> Action {
+    match (is_high, is_low) {
+        (true, _) => Action::Discharge,
+        (false, true) => Action::Charge,
+        (false, false) => Action::Idle,
+    }
+}
+
+/// A sum without rounding: the terms' sum is that of these parts, which do not overlap, the least first (Shewchuk 1997).
+#[derive(Debug, Clone, Default)]
+struct ExactSum {
+    parts: Vec<f64>,
+}
+
+impl ExactSum {
+    fn add(&mut self, mut term: f64) {
+        let mut kept = 0;
+        for at in 0..self.parts.len() {
+            let part = self.parts[at];
+            let sum = term + part;
+            let rest = sum - term;
+            let error = (term - (sum - rest)) + (part - rest);
+            if error != 0.0 {
+                self.parts[kept] = error;
+                kept += 1;
+            }
+            term = sum;
+        }
+        self.parts.truncate(kept);
+        if term != 0.0 {
+            self.parts.push(term);
+        }
+    }
+
+    /// Whether the sum is above 0: the last part is greater than the others together.
+    fn is_positive(&self) -> bool {
+        self.parts.last().is_some_and(|part| *part > 0.0)
     }
 }
 

@@ -59,6 +59,44 @@ fn a_rising_signal_below_the_mean_charges() {
 }
 
 #[test]
+fn equal_values_discharge_whatever_their_number() {
+    // The rounded sum of six times 10.7, over six, is above 10.7.
+    for value in [10.7, 0.1, 0.21407, 431.7] {
+        for statistic in [Statistic::Mean, Statistic::MeanPlus, Statistic::Median, Statistic::Quartiles] {
+            for window in [1, 6, 24, 168] {
+                let first = BatteryPolicy::Running { statistic, window, first: Some(value) };
+                for policy in [running(statistic, window), first] {
+                    assert_eq!(actions(policy, &[value; 400]), "d".repeat(400), "{value} {statistic:?} {window}");
+                }
+            }
+        }
+    }
+}
+
+/// The running mean, by whole numbers: the values are multiples of 2^-20.
+#[test]
+fn a_mean_is_compared_without_rounding() {
+    let mut rng = Philox::stream(8, Purpose::Arrival);
+    for case in 0..200 {
+        let window = 1 + rng.below(40) as usize;
+        // Great and small values in turn: a plain sum would forget the small ones.
+        let wholes: Vec<i128> = (0..200)
+            .map(|at| i128::from(rng.below(3)) << if at / 7 % 3 == 0 { 70 } else { 0 })
+            .map(|whole| whole - 1)
+            .collect();
+        let values: Vec<f64> = wholes.iter().map(|whole| *whole as f64 / f64::from(1 << 20)).collect();
+        let wholes: Vec<i128> = values.iter().map(|value| (value * f64::from(1 << 20)) as i128).collect();
+        let expected: String = (0..values.len())
+            .map(|at| {
+                let seen = &wholes[(at + 1).saturating_sub(window)..=at];
+                if wholes[at] * seen.len() as i128 >= seen.iter().sum() { 'd' } else { 'c' }
+            })
+            .collect();
+        assert_eq!(actions(running(Statistic::Mean, window), &values), expected, "{case}");
+    }
+}
+
+#[test]
 fn energy_moves_from_low_to_high_values() {
     let battery = Battery {
         capacity_j: 1000.0,
