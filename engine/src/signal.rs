@@ -31,10 +31,13 @@ pub enum Beyond {
 /// A signal on simulated time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Signal {
+    /// Begins of the intervals.
     times_s: Vec<f64>,
+    /// A value for each interval; then that of `end_s`, if the series has one.
     values: Vec<f64>,
-    /// Intervals whose value is an estimate; empty if the source does not say.
+    /// Values that are estimates; empty if the source does not say.
     estimated: Vec<bool>,
+    /// End of the last interval.
     end_s: f64,
     sample: Sample,
     beyond: Beyond,
@@ -62,12 +65,13 @@ pub enum SignalError {
 impl Signal {
     /// A signal whose value i holds from time i (s, simulated time), the last until `end_s`.
     ///
-    /// `estimated`: empty, or one for each value.
+    /// If the last time is `end_s`, no interval has its value: it is that of the end, to which the line of the last interval
+    /// leads, and which holds behind the end. `estimated`: empty, or one for each value.
     ///
     /// # Errors
     /// [`SignalError::Malformed`].
     pub fn new(
-        times_s: Vec<f64>,
+        mut times_s: Vec<f64>,
         values: Vec<f64>,
         estimated: Vec<bool>,
         end_s: f64,
@@ -78,15 +82,19 @@ impl Signal {
         let finite = times_s.iter().chain(&values).chain([&end_s]).all(|number| number.is_finite());
         let lengths = times_s.len() == values.len() && [0, values.len()].contains(&estimated.len());
         let last_s = *times_s.last().ok_or(SignalError::Malformed)?;
-        let has_end = last_s < end_s || last_s == end_s && beyond == Beyond::Hold;
-        if !(increase && finite && lengths && has_end) {
+        if !(increase && finite && lengths && last_s <= end_s) {
+            return Err(SignalError::Malformed);
+        }
+        times_s.pop_if(|last_s| *last_s == end_s);
+        if times_s.is_empty() && beyond != Beyond::Hold {
             return Err(SignalError::Malformed);
         }
         Ok(Signal { times_s, values, estimated, end_s, sample, beyond })
     }
 
+    /// Begin of the first interval (s); the end if there is none.
     pub(crate) fn first_s(&self) -> f64 {
-        self.times_s[0]
+        self.times_s.first().copied().unwrap_or(self.end_s)
     }
 
     /// End of the last interval (s).
@@ -111,7 +119,12 @@ impl Signal {
 
     /// Number of its intervals.
     pub(crate) fn len(&self) -> usize {
-        self.values.len()
+        self.times_s.len()
+    }
+
+    /// The values that hold before the first interval and behind the last one, if they do.
+    pub(crate) fn held(&self) -> Option<(f64, f64)> {
+        (self.beyond == Beyond::Hold).then(|| (self.values[0], self.values[self.values.len() - 1]))
     }
 
     /// The mean of the interval that holds an instant (s); `None` if the signal does not cover it.
@@ -125,7 +138,7 @@ impl Signal {
     /// The mean of each interval.
     pub(crate) fn interval_means(&self) -> Vec<f64> {
         match self.sample {
-            Sample::Mean => self.values.clone(),
+            Sample::Mean => self.values[..self.times_s.len()].to_vec(),
             Sample::Point => {
                 let middles = self.times_s.iter().zip(self.edges().skip(1)).map(|(from_s, to_s)| 0.5 * (from_s + to_s));
                 middles.map(|middle_s| self.at(middle_s).unwrap_or(f64::NAN)).collect()

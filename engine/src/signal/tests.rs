@@ -26,6 +26,33 @@ fn points_are_joined_by_lines() {
     assert_eq!(signal.integral(-20.0, 20.0), Some(40.0 + 2.0 * 20.0));
 }
 
+/// The last time of a file without a regular step has no interval behind it: lines lead to its value.
+#[test]
+fn the_last_point_of_uneven_times_ends_a_line_whatever_is_beyond() {
+    for beyond in [Beyond::Error, Beyond::Hold, Beyond::Wrap] {
+        let signal = signal(&[0.0, 1000.0, 4000.0], &[10.0, 20.0, 40.0], 4000.0, Sample::Point, beyond);
+        assert_eq!(signal.integral(1000.0, 4000.0), Some(30.0 * 3000.0), "{beyond:?}");
+        assert_eq!([500.0, 2500.0].map(|t| signal.at(t)), [15.0, 30.0].map(Some), "{beyond:?}");
+        let after = match beyond {
+            Beyond::Error => [None, None],
+            Beyond::Hold => [40.0, 40.0].map(Some),
+            Beyond::Wrap => [10.0, 15.0].map(Some),
+        };
+        assert_eq!([4000.0, 4500.0].map(|t| signal.at(t)), after, "{beyond:?}");
+    }
+}
+
+/// The value of the last of uneven times holds behind it, if the values at both ends hold; else nothing knows for how long.
+#[test]
+fn the_last_mean_of_uneven_times_is_behind_the_last_interval() {
+    for (beyond, at_end) in [(Beyond::Error, None), (Beyond::Hold, Some(40.0)), (Beyond::Wrap, Some(10.0))] {
+        let signal = signal(&[0.0, 1000.0, 4000.0], &[10.0, 20.0, 40.0], 4000.0, Sample::Mean, beyond);
+        assert_eq!([3999.0, 4000.0].map(|t| signal.at(t)), [Some(20.0), at_end], "{beyond:?}");
+    }
+    let single = signal(&[7.0], &[2.0], 7.0, Sample::Point, Beyond::Hold);
+    assert_eq!([-1.0, 7.0, 8.0].map(|t| single.at(t)), [Some(2.0); 3]);
+}
+
 #[test]
 fn beyond_its_ends_a_signal_holds_or_is_repeated() {
     let held = signal(&[0.0, 10.0], &[1.0, 3.0], 20.0, Sample::Mean, Beyond::Hold);
@@ -50,6 +77,8 @@ fn malformed_signals_are_refused() {
         new(&[0.0], &[f64::NAN], 1.0, Beyond::Hold),
         new(&[0.0], &[1.0, 2.0], 1.0, Beyond::Hold),
         new(&[0.0], &[1.0], 0.0, Beyond::Wrap),
+        new(&[0.0], &[1.0], 0.0, Beyond::Error),
+        new(&[], &[], 0.0, Beyond::Hold),
         new(&[0.0], &[1.0], f64::INFINITY, Beyond::Wrap),
     ] {
         assert_eq!(refused, Err(SignalError::Malformed));

@@ -150,15 +150,10 @@ impl Loaded {
             }
         };
         let shift_s = anchor_s.unwrap_or(0) as f64;
-        let mut times_s: Vec<f64> = series.times_s.iter().map(|time| time - shift_s).collect();
-        let (mut values, mut estimated) = (series.values.clone(), series.estimated.clone());
-        let end_s = series.end_s - shift_s;
+        let times_s: Vec<f64> = series.times_s.iter().map(|time| time - shift_s).collect();
+        let (values, estimated) = (series.values.clone(), series.estimated.clone());
         // Without a regular step, the last time ends the series: nobody knows how long its value holds.
-        if signal.beyond != Beyond::Hold && times_s.last() == Some(&end_s) {
-            times_s.pop();
-            values.pop();
-            estimated.truncate(values.len());
-        }
+        let end_s = series.end_s - shift_s;
         // The times of a series increase, and its numbers are finite.
         let placed = Placed::new(times_s, values, estimated, end_s, signal.sample, signal.beyond);
         let placed = placed.map_err(|_| PlaceError::SingleTime { label: label(), file: signal.file.to_string() })?;

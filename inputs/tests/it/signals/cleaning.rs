@@ -322,6 +322,17 @@ fn series_lie_on_the_time_of_a_workload() {
     assert_eq!(at_0(&prices("-10,1 0,2"), PRICE, Some(second_hour_s)), Ok(Some(2.0)));
 }
 
+/// What holds beyond a file changes nothing within it: the line to the last of uneven times is there.
+#[test]
+fn the_mean_between_uneven_points_is_that_of_the_line() {
+    for beyond in ["error", "hold", "wrap"] {
+        let keys = format!("{PRICE}; sample = 'point'; beyond = '{beyond}'");
+        let series = Arc::new(read(prices("0,10 1000,20 4000,40"), &keys).expect("it is read"));
+        let (placed, _) = Loaded { signal: signal(&keys), series }.place(None).expect("it has intervals");
+        assert_eq!(placed.integral(1000.0, 4000.0).map(|sum| sum / 3000.0), Some(30.0), "{beyond}");
+    }
+}
+
 #[test]
 fn a_last_value_without_an_end_must_hold() {
     let at = |rows: &str, beyond: &str| at_0(&prices(rows), &format!("{PRICE}; beyond = '{beyond}'"), None);

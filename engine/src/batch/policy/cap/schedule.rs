@@ -36,7 +36,10 @@ pub(crate) fn caps_w(spec: &SimSpec, machine: &Machine) -> Vec<f64> {
         return caps.iter().map(|cap| cap * unit_w).collect();
     }
     match signal(spec, machine) {
-        Ok(Some((signal, unit_w))) => signal.interval_means().into_iter().map(|cap| cap * unit_w).collect(),
+        Ok(Some((signal, unit_w))) => {
+            let held = signal.held().into_iter().flat_map(|(before, behind)| [before, behind]);
+            signal.interval_means().into_iter().chain(held).map(|cap| cap * unit_w).collect()
+        }
         Ok(None) | Err(_) => Vec::new(),
     }
 }

@@ -11,6 +11,8 @@ pub(super) struct Curve {
     values: Vec<f64>,
     end_s: f64,
     beyond: Beyond,
+    /// The values before and behind the series, if they hold.
+    held: Option<(f64, f64)>,
     /// The interval that was found last.
     last: i64,
 }
@@ -19,7 +21,8 @@ impl Curve {
     pub(super) fn new(signal: &Signal) -> Curve {
         let mut begins_s: Vec<f64> = signal.edges().collect();
         let end_s = begins_s.pop().unwrap_or(0.0);
-        Curve { values: signal.interval_means(), begins_s, end_s, beyond: signal.beyond(), last: 0 }
+        let (values, beyond, held) = (signal.interval_means(), signal.beyond(), signal.held());
+        Curve { begins_s, values, end_s, beyond, held, last: 0 }
     }
 
     /// Begin of an interval (s). Before and behind a series that does not repeat, there is one interval each, whose begin is
@@ -48,8 +51,9 @@ impl Curve {
         let count = self.values.len() as i64;
         match self.beyond {
             Beyond::Wrap => Some(self.values[interval.rem_euclid(count) as usize]),
-            Beyond::Hold => Some(self.values[interval.clamp(0, count - 1) as usize]),
-            Beyond::Error => None,
+            Beyond::Hold | Beyond::Error => {
+                self.held.map(|(before, behind)| if interval < 0 { before } else { behind })
+            }
         }
     }
 
@@ -71,14 +75,16 @@ impl Curve {
     }
 
     fn search(&self, at_s: f64) -> i64 {
-        let period_s = self.end_s - self.begins_s[0];
-        let turn = match self.beyond {
-            Beyond::Wrap => ((at_s - self.begins_s[0]) / period_s).floor(),
-            Beyond::Hold | Beyond::Error if at_s >= self.end_s => return self.begins_s.len() as i64,
-            Beyond::Hold | Beyond::Error => 0.0,
-        };
-        let within_s = at_s - turn * period_s;
         let count = self.begins_s.len() as i64;
+        let (turn, within_s) = match self.beyond {
+            Beyond::Wrap => {
+                let period_s = self.end_s - self.begins_s[0];
+                let turn = ((at_s - self.begins_s[0]) / period_s).floor();
+                (turn, at_s - turn * period_s)
+            }
+            Beyond::Hold | Beyond::Error if at_s >= self.end_s => return count,
+            Beyond::Hold | Beyond::Error => (0.0, at_s),
+        };
         turn as i64 * count + self.begins_s.partition_point(|begin_s| *begin_s <= within_s) as i64 - 1
     }
 }

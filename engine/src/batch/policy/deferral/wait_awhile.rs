@@ -9,7 +9,7 @@ use crate::spec::{Choice, Component};
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
     name: "wait-awhile",
-    version: 1,
+    version: 2,
     source: "Wiesner et al. 2021; Hanafy et al. 2024 (GAIA), Wait Awhile",
     doc: "A job executes in those intervals of the signal that have the least values and suffice for its length, the \
           first of equal ones, up to the instant at which it would end after its longest deferral. It is released at the \

@@ -273,6 +273,39 @@ fn persistence_is_the_day_before() {
     }
 }
 
+/// Times without a regular step: the last value begins at the last time, which is the end, and holds.
+fn uneven(times_s: &[f64], values: &[f64]) -> Signal {
+    let end_s = times_s[times_s.len() - 1];
+    Signal::new(times_s.to_vec(), values.to_vec(), vec![], end_s, Sample::Mean, Beyond::Hold).expect("well formed")
+}
+
+fn job(submit_s: f64, run_s: f64) -> Job {
+    Job { submit_s, run_s, estimate_s: run_s, ..Cases(Philox::stream(1, Purpose::Shuffle)).jobs(1)[0] }
+}
+
+#[test]
+fn the_value_that_holds_behind_uneven_times_is_seen() {
+    let times_s = [0.0, 1009.0, 2018.0, 3012.0, 3073.0, 5076.0, 6085.0, 7596.0];
+    let signal = uneven(&times_s, &[3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 1.0]);
+    let wait = [("defer_wait_max_s", Value::Real(2_800.0))];
+    for rule in ["lowest-slot", "lowest-window", "saving-per-wait", "quantile", "wait-awhile"] {
+        assert_eq!(starts(spec(rule, &signal, &wait), &[job(7_000.0, 100.0)]), [7_596.0], "{rule}");
+    }
+}
+
+#[test]
+fn the_value_that_holds_behind_uneven_times_is_one_value_for_quantiles() {
+    // A job at 200 compares 5, the present value, with 5 and 3, the value that holds from 300 on.
+    let signal = uneven(&[0.0, 100.0, 200.0, 300.0], &[2.0, 9.0, 5.0, 3.0]);
+    let share = |share: f64| {
+        let params = [("defer_wait_max_s", Value::Real(1e4)), ("defer_quantile_short", Value::Real(share))];
+        starts(spec("quantile", &signal, &params), &[job(200.0, 10.0)])[0]
+    };
+    // floor(2 * 0.5) = 1 value is below the quantile, which is 5. Of 5, 3 and 3 it would be 3.
+    assert_eq!(share(0.5), 200.0);
+    assert_eq!(share(0.4), 300.0);
+}
+
 #[test]
 fn a_signal_that_ends_is_an_error_with_the_way_out() {
     let short = Signal::new(vec![0.0], vec![1.0], vec![], HOUR_S, Sample::Mean, Beyond::Error).expect("well formed");
