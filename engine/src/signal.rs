@@ -117,11 +117,6 @@ impl Signal {
         self.beyond
     }
 
-    /// Number of its intervals.
-    pub(crate) fn len(&self) -> usize {
-        self.times_s.len()
-    }
-
     /// The values that hold before the first interval and behind the last one, if they do.
     pub(crate) fn held(&self) -> Option<(f64, f64)> {
         (self.beyond == Beyond::Hold).then(|| (self.values[0], self.values[self.values.len() - 1]))

@@ -13,8 +13,9 @@ pub(super) const CAP_SCHEDULE_W: Param = Param {
     unit: "W",
     default: Default::Unset,
     doc: "Schedule of one cap: the greatest powers of the machine, each for `cap_period_s`, from the first submit on; \
-          the list repeats. An axis is a list of schedules: [[15000], [20000]] are two constant caps. Every cap needs \
-          this, `cap_schedule_share`, `cap_signal` or `cap_signal_share`.",
+          the list repeats. An entry that equals the one before is no change of the cap. An axis is a list of schedules: \
+          [[15000], [20000]] are two constant caps. Every cap needs this, `cap_schedule_share`, `cap_signal` or \
+          `cap_signal_share`.",
 };
 
 /// Parameter: the caps, relative to the machine.

@@ -53,11 +53,18 @@ enum Caps {
     Signal { signal: Arc<Signal>, unit_w: f64 },
 }
 
+/// Number of changes to another cap while a list is gone through once and begins again.
+fn changes(caps_w: &[f64]) -> usize {
+    caps_w.iter().zip(caps_w.iter().cycle().skip(1)).filter(|(cap_w, next_w)| cap_w != next_w).count()
+}
+
 /// The caps of a spec, from the first submit on.
 #[derive(Debug, Clone)]
 pub(super) struct Schedule {
     caps: Caps,
-    /// Number of changes that have passed.
+    /// Number of changes after which all caps have been in force.
+    count: usize,
+    /// Number of periods of a list that have passed at the next change.
     passed: u64,
     present_w: f64,
     /// The next change (s), once the first instant is known.
@@ -78,13 +85,13 @@ impl Schedule {
             Caps::List { caps_w, .. } => caps_w[0],
             Caps::Signal { .. } => f64::INFINITY,
         };
-        Ok(Schedule { caps, passed: 0, present_w, next_s: None })
+        Ok(Schedule { caps, count: changes(&caps_w(spec, machine)), passed: 0, present_w, next_s: None })
     }
 
     /// The present cap, for ever.
     pub(super) fn fork(&self) -> Schedule {
         let caps = Caps::List { caps_w: vec![self.present_w], period_s: f64::INFINITY };
-        Schedule { caps, passed: 0, present_w: self.present_w, next_s: None }
+        Schedule { caps, count: 0, passed: 0, present_w: self.present_w, next_s: None }
     }
 
     /// The first instant of the run (s).
@@ -93,7 +100,7 @@ impl Schedule {
     /// The signal does not cover it.
     pub(super) fn begin(&mut self, first_s: f64) -> Result<(), SimError> {
         match &self.caps {
-            Caps::List { caps_w, period_s } => self.next_s = (caps_w.len() > 1).then_some(first_s + period_s),
+            Caps::List { .. } => self.find_next(first_s),
             Caps::Signal { .. } => self.follow(first_s)?,
         }
         Ok(())
@@ -104,15 +111,24 @@ impl Schedule {
     /// # Errors
     /// The signal does not cover the instant.
     pub(super) fn change(&mut self, first_s: f64, now_s: f64) -> Result<(), SimError> {
-        self.passed += 1;
         match &self.caps {
-            Caps::List { caps_w, period_s } => {
+            Caps::List { caps_w, .. } => {
                 self.present_w = caps_w[(self.passed % caps_w.len() as u64) as usize];
-                self.next_s = Some(first_s + (self.passed + 1) as f64 * period_s);
+                self.find_next(first_s);
             }
             Caps::Signal { .. } => self.follow(now_s)?,
         }
         Ok(())
+    }
+
+    /// Finds the next change of a list to another cap.
+    fn find_next(&mut self, first_s: f64) {
+        let Caps::List { caps_w, period_s } = &self.caps else { return };
+        let count = caps_w.len() as u64;
+        let mut later = self.passed + 1..self.passed + count;
+        let next = later.find(|passed| caps_w[(passed % count) as usize] != self.present_w);
+        self.passed = next.unwrap_or(self.passed);
+        self.next_s = next.map(|passed| first_s + passed as f64 * period_s);
     }
 
     /// Takes the signal's cap, and finds its next change to another value.
@@ -125,15 +141,10 @@ impl Schedule {
                  beyond = \"hold\" or \"wrap\" for it"
             ))
         })?;
-        let mut next_s = signal.next_after(now_s);
         // A signal that repeats one value has no change.
-        for _ in 0..signal.len() {
-            if next_s < f64::INFINITY && value_at(next_s) == Some(self.present_w) {
-                next_s = signal.next_after(next_s);
-            }
-        }
-        let changes = next_s < f64::INFINITY && value_at(next_s) != Some(self.present_w);
-        self.next_s = changes.then_some(next_s);
+        let edges = std::iter::successors(Some(signal.next_after(now_s)), |edge_s| Some(signal.next_after(*edge_s)));
+        let mut edges = edges.take(signal.edges().count()).take_while(|edge_s| *edge_s < f64::INFINITY);
+        self.next_s = edges.find(|edge_s| value_at(*edge_s) != Some(self.present_w));
         Ok(())
     }
 
@@ -142,13 +153,9 @@ impl Schedule {
         self.present_w
     }
 
-    /// Number of caps after which all have been in force.
+    /// Number of changes after which all caps have been in force; 0 for a cap that does not change any more.
     pub(super) fn count(&self) -> usize {
-        match &self.caps {
-            Caps::List { caps_w, .. } => caps_w.len(),
-            Caps::Signal { signal, .. } if self.next_s.is_some() => signal.len(),
-            Caps::Signal { .. } => 1,
-        }
+        if self.next_s.is_some() { self.count } else { 0 }
     }
 
     /// The next change (s); `None` for a constant cap.
