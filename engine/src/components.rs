@@ -256,7 +256,8 @@ mod tests {
             ("lowest-slot", 2),
             ("lowest-window", 2),
             ("saving-per-wait", 2),
-            ("quantile", 2),
+            ("quantile", 3),
+            ("wait-awhile", 2),
             ("class-lpas", 2),
             ("class-dvs", 2),
         ];

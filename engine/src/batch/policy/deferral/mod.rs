@@ -139,6 +139,7 @@ impl Deferral {
             released.append(&mut first.remove());
         }
         let mut next_s = f64::INFINITY;
+        let together = released.len();
         if self.groups.iter().any(|group| !group.is_empty()) {
             self.issue(now_s)?;
             self.forecast.reach(now_s);
@@ -152,6 +153,8 @@ impl Deferral {
                 }
             }
         }
+        // Groups do not go before one another: jobs are numbered by submission.
+        released[together..].sort_unstable();
         for at in 0..self.arrived.len() {
             let job = self.arrived[at];
             // One number for each job, so that a share changes no other draw.

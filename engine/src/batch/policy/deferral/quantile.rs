@@ -55,7 +55,7 @@ pub(super) const SUSPEND: Param = Param {
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
     name: "quantile",
-    version: 2,
+    version: 3,
     source: "OpenDC-STEAM 2026, time shifting",
     doc: "A job is released while the present value is at most a quantile of the forecast values from now to the horizon, \
           one value for each interval of the signal; else the rule looks again at the next change of the signal.",

@@ -307,6 +307,16 @@ fn the_value_that_holds_behind_uneven_times_is_one_value_for_quantiles() {
 }
 
 #[test]
+fn jobs_that_quantile_releases_together_enter_in_the_order_of_their_submission() {
+    // 9 until 10, then 1. A long, a short and a long job wait for 10, on one proc.
+    let signal = uneven(&[0.0, 10.0], &[9.0, 1.0]);
+    let params = [("defer_quantile_short", Value::Real(0.0)), ("defer_quantile_long", Value::Real(0.0))];
+    let jobs = [job(1.0, 8_000.0), job(2.0, 100.0), job(3.0, 8_000.0)];
+    let rows = run(spec("quantile", &signal, &params), &jobs, 1).expect("it runs");
+    assert_eq!(rows.iter().map(|row| row.start_s).collect::<Vec<_>>(), [10.0, 8_010.0, 8_110.0]);
+}
+
+#[test]
 fn a_signal_that_ends_is_an_error_with_the_way_out() {
     let short = Signal::new(vec![0.0], vec![1.0], vec![], HOUR_S, Sample::Mean, Beyond::Error).expect("well formed");
     let jobs = Cases(Philox::stream(31, Purpose::Shuffle)).jobs(20);

@@ -105,8 +105,6 @@ impl Case {
                     _ => false,
                 })
                 .collect();
-            // Of the rule `quantile`, short jobs are released first.
-            entering.sort_by_key(|job| quantile.is_some() && self.jobs[*job].estimate_s >= 7_200.0);
             for job in (0..count).filter(|job| steps(self.jobs[*job].submit_s) == now) {
                 let until = match quantile {
                     None => self.wait_awhile(now, latest(job) + length(job), length(job))[0],
