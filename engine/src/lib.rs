@@ -40,4 +40,4 @@ pub use spec::{Choice, Component, Role, SimSpec, Value};
 pub use summary::Summary;
 
 /// Version of the kernel: raised whenever its results change for an unchanged spec. Part of every task's identity.
-pub const KERNEL_VERSION: u32 = 1;
+pub const KERNEL_VERSION: u32 = 2;

@@ -179,7 +179,7 @@ pub struct Integrals {
     pub lost_proc_s: f64,
     /// Greatest power of the machine (W).
     pub power_peak_w: f64,
-    /// Power not exceeded in 95% of the span (W); `None` if the span is 0.
+    /// Least power that is not exceeded in 95% of the span (W); `None` if the span is 0.
     pub power_p95_w: Option<f64>,
     /// Gear changes of running jobs.
     pub gear_changes_count: u64,

@@ -209,7 +209,8 @@ pub struct Summary {
     pub energy_delay_product_js: f64,
     /// Mean power, energy_total_j/makespan_s (W); null if the span is 0.
     pub power_mean_w: Option<f64>,
-    /// Power not exceeded in 95% of the span (time-weighted) (W); null if the span is 0.
+    /// Least power of the machine that is not exceeded in 95% of the span (W). Exact for up to 524,288 different powers; with
+    /// more, up to one part in 65,536 above. Null if the span is 0.
     pub power_p95_w: Option<f64>,
     /// Greatest power of the machine (W).
     pub power_peak_w: f64,

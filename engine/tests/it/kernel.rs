@@ -113,6 +113,26 @@ fn a_suspended_job_keeps_its_procs_at_idle_power() {
 }
 
 #[test]
+fn the_quantile_of_the_power_is_a_power_of_the_machine() {
+    // 580 W for 950 of 1000 s, 690 W in the rest, on a machine that can draw from 20 to 800 W.
+    let gears = |watts: &[f64]| watts.iter().map(|busy_w| Gear { time_factor: 1.0, busy_w: *busy_w }).collect();
+    let sleep = SleepStates { asleep_w: 5., off_w: 5., off_s: 0., wake_w: 5., wake_s: 0. };
+    let class = MachineClass { procs: 4, gears: gears(&[200.]), more_job_classes: Vec::new(), idle_w: 90., sleep };
+    let one_gear = Machine { classes: vec![class.clone()], static_w: 0.0, pools: Vec::new() };
+    let jobs = [(0., 1000., 1000., 2), (950., 50., 50., 1)];
+    let acts = [(0., Act::Start(0, 0)), (950., Act::Start(1, 0))];
+    let (_, integrals) = run(one_gear, &jobs, &acts).unwrap();
+    assert_eq!((integrals.power_p95_w, integrals.power_peak_w), (Some(580.), 690.));
+    // With two gears, 240 W for 950 s and 420 W in the rest.
+    let class = MachineClass { procs: 4, gears: gears(&[60., 240.]), idle_w: 0., ..class };
+    let two_gears = Machine { classes: vec![class], static_w: 0.0, pools: Vec::new() };
+    let jobs = [(0., 1000., 1000., 1), (950., 50., 50., 3)];
+    let acts = [(0., Act::Start(0, 1)), (950., Act::Start(1, 0))];
+    let (_, integrals) = run(two_gears, &jobs, &acts).unwrap();
+    assert_eq!((integrals.power_p95_w, integrals.power_peak_w), (Some(240.), 420.));
+}
+
+#[test]
 fn procs_fall_asleep_and_wake() {
     // 3 procs switch off at 10 (asleep at 20); 2 are woken at 40 (idle at 60), 1 at 65 (idle at 85); job 2 starts at 85.
     let jobs = [(0., 100., 100., 1), (50., 30., 30., 3)];

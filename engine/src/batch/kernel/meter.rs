@@ -10,9 +10,14 @@ use super::powers::Excess;
 use crate::energy::{EnergySplit, Splitter};
 use crate::limits::list_bytes;
 
-/// Greatest number of bins of the power distribution, which is exact for machines with up to this number of procs and
-/// one gear in use.
+/// Greatest number of bins of the power distribution.
 const POWER_BINS_MAX: f64 = 16_384.0;
+
+/// Number of powers outside of bins that are kept before equal ones are joined.
+const OTHERS_MAX: usize = 1 << 20;
+
+/// Leading bits that tell powers apart once there are too many: those of the sign, the exponent and 16 of the fraction.
+const ROUNDED: u64 = u64::MAX << (52 - 16);
 
 /// Procs that draw the same power.
 #[derive(Debug, Clone)]
@@ -49,23 +54,31 @@ pub(crate) struct Meter {
     excess: Excess,
     /// Its integral (J).
     pub(crate) excess_j: f64,
-    bins: Bins,
+    powers: Powers,
     splitter: Option<Box<Splitter>>,
 }
 
 /// Time spent at each power, for quantiles.
 #[derive(Debug, Clone)]
-struct Bins {
+struct Powers {
     low_w: f64,
     per_w: f64,
-    bins: Vec<Bin>,
+    /// The first power of each bin, a part of the machine's range: quick to find, and most often the only one. Empty if the
+    /// powers are not recorded.
+    bins: Vec<Spent>,
+    /// Intervals with other powers of the bins, or joined ones of equal power.
+    others: Vec<Spent>,
+    /// Number of `others` at which equal ones are joined.
+    others_max: usize,
+    /// The bits of a power that tell it from others.
+    distinct: u64,
 }
 
+/// Time spent at a power.
 #[derive(Debug, Clone, Copy, Default)]
-struct Bin {
+struct Spent {
+    power_w: f64,
     time_s: f64,
-    /// Greatest power seen.
-    top_w: f64,
 }
 
 impl Level {
@@ -89,7 +102,8 @@ impl Meter {
         let all: f64 = levels.iter().map(|l| l.procs).sum();
         let low_w = levels.iter().map(|l| l.watts).fold(f64::INFINITY, f64::min) * all + static_w;
         let high_w = levels.iter().map(|l| l.watts).fold(0.0, f64::max) * all + static_w;
-        let count = all.clamp(1.0, POWER_BINS_MAX);
+        // Idle and busy procs differ by a part of the range: with a few bins for each proc, one gear needs no `others`.
+        let count = (4.0 * all).clamp(1.0, POWER_BINS_MAX);
         let per_w = if high_w > low_w { count / (high_w - low_w) } else { 0.0 };
         let has_procs = |level: &Level| level.procs > 0.0;
         let first = levels.iter().position(has_procs).unwrap_or(0);
@@ -108,7 +122,7 @@ impl Meter {
             static_w,
             excess: Excess::default(),
             excess_j: 0.0,
-            bins: Bins { low_w, per_w, bins: vec![Bin::default(); count as usize + 2] },
+            powers: Powers::new(low_w, per_w, count as usize + 2),
             splitter: None,
         }
     }
@@ -130,7 +144,7 @@ impl Meter {
             excess: self.excess,
             excess_j: 0.0,
             lost_proc_s: 0.0,
-            bins: Bins { low_w: self.bins.low_w, per_w: 0.0, bins: vec![Bin::default()] },
+            powers: Powers::new(0.0, 0.0, 0),
             splitter: None,
         }
     }
@@ -161,7 +175,7 @@ impl Meter {
             level.proc_s += level.procs * dt;
             power_w += level.procs * level.watts;
         }
-        self.bins.add(power_w, dt);
+        self.powers.add(power_w, dt);
         if let Some(splitter) = &mut self.splitter {
             splitter.add(before_s, now_s, power_w);
         }
@@ -194,9 +208,8 @@ impl Meter {
         let all: f64 = self.levels.iter().map(|l| l.procs).sum();
         let low_w = self.levels.iter().map(|l| l.watts).fold(low_proc_w, f64::min) * all + self.static_w;
         let high_w = self.levels.iter().map(|l| l.watts).fold(high_proc_w, f64::max) * all + self.static_w;
-        let bins = POWER_BINS_MAX as usize + 2;
         let per_w = if high_w > low_w { POWER_BINS_MAX / (high_w - low_w) } else { 0.0 };
-        self.bins = Bins { low_w, per_w, bins: vec![Bin::default(); bins] };
+        self.powers = Powers::new(low_w, per_w, POWER_BINS_MAX as usize + 2);
     }
 
     /// A job arrives and waits with its work (proc-seconds).
@@ -223,45 +236,97 @@ impl Meter {
         self.static_w + self.excess.watts + self.levels.iter().map(|level| level.procs * level.watts).sum::<f64>()
     }
 
-    /// The least power that was not exceeded for `share` of the time (W): exact if one gear was in use and the machine
-    /// has up to 16,384 procs, else within 1/16,384 of the greatest possible power. `None` if no time passed.
+    /// The least power that was not exceeded for `share` of the time (W). Exact for up to 524,288 different powers; with
+    /// more, powers that differ by less than one part in 65,536 may count as the greatest of them. `None` if no time passed.
     pub(crate) fn power_quantile_w(&self, share: f64) -> Option<f64> {
-        let bins = &self.bins.bins;
-        let span: f64 = bins.iter().map(|bin| bin.time_s).sum();
-        if span <= 0.0 {
-            return None;
+        let powers = &self.powers;
+        let mut times_s: Vec<f64> = powers.bins.iter().map(|spent| spent.time_s).collect();
+        for spent in &powers.others {
+            times_s[powers.bin_of(spent.power_w)] += spent.time_s;
         }
-        let mut sum = 0.0;
-        for bin in bins {
-            sum += bin.time_s;
-            if bin.time_s > 0.0 && sum >= share * span {
-                return Some(bin.top_w);
-            }
-        }
-        Some(self.power_peak_w())
+        let until_s = share * times_s.iter().sum::<f64>();
+        let mut sum_s = 0.0;
+        let bin = times_s.iter().position(|time_s| {
+            sum_s += time_s;
+            *time_s > 0.0 && sum_s >= until_s
+        })?;
+        sum_s -= times_s[bin];
+        let mut spent: Vec<Spent> = powers.all().filter(|spent| powers.bin_of(spent.power_w) == bin).copied().collect();
+        spent.sort_unstable_by(|a, b| a.power_w.total_cmp(&b.power_w));
+        let quantile = spent.iter().find(|spent| {
+            sum_s += spent.time_s;
+            sum_s >= until_s
+        });
+        // A sum of times in another order may be less by rounding.
+        quantile.or(spent.last()).map(|spent| spent.power_w)
     }
 
     /// Greatest power over an interval of positive length (W); 0 if no time passed.
     pub(crate) fn power_peak_w(&self) -> f64 {
-        self.bins.bins.iter().map(|bin| bin.top_w).fold(0.0, f64::max)
+        self.powers.all().map(|spent| spent.power_w).fold(0.0, f64::max)
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        list_bytes(&self.bins.bins) + self.splitter.as_ref().map_or(0, |splitter| splitter.bytes())
+        list_bytes(&self.powers.bins)
+            + list_bytes(&self.powers.others)
+            + self.splitter.as_ref().map_or(0, |splitter| splitter.bytes())
     }
 }
 
-impl Bins {
-    #[inline]
-    fn add(&mut self, power_w: f64, dt: f64) {
+impl Powers {
+    fn new(low_w: f64, per_w: f64, bins: usize) -> Powers {
+        let (bins, others) = (vec![Spent::default(); bins], Vec::new());
+        Powers { low_w, per_w, bins, others, others_max: OTHERS_MAX, distinct: u64::MAX }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Spent> {
+        self.bins.iter().chain(&self.others).filter(|spent| spent.time_s > 0.0)
+    }
+
+    /// The bin of a power: of two powers, the greater one has no lower bin.
+    #[inline(always)]
+    fn bin_of(&self, power_w: f64) -> usize {
         // The sum of a number below 2^52 and 2^52 has the nearest integer in its low bits: cheaper than a checked
         // conversion.
         const INTEGERS: f64 = (1_u64 << 52) as f64;
         let at = ((power_w - self.low_w) * self.per_w + INTEGERS).to_bits() as u32 as usize;
-        let last = self.bins.len() - 1;
-        let bin = &mut self.bins[at.min(last)];
-        bin.time_s += dt;
-        raise(&mut bin.top_w, power_w);
+        at.min(self.bins.len().wrapping_sub(1))
+    }
+
+    /// Adds an interval of positive length.
+    #[inline]
+    fn add(&mut self, power_w: f64, dt: f64) {
+        let at = self.bin_of(power_w);
+        let Some(bin) = self.bins.get_mut(at) else { return };
+        if bin.power_w == power_w || bin.time_s == 0.0 {
+            *bin = Spent { power_w, time_s: bin.time_s + dt };
+        } else {
+            self.others.push(Spent { power_w, time_s: dt });
+            if self.others.len() >= self.others_max {
+                self.join_equal();
+            }
+        }
+    }
+
+    /// Joins intervals of equal power, and of nearly equal power if there are still many.
+    #[cold]
+    fn join_equal(&mut self) {
+        self.others.sort_unstable_by(|a, b| a.power_w.total_cmp(&b.power_w));
+        for distinct in [self.distinct, ROUNDED] {
+            if self.others.len() > self.others_max / 2 {
+                self.distinct = distinct;
+                self.others.dedup_by(|later, kept| {
+                    let is_equal = (later.power_w.to_bits() ^ kept.power_w.to_bits()) & distinct == 0;
+                    if is_equal {
+                        *kept = Spent { power_w: later.power_w, time_s: kept.time_s + later.time_s };
+                    }
+                    is_equal
+                });
+            }
+        }
+        if self.others.len() > self.others_max / 2 {
+            self.others_max *= 2;
+        }
     }
 }
 
@@ -298,5 +363,28 @@ mod tests {
         // 16 W for 10 s of 190 s (5.3%), 4 W otherwise.
         assert_eq!(meter.power_quantile_w(0.94), Some(4.0));
         assert_eq!(meter.power_quantile_w(0.95), Some(16.0));
+    }
+
+    /// The quantile and the greatest of so many powers, which come in another order than theirs, for a second each; and the
+    /// number of those outside of bins.
+    fn quantile_w(count: u32, share: f64) -> (f64, f64, usize) {
+        let mut powers = Powers::new(100.0, 0.1, 16);
+        (0..count).for_each(|at| powers.add(power_w((u64::from(at) * 7_919 % u64::from(count)) as u32), 1.0));
+        let meter = Meter { powers, ..Meter::new([(1, 1.0)], 1, 0.0, 0.0) };
+        (meter.power_quantile_w(share).expect("time passed"), meter.power_peak_w(), meter.powers.others.len())
+    }
+
+    fn power_w(at: u32) -> f64 {
+        100.0 + f64::from(at) / 10_000.0
+    }
+
+    #[test]
+    fn quantiles_are_exact_until_there_are_too_many_powers_and_bounded_then() {
+        assert_eq!(quantile_w(500_000, 0.95).0, power_w(474_999));
+        assert_eq!(quantile_w(500_000, 0.5).0, power_w(249_999));
+        let (p95_w, peak_w, others) = quantile_w(1_200_000, 0.95);
+        let excess = p95_w / power_w(1_139_999) - 1.0;
+        assert!((0.0..1.0 / 65_536.0).contains(&excess), "{excess}");
+        assert!(peak_w == power_w(1_199_999) && others < OTHERS_MAX / 2, "{peak_w} {others}");
     }
 }
