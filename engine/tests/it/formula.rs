@@ -146,6 +146,22 @@ fn formulas_read_the_job_and_the_queue() {
     assert_eq!(starts("if(wait_s >= 8, 0, 1)"), [0., 10., 15., 19.]);
 }
 
+/// Under `submit-first`, the procs of an ended job may be free before an arrival's pass. The completion's own pass follows,
+/// in which fewer jobs wait: a formula of the queue has other values.
+#[test]
+fn the_pass_of_a_completion_sorts_again_if_its_procs_were_free_before() {
+    let jobs =
+        [(2., 1., 1., 1), (2., 10., 10., 7), (4., 10., 10., 1), (11., 2., 3., 2), (12., 41., 41., 7), (13., 5., 5., 7)];
+    let formula = "if(queue_length > 3, estimate_s, -procs) + if(free_procs >= procs, 0, 1000)";
+    for pools in [false, true] {
+        let spec = Build::log().choose(Role::Order, "formula").text("formula", formula).choose(Role::Backfill, "easy");
+        let spec = spec.text("event_order", "submit-first").int("procs", 7);
+        let spec = if pools { spec.int("gpus", 1).text("gpus_from", "log") } else { spec };
+        let starts: Vec<f64> = run(&spec.0, &workload(&jobs)).iter().map(|job| job.start_s).collect();
+        assert_eq!(starts[2], 13., "{starts:?} with pools: {pools}");
+    }
+}
+
 /// Infinite values are first or last.
 #[test]
 fn infinite_values_are_ordered() {

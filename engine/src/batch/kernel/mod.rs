@@ -239,11 +239,12 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
             if self.next_submit == now && (submit_first || self.due.is_empty()) {
                 self.submit()?;
             } else if let Some((end, released)) = self.due.pop_front() {
-                if !released {
-                    if !self.cluster.is_current(end) {
-                        continue;
-                    }
+                if released {
+                    self.policy.ended_before();
+                } else if self.cluster.is_current(end) {
                     self.complete(end);
+                } else {
+                    continue;
                 }
                 self.count_event()?;
             } else if self.cluster.timers.peek_key() == Some(now) {

@@ -28,6 +28,9 @@ pub trait Policy: Clone {
         Ok(())
     }
 
+    /// The next pass follows a completion that was reported before the last pass ([`super::EventOrder::SubmitFirst`]).
+    fn ended_before(&mut self) {}
+
     /// One scheduling pass, after the events of an instant (or after one of them, by event order).
     ///
     /// # Errors

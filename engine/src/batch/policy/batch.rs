@@ -62,7 +62,7 @@ impl Batch {
         Batch { order: ChosenOrder::Fcfs, backfill, gears }
     }
 
-    /// A pass follows, possibly without an arrival or an end.
+    /// A pass follows, possibly without an arrival or an end since the last one.
     pub(super) fn time_passed(&mut self) {
         self.backfill.time_passed(self.order.get());
     }
@@ -98,6 +98,10 @@ impl Policy for Batch {
     #[inline(always)]
     fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
         self.backfill.ended(cluster, ended);
+    }
+
+    fn ended_before(&mut self) {
+        self.time_passed();
     }
 
     #[inline(always)]
