@@ -12,51 +12,59 @@ pub(crate) struct Unit {
     pub text: String,
     /// Currency of a price, where the unit says it: three capital letters.
     pub currency: Option<String>,
-    // Value in the unit of the quantity = (value - zero) * factor / divisor.
+    // Value in the unit of the quantity = (value - zero) * factor / divisor, with the decimal point moved by `places`.
     zero: f64,
     factor: f64,
     divisor: f64,
+    places: i32,
 }
 
 impl Unit {
     /// The unit of this text; `None` if it is no unit of the quantity.
     pub(crate) fn parse(quantity: Quantity, text: &str) -> Option<Unit> {
         let text = text.trim();
-        let unit = |zero, factor, divisor| Unit { text: text.to_owned(), currency: None, zero, factor, divisor };
+        let unit = |zero, factor, divisor, places| Unit {
+            text: text.to_owned(),
+            currency: None,
+            zero,
+            factor,
+            divisor,
+            places,
+        };
+        let moved = |places| unit(0.0, 1.0, 1.0, places);
         let lower = text.to_lowercase().replace('₂', "2");
         match quantity {
             Quantity::Carbon => {
-                let (mass, energy_kwh) = per_energy(&lower)?;
-                let factor = mass_g(&mass)? / energy_kwh;
-                Some(unit(0.0, factor, 1.0))
+                let (mass, places) = per_energy(&lower)?;
+                let (factor, of_mass) = mass_g(&mass)?;
+                Some(unit(0.0, factor, 1.0, of_mass + places))
             }
             Quantity::Price => {
-                let (currency, energy_kwh) = per_energy(&lower)?;
-                let (hundredths, currency) = money(&currency)?;
-                // A division by 1000 gives the nearest number; a product with 0.001 does not.
-                Some(Unit { currency, ..unit(0.0, 1.0, energy_kwh * hundredths) })
+                let (currency, places) = per_energy(&lower)?;
+                let (of_money, currency) = money(&currency)?;
+                Some(Unit { currency, ..moved(of_money + places) })
             }
             // Nobody caps a machine in milliwatts, but an error of a factor of 10^9 should not pass.
             Quantity::Cap if text == "mW" => None,
             Quantity::Cap => {
-                let factor = match lower.as_str() {
-                    "w" => 1.0,
-                    "kw" => 1e3,
-                    "mw" => 1e6,
-                    "gw" => 1e9,
+                let places = match lower.as_str() {
+                    "w" => 0,
+                    "kw" => 3,
+                    "mw" => 6,
+                    "gw" => 9,
                     _ => return None,
                 };
-                Some(unit(0.0, factor, 1.0))
+                Some(moved(places))
             }
             Quantity::CapShare => match lower.as_str() {
-                "1" | "share" => Some(unit(0.0, 1.0, 1.0)),
-                "%" | "percent" => Some(unit(0.0, 1.0, 100.0)),
+                "1" | "share" => Some(moved(0)),
+                "%" | "percent" => Some(moved(-2)),
                 _ => None,
             },
             Quantity::Temperature => match lower.trim_start_matches(['°', ' ']).trim_start_matches("deg") {
-                "c" | "celsius" => Some(unit(0.0, 1.0, 1.0)),
-                "f" | "fahrenheit" => Some(unit(32.0, 1.0, 1.8)),
-                "k" | "kelvin" => Some(unit(273.15, 1.0, 1.0)),
+                "c" | "celsius" => Some(moved(0)),
+                "f" | "fahrenheit" => Some(unit(32.0, 1.0, 1.8, 0)),
+                "k" | "kelvin" => Some(unit(273.15, 1.0, 1.0, 0)),
                 _ => None,
             },
         }
@@ -77,7 +85,7 @@ impl Unit {
 
     /// A value in the unit of the quantity.
     pub(crate) fn convert(&self, value: f64) -> f64 {
-        (value - self.zero) * self.factor / self.divisor
+        with_point_moved((value - self.zero) * self.factor / self.divisor, self.places)
     }
 
     /// Units of this quantity, for messages.
@@ -92,38 +100,46 @@ impl Unit {
     }
 }
 
-/// What stands above the bar, and the energy below it (kWh).
-fn per_energy(lower: &str) -> Option<(String, f64)> {
-    let plain: String = lower.chars().filter(|c| !c.is_whitespace()).collect();
-    let (above, below) = plain.split_once('/')?;
-    let energy_kwh = match below.strip_suffix('e').unwrap_or(below) {
-        "kwh" => 1.0,
-        "mwh" => 1e3,
-        "gwh" => 1e6,
-        _ => return None,
-    };
-    Some((above.to_owned(), energy_kwh))
+/// A value with its decimal point moved to the right. The digits stay: 214.07 by -3 is the number nearest to 0.21407, which a
+/// quotient of the rounded 214.07 may miss.
+fn with_point_moved(value: f64, places: i32) -> f64 {
+    // The shortest digits that stand for the value are those of the file, up to 15 of them.
+    if places == 0 { value } else { format!("{value}e{places}").parse().unwrap_or(value) }
 }
 
-fn mass_g(text: &str) -> Option<f64> {
+/// What stands above the bar, and the places by which the energy below it moves the decimal point.
+fn per_energy(lower: &str) -> Option<(String, i32)> {
+    let plain: String = lower.chars().filter(|c| !c.is_whitespace()).collect();
+    let (above, below) = plain.split_once('/')?;
+    let places = match below.strip_suffix('e').unwrap_or(below) {
+        "kwh" => 0,
+        "mwh" => -3,
+        "gwh" => -6,
+        _ => return None,
+    };
+    Some((above.to_owned(), places))
+}
+
+/// The factor and the places of the decimal point from a mass to grams.
+fn mass_g(text: &str) -> Option<(f64, i32)> {
     let gases = ["co2eq", "co2-eq", "co2e", "co2"];
     match gases.into_iter().find_map(|gas| text.strip_suffix(gas)).unwrap_or(text).trim_end_matches('_') {
-        "g" => Some(1.0),
-        "kg" => Some(1e3),
-        "t" => Some(1e6),
-        "lb" | "lbs" => Some(POUND_G),
+        "g" => Some((1.0, 0)),
+        "kg" => Some((1.0, 3)),
+        "t" => Some((1.0, 6)),
+        "lb" | "lbs" => Some((POUND_G, 0)),
         _ => None,
     }
 }
 
-/// Parts of the currency's unit, and the currency where it is stated.
-fn money(text: &str) -> Option<(f64, Option<String>)> {
+/// The places of the decimal point to the currency's unit, and the currency where it is stated.
+fn money(text: &str) -> Option<(i32, Option<String>)> {
     match text {
-        "ct" => Some((100.0, None)),
-        "€" => Some((1.0, Some("EUR".to_owned()))),
-        "£" => Some((1.0, Some("GBP".to_owned()))),
+        "ct" => Some((-2, None)),
+        "€" => Some((0, Some("EUR".to_owned()))),
+        "£" => Some((0, Some("GBP".to_owned()))),
         _ if text.len() == 3 && text.bytes().all(|b| b.is_ascii_lowercase()) && mass_g(text).is_none() => {
-            Some((1.0, Some(text.to_uppercase())))
+            Some((0, Some(text.to_uppercase())))
         }
         _ => None,
     }
@@ -188,6 +204,31 @@ mod tests {
         assert_eq!(converted(Quantity::CapShare, "1", 0.8), 0.8);
         assert_eq!(converted(Quantity::Temperature, "°F", 212.0), 100.0);
         assert_eq!(converted(Quantity::Temperature, "K", 273.15), 0.0);
+    }
+
+    /// 214.07 is no double, nor is its thousandth: a quotient of rounded numbers is not always the number nearest to 0.21407.
+    #[test]
+    fn a_value_equals_its_digits_in_the_other_unit() {
+        let price = |unit, value| converted(Quantity::Price, unit, value);
+        assert_eq!(price("EUR/MWh", 214.07), price("EUR/kWh", 0.21407));
+        for hundredths in -50_000..400_000 {
+            let per_mwh: f64 = format!("{hundredths}e-2").parse().unwrap();
+            let per_kwh: f64 = format!("{hundredths}e-5").parse().unwrap();
+            assert_eq!(price("EUR/MWh", per_mwh).to_bits(), per_kwh.to_bits(), "{per_mwh} {per_kwh}");
+        }
+        for (quantity, unit, value, equal) in [
+            (Quantity::Price, "ct/kWh", 31.57, 0.3157),
+            (Quantity::Price, "ct/MWh", 21407.0, 0.21407),
+            (Quantity::Price, "EUR/GWh", 214_070.1, 0.2140701),
+            (Quantity::Carbon, "kg/kWh", 0.29, 290.0),
+            (Quantity::Carbon, "t/MWh", 0.57, 570.0),
+            (Quantity::Carbon, "g/MWh", 214.07, 0.21407),
+            (Quantity::Cap, "kW", 1.13, 1130.0),
+            (Quantity::Cap, "MW", 8.2, 8_200_000.0),
+            (Quantity::CapShare, "%", 0.57, 0.0057),
+        ] {
+            assert_eq!(converted(quantity, unit, value), equal, "{value} {unit}");
+        }
     }
 
     #[test]
