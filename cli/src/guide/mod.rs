@@ -41,6 +41,7 @@ pub const TOPICS: &[Topic] = topics![
     "configuration" "configuration.md"
     "environment" "reference/environment.md"
     "errors" "errors.md"
+    "exact-rules" "exact-rules.md"
     "exit-codes" "reference/exit-codes.md"
     "fair-share" "concepts/fair-share.md"
     "figures" "figures.md"
