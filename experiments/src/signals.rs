@@ -35,6 +35,8 @@ pub enum Form {
     Csv,
     /// JSON answer of Open-Meteo's interface for hourly values.
     OpenMeteo,
+    /// JSON with a list of objects, each with a time and values: answers of carbonintensity.org.uk and of the Carbon Aware SDK.
+    Json,
 }
 
 /// Times of the regular step that a file lacks, or that have no value.
@@ -68,6 +70,15 @@ pub enum ClockChange {
     Error,
     /// A time that does not exist is dropped, and the value of such an hour holds for both.
     Repair,
+}
+
+/// What the time of a row is of the interval that its value holds for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum IntervalTime {
+    /// Its begin.
+    Begin,
+    /// Its end.
+    End,
 }
 
 /// When a battery charges and discharges, by the names of OpenDC. See [`BatteryPolicy`](powersweep_engine::battery::BatteryPolicy).
@@ -112,13 +123,15 @@ macro_rules! words {
 }
 
 words!(Quantity: Carbon = "carbon", Price = "price", Cap = "cap", CapShare = "cap-share", Temperature = "temperature");
-words!(Form: ElectricityMaps = "electricity-maps", OpenDc = "opendc", Csv = "csv", OpenMeteo = "open-meteo");
+words!(Form: ElectricityMaps = "electricity-maps", OpenDc = "opendc", Csv = "csv", OpenMeteo = "open-meteo",
+    Json = "json");
 words!(BatteryRule: Single = "single", Double = "double", RunningMean = "running-mean",
     RunningMeanPlus = "running-mean-plus", RunningMedian = "running-median", RunningQuartiles = "running-quartiles");
 words!(Sample: Mean = "mean", Point = "point");
 words!(Beyond: Error = "error", Hold = "hold", Wrap = "wrap");
 words!(Gaps: Error = "error", Hold = "hold", Interpolate = "interpolate");
 words!(Duplicates: Error = "error", First = "first", Last = "last", Mean = "mean");
+words!(IntervalTime: Begin = "begin", End = "end");
 words!(ClockChange: Error = "error", Repair = "repair");
 
 /// How the file of a signal is read.
@@ -135,6 +148,10 @@ pub struct Reading {
     /// Unit of the values in the file, such as "lb/MWh", "EUR/MWh", "ct/kWh", "kW"; `None`: from the header, else the
     /// usual one of the form.
     pub unit: Option<String>,
+    /// What a time is of its interval; `None`: the end where the name of the column of times says so, else the begin.
+    pub interval_time: Option<IntervalTime>,
+    /// Zone of the grid whose rows are read; `None`: the file has one zone.
+    pub zone: Option<String>,
     /// Time zone of times without an offset, by its IANA name; `None`: from the header, else the file is refused unless
     /// its form has UTC.
     pub timezone: Option<String>,
@@ -155,12 +172,36 @@ impl Reading {
             time_column: None,
             column: None,
             unit: None,
+            interval_time: None,
+            zone: None,
             timezone: None,
             gaps: Gaps::Error,
             duplicates: Duplicates::Error,
             clock_change: ClockChange::Error,
         }
     }
+}
+
+/// The words of a column's name, in small letters. `TimeUTC` is two words.
+pub fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    for c in name.chars() {
+        if !c.is_alphanumeric() || c.is_uppercase() && (before.is_lowercase() || before.is_numeric()) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Whether the name of a column of times says that they are the ends of intervals.
+pub fn says_end(name: &str) -> bool {
+    words(name).iter().any(|word| matches!(word.as_str(), "end" | "ends" | "ending" | "to" | "until" | "bis"))
 }
 
 /// Facility energy over the energy of the machine's supply (power usage effectiveness, ISO/IEC 30134-2).
@@ -238,6 +279,14 @@ impl Signal {
         let texts = [Some(form), reading.time_column.clone(), reading.column.clone(), reading.unit.clone()];
         for setting in texts.into_iter().chain([reading.timezone.clone(), anchor_s.map(|s| s.to_string())]) {
             let _ = write!(text, " {:?}", setting.unwrap_or_default());
+        }
+        // Later keys are text only where they are set: the identity of other signals stays as it was.
+        let by_name = reading.time_column.as_deref().filter(|name| says_end(name)).map(|_| IntervalTime::End);
+        if reading.interval_time.or(by_name) == Some(IntervalTime::End) {
+            text.push_str(" end");
+        }
+        if let Some(zone) = &reading.zone {
+            let _ = write!(text, " zone {zone:?}");
         }
         text
     }

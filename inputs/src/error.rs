@@ -89,6 +89,17 @@ pub enum Problem {
         /// The reason.
         reason: String,
     },
+    /// A local time that has no instant without a zone, or that the zone does not have.
+    #[error("{place}: {reason}")]
+    Zone {
+        /// The place.
+        place: Place,
+        /// The reason.
+        reason: String,
+    },
+    /// Several problems of settings and columns.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n  and "))]
+    Several(Vec<Problem>),
     /// A cell cannot be read.
     #[error("{place}, column {column:?}: {text:?} {reason}")]
     Cell {
@@ -122,12 +133,53 @@ impl Problem {
              `timezone` to an IANA name such as \"Europe/Berlin\", or to \"UTC\"",
             shortened(text)
         );
-        Problem::At { place, reason }
+        Problem::Zone { place, reason }
+    }
+
+    /// The place of a problem of one row, which says nothing about other rows; `None` for a problem of the file or of a setting.
+    pub(crate) fn row(&self) -> Option<Place> {
+        match self {
+            Problem::Fields { place, .. } | Problem::At { place, .. } | Problem::Cell { place, .. } => Some(*place),
+            _ => None,
+        }
     }
 
     /// A cell cannot be read.
     pub(crate) fn cell(place: Place, column: &str, text: &str, reason: impl Into<String>) -> Problem {
         Problem::Cell { place, column: shortened(column), text: shortened(text), reason: reason.into() }
+    }
+}
+
+/// Problems of settings and columns that are reported together.
+#[derive(Debug, Default)]
+pub(crate) struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// The value, or `None` after its problem was noted.
+    pub(crate) fn take<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(Problem::Several(problems)) => {
+                self.0.extend(problems);
+                None
+            }
+            Err(problem) => {
+                self.0.push(problem);
+                None
+            }
+        }
+    }
+
+    /// All problems that were noted; an error if there is one.
+    pub(crate) fn finish(&mut self) -> Result<(), Problem> {
+        match (self.0.len(), self.0.pop()) {
+            (_, None) => Ok(()),
+            (1, Some(only)) => Err(only),
+            (_, Some(last)) => {
+                self.0.push(last);
+                Err(Problem::Several(std::mem::take(&mut self.0)))
+            }
+        }
     }
 }
 

@@ -132,6 +132,8 @@ const KEYS_NOT_COMPARED: &[&str] = &[
     "column",
     "time_column",
     "unit",
+    "interval_time",
+    "zone",
     "timezone",
     "sample",
     "beyond",

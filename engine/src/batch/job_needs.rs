@@ -65,7 +65,7 @@ impl<'m> Places<'m> {
             needs.add(1, gpus, u64::from(record.gpus));
         }
         if let Some(memory) = self.memory {
-            needs.add(2, memory, u64::from(record.proc_memory_kib) * u64::from(procs));
+            needs.add(2, memory, record.proc_memory_kib.saturating_mul(u64::from(procs)));
         }
         needs
     }

@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::kinds::JSON;
 use super::swf::{self, Header, Record, SwfError, SwfLog, Work};
 use super::{LOG, LOG_SHA256, LogFormat};
 use crate::spec::{Component, Default as ParamDefault, Param, Type};
@@ -147,7 +148,7 @@ impl Cost {
 
 /// Reads a workload. `file` is its name for messages.
 pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
-    let bytes = swf::plain(bytes, file)?;
+    let bytes = swf::plain(bytes, &[JSON], file)?;
     let wrong = |line: usize, what: String| SwfError::Line { file: file.to_owned(), line: line as u64, what };
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();

@@ -5,6 +5,7 @@
 //! the seed, but not on machine or policy, so that tasks share it.
 pub mod batsim;
 mod estimates;
+pub mod kinds;
 pub mod log_facts;
 pub mod lublin;
 pub mod needs;

@@ -52,7 +52,7 @@ pub struct NeedsOfRecord {
     /// GPUs of the whole job.
     pub gpus: u32,
     /// Memory of each proc (KiB).
-    pub proc_memory_kib: u32,
+    pub proc_memory_kib: u64,
 }
 
 /// The needs of jobs by record, in order of the records; empty if the rules read none. Counts the jobs whose memory is

@@ -40,7 +40,7 @@ pub(super) const fn one_of(
 pub(crate) static KEYS: LazyLock<Vec<Param>> = LazyLock::new(|| [&FILE_KEYS[..], &facility::KEYS[..]].concat());
 
 /// The keys of the file, and of its place in time.
-static FILE_KEYS: [Param; 14] = [
+static FILE_KEYS: [Param; 16] = [
     one_of(
         "quantity",
         &["carbon", "price", "cap", "cap-share", "temperature"],
@@ -52,13 +52,30 @@ static FILE_KEYS: [Param; 14] = [
     text("file_sha256", Default::Unset, "SHA-256 of the file as downloaded; required for a URL."),
     one_of(
         "form",
-        &["electricity-maps", "opendc", "csv", "open-meteo"],
+        &["electricity-maps", "opendc", "csv", "open-meteo", "json"],
         Default::Unset,
         "Form of the file; without this key it is found from the content.",
     ),
     text("column", Default::Unset, "Column of the values. Of Electricity Maps also `direct` or `lifecycle`."),
     text("time_column", Default::Unset, "Column of the times; without this key it is found from the header."),
-    text("unit", Default::Unset, "Unit of the values in the file, such as `lb/MWh`, `EUR/MWh`, `kW`."),
+    text(
+        "unit",
+        Default::Unset,
+        "Unit of the values in the file, such as `lb/MWh`, `EUR/MWh`, `kW`. A number before it is a factor, such as an exchange \
+         rate: with `0.087 EUR/MWh`, a value of 1 is 0.087 EUR/MWh.",
+    ),
+    one_of(
+        "interval_time",
+        &["begin", "end"],
+        Default::Unset,
+        "Whether times are the begins or the ends of the intervals of their values; without this key, the ends if the name of \
+         the column of times says so, else the begins.",
+    ),
+    text(
+        "zone",
+        Default::Unset,
+        "Zone of the grid whose rows are read, such as `DK1`, in a file with a column of zones or areas.",
+    ),
     text(
         "timezone",
         Default::Unset,
@@ -242,6 +259,8 @@ impl Block<'_, '_> {
             time_column: given("time_column"),
             column: given("column"),
             unit: given("unit"),
+            interval_time: word(given("interval_time")),
+            zone: given("zone"),
             timezone: given("timezone"),
             gaps: word(given("gaps")).unwrap_or(Gaps::Error),
             duplicates: word(given("duplicates")).unwrap_or(Duplicates::Error),

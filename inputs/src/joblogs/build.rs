@@ -7,7 +7,7 @@ use powersweep_engine::workload::swf::{Record, spans};
 use crate::joblogs::clock::Time;
 use crate::joblogs::entry::{Entries, Entry, Outcome, PowerSamples, Size, TimeLimit};
 use crate::joblogs::settings::{Arrival, Procs, Settings};
-use crate::joblogs::{Ledger, Rule};
+use crate::joblogs::{Ledger, Rule, shared};
 use crate::table::clock::SECOND_US;
 
 /// A job log that has been read.
@@ -65,16 +65,16 @@ pub struct Detail {
 }
 
 /// The instants of a job (µs since 1970 UTC).
-struct Times {
+pub(super) struct Times {
     arrival: i64,
-    start: Option<i64>,
-    run: i64,
+    pub(super) start: Option<i64>,
+    pub(super) run: i64,
 }
 
 /// A job that is kept.
-struct Kept {
-    entry: Entry,
-    times: Times,
+pub(super) struct Kept {
+    pub(super) entry: Entry,
+    pub(super) times: Times,
     procs: (u32, Option<u32>),
 }
 
@@ -88,6 +88,7 @@ pub(crate) fn build(entries: Entries, file: &str, settings: &Settings, mut ledge
         }
     }
     drop_duplicates(&mut kept, &mut ledger);
+    shared::share_energy(&mut kept);
     // Stable: jobs that arrive together keep the order of the file.
     kept.sort_by_key(|job| job.times.arrival);
     number(&mut kept);
@@ -106,7 +107,7 @@ pub(crate) fn build(entries: Entries, file: &str, settings: &Settings, mut ledge
             submit_s: seconds(times.arrival - base_us),
             wait_s: times.start.map_or(-1.0, |start| seconds(start - times.arrival)),
             run_s: seconds(times.run),
-            memory_requested_kib: entry.memory_kib.map_or(-1, |kib| label(kib.div_ceil(u64::from(procs.0)))),
+            memory_requested_kib: entry.memory_kib.map_or(-1, |kib| kib.div_ceil(u64::from(procs.0)).cast_signed()),
             requested_s: match entry.limit {
                 TimeLimit::Us(us) => seconds(us),
                 TimeLimit::None | TimeLimit::Unknown | TimeLimit::Absent => -1.0,
@@ -184,6 +185,8 @@ fn times(entry: &mut Entry, settings: &Settings) -> Result<Times, Rule> {
             elapsed
         }
         (Some(start), Some(end), None) => end - start,
+        // sacct prints an elapsed time of 0 where it knows no end.
+        (Some(_), None, Some(0)) => return Err(Rule::NotEnded),
         (_, _, Some(elapsed)) => {
             match (start, end) {
                 (Some(_), _) => entry.changes.push(Rule::EndFromElapsed),
@@ -251,8 +254,11 @@ fn procs(entry: &mut Entry, procs: Procs) -> Result<(u32, Option<u32>), Rule> {
     Ok((allocated.filter(|count| *count > 0).ok_or(Rule::NoProcs)?, requested))
 }
 
-/// Greatest plausible power of a processor (W), be it a core, a GPU or a node.
-const PROC_POWER_MAX_W: f64 = 20_000.0;
+/// Greatest plausible power of a node (W).
+const NODE_POWER_MAX_W: f64 = 20_000.0;
+
+/// Greatest plausible power of a processor (W) where nodes are not known, be it a core or a GPU.
+const PROC_POWER_MAX_W: f64 = 1_000.0;
 
 /// Relative difference of power and energy above which they contradict each other.
 const POWER_TOLERANCE: f64 = 0.05;
@@ -276,6 +282,9 @@ fn power_w(entry: &mut Entry, run_s: f64, procs: u32) -> Option<(f64, Option<Pow
     let factor = if measured.power_w.is_some() { Some(1.0) } else { entry.allocated.nodes.map(f64::from) };
     if let Some((samples, factor)) = measured.samples.as_mut().zip(factor) {
         // Samples behind the end of the job count nothing.
+        let span_s = samples.step_s * samples.watts.len() as f64;
+        entry.changes.extend((span_s + samples.step_s < run_s).then_some(Rule::SamplesShort));
+        entry.changes.extend((span_s - samples.step_s > run_s).then_some(Rule::SamplesLong));
         samples.watts.truncate(spans(samples.step_s, &samples.watts, run_s).count());
         samples.watts.iter_mut().for_each(|watts| *watts *= factor);
         measured.power_w = Some(mean_w(samples, run_s));
@@ -301,7 +310,10 @@ fn power_w(entry: &mut Entry, run_s: f64, procs: u32) -> Option<(f64, Option<Pow
     };
     let samples = measured.samples.filter(|_| stated.is_some());
     let sampled = samples.iter().flat_map(|samples| &samples.watts).copied();
-    if sampled.fold(power_w, f64::max) > PROC_POWER_MAX_W * f64::from(procs) {
+    let of_nodes_w = entry.allocated.nodes.map(|nodes| NODE_POWER_MAX_W * f64::from(nodes.max(1)));
+    if sampled.fold(power_w, f64::max)
+        > of_nodes_w.unwrap_or((PROC_POWER_MAX_W * f64::from(procs)).max(NODE_POWER_MAX_W))
+    {
         entry.changes.push(Rule::ImplausiblePower);
         return None;
     }
@@ -335,15 +347,21 @@ fn drop_duplicates(kept: &mut Vec<Kept>, ledger: &mut Ledger) {
     });
 }
 
+/// Time after the end of a job from which its id is that of another job (µs): systems count ids from 1 again after years, and
+/// queue a job again at once.
+const ID_AGAIN_US: i64 = 90 * 86_400 * SECOND_US;
+
 /// Gives every job a number of its own: its id if that is a whole number and free, else a number above all ids.
 fn number(kept: &mut [Kept]) {
     let mut next = kept.iter().filter_map(|job| job.entry.number).max().map_or(1, |most| most + 1);
     let mut taken: HashSet<i64> = HashSet::with_capacity(kept.len());
-    let mut seen: HashSet<String> = HashSet::with_capacity(kept.len());
+    let mut ends: HashMap<String, i64> = HashMap::with_capacity(kept.len());
     for job in kept {
         let entry = &mut job.entry;
-        if !seen.insert(entry.id.clone()) {
-            entry.changes.push(Rule::Restart);
+        let end = job.times.start.unwrap_or(job.times.arrival) + job.times.run;
+        if let Some(end_before) = ends.insert(entry.id.clone(), end) {
+            let is_restart = job.times.arrival - end_before < ID_AGAIN_US;
+            entry.changes.push(if is_restart { Rule::Restart } else { Rule::IdAgain });
         }
         if entry.number.is_none_or(|number| !taken.insert(number)) {
             entry.changes.push(Rule::Renumbered);
@@ -353,9 +371,11 @@ fn number(kept: &mut [Kept]) {
     }
 }
 
-/// Maximum number of processors that were allocated at the same time.
+/// Maximum number of processors that were allocated at the same time. A job that ran for less than a second had its processors,
+/// too, but not beside those of other jobs of that second.
 fn peak_procs(kept: &[Kept]) -> u64 {
     let mut changes: BTreeMap<i64, i64> = BTreeMap::new();
+    let widest = kept.iter().map(|job| u64::from(job.procs.0)).max().unwrap_or(0);
     for job in kept {
         let Some(start) = job.times.start else { continue };
         let procs = i64::from(job.procs.0);
@@ -367,7 +387,7 @@ fn peak_procs(kept: &[Kept]) -> u64 {
         used += change;
         most = most.max(used);
     }
-    most.unsigned_abs()
+    most.unsigned_abs().max(widest)
 }
 
 /// Numbers for names, from 1 in the order in which they occur.

@@ -6,6 +6,9 @@ use crate::error::{Place, Problem, shortened};
 use crate::table::clock::{OUT_OF_RANGE, SECOND_US, Shown, UNIX_S, Zone, is_in_range, needless_zone};
 use crate::table::stamp::Stamp;
 
+/// The end of 1970, by any local clock (µs since 1970 UTC).
+const ZERO_END_US: i64 = 366 * 86_400 * SECOND_US;
+
 /// An instant (µs since 1970 UTC).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Time {
@@ -45,8 +48,12 @@ impl JobClock {
     }
 
     /// The instant of a time such as `2023-01-31T14:00:00`, with an offset or without, or of a Unix time (s). A date alone is
-    /// no time. `column`: its name.
-    pub(crate) fn read(&self, text: &str, place: Place, column: &str) -> Result<Time, Problem> {
+    /// no time. `None` for the zero of a clock, a time of 1970, which stands for no time. `column`: its name.
+    pub(crate) fn read(&self, text: &str, place: Place, column: &str) -> Result<Option<Time>, Problem> {
+        Ok(Some(self.instant_of(text, place, column)?).filter(|time| time.us >= ZERO_END_US))
+    }
+
+    fn instant_of(&self, text: &str, place: Place, column: &str) -> Result<Time, Problem> {
         let no_time = |reason: &str| Problem::cell(place, column, text, reason);
         if let Ok(seconds) = text.parse::<i64>() {
             let unix_s = Some(seconds).filter(|seconds| UNIX_S.contains(seconds));
@@ -83,7 +90,7 @@ impl JobClock {
                     shortened(text),
                     zone.name
                 );
-                Err(Problem::At { place, reason })
+                Err(Problem::Zone { place, reason })
             }
         }
     }
@@ -106,7 +113,7 @@ mod tests {
 
     fn read(timezone: Option<&str>, text: &str) -> Result<Vec<i64>, String> {
         let clock = JobClock::new(timezone).map_err(|problem| problem.to_string())?;
-        let time = clock.read(text, Place::Line(3), "Start").map_err(|problem| problem.to_string())?;
+        let time = clock.read(text, Place::Line(3), "Start").map_err(|problem| problem.to_string())?.expect("a time");
         Ok(time.instants().map(|us| us / SECOND_US - YEAR_S).collect())
     }
 
@@ -124,6 +131,14 @@ mod tests {
         ] {
             assert_eq!(read(Some("Europe/Berlin"), text), Ok(vec![0]), "{text}");
             assert_eq!(read(Some("utc"), text), Ok(vec![3600]), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_zero_of_a_clock_is_no_time() {
+        let clock = JobClock::new(Some("Europe/Berlin")).expect("a zone");
+        for text in ["1970-01-01T00:00:00", "1970-01-01T01:00:00", "1970-01-01T00:00:00Z"] {
+            assert_eq!(clock.read(text, Place::Line(3), "Start"), Ok(None), "{text}");
         }
     }
 
@@ -158,7 +173,7 @@ mod tests {
         let refusal = |timezone: Option<&str>, texts: &[&str]| {
             let clock = JobClock::new(timezone).expect("a zone");
             texts.iter().for_each(|text| {
-                clock.read(text, Place::Line(2), "Start").expect("a time");
+                assert!(clock.read(text, Place::Line(2), "Start").is_ok_and(|time| time.is_some()));
             });
             clock.finish().err().map(|problem| problem.to_string())
         };

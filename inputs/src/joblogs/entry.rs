@@ -3,6 +3,21 @@
 use crate::joblogs::Rule;
 use crate::joblogs::clock::Time;
 
+/// States of Slurm that a column of ten characters cuts.
+const LONG_STATES: [&str; 8] = [
+    "OUT_OF_MEMORY",
+    "CONFIGURING",
+    "LAUNCH_FAILED",
+    "POWER_UP_NODE",
+    "RECONFIG_FAIL",
+    "REQUEUE_FED",
+    "REQUEUE_HOLD",
+    "SPECIAL_EXIT",
+];
+
+/// Least characters that a cut state must have left.
+const CUT_MIN: usize = 7;
+
 /// How a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -35,7 +50,10 @@ impl Outcome {
     /// counts, as in `CANCELLED by 1000`.
     pub(crate) fn of(state: &str) -> Outcome {
         let word = state.split_ascii_whitespace().next().unwrap_or_default().to_ascii_uppercase();
-        match word.as_str() {
+        // A column of ten characters cuts states, as in `OUT_OF_ME+`.
+        let cut = word.strip_suffix('+').filter(|cut| cut.len() >= CUT_MIN);
+        let whole = cut.and_then(|cut| LONG_STATES.into_iter().find(|state| state.starts_with(cut)));
+        match whole.or(cut).unwrap_or(&word) {
             "COMPLETED" | "DONE" | "FINISHED" | "PASS" | "SUCCEEDED" | "SUCCESS" => Outcome::Completed,
             "CANCELED" | "CANCELLED" => Outcome::Cancelled,
             "BOOT_FAIL" | "DEADLINE" | "ERROR" | "FAILED" | "KILLED" | "LAUNCH_FAILED" | "NODE_FAIL"
@@ -90,8 +108,8 @@ pub(crate) fn job_number(id: &str) -> Option<i64> {
     id.parse().ok().filter(|number| (0..=i64::from(u32::MAX)).contains(number))
 }
 
-/// Greatest memory of a job (KiB): 1 PiB.
-pub(crate) const MEMORY_MAX_KIB: f64 = (1_u64 << 40) as f64;
+/// Greatest memory of a job (KiB): 1 EiB.
+pub(crate) const MEMORY_MAX_KIB: f64 = (1_u64 << 50) as f64;
 
 /// The memory of a job (KiB), rounded up; `None` for a number that is no plausible memory. The inner `None` is 0, which stands
 /// for no statement.
@@ -161,6 +179,8 @@ pub(crate) struct Entry {
     pub memory_kib: Option<u64>,
     /// Measured power and energy.
     pub measured: Measured,
+    /// The nodes of a job whose energy was measured, by numbers of their own; empty where the file does not name them.
+    pub places: Vec<u32>,
     /// The rules that changed it. They count if it is kept.
     pub changes: Vec<Rule>,
 }

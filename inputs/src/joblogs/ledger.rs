@@ -2,6 +2,9 @@
 
 crate::ledger::rules! {
     /// A rule that dropped or changed rows. The sentences are for users, too.
+    Banner: Dropped "banner" "a line before the header",
+    Unreadable: Dropped "unreadable"
+        "a row that cannot be read: a cell that is no time, number or size, or another number of cells than columns",
     RepeatedHeader: Dropped "repeated_header" "the header again, where files were joined",
     Step: Dropped "step" "a step of a job; the row of the job counts",
     StepWithoutJob: Dropped "step_without_job" "a step of a job that has no row of its own",
@@ -10,13 +13,15 @@ crate::ledger::rules! {
     NotEnded: Dropped "not_ended" "the job had not ended, so its run time is not known",
     UnknownState: Dropped "unknown_state" "a state that is not known",
     NeverStarted: Dropped "never_started" "the job ended before it started",
-    NoSubmit: Dropped "no_submit" "no submit time",
+    NoSubmit: Dropped "no_submit" "no submit time, or one in 1970",
     Contradiction: Dropped "contradictory_times"
         "the end is before the start, or the run time longer than from start (or arrival) to end",
     NoProcs: Dropped "no_procs" "no processors, nodes or GPUs, whichever are counted",
     Duplicate: Dropped "duplicate" "the same job, submit and start again; the row with the latest end counts",
     StartBeforeSubmit: Changed "start_before_submit" "the job arrives at its start, which is before its arrival",
-    Suspended: Changed "suspended" "the run time is without the time in which the job was suspended",
+    Suspended: Changed "suspended"
+        "the stated run time is less than from start to end, as after a suspension; it counts",
+    RunTimeLonger: Changed "run_time_longer" "the stated run time is longer than from start to end, which counts",
     EndFromElapsed: Changed "end_from_elapsed" "no end; the run time is the elapsed time",
     StartFromElapsed: Changed "start_from_elapsed" "no start; it is the elapsed time before the end",
     NoLimit: Changed "no_limit" "no time limit, so there is no requested time",
@@ -29,16 +34,26 @@ crate::ledger::rules! {
     SizeRequested: Changed "size_requested" "the allocated size is not stated; the requested one counts",
     RoundedUp: Changed "rounded_up" "a part of a CPU or GPU counts as a whole one",
     Restart: Changed "restart" "the job ran before and was queued again; each run is a job",
+    IdAgain: Changed "id_again" "the id is that of a job that ended months before; this is another job",
+    SeveralClusters: Changed "several_clusters" "the file has jobs of several clusters; the id begins with the cluster",
     ArrayRange: Changed "array_range" "a row of several tasks of an array; one job",
     PartOfJob: Changed "part_of_job" "a part of a heterogeneous job; a job of its own",
     DependenciesIgnored: Changed "dependencies_ignored" "the job waits for other jobs; it arrives at its submit time",
+    SampleMissing: Changed "sample_missing" "samples of the power are missing; the one before holds, or the first one",
+    SamplesShort: Changed "samples_short"
+        "the samples of the power end more than a step before the job; the last one holds to the end",
+    SamplesLong: Changed "samples_long"
+        "samples of the power lie more than a step behind the end of the job; they do not count",
+    EnergyShared: Changed "energy_shared"
+        "other jobs ran on its nodes at the same time; the energy is its share of the nodes', by CPUs and time",
     NoPower: Changed "no_power"
         "the file has powers or energies, but none of this job: empty, 0 or a placeholder; it has no measured power",
     PowerFromEnergy: Changed "power_from_energy" "the mean power is the energy over the run time",
     PowerAndEnergyDiffer: Changed "power_and_energy_differ"
         "the stated power and the energy over the run time differ by more than 5%; the power counts",
     ImplausiblePower: Changed "implausible_power"
-        "more than 20 kW a processor, also in one sample; the job has no measured power",
+        "more than 20 kW a node, or 1 kW a processor where nodes are not known, also in one sample; the job has no measured \
+         power",
     Renumbered: Changed "renumbered" "the job has another number, because its id is taken or is no whole number",
 }
 

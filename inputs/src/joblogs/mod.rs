@@ -18,7 +18,9 @@ mod clock;
 mod entry;
 mod formats;
 mod ledger;
+mod odd_rows;
 mod settings;
+mod shared;
 mod written;
 
 pub use build::{Detail, Facts, JobLog};

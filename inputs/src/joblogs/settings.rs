@@ -25,6 +25,8 @@ pub enum Format {
     Pm100,
     /// A month of jobs with measured power of F-DATA (Fugaku).
     FData,
+    /// The table `shredded_job` of XDMoD.
+    Xdmod,
 }
 
 impl Word for Format {
@@ -37,6 +39,7 @@ impl Word for Format {
         (Format::OpenDc, "opendc"),
         (Format::Pm100, "pm100"),
         (Format::FData, "fdata"),
+        (Format::Xdmod, "xdmod"),
     ];
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use jiff::civil::DateTime;
+use jiff::tz::Offset;
 use powersweep_experiments::signals::ClockChange;
 
 use crate::error::{self, Place, Problem};
@@ -32,6 +34,29 @@ impl Clock {
                 Some(time) => format!("{} ({time} in {})", utc(), zone.name),
                 None => utc(),
             },
+        }
+    }
+
+    /// Date and time of a time; `None` for offsets.
+    pub(crate) fn civil(&self, time_us: i64) -> Option<DateTime> {
+        match self {
+            Clock::Offsets => None,
+            Clock::Instants(_) => civil(time_us),
+            Clock::Zone(zone) => zone.local(time_us),
+        }
+    }
+
+    /// The time that is some months of the calendar after a time of a day that every month has.
+    pub(crate) fn months_after(&self, time_us: i64, months: i64) -> i64 {
+        let after =
+            self.civil(time_us).and_then(|time| time.checked_add(jiff::Span::new().try_months(months).ok()?).ok());
+        let Some(after) = after.and_then(|time| Offset::UTC.to_timestamp(time).ok()) else { return time_us };
+        match self {
+            Clock::Zone(zone) => match zone.instants(after.as_microsecond()) {
+                Shown::Once(us) | Shown::Twice(us, _) => us,
+                Shown::Never => after.as_microsecond(),
+            },
+            Clock::Instants(_) | Clock::Offsets => after.as_microsecond(),
         }
     }
 

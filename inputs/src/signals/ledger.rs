@@ -2,6 +2,8 @@
 
 crate::ledger::rules! {
     /// A rule that dropped, changed or added rows. The sentences are for users, too.
+    Banner: Dropped "banner" "lines before the header",
+    OtherZone: Dropped "other_zone" "rows of other zones, by `zone`",
     EmptyAtStart: Dropped "empty_at_start" "rows before the first value",
     EmptyAtEnd: Dropped "empty_at_end" "rows behind the last value",
     EqualDuplicate: Dropped "equal_duplicate" "rows that repeat a time with the same value",

@@ -19,6 +19,7 @@ mod clock;
 mod forms;
 mod ledger;
 mod series;
+mod step;
 mod table;
 mod unit;
 

@@ -6,8 +6,10 @@ use crate::error::{self, Problem};
 use crate::ledger::Effect;
 use crate::signals::ROWS_MAX;
 use crate::signals::clock::{self, Clock, seconds};
+use crate::signals::step::Steps;
 use crate::signals::table::{Row, Table};
 use crate::signals::{Ledger, Rule};
+use crate::table::clock::SECOND_US;
 
 /// What the times of a series count from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +33,8 @@ pub struct Facts {
     pub unit: String,
     /// What the times are and why: "UTC, by the name of their column", "local times of Europe/Berlin".
     pub times: String,
-    /// The regular step (s): that of more than half of the steps. `None`: a single time, or uneven steps.
+    /// The regular step (s): that of more than half of the steps; where it changes for long, the last one; where the steps are
+    /// months or years, the length of the last interval. `None`: a single time, or uneven steps.
     pub step_s: Option<f64>,
     /// Rows that the file flags as estimated.
     pub flagged: u64,
@@ -66,15 +69,30 @@ pub struct Series {
 
 /// The series of a file's rows.
 pub(crate) fn build(table: Table, reading: &Reading) -> Result<Series, Problem> {
-    let Table { form, rows, place, clock, time_column, column, estimates, zone } = table;
-    let mut ledger = Ledger { read: rows.len() as u64, ..Ledger::default() };
+    let Table { form, mut rows, place, clock, time_column, column, estimates, zone, dropped, is_end } = table;
+    let mut ledger = Ledger { read: (rows.len() + dropped.len()) as u64, ..Ledger::default() };
+    dropped.iter().for_each(|(rule, line)| ledger.add(*rule, *line));
+    // A file may begin with its latest time.
+    if rows.first().zip(rows.last()).is_some_and(|(first, last)| first.time_us > last.time_us)
+        && rows.windows(2).all(|pair| pair[0].time_us >= pair[1].time_us - FOLD_US)
+    {
+        rows.reverse();
+    }
     let (mut rows, added) = match &clock {
         Clock::Zone(zone) => clock::to_instants(rows, zone, reading.clock_change, place, &mut ledger)?,
         Clock::Instants(_) | Clock::Offsets => (rows, Vec::new()),
     };
     if let Some(pair) = rows.windows(2).find(|pair| pair[1].time_us < pair[0].time_us) {
         let time = clock.show(pair[1].time_us);
-        let reason = format!("the time {time} is before the time of the row above: sort the rows by time");
+        let mut reason = format!("the time {time} is before the time of the row above: sort the rows by time");
+        // Without a zone whose clocks change, the hour that the clocks show twice goes back.
+        let is_local = reading.timezone.is_some() && pair[0].time_us - pair[1].time_us < FOLD_US;
+        if is_local && !rows.windows(2).any(|pair| pair[0].time_us - pair[1].time_us >= FOLD_US) {
+            reason.push_str(
+                "; if it is the hour in which the clocks went back, set `timezone` to the zone of these clocks, such as \
+                 \"Europe/Berlin\"",
+            );
+        }
         return Err(Problem::At { place: place(pair[1].line.into()), reason });
     }
     if !added.is_empty() {
@@ -95,9 +113,15 @@ pub(crate) fn build(table: Table, reading: &Reading) -> Result<Series, Problem> 
     let Some(last) = rows.last() else {
         return Err(Problem::Content(format!("column {:?} has no value in any row", column.name)));
     };
-    let step_us = regular_step(&rows);
-    let end_us = last.time_us + step_us.unwrap_or(0);
-    let rows = without_gaps(rows, step_us, reading.gaps, &mut ledger, &clock)?;
+    let last_us = last.time_us;
+    let steps = Steps::of(&rows, &clock);
+    let mut end_us = steps.as_ref().map_or(last_us, |steps| steps.end(&rows, &clock));
+    let step_us = steps.as_ref().map(|steps| steps.last_us(&rows, &clock));
+    let begin_us = steps.as_ref().map(|steps| steps.begin(&rows, &clock));
+    let mut rows = without_gaps(rows, steps.as_ref(), reading.gaps, &mut ledger, &clock)?;
+    if is_end {
+        end_us = begin_of_intervals(&mut rows, begin_us, last_us)?;
+    }
     ledger.kept = (rows.len() as u64).saturating_sub(ledger.total(Effect::Added));
     let (flagged, estimated_by_source) = estimates.unwrap_or_default();
     Ok(Series {
@@ -120,6 +144,23 @@ pub(crate) fn build(table: Table, reading: &Reading) -> Result<Series, Problem> 
         currency: column.unit.currency,
         ledger,
     })
+}
+
+/// Time by which a file may go back where the clocks went back (µs).
+const FOLD_US: i64 = 2 * 3600 * SECOND_US;
+
+/// Gives rows that have the ends of their intervals the begins. Each interval begins where the one before ends; `begin_us` is the
+/// begin of the first one. Returns the end of the last one.
+fn begin_of_intervals(rows: &mut [Row], begin_us: Option<i64>, last_us: i64) -> Result<i64, Problem> {
+    let mut begin_us = begin_us.ok_or_else(|| {
+        let reason = "times are the ends of intervals, and without a regular step nothing says when the first one begins: set it \
+                      to \"begin\", or use a file with a regular step";
+        Problem::setting("interval_time", reason)
+    })?;
+    for row in rows {
+        begin_us = std::mem::replace(&mut row.time_us, begin_us);
+    }
+    Ok(last_us)
 }
 
 /// One row for each time.
@@ -172,43 +213,28 @@ fn without_empty_ends(mut rows: Vec<Row>, ledger: &mut Ledger) -> Vec<Row> {
     rows
 }
 
-/// The step between two times that more than half of the steps have (µs). There is none if more than a tenth of the steps
-/// are no multiples of it: such a file lists changes, and its last step says nothing about the end.
-fn regular_step(rows: &[Row]) -> Option<i64> {
-    let mut steps: Vec<i64> = rows.windows(2).map(|pair| pair[1].time_us - pair[0].time_us).collect();
-    steps.sort_unstable();
-    // A step of more than half of the steps is also the one in the middle.
-    let middle = *steps.get(steps.len() / 2)?;
-    let count = steps.partition_point(|step| *step <= middle) - steps.partition_point(|step| *step < middle);
-    let off_grid = steps.iter().filter(|step| (*step % middle).min(middle - *step % middle) > middle / 20).count();
-    (count * 2 > steps.len() && off_grid * 10 <= steps.len()).then_some(middle)
-}
-
-/// Times of the regular step that are missing between two times: none if they are less than one and a half steps apart.
-fn missing_between(begin_us: i64, end_us: i64, step_us: Option<i64>) -> i64 {
-    // (apart + step / 2) / step, rounded down, is the number of steps, rounded.
-    step_us.map_or(0, |step_us| ((end_us - begin_us + step_us / 2) / step_us - 1).max(0))
-}
-
 /// Rows with a value at every time of the regular step.
 fn without_gaps(
     rows: Vec<Row>,
-    step_us: Option<i64>,
+    steps: Option<&Steps>,
     setting: Gaps,
     ledger: &mut Ledger,
     clock: &Clock,
 ) -> Result<Vec<Row>, Problem> {
     let empty = rows.iter().filter(|row| row.value.is_nan()).count();
-    let gaps = || rows.windows(2).map(|pair| missing_between(pair[0].time_us, pair[1].time_us, step_us));
+    let missing_behind = |at: usize| steps.map_or(0, |steps| steps.missing_behind(&rows, at, clock));
+    let gaps = || (0..rows.len().saturating_sub(1)).map(missing_behind);
     let missing = gaps().sum::<i64>();
     if missing == 0 && empty == 0 {
         return Ok(rows);
     }
     if setting == Gaps::Error {
         let first_empty = rows.iter().find(|row| row.value.is_nan()).map(|row| row.time_us);
-        let first_missing = gaps().position(|missing| missing > 0).map(|at| rows[at].time_us + step_us.unwrap_or(0));
+        let missing_at = gaps().position(|missing| missing > 0);
+        let first_missing = missing_at.zip(steps).map(|(at, steps)| steps.after(&rows, at, 1, clock));
         let first = first_empty.into_iter().chain(first_missing).min().unwrap_or_default();
-        let step = step_us.map_or(String::new(), |step_us| format!(", at the step of {} s", seconds(step_us)));
+        let step =
+            missing_at.zip(steps).map_or(String::new(), |(at, steps)| format!(", at the step of {}", steps.shown(at)));
         let what = match (missing, empty) {
             (0, _) => format!("{} without a value in all", error::rows(empty as u64)),
             (_, 0) => format!("{missing} missing in all{step}"),
@@ -229,15 +255,13 @@ fn without_gaps(
     })?;
     rows.iter().filter(|row| row.value.is_nan()).for_each(|row| ledger.add(Rule::ValueFilled, row.line.into()));
     let mut whole: Vec<Row> = Vec::with_capacity(rows.len() + missing);
-    for row in rows {
-        if let Some(before) = whole.last().copied() {
-            for at in 1..=missing_between(before.time_us, row.time_us, step_us) {
-                let time_us = before.time_us + at * step_us.unwrap_or(0);
-                ledger.add(Rule::TimeFilled, before.line.into());
-                whole.push(Row { time_us, value: f64::NAN, ..before });
-            }
+    for (at, row) in rows.iter().enumerate() {
+        whole.push(*row);
+        let Some(steps) = steps.filter(|_| at + 1 < rows.len()) else { continue };
+        for count in 1..=steps.missing_behind(&rows, at, clock) {
+            ledger.add(Rule::TimeFilled, row.line.into());
+            whole.push(Row { time_us: steps.after(&rows, at, count, clock), value: f64::NAN, ..*row });
         }
-        whole.push(row);
     }
     fill(&mut whole, setting);
     Ok(whole)

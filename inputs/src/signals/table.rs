@@ -1,8 +1,9 @@
 //! Rows of a file, as its form gave them.
 
-use powersweep_experiments::signals::{Form, Quantity, Reading, Word};
+use powersweep_experiments::signals::{Form, Quantity, Reading};
 
 use crate::error::{Place, Problem, shortened};
+use crate::signals::Rule;
 use crate::signals::clock::Clock;
 use crate::signals::unit::{self, Unit};
 
@@ -35,6 +36,10 @@ pub(crate) struct Table {
     pub estimates: Option<(u64, u64)>,
     /// Zone of the grid that the file names.
     pub zone: Option<String>,
+    /// Whether times are the ends of the intervals of their values.
+    pub is_end: bool,
+    /// Rows and lines that were dropped, by rule and line.
+    pub dropped: Vec<(Rule, u64)>,
 }
 
 /// The column of values.
@@ -50,16 +55,22 @@ impl ValueColumn {
     pub(crate) fn new(name: &str, reading: &Reading, usual: Option<&str>) -> Result<ValueColumn, Problem> {
         let quantity = reading.quantity;
         let unit = match &reading.unit {
-            Some(text) => Unit::parse(quantity, text).ok_or_else(|| {
-                let reason =
-                    format!("{text:?} is no unit of a {}, such as {}", quantity.word(), Unit::examples(quantity));
-                Problem::setting("unit", reason)
-            })?,
+            Some(text) => Unit::of_setting(quantity, text)?,
             None => Unit::in_name(quantity, name).or_else(|| Unit::parse(quantity, usual?)).ok_or_else(|| {
                 let (column, examples) = (shortened(name), Unit::examples(quantity));
                 Problem::Content(format!("column {column:?} has no unit in its name: set `unit`, such as {examples}"))
             })?,
         };
+        if unit.contradicts(quantity, name) {
+            let reason = format!(
+                "{:?} contradicts the name of the column, {:?}: leave it out; where the name is wrong, or for an exchange rate, \
+                 write a factor before the unit, such as \"1 {}\"",
+                unit.text,
+                shortened(name),
+                unit.text
+            );
+            return Err(Problem::setting("unit", reason));
+        }
         Ok(ValueColumn { quantity, name: name.to_owned(), unit })
     }
 

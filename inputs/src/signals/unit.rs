@@ -1,6 +1,8 @@
 //! Units of values.
 
-use powersweep_experiments::signals::Quantity;
+use powersweep_experiments::signals::{Quantity, Word as _, words};
+
+use crate::error::Problem;
 
 /// Grams of a pound.
 const POUND_G: f64 = 453.592_37;
@@ -12,7 +14,10 @@ pub(crate) struct Unit {
     pub text: String,
     /// Currency of a price, where the unit says it: three capital letters.
     pub currency: Option<String>,
-    // Value in the unit of the quantity = (value - zero) * factor / divisor, with the decimal point moved by `places`.
+    /// Whether a number before the unit states a factor.
+    pub has_factor: bool,
+    // Value in the unit of the quantity = (value * scale - zero) * factor / divisor, with the decimal point moved by `places`.
+    scale: f64,
     zero: f64,
     factor: f64,
     divisor: f64,
@@ -20,12 +25,22 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// The unit of this text; `None` if it is no unit of the quantity.
+    /// The unit of this text, such as `EUR/MWh`, or `0.087 EUR/MWh` for values of another currency; `None` if it is no unit of
+    /// the quantity.
     pub(crate) fn parse(quantity: Quantity, text: &str) -> Option<Unit> {
         let text = text.trim();
+        if let Some((factor, unit)) = text.split_once(' ')
+            && let Ok(scale) = factor.parse::<f64>()
+        {
+            let unit =
+                Unit::parse(quantity, unit).filter(|unit| !unit.has_factor && scale.is_finite() && scale > 0.0)?;
+            return Some(Unit { text: text.to_owned(), has_factor: true, scale, ..unit });
+        }
         let unit = |zero, factor, divisor, places| Unit {
             text: text.to_owned(),
             currency: None,
+            has_factor: false,
+            scale: 1.0,
             zero,
             factor,
             divisor,
@@ -70,6 +85,14 @@ impl Unit {
         }
     }
 
+    /// The unit of the setting `unit`.
+    pub(crate) fn of_setting(quantity: Quantity, text: &str) -> Result<Unit, Problem> {
+        Unit::parse(quantity, text).ok_or_else(|| {
+            let reason = format!("{text:?} is no unit of a {}, such as {}", quantity.word(), Unit::examples(quantity));
+            Problem::setting("unit", reason)
+        })
+    }
+
     /// The unit in the name of a column: in brackets, as a word with `/` or `_per_`, or as the last word after `_`.
     pub(crate) fn in_name(quantity: Quantity, name: &str) -> Option<Unit> {
         let brackets = name.split(['(', '[']).skip(1).filter_map(|part| part.split([')', ']']).next());
@@ -85,7 +108,22 @@ impl Unit {
 
     /// A value in the unit of the quantity.
     pub(crate) fn convert(&self, value: f64) -> f64 {
-        with_point_moved((value - self.zero) * self.factor / self.divisor, self.places)
+        with_point_moved((value * self.scale - self.zero) * self.factor / self.divisor, self.places)
+    }
+
+    /// Whether the name of a column states another unit or another currency, and no factor says that this is meant.
+    pub(crate) fn contradicts(&self, quantity: Quantity, name: &str) -> bool {
+        if self.has_factor {
+            return false;
+        }
+        let differs =
+            |other: Option<&str>| self.currency.as_deref().zip(other).is_some_and(|(ours, other)| ours != other);
+        let stated = Unit::in_name(quantity, name);
+        let conversion = |unit: &Unit| (unit.zero, unit.factor, unit.divisor, unit.places);
+        let is_other = stated
+            .as_ref()
+            .is_some_and(|unit| conversion(unit) != conversion(self) || differs(unit.currency.as_deref()));
+        is_other || quantity == Quantity::Price && differs(currency_in_name(name))
     }
 
     /// Units of this quantity, for messages.
@@ -135,7 +173,11 @@ fn mass_g(text: &str) -> Option<(f64, i32)> {
 /// The places of the decimal point to the currency's unit, and the currency where it is stated.
 fn money(text: &str) -> Option<(i32, Option<String>)> {
     match text {
-        "ct" => Some((-2, None)),
+        // Several countries have dollars, crowns and yen or yuan of their own.
+        "$" | "kr" | "¥" => Some((0, None)),
+        "ct" | "cent" | "cents" | "c" | "¢" | "öre" | "øre" | "ore" => Some((-2, None)),
+        "p" | "pence" => Some((-2, Some("GBP".to_owned()))),
+        "zł" => Some((0, Some("PLN".to_owned()))),
         "€" => Some((0, Some("EUR".to_owned()))),
         "£" => Some((0, Some("GBP".to_owned()))),
         _ if text.len() == 3 && text.bytes().all(|b| b.is_ascii_lowercase()) && mass_g(text).is_none() => {
@@ -150,12 +192,24 @@ const CARBON_MAX: f64 = 10_000.0;
 /// Greatest amount of a price (currency/kWh) of currencies whose market limits are below 20/kWh.
 const PRICE_MAX: f64 = 100.0;
 const PRICED_IN: [&str; 8] = ["EUR", "USD", "GBP", "CHF", "AUD", "CAD", "NZD", "SGD"];
+/// Other currencies that names of columns have.
+const OTHERS: [&str; 12] = ["DKK", "SEK", "NOK", "PLN", "CZK", "HUF", "RON", "BGN", "JPY", "CNY", "INR", "BRL"];
 /// Of other currencies.
 const ANY_PRICE_MAX: f64 = 1e6;
 /// Greatest cap (W): a hundred of the largest machines.
 const CAP_MAX: f64 = 1e10;
 /// Least and greatest temperature (degrees Celsius), beyond those measured on Earth.
 const TEMPERATURES: std::ops::RangeInclusive<f64> = -100.0..=60.0;
+
+/// The currency that is a word of a column's name, such as `DayAheadPriceDKK`.
+fn currency_in_name(name: &str) -> Option<&'static str> {
+    let words = words(name);
+    PRICED_IN
+        .iter()
+        .chain(&OTHERS)
+        .copied()
+        .find(|currency| words.iter().any(|word| word.eq_ignore_ascii_case(currency)))
+}
 
 /// Why a converted value is impossible.
 pub(crate) fn objection(quantity: Quantity, unit: &Unit, value: f64) -> Option<String> {
@@ -199,6 +253,12 @@ mod tests {
         assert_eq!(converted(Quantity::Carbon, "t/MWh", 0.4), 400_000.0 / 1000.0);
         assert_eq!(converted(Quantity::Price, "EUR/MWh", -5.17), -0.00517);
         assert_eq!(converted(Quantity::Price, "ct/kWh", 31.5), 0.315);
+        assert_eq!(converted(Quantity::Price, "$/MWh", 40.0), 0.04);
+        for unit in ["p/kWh", "öre/kWh", "Øre / kWh", "c/kWh", "¢/kWh"] {
+            assert_eq!(converted(Quantity::Price, unit, 31.5), 0.315, "{unit}");
+        }
+        assert_eq!(converted(Quantity::Price, "0.5 EUR/MWh", 40.0), 0.02);
+        assert_eq!(converted(Quantity::Temperature, "0.1 C", 215.0), 21.5);
         assert_eq!(converted(Quantity::Cap, "MW", 1.5), 1_500_000.0);
         assert_eq!(converted(Quantity::CapShare, "%", 80.0), 0.8);
         assert_eq!(converted(Quantity::CapShare, "1", 0.8), 0.8);
@@ -233,12 +293,41 @@ mod tests {
 
     #[test]
     fn currencies_are_those_of_the_unit() {
-        for (unit, currency) in
-            [("EUR/MWh", "EUR"), ("eur/kWh", "EUR"), ("€/MWh", "EUR"), ("£/MWh", "GBP"), ("CLP/MWhe", "CLP")]
-        {
+        for (unit, currency) in [
+            ("p/kWh", "GBP"),
+            ("0.087 EUR/MWh", "EUR"),
+            ("EUR/MWh", "EUR"),
+            ("eur/kWh", "EUR"),
+            ("€/MWh", "EUR"),
+            ("£/MWh", "GBP"),
+            ("CLP/MWhe", "CLP"),
+        ] {
             assert_eq!(Unit::parse(Quantity::Price, unit).unwrap().currency.as_deref(), Some(currency), "{unit}");
         }
-        assert_eq!(Unit::parse(Quantity::Price, "ct/kWh").unwrap().currency, None);
+        for unit in ["ct/kWh", "$/MWh", "öre/kWh"] {
+            assert_eq!(Unit::parse(Quantity::Price, unit).unwrap().currency, None);
+        }
+    }
+
+    #[test]
+    fn a_name_contradicts_a_unit() {
+        let is_contradicted =
+            |unit, name| Unit::parse(Quantity::Price, unit).unwrap().contradicts(Quantity::Price, name);
+        for (unit, name) in [
+            ("EUR/MWh", "Price (EUR/MWh)"),
+            ("EUR/MWh", "DayAheadPriceEUR"),
+            ("EUR/MWh", "Price"),
+            ("ct/kWh", "price ct/kWh"),
+            ("0.087 EUR/MWh", "Price (SEK/MWh)"),
+            ("$/MWh", "LMP (USD/MWh)"),
+        ] {
+            assert!(!is_contradicted(unit, name), "{unit} {name}");
+        }
+        for (unit, name) in
+            [("EUR/kWh", "Price (EUR/MWh)"), ("SEK/MWh", "Price (EUR/MWh)"), ("EUR/MWh", "DayAheadPriceDKK")]
+        {
+            assert!(is_contradicted(unit, name), "{unit} {name}");
+        }
     }
 
     #[test]
@@ -247,7 +336,6 @@ mod tests {
             (Quantity::Carbon, "EUR/MWh"),
             (Quantity::Carbon, "g"),
             (Quantity::Price, "lbs/MWh"),
-            (Quantity::Price, "$/MWh"),
             (Quantity::Price, "EUR"),
             (Quantity::Cap, "mW"),
             (Quantity::Cap, "kWh"),

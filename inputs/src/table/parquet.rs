@@ -6,16 +6,14 @@ use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{
-    DataType, Schema, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    DataType, Date32Type, Date64Type, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
+    DurationSecondType, Schema, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType,
 };
 use bytes::Bytes;
 
 use super::pages;
 use crate::error::Problem;
-
-/// Begins a Parquet file.
-pub(crate) const MAGIC: &[u8] = b"PAR1";
 
 /// Limits of a file.
 #[derive(Debug, Clone, Copy)]
@@ -94,14 +92,37 @@ pub(crate) fn guarded<T>(decode: impl FnOnce() -> Result<T, Problem>) -> Result<
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| Err(damaged("its pages contradict each other")))
 }
 
-/// The time in a row of a column of timestamps (µs since 1970), the greatest number where there are too many; `None` without a
-/// value.
+/// Microseconds of a day.
+const DAY_US: i64 = 86_400_000_000;
+
+/// The time in a row of a column of timestamps or dates (µs since 1970), the greatest number where there are too many; `None`
+/// without a value.
 pub(crate) fn micros(column: &dyn Array, at: usize) -> Option<i64> {
-    let DataType::Timestamp(unit, _) = column.data_type() else { return None };
+    column.is_valid(at).then_some(())?;
+    Some(match column.data_type() {
+        DataType::Timestamp(TimeUnit::Second, _) => {
+            column.as_primitive::<TimestampSecondType>().value(at).saturating_mul(1_000_000)
+        }
+        DataType::Timestamp(TimeUnit::Millisecond, _) => {
+            column.as_primitive::<TimestampMillisecondType>().value(at).saturating_mul(1_000)
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, _) => column.as_primitive::<TimestampMicrosecondType>().value(at),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            column.as_primitive::<TimestampNanosecondType>().value(at).div_euclid(1_000)
+        }
+        DataType::Date32 => i64::from(column.as_primitive::<Date32Type>().value(at)).saturating_mul(DAY_US),
+        DataType::Date64 => column.as_primitive::<Date64Type>().value(at).saturating_mul(1_000),
+        _ => return None,
+    })
+}
+
+/// The duration in a row of a column of durations (µs); `None` without a value.
+pub(crate) fn duration_us(column: &dyn Array, at: usize) -> Option<i64> {
+    let DataType::Duration(unit) = column.data_type() else { return None };
     column.is_valid(at).then(|| match unit {
-        TimeUnit::Second => column.as_primitive::<TimestampSecondType>().value(at).saturating_mul(1_000_000),
-        TimeUnit::Millisecond => column.as_primitive::<TimestampMillisecondType>().value(at).saturating_mul(1_000),
-        TimeUnit::Microsecond => column.as_primitive::<TimestampMicrosecondType>().value(at),
-        TimeUnit::Nanosecond => column.as_primitive::<TimestampNanosecondType>().value(at).div_euclid(1_000),
+        TimeUnit::Second => column.as_primitive::<DurationSecondType>().value(at).saturating_mul(1_000_000),
+        TimeUnit::Millisecond => column.as_primitive::<DurationMillisecondType>().value(at).saturating_mul(1_000),
+        TimeUnit::Microsecond => column.as_primitive::<DurationMicrosecondType>().value(at),
+        TimeUnit::Nanosecond => column.as_primitive::<DurationNanosecondType>().value(at).div_euclid(1_000),
     })
 }

@@ -1,12 +1,18 @@
 //! Rows in columns: CSV with commas, semicolons or tabs, and Parquet, whose cells are read as texts.
 
+use std::collections::HashMap;
+
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use arrow::array::RecordBatch;
+use arrow::datatypes::DataType;
 use csv::{ByteRecord, Position, Reader, ReaderBuilder};
 
 use super::parquet::{self, File, Limits, damaged};
 use super::texts;
 use crate::error::{Place, Problem, shortened};
+
+/// Maximum number of names of cells.
+const COLUMNS_MAX: usize = 1000;
 
 /// Separators of columns. A decimal comma needs one that is no comma.
 const SEPARATORS: [u8; 3] = *b",;\t";
@@ -23,12 +29,15 @@ pub(crate) struct Sheet<'a> {
     is_ahead: bool,
     number: u64,
     decimal_comma: bool,
+    /// Lines before the header.
+    banner: Vec<u64>,
 }
 
 /// The rows of a table.
 enum Rows<'a> {
-    Csv { reader: Box<Reader<&'a [u8]>>, text: &'a [u8] },
+    Csv { reader: Box<Reader<&'a [u8]>>, text: &'a [u8], lines_before: u64 },
     Parquet(Box<Batches>),
+    Cells(std::vec::IntoIter<ByteRecord>),
 }
 
 /// The rows of a Parquet file.
@@ -56,6 +65,8 @@ pub(crate) struct Row<'a> {
 impl<'a> Sheet<'a> {
     /// Reads the header of a text, and its first row, which tells a table from other text.
     pub(crate) fn of_text(text: &'a [u8]) -> Result<Sheet<'a>, Problem> {
+        let banner = banner(text);
+        let (lines_before, text) = banner.last().map_or((0, text), |(line, end)| (*line, &text[*end..]));
         let separator = separator(text);
         let mut reader = ReaderBuilder::new().delimiter(separator).has_headers(false).flexible(true).from_reader(text);
         let mut header = ByteRecord::new();
@@ -70,7 +81,8 @@ impl<'a> Sheet<'a> {
                 shortened(names.first().map_or("", String::as_str))
             )));
         }
-        let mut sheet = Sheet::new(names, Rows::Csv { reader: Box::new(reader), text });
+        let mut sheet = Sheet::new(names, Rows::Csv { reader: Box::new(reader), text, lines_before });
+        sheet.banner = banner.into_iter().map(|(line, _)| line).collect();
         sheet.decimal_comma = separator != b',';
         sheet.is_ahead = sheet.read()?;
         if sheet.is_ahead {
@@ -87,9 +99,49 @@ impl<'a> Sheet<'a> {
         Ok(Sheet::new(names, Rows::Parquet(Box::new(batches))))
     }
 
+    /// Rows of cells with their names, which are columns in the order in which they occur. A cell that a row lacks is empty.
+    pub(crate) fn of_cells(rows: Vec<Vec<(String, String)>>) -> Result<Sheet<'a>, Problem> {
+        let mut names: Vec<String> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for (name, _) in rows.iter().flatten() {
+            if !places.contains_key(name) {
+                places.insert(name.clone(), names.len());
+                names.push(name.clone());
+            }
+        }
+        if names.len() > COLUMNS_MAX {
+            return Err(Problem::TooLarge { limit: format!("{COLUMNS_MAX} columns") });
+        }
+        let record = |row: Vec<(String, String)>| {
+            let mut cells = vec![String::new(); names.len()];
+            row.into_iter().for_each(|(name, cell)| cells[places[&name]] = cell);
+            ByteRecord::from(cells)
+        };
+        let records: Vec<ByteRecord> = rows.into_iter().map(record).collect();
+        Ok(Sheet::new(names, Rows::Cells(records.into_iter())))
+    }
+
     fn new(names: Vec<String>, rows: Rows<'a>) -> Sheet<'a> {
         let is_read = vec![true; names.len()];
-        Sheet { names, rows, is_read, record: ByteRecord::new(), is_ahead: false, number: 0, decimal_comma: false }
+        let (record, banner) = (ByteRecord::new(), Vec::new());
+        Sheet { names, rows, is_read, record, is_ahead: false, number: 0, decimal_comma: false, banner }
+    }
+
+    /// Lines before the header.
+    pub(crate) fn banner(&self) -> Vec<u64> {
+        self.banner.clone()
+    }
+
+    /// Whether its places are rows, not lines.
+    pub(crate) fn has_rows(&self) -> bool {
+        !matches!(self.rows, Rows::Csv { .. })
+    }
+
+    /// Whether a column of Parquet has timestamps of no zone. Known before rows are read.
+    pub(crate) fn is_timestamp(&self, at: usize) -> bool {
+        let Rows::Parquet(batches) = &self.rows else { return false };
+        let kind = |file: &File| file.schema().field(at).data_type().clone();
+        batches.file.as_ref().is_some_and(|file| matches!(kind(file), DataType::Timestamp(_, None)))
     }
 
     /// Reads the cells of these columns only: those of other columns may be bytes of any kind.
@@ -119,6 +171,7 @@ impl<'a> Sheet<'a> {
     fn read(&mut self) -> Result<bool, Problem> {
         match &mut self.rows {
             Rows::Csv { reader, .. } => reader.read_byte_record(&mut self.record).map_err(unreadable),
+            Rows::Cells(rows) => Ok(rows.next().map(|record| self.record = record).is_some()),
             Rows::Parquet(rows) => parquet::guarded(|| rows.read_row(&self.names, &self.is_read, &mut self.record)),
         }
     }
@@ -126,8 +179,8 @@ impl<'a> Sheet<'a> {
     /// The place of the record, which must have a field for each column.
     fn place(&self) -> Result<Place, Problem> {
         let place = match &self.rows {
-            Rows::Csv { text, .. } => Place::Line(line(text, self.record.position())),
-            Rows::Parquet(_) => Place::Row(self.number),
+            Rows::Csv { text, lines_before, .. } => Place::Line(lines_before + line(text, self.record.position())),
+            Rows::Parquet(_) | Rows::Cells(_) => Place::Row(self.number),
         };
         let (found, expected) = (self.record.len(), self.names.len());
         let hint = if found < expected { ": is the file cut?" } else { "" };
@@ -245,14 +298,55 @@ fn line(text: &[u8], position: Option<&Position>) -> u64 {
     position.line() + ends.filter(|byte| **byte == b'\n').count() as u64
 }
 
+/// Maximum number of lines before the header.
+const BANNER_MAX: usize = 20;
+
+/// The lines before the header, each with its number and the byte behind its end. The header is the first line that has as many
+/// cells as the next one; lines before it count as such only if they have fewer cells.
+fn banner(text: &[u8]) -> Vec<(u64, usize)> {
+    let mut end = 0;
+    let lines = text.split_inclusive(|byte| *byte == b'\n').take(2 * BANNER_MAX).zip(1_u64..).map(|(line, number)| {
+        end += line.len();
+        (number, end, line)
+    });
+    let lines: Vec<(u64, usize, &[u8])> = lines.collect();
+    let filled: Vec<usize> =
+        (0..lines.len()).filter(|at| !lines[*at].2.trim_ascii().is_empty()).take(BANNER_MAX).collect();
+    let cells = |at: usize, separator: u8| outside_of_quotes(lines[at].2).filter(|byte| *byte == separator).count() + 1;
+    let header = filled.windows(2).map(|pair| (pair, separator(lines[pair[0]].2))).find_map(|(pair, separator)| {
+        let count = cells(pair[0], separator);
+        let is_header = count > 1 && cells(pair[1], separator) == count;
+        is_header.then_some((pair[0], separator, count))
+    });
+    let Some((header, separator, count)) = header else { return Vec::new() };
+    let is_banner = |at: &usize| {
+        // Spreadsheets write the separator into a line of its own.
+        lines[*at].2.starts_with(b"sep=")
+            || cells(*at, separator) < count && lines[*at].2.iter().filter(|byte| **byte == b'"').count() % 2 == 0
+    };
+    let before = filled.into_iter().take_while(|at| *at < header);
+    if before.clone().all(|at| is_banner(&at)) {
+        before.map(|at| (lines[at].0, lines[at].1)).collect()
+    } else {
+        Vec::new()
+    }
+}
+
+/// The bytes of a line that are not between quotes.
+fn outside_of_quotes(line: &[u8]) -> impl Iterator<Item = u8> {
+    let mut quoted = false;
+    line.iter().copied().filter(move |byte| {
+        quoted ^= *byte == b'"';
+        !quoted
+    })
+}
+
 /// The separator that the header has most of outside of quotes; the first one where counts are equal.
 fn separator(text: &[u8]) -> u8 {
     let header = text.trim_ascii_start().split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
-    let mut quoted = false;
     let mut counts = SEPARATORS.map(|_| 0_usize);
-    for byte in header {
-        quoted ^= *byte == b'"';
-        if let Some(at) = SEPARATORS.iter().position(|separator| separator == byte).filter(|_| !quoted) {
+    for byte in outside_of_quotes(header) {
+        if let Some(at) = SEPARATORS.iter().position(|separator| *separator == byte) {
             counts[at] += 1;
         }
     }

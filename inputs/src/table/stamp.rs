@@ -5,6 +5,9 @@ use jiff::tz::Offset;
 
 use crate::table::clock::{SECOND_US, is_in_range};
 
+/// Microseconds of a day.
+const DAY_US: i64 = 86_400 * SECOND_US;
+
 /// Greatest number that a time may be.
 const NUMBER_MAX: f64 = 1e13;
 
@@ -22,7 +25,8 @@ pub(crate) enum Stamp {
 impl Stamp {
     /// Reads a time; `None` if the text is none.
     pub(crate) fn parse(text: &str) -> Option<Stamp> {
-        let text = text.trim();
+        // An interval such as `01.01.2025 00:00 - 01.01.2025 01:00` is at its begin.
+        let text = text.split_once(" - ").map_or(text, |(begin, _)| begin).trim();
         match dated(text.as_bytes()) {
             Some(stamp) => Some(stamp),
             None => number(text).map(Stamp::Number),
@@ -54,7 +58,7 @@ fn digits(text: &[u8]) -> Option<i32> {
 }
 
 /// Date and time: `2023-01-31`, `2023/01/31` or `31.01.2023`, then a blank or `T`, `HH:MM`, seconds and their fraction if
-/// there are any, then `Z` or an offset if there is one.
+/// there are any, `AM` or `PM` for hours from 1 to 12, then `Z` or an offset if there is one. `24:00` is the begin of the next day.
 fn dated(text: &[u8]) -> Option<Stamp> {
     let mut rest = Rest(text);
     let (year, month, day) = match text.get(2) {
@@ -80,12 +84,21 @@ fn dated(text: &[u8]) -> Option<Stamp> {
             }
         }
         rest.blanks();
+        if let Some(half) = rest.half() {
+            hour = if (1..=12).contains(&hour) { hour % 12 + half } else { return None };
+        }
+        rest.blanks();
         offset_s = if rest.0.is_empty() { None } else { Some(rest.offset()?) };
+    }
+    let is_end_of_day = (hour, minute, second, micros) == (24, 0, 0, 0);
+    if is_end_of_day {
+        hour = 0;
     }
     let small = |number: i32| i8::try_from(number).ok();
     let year = i16::try_from(year).ok()?;
     let time = DateTime::new(year, small(month)?, small(day)?, small(hour)?, small(minute)?, small(second)?, 0).ok()?;
-    let local_us = Offset::UTC.to_timestamp(time).ok()?.as_microsecond() + i64::from(micros);
+    let day_us = if is_end_of_day { DAY_US } else { 0 };
+    let local_us = Offset::UTC.to_timestamp(time).ok()?.as_microsecond() + i64::from(micros) + day_us;
     if !is_in_range(local_us) {
         return None;
     }
@@ -114,6 +127,18 @@ impl Rest<'_> {
             self.0 = rest;
             *first
         })
+    }
+
+    /// `AM` or `PM`: the hours to add.
+    fn half(&mut self) -> Option<i32> {
+        let (half, rest) = self.0.split_first_chunk::<2>()?;
+        let hours = match half.map(|byte| byte.to_ascii_uppercase()) {
+            [b'A', b'M'] => 0,
+            [b'P', b'M'] => 12,
+            _ => return None,
+        };
+        self.0 = rest;
+        Some(hours)
     }
 
     fn blanks(&mut self) {
@@ -155,19 +180,35 @@ mod tests {
 
     const HOUR_US: i64 = 3_600 * SECOND_US;
     /// 2023-03-14 00:00 UTC.
-    const DAY_US: i64 = 1_678_752_000 * SECOND_US;
+    const PI_DAY_US: i64 = 1_678_752_000 * SECOND_US;
 
     #[test]
     fn times_of_all_forms() {
-        for text in
-            ["2023-03-14", "2023-03-14 00:00", "2023/03/14 0:00:00", "14.03.2023 00:00", " 2023-03-14T00:00:00.0 "]
-        {
-            assert_eq!(Stamp::parse(text), Some(Stamp::Local(DAY_US)), "{text}");
+        for text in [
+            "2023-03-14",
+            "2023-03-14 00:00",
+            "2023/03/14 0:00:00",
+            "14.03.2023 00:00",
+            " 2023-03-14T00:00:00.0 ",
+            "2023-03-13 24:00",
+            "2023-03-13T24:00:00",
+            "2023-03-14 12:00 AM",
+            "14.03.2023 00:00 - 14.03.2023 01:00",
+        ] {
+            assert_eq!(Stamp::parse(text), Some(Stamp::Local(PI_DAY_US)), "{text}");
         }
-        for text in
-            ["2023-03-14T03:30Z", "2023-03-14 09:00:00+05:30", "2023-03-14 01:30:00 -0200", "2023-03-13t22:30:00-05"]
-        {
-            assert_eq!(Stamp::parse(text), Some(Stamp::Instant(DAY_US + HOUR_US / 2 * 7)), "{text}");
+        for text in [
+            "2023-03-14T03:30Z",
+            "2023-03-14 3:30 am Z",
+            "2023-03-14 03:30AM+00:00",
+            "2023-03-14 09:00:00+05:30",
+            "2023-03-14 01:30:00 -0200",
+            "2023-03-13t22:30:00-05",
+        ] {
+            assert_eq!(Stamp::parse(text), Some(Stamp::Instant(PI_DAY_US + HOUR_US / 2 * 7)), "{text}");
+        }
+        for (text, hours) in [("2023-03-14 12:00 PM", 12), ("2023-03-14 1:00:00 pm", 13), ("2023-03-14 11:00 PM", 23)] {
+            assert_eq!(Stamp::parse(text), Some(Stamp::Local(PI_DAY_US + hours * HOUR_US)), "{text}");
         }
         let fraction = Stamp::parse("2021-06-17T09:27:00.1219559+00:00");
         assert_eq!(fraction, Some(Stamp::Instant(1_623_922_020_121_955)));
@@ -177,7 +218,7 @@ mod tests {
 
     #[test]
     fn other_texts_are_no_times() {
-        let texts = "|2023-02-29|2023-13-01|01/02/2023|2023-03-14 24:00|2023-03-14 12|2023-03-14T00:00:60Z|2023-03/14|nan|inf\
+        let texts = "|2023-02-29|2023-13-01|01/02/2023|2023-03-14 24:01|2023-03-14 13:00 PM|2023-03-14 0:00 AM|2023-03-14 25:00|2023-03-14 12|2023-03-14T00:00:60Z|2023-03/14|nan|inf\
                      |20230314|2023031407|202303140700|2023-03-14T00:00+1|2023-03-14 00:00 CET|1e13|0100-01-01|1969-12-31|2201-01-01|2023-03-14 0:0";
         for text in texts.split('|') {
             assert_eq!(Stamp::parse(text), None, "{text}");

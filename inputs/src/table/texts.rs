@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use arrow::array::{Array, ArrowPrimitiveType, AsArray};
 use arrow::datatypes::{
-    DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
+    DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, Float16Type, Float32Type,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 
 use super::clock::civil;
-use super::parquet::{damaged, micros};
+use super::parquet::{damaged, duration_us, micros};
 use crate::error::{Problem, shortened};
 
 /// The cells of the column `name`.
@@ -29,6 +29,9 @@ pub(super) fn write(array: &dyn Array, at: usize, name: &str, text: &mut String)
     match array.data_type() {
         DataType::Utf8 => text.push_str(array.as_string::<i32>().value(at)),
         DataType::LargeUtf8 => text.push_str(array.as_string::<i64>().value(at)),
+        DataType::Utf8View => text.push_str(array.as_string_view().value(at)),
+        // A column without a single value.
+        DataType::Null => {}
         DataType::Boolean => text.push_str(if array.as_boolean().value(at) { "true" } else { "false" }),
         DataType::Int8 => number::<Int8Type>(array, at, text),
         DataType::Int16 => number::<Int16Type>(array, at, text),
@@ -38,6 +41,7 @@ pub(super) fn write(array: &dyn Array, at: usize, name: &str, text: &mut String)
         DataType::UInt16 => number::<UInt16Type>(array, at, text),
         DataType::UInt32 => number::<UInt32Type>(array, at, text),
         DataType::UInt64 => number::<UInt64Type>(array, at, text),
+        DataType::Float16 => number::<Float16Type>(array, at, text),
         DataType::Float32 => number::<Float32Type>(array, at, text),
         DataType::Float64 => number::<Float64Type>(array, at, text),
         DataType::Timestamp(_, zone) => {
@@ -46,6 +50,22 @@ pub(super) fn write(array: &dyn Array, at: usize, name: &str, text: &mut String)
             // A type with a zone counts from 1970 UTC, whichever the zone is; one without is a local time.
             let _ = write!(text, "{time}{}", if zone.is_some() { "Z" } else { "" });
         }
+        DataType::Decimal32(..) => decimal::<Decimal32Type>(array, at, text),
+        DataType::Decimal64(..) => decimal::<Decimal64Type>(array, at, text),
+        DataType::Decimal128(..) => decimal::<Decimal128Type>(array, at, text),
+        DataType::Decimal256(..) => decimal::<Decimal256Type>(array, at, text),
+        DataType::Date32 | DataType::Date64 => {
+            let time = micros(array, at).and_then(civil);
+            let time = time.ok_or_else(|| damaged(format!("{} has an impossible date", shortened(name))))?;
+            let _ = write!(text, "{}", time.date());
+        }
+        DataType::Duration(_) => {
+            let us = duration_us(array, at).unwrap_or_default();
+            let (sign, us) = (if us < 0 { "-" } else { "" }, us.unsigned_abs());
+            let (seconds, fraction) = (us / 1_000_000, us % 1_000_000);
+            let _ = write!(text, "{sign}{}:{:02}:{:02}.{fraction:06}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+        }
+        DataType::FixedSizeList(..) => list(array.as_fixed_size_list().value(at).as_ref(), name, text)?,
         DataType::List(_) => list(array.as_list::<i32>().value(at).as_ref(), name, text)?,
         DataType::LargeList(_) => list(array.as_list::<i64>().value(at).as_ref(), name, text)?,
         DataType::Dictionary(..) => {
@@ -57,8 +77,9 @@ pub(super) fn write(array: &dyn Array, at: usize, name: &str, text: &mut String)
         }
         other => {
             let name = shortened(name);
-            let reason =
-                format!("the column {name} has values of the type {other}, not numbers, texts, times or lists of them");
+            let reason = format!(
+                "the column {name} has values of the type {other}, not numbers, texts, times, durations or lists of them"
+            );
             return Err(Problem::Content(reason));
         }
     }
@@ -69,7 +90,11 @@ fn number<T: ArrowPrimitiveType<Native: std::fmt::Display>>(array: &dyn Array, a
     let _ = write!(text, "{}", array.as_primitive::<T>().value(at));
 }
 
-/// A list such as `[300, 310]`.
+fn decimal<T: DecimalType + ArrowPrimitiveType>(array: &dyn Array, at: usize, text: &mut String) {
+    text.push_str(&array.as_primitive::<T>().value_as_string(at));
+}
+
+/// A list such as `[300, , 310]`, whose second value is missing.
 fn list(values: &dyn Array, name: &str, text: &mut String) -> Result<(), Problem> {
     text.push('[');
     for at in 0..values.len() {

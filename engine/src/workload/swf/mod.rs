@@ -24,12 +24,13 @@ use std::sync::Arc;
 use number::NumberProblem;
 
 use super::LogFormat;
+use super::kinds::{BYTE_ORDER_MARK, other_kind};
 use crate::spec::Component;
 
 /// Description of the SWF source.
 pub const COMPONENT: Component = Component {
     name: "swf",
-    version: 1,
+    version: 2,
     source: "Chapin et al. 1999, Standard Workload Format 2.2",
     doc: "A log in the Standard Workload Format, plain, .gz or .zst, by name, path or URL.",
     params: &[super::LOG, super::LOG_SHA256, super::LOG_IMPORT],
@@ -97,10 +98,10 @@ pub struct Record {
     pub queue: i32,
     /// Partition (field 16), or -1.
     pub partition: i32,
-    /// Requested memory of each processor (field 10) in KiB, rounded up and at most 2^31 - 1, or -1.
-    pub memory_requested_kib: i32,
+    /// Requested memory of each processor (field 10) in KiB, rounded up, or -1.
+    pub memory_requested_kib: i64,
     /// Used memory of each processor (field 7) in KiB, likewise.
-    pub memory_used_kib: i32,
+    pub memory_used_kib: i64,
     /// Status (field 11): 0..=5 by the definition, exit codes of either sign in some logs.
     pub status: i32,
     /// Line of the file (from 1; the last line that fits for files beyond 2^32 lines).
@@ -228,15 +229,13 @@ pub enum SwfError {
         /// The problem.
         what: String,
     },
-    /// The bytes are compressed, not text.
-    #[error("{file}: this is {what} data, not text: decompress it first or give the file its usual ending ({ending})")]
-    Compressed {
+    /// The file is of another kind than text.
+    #[error("{file}: the file is {kind}")]
+    OtherKind {
         /// The log.
         file: String,
-        /// Kind of compression.
-        what: &'static str,
-        /// Usual ending of such a file's name.
-        ending: &'static str,
+        /// The kind, and what helps.
+        kind: &'static str,
     },
     /// Another of these errors, in a file whose name has no ending of the format.
     #[error("{error} (read in the format `{format}`)")]
@@ -254,9 +253,9 @@ fn cut(last_line: bool) -> &'static str {
 
 /// Reads a log. `file` is its name for messages.
 ///
-/// Memory: 80 bytes for each record, besides `bytes`. Errors are final and name the first line that cannot be read.
+/// Memory: 88 bytes for each record, besides `bytes`. Errors are final and name the first line that cannot be read.
 pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
-    let bytes = plain(bytes, file)?;
+    let bytes = plain(bytes, &[], file)?;
     let mut log = SwfLog { file: file.to_owned(), ..SwfLog::default() };
     log.records.reserve_exact(records_at_most(bytes));
     let mut cursor = number::Cursor::new(bytes);
@@ -294,14 +293,13 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
     Ok(log)
 }
 
-/// The bytes of a text without a byte order mark; an error if they are compressed.
-pub(super) fn plain<'a>(bytes: &'a [u8], file: &str) -> Result<&'a [u8], SwfError> {
-    for (magic, what, ending) in [(&b"\x1f\x8b"[..], "gzip", ".gz"), (&b"\x28\xb5\x2f\xfd"[..], "zstd", ".zst")] {
-        if bytes.starts_with(magic) {
-            return Err(SwfError::Compressed { file: file.to_owned(), what, ending });
-        }
+/// The bytes of a text without a byte order mark; an error for a file of another kind that is not `expected`.
+pub(super) fn plain<'a>(bytes: &'a [u8], expected: &[&[u8]], file: &str) -> Result<&'a [u8], SwfError> {
+    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    match other_kind(text, expected) {
+        Some(kind) => Err(SwfError::OtherKind { file: file.to_owned(), kind }),
+        None => Ok(text),
     }
-    Ok(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
 }
 
 /// Upper bound of the records in a text: the number of lines, and a record has at least 36 bytes. Counting first costs
@@ -393,9 +391,9 @@ fn label(values: &[f64; FIELDS], index: usize) -> Result<i32, Problem> {
     Ok(whole(values, index, -f64::from(i32::MAX), f64::from(i32::MAX))? as i32)
 }
 
-/// A memory (KiB), or -1 for a value that is none. The conversion saturates.
-fn kib(value: f64) -> i32 {
-    if value >= 0.0 { value.ceil() as i32 } else { -1 }
+/// A memory (KiB), or -1 for a value that is none. A number of the log is at most 2^53.
+fn kib(value: f64) -> i64 {
+    if value >= 0.0 { value.ceil() as i64 } else { -1 }
 }
 
 /// The error for a problem of the line that begins at `start`.

@@ -115,8 +115,22 @@ fn a_record_with_fewer_or_more_than_18_fields_is_an_error() {
 
 #[test]
 fn compressed_files_are_recognised() {
-    assert!(parse(b"\x1f\x8b\x08abc", "a.swf").expect_err("gzip").to_string().contains("gzip data, not text"));
-    assert!(parse(b"\x28\xb5\x2f\xfdabc", "a.swf").expect_err("zstd").to_string().contains("(.zst)"));
+    for (bytes, kind) in [
+        (
+            &b"\x1f\x8b\x08abc"[..],
+            "compressed by gzip: decompress it, or give it the ending .gz; if it has that ending, it was",
+        ),
+        (b"\x28\xb5\x2f\xfdabc", "compressed by zstd: decompress it, or give it the ending .zst"),
+        (b"PK\x03\x04abc", "a ZIP archive"),
+        (b"\xef\xbb\xbf\n<!DOCTYPE html>", "a web page"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 12345\n",
+            "a pointer of Git LFS, not the file itself",
+        ),
+    ] {
+        let message = parse(bytes, "a.swf").expect_err(kind).to_string();
+        assert!(message.starts_with(&format!("a.swf: the file is {kind}")), "{message}");
+    }
     assert_eq!(parse(format!("\u{feff}{LINE}").as_bytes(), "a").expect("byte order mark").records.len(), 1);
 }
 

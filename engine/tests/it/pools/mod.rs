@@ -273,6 +273,22 @@ fn needs_are_read_from_the_log_and_counted() {
     assert_eq!(mapped.needs.iter().map(|needs| needs.partition).collect::<Vec<_>>(), [0, 0, 2]);
 }
 
+/// Two jobs of one proc and 3 TiB each: a machine of 4 TiB has room for one of them.
+#[test]
+fn the_memory_of_a_proc_is_not_capped() {
+    let log = "1 0 -1 1800 1 -1 -1 1 -1 3221225472 1 1 1 -1 1 1 -1 -1\n2 0 -1 1800 1 -1 -1 1 -1 3221225472 1 1 1 -1 1 1 -1 -1\n";
+    let log = powersweep_engine::workload::swf::parse(log.as_bytes(), "t.swf").unwrap();
+    let on = |tib: f64| {
+        let build = Build::log().int("procs", 2).text("memory_from", "requested");
+        let spec = build.set("memory_gib", Value::Real(tib * 1024.)).0;
+        let mut rows = Vec::new();
+        let summary = simulate(&spec, &logs::workload(&spec, &log), &Limits::NONE, Some(&mut rows));
+        summary.map(|_| rows.iter().map(|row| row.start_s).collect::<Vec<_>>()).map_err(|error| error.to_string())
+    };
+    assert_eq!([on(4.), on(6.)], [Ok(vec![0., 1800.]), Ok(vec![0., 0.])]);
+    assert!(on(2.).unwrap_err().contains("of memory"));
+}
+
 #[test]
 fn jobs_that_the_machine_never_fits_are_errors_or_counted() {
     let build = |wide: &str| {

@@ -3,7 +3,7 @@
 
 use powersweep_experiments::signals::Word as _;
 
-use crate::error::{Problem, shortened};
+use crate::error::{Problem, Problems, shortened};
 use crate::joblogs::Ledger;
 use crate::joblogs::entry::Entries;
 use crate::joblogs::formats::table::{Field, Plan};
@@ -30,7 +30,8 @@ fn plan(sheet: &Sheet<'_>, settings: &Settings) -> Result<Plan, Problem> {
         return Err(unfit(reason));
     };
     let mut plan = Plan::new(settings.time_unit.unwrap_or(TimeUnit::Seconds));
-    for item in columns.split(',') {
+    let mut problems = Problems::default();
+    let mut set = |item: &str| {
         let (field, name) = item.split_once('=').ok_or_else(|| unfit(format!("{item:?} is not FIELD=COLUMN")))?;
         let found = Field::ALL.iter().find(|(_, known)| *known == field.trim());
         let (field, known) =
@@ -41,18 +42,26 @@ fn plan(sheet: &Sheet<'_>, settings: &Settings) -> Result<Plan, Problem> {
             return Err(unfit(format!("the field `{known}` has two columns")));
         }
         plan.set(*field, column);
-    }
+        Ok(())
+    };
+    columns.split(',').for_each(|item| {
+        problems.take(set(item));
+    });
+    problems.finish()?;
     let size = settings.procs.word();
     let lacks = |fields: &[Field]| fields.iter().any(|field| plan.column(*field).is_none());
-    if lacks(&[Field::Submit]) {
-        return Err(unfit("the field `submit`, at which jobs arrive, has no column".to_owned()));
+    let lacking = [
+        (lacks(&[Field::Submit]), "the field `submit`, at which jobs arrive, has no column".to_owned()),
+        (
+            lacks(&[Field::Run]) && lacks(&[Field::Start, Field::End]),
+            "neither the field `run` nor the fields `start` and `end` have columns".to_owned(),
+        ),
+        (lacks(&[Field::of(settings.procs)]), format!("the field `{size}`, which counts as processors, has no column")),
+    ];
+    for (_, reason) in lacking.into_iter().filter(|(is_lacking, _)| *is_lacking) {
+        problems.take::<()>(Err(unfit(reason)));
     }
-    if lacks(&[Field::Run]) && lacks(&[Field::Start, Field::End]) {
-        return Err(unfit("neither the field `run` nor the fields `start` and `end` have columns".to_owned()));
-    }
-    if lacks(&[Field::of(settings.procs)]) {
-        return Err(unfit(format!("the field `{size}`, which counts as processors, has no column")));
-    }
+    problems.finish()?;
     Ok(plan)
 }
 

@@ -3,7 +3,7 @@
 use std::iter::Enumerate;
 use std::slice::Split;
 
-use crate::error::Problem;
+use crate::error::{Place, Problem};
 
 /// Whether a byte ends a line.
 type IsEnd = fn(&u8) -> bool;
@@ -18,15 +18,22 @@ impl<'a> Lines<'a> {
         Lines(bytes.split(is_end).enumerate())
     }
 
-    /// The next line, without its end and blanks before that.
+    /// The next line, without its end and blanks before that. Tabs are not removed: they may separate empty cells.
     pub(super) fn next_text(&mut self) -> Result<Option<(u64, &'a str)>, Problem> {
-        let mut lines = self.0.by_ref().map(|(at, line)| (at as u64 + 1, line.trim_ascii_end()));
-        let Some((line, bytes)) = lines.find(|(_, bytes)| !bytes.is_empty()) else { return Ok(None) };
+        let mut lines = self.0.by_ref().map(|(at, line)| (at as u64 + 1, without_end(line)));
+        let Some((line, bytes)) = lines.find(|(_, bytes)| !bytes.trim_ascii().is_empty()) else { return Ok(None) };
         match str::from_utf8(bytes) {
             Ok(text) => Ok(Some((line, text))),
-            Err(_) => Err(Problem::Content(format!(
-                "line {line} is not UTF-8: save the file as UTF-8, or leave columns of free text out"
-            ))),
+            Err(_) => {
+                let reason =
+                    "the text is not UTF-8: save the file as UTF-8, or leave columns of free text out".to_owned();
+                Err(Problem::At { place: Place::Line(line), reason })
+            }
         }
     }
+}
+
+fn without_end(line: &[u8]) -> &[u8] {
+    let end = line.iter().rposition(|byte| !matches!(byte, b'\r' | b' '));
+    &line[..end.map_or(0, |last| last + 1)]
 }

@@ -8,11 +8,13 @@ mod published;
 mod slurm;
 mod table;
 
+use powersweep_engine::workload::kinds::PARQUET;
+
 use crate::error::Problem;
 use crate::joblogs::Ledger;
 use crate::joblogs::entry::Entries;
 use crate::joblogs::settings::{Format, Settings};
-use crate::table::parquet::{self, Limits};
+use crate::table::parquet::Limits;
 use crate::table::{Sheet, content};
 
 /// Limits of files of Parquet.
@@ -20,19 +22,21 @@ const LIMITS: Limits = Limits { rows: 20_000_000, bytes: 4_000 << 20 };
 
 /// Reads the entries of a file.
 pub(crate) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
-    let bytes = content(bytes, if settings.format.may_be_parquet() { &[parquet::MAGIC] } else { &[] })?;
+    let bytes = content(bytes, if settings.format.may_be_parquet() { &[PARQUET] } else { &[] })?;
     match settings.format {
         Format::Slurm => slurm::read(bytes, settings, ledger),
         Format::Pbs => pbs::read(bytes, settings, ledger),
         Format::Csv => csv::read(bytes, settings, ledger),
         Format::OpenDc => opendc::read(bytes, settings, ledger),
-        Format::Helios | Format::Alibaba | Format::Pm100 | Format::FData => published::read(bytes, settings, ledger),
+        Format::Helios | Format::Alibaba | Format::Pm100 | Format::FData | Format::Xdmod => {
+            published::read(bytes, settings, ledger)
+        }
     }
 }
 
 /// Opens a table of text or Parquet.
 fn open(bytes: &[u8]) -> Result<Sheet<'_>, Problem> {
-    match bytes.starts_with(parquet::MAGIC) {
+    match bytes.starts_with(PARQUET) {
         true => Sheet::of_parquet(bytes, LIMITS),
         false => Sheet::of_text(bytes),
     }

@@ -4,11 +4,13 @@
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Int32Type, Int64Type, Schema, TimestampMillisecondType};
+use powersweep_engine::workload::kinds::PARQUET;
 
-use crate::error::{Problem, shortened};
+use crate::error::{Place, Problem, shortened};
 use crate::joblogs::clock::Time;
 use crate::joblogs::entry::{COUNT_MAX, Entries, Entry, Measured, Outcome, Size, TimeLimit, job_number, memory_kib};
 use crate::joblogs::formats::LIMITS;
+use crate::joblogs::odd_rows::OddRows;
 use crate::joblogs::settings::{Procs, Settings, TimeUnit};
 use crate::joblogs::{Ledger, Rule};
 use crate::table::clock::{SECOND_US, UNIX_S, civil, needless_zone};
@@ -33,15 +35,13 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
     if settings.timezone.is_some() {
         return Err(needless_zone("numbers"));
     }
-    if !bytes.starts_with(parquet::MAGIC) {
+    if !bytes.starts_with(PARQUET) {
         return Err(Problem::Content("the file is not Parquet, which OpenDC's tasks are".to_owned()));
     }
     if settings.procs == Procs::Nodes {
         return Err(Problem::setting("procs", "the tasks have no nodes; they have cpus, and gpus in newer versions"));
     }
-    let rows = parquet::guarded(|| tasks(bytes, settings))?;
-    ledger.read = rows.list.len() as u64;
-    Ok(rows)
+    parquet::guarded(|| tasks(bytes, settings, ledger))
 }
 
 /// The columns of a batch by name.
@@ -74,20 +74,27 @@ impl<'a> Columns<'a> {
     }
 }
 
-fn tasks(bytes: &[u8], settings: &Settings) -> Result<Entries, Problem> {
+fn tasks(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
     let file = File::open(bytes, LIMITS)?;
     check(&file, settings)?;
     let (names, rows) = (file.names(), file.rows);
     let used = [ID, SUBMISSION, DURATION, END, CPUS, GPUS, MEMORY, PARENTS].concat();
-    let mut read = Vec::new();
+    let (mut read, mut odd) = (Vec::new(), OddRows::default());
     for batch in file.read(|at| names.get(at).is_some_and(|name| used.contains(&name.as_str())))? {
         let batch = batch.map_err(damaged)?;
         let columns = Columns { schema: batch.schema_ref(), arrays: batch.columns() };
-        rows_of(&columns, settings, &mut read)?;
+        rows_of(&columns, settings, ledger, |row, ledger| match row {
+            Ok(entry) => {
+                read.push(entry);
+                Ok(())
+            }
+            Err(problem) => odd.drop_row(problem, ledger),
+        })?;
     }
-    if read.len() != rows {
+    if ledger.read != rows as u64 {
         return Err(damaged("it has another number of rows than it says"));
     }
+    odd.finish(ledger)?;
     let is_calendar = read.iter().filter_map(|entry: &Entry| entry.submit).any(|time| is_calendar(time.us));
     Ok(Entries { list: read, is_calendar })
 }
@@ -114,8 +121,13 @@ fn check(file: &File, settings: &Settings) -> Result<(), Problem> {
     lacking.map_or(Ok(()), |wanted| Err(Problem::no_column(wanted, "which OpenDC's tasks have", &columns)))
 }
 
-/// Adds the rows of a batch.
-fn rows_of(columns: &Columns<'_>, settings: &Settings, read: &mut Vec<Entry>) -> Result<(), Problem> {
+/// The rows of a batch, each for `add`.
+fn rows_of(
+    columns: &Columns<'_>,
+    settings: &Settings,
+    ledger: &mut Ledger,
+    mut add: impl FnMut(Result<Entry, Problem>, &mut Ledger) -> Result<(), Problem>,
+) -> Result<(), Problem> {
     let unit = settings.time_unit.unwrap_or(TimeUnit::Milliseconds);
     let (submissions, durations) = (columns.numbers(SUBMISSION)?, columns.numbers(DURATION)?);
     let (ends, cpus, gpus) = (columns.numbers(END)?, columns.numbers(CPUS)?, columns.numbers(GPUS)?);
@@ -123,11 +135,13 @@ fn rows_of(columns: &Columns<'_>, settings: &Settings, read: &mut Vec<Entry>) ->
     let ids = columns.find(ID).map(|(name, array)| texts(array, name)).transpose()?.unwrap_or_default();
     let parents = columns.find(PARENTS).and_then(|(_, array)| array.as_list_opt::<i32>());
     for (at, id) in ids.into_iter().enumerate() {
-        let row = read.len() as u64 + 1;
+        ledger.read += 1;
+        let row = ledger.read;
         let of = |numbers: &Option<Vec<Option<i64>>>| {
             numbers.as_ref().and_then(|numbers| numbers.get(at).copied().flatten())
         };
-        let wrong = |what: &str, number: i64| Problem::Content(format!("row {row}: {number} is no {what}"));
+        let wrong =
+            |what: &str, number: i64| Problem::At { place: Place::Row(row), reason: format!("{number} is no {what}") };
         let time = |what: &str, number: Option<i64>| {
             let us = |number: i64| unit.us(number as f64).filter(|us| (0..=UNIX_S.end * SECOND_US).contains(us));
             number.map(|number| us(number).ok_or_else(|| wrong(what, number))).transpose()
@@ -139,38 +153,42 @@ fn rows_of(columns: &Columns<'_>, settings: &Settings, read: &mut Vec<Entry>) ->
         let memory = |number: i64| {
             memory_kib(number as f64 * KIB_OF_MB).ok_or_else(|| wrong("memory of a task in megabytes", number))
         };
-        let submit = time("time of submission", of(&submissions))?;
-        check_calendar(row, submit, settings)?;
-        let end = time("end", of(&ends))?;
-        let mut changes = Vec::new();
-        if parents.is_some_and(|parents| parents.is_valid(at) && parents.value_length(at) > 0) {
-            changes.push(Rule::DependenciesIgnored);
-        }
-        read.push(Entry {
-            line: row,
-            number: job_number(&id),
-            id: shortened(&id),
-            outcome: Outcome::Completed,
-            submit: submit.map(Time::only),
-            eligible: None,
-            // Versions with an end state no start; a task starts when it is submitted.
-            start: end.and(submit).map(Time::only),
-            end: end.map(Time::only),
-            elapsed_us: time("duration", of(&durations))?,
-            limit: TimeLimit::Absent,
-            allocated: Size {
-                cpus: count("number of CPUs", of(&cpus))?,
-                nodes: None,
-                gpus: count("number of GPUs", of(&gpus))?,
-            },
-            requested: Size::default(),
-            user: String::new(),
-            group: String::new(),
-            queue: String::new(),
-            memory_kib: of(&memories).map(memory).transpose()?.flatten(),
-            measured: Measured::default(),
-            changes,
-        });
+        let entry = || {
+            let submit = time("time of submission", of(&submissions))?;
+            check_calendar(row, submit, settings)?;
+            let end = time("end", of(&ends))?;
+            let mut changes = Vec::new();
+            if parents.is_some_and(|parents| parents.is_valid(at) && parents.value_length(at) > 0) {
+                changes.push(Rule::DependenciesIgnored);
+            }
+            Ok(Entry {
+                line: row,
+                number: job_number(&id),
+                id: shortened(&id),
+                outcome: Outcome::Completed,
+                submit: submit.map(Time::only),
+                eligible: None,
+                // Versions with an end state no start; a task starts when it is submitted.
+                start: end.and(submit).map(Time::only),
+                end: end.map(Time::only),
+                elapsed_us: time("duration", of(&durations))?,
+                limit: TimeLimit::Absent,
+                allocated: Size {
+                    cpus: count("number of CPUs", of(&cpus))?,
+                    nodes: None,
+                    gpus: count("number of GPUs", of(&gpus))?,
+                },
+                requested: Size::default(),
+                user: String::new(),
+                group: String::new(),
+                queue: String::new(),
+                memory_kib: of(&memories).map(memory).transpose()?.flatten(),
+                measured: Measured::default(),
+                places: Vec::new(),
+                changes,
+            })
+        };
+        add(entry(), ledger)?;
     }
     Ok(())
 }

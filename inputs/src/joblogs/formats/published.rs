@@ -4,6 +4,7 @@
 //! - Alibaba: `openb_pod_list*.csv` (GPU cluster of 2023), `job_info_df.csv` (spot GPUs of 2026) and the instances of
 //!   recommendation models of 2025. The header says which one a file is.
 //! - PM100 (CINECA, Marconi100): `job_table.parquet`. Powers are sums over the nodes of a job every 20 s; limits are minutes.
+//! - XDMoD: the table `shredded_job`, into which it reads the accounting of Slurm, PBS, SGE and LSF. Times are Unix times.
 //! - F-DATA (RIKEN, Fugaku): `YY_MM.parquet`. Powers are means of a node, frequencies are MHz; `pclass`, whether a job is
 //!   bound by computation or memory, is the queue.
 
@@ -12,7 +13,7 @@ use powersweep_experiments::signals::Word;
 use crate::error::{Problem, shortened};
 use crate::joblogs::Ledger;
 use crate::joblogs::entry::{Entries, Outcome};
-use crate::joblogs::formats::table::{Field, Plan};
+use crate::joblogs::formats::table::{Field, Plan, is_missing};
 use crate::joblogs::settings::{Format, Procs, Settings, TimeUnit};
 use crate::table::{Sheet, find};
 
@@ -173,6 +174,34 @@ const FDATA: [Published; 1] = [Published {
     ..PUBLISHED
 }];
 
+const XDMOD: [Published; 1] = [Published {
+    mark: "shredded_job_id",
+    columns: &[
+        // Jobs of an array share `job_id`.
+        (Field::Id, "shredded_job_id"),
+        (Field::User, "user_name"),
+        (Field::Group, "group_name"),
+        (Field::Queue, "queue_name"),
+        (Field::Cpus, "cpu_count"),
+        (Field::Nodes, "node_count"),
+        (Field::Gpus, "gpu_count"),
+        (Field::State, "exit_state"),
+        (Field::Submit, "submission_time"),
+        (Field::Eligible, "eligible_time"),
+        (Field::Start, "start_time"),
+        (Field::End, "end_time"),
+        (Field::Run, "wall_time"),
+        (Field::Limit, "timelimit"),
+    ],
+    outcome: exit_state,
+    ..PUBLISHED
+}];
+
+/// Only Slurm and LSF state how a job ended. The table has ended jobs only.
+fn exit_state(state: &str) -> Outcome {
+    if is_missing(state) { Outcome::Completed } else { Outcome::of(state) }
+}
+
 /// Pods that are deleted keep their last phase: one that ran until then is `Running`, one that never ran `Pending`.
 fn pod_phase(phase: &str) -> Outcome {
     match phase {
@@ -189,6 +218,7 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
         Format::Helios => &HELIOS,
         Format::Pm100 => &PM100,
         Format::FData => &FDATA,
+        Format::Xdmod => &XDMOD,
         _ => &ALIBABA,
     };
     let has = |name: &str| find(&sheet.names, name) != Ok(None);

@@ -58,10 +58,12 @@ pub(super) fn read(sheet: Sheet<'_>, reading: &Reading) -> Result<Table, Problem
     let values = ValueColumn::new(&sheet.names[value], reading, Some("g/kWh"))?;
     let columns = Columns {
         time,
+        hour: None,
         value,
         flag: any(&["data estimated"]),
         source: any(&["data source"]),
-        zone: any(&["zone id", "zone_name", "zone_key"]),
+        zones: any(&["zone id", "zone_name", "zone_key"]).into_iter().collect(),
+        currency: None,
     };
     table(sheet, Form::ElectricityMaps, &columns, values, reading)
 }

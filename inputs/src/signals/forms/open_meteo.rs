@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use powersweep_experiments::signals::{Form, Quantity, Reading};
+use powersweep_experiments::signals::{Form, IntervalTime, Quantity, Reading};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -90,6 +90,8 @@ pub(super) fn read(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
         column,
         estimates: None,
         zone: None,
+        dropped: Vec::new(),
+        is_end: reading.interval_time == Some(IntervalTime::End),
     })
 }
 

@@ -68,12 +68,15 @@ fn dumps_of_slurm() {
     let folder = folder();
     let no_header = Settings { columns: Some(XDMOD.to_owned()), ..utc(Format::Slurm) };
     let expected: BTreeMap<&str, Expected> = [
-        ("slurm2sql_test-data1.csv", Expected::Ledger("5 = 2 + 3, step 3, end_from_elapsed 1, power_from_energy 2")),
-        ("slurm2sql_test-data2.csv", Expected::Ledger("5 = 2 + 3, step 3, end_from_elapsed 1, power_from_energy 2")),
         (
-            "slurm2sql_test-data3.csv",
-            Expected::Refused("line 1 has no `|` between columns: call sacct with --parsable2"),
+            "slurm2sql_test-data1.csv",
+            Expected::Ledger("5 = 2 + 3, step 3, end_from_elapsed 1, energy_shared 2, power_from_energy 2"),
         ),
+        (
+            "slurm2sql_test-data2.csv",
+            Expected::Ledger("5 = 2 + 3, step 3, end_from_elapsed 1, energy_shared 2, power_from_energy 2"),
+        ),
+        ("slurm2sql_test-data3.csv", Expected::Refused("there is no column State, which says whether a job has ended")),
         ("xdmod_accounting-logs-with-job-arrays.log", Expected::Ledger("6 = 6 + 0, array_range 5, renumbered 5")),
         ("xdmod_accounting-logs.log", Expected::Ledger("4 = 3 + 1, no_procs 1")),
         ("xdmod_non-ended-job-state.log", Expected::Ledger("2 = 0 + 2, not_ended 2")),
@@ -92,7 +95,7 @@ fn dumps_of_slurm() {
         // Neither the columns nor the zone of times is guessed.
         let message = outcome(&folder.join(name), &Settings::new(Format::Slurm)).expect_err(file);
         let part = match file {
-            "slurm2sql_test-data3.csv" => "--parsable2",
+            "slurm2sql_test-data3.csv" => "there is no column State",
             _ if file.starts_with("xdmod") => "line 1 does not name the columns",
             _ => "line 2: the time \"2019-07-31T22:29:14\" has no offset",
         };
@@ -106,11 +109,11 @@ fn dumps_of_slurm() {
 fn accounting_logs_of_pbs() {
     let folder = folder();
     let read = |name: &str| outcome(&folder.join("accounting-other").join(name), &Settings::new(Format::Pbs));
-    let ledger = "9 = 9 + 0, limit_unknown 1, size_requested 1, renumbered 1";
+    let ledger = "9 = 9 + 0, suspended 3, limit_unknown 1, size_requested 1, renumbered 1";
     assert_eq!(read("xdmod_pbs.log").as_deref(), Ok(ledger));
     for name in ["xdmod_lsf.log", "xdmod_sge.log", "xdmod_uge.log"] {
         let message = read(name).expect_err(name);
-        assert!(message.contains("line 1 is no record of PBS"), "{message}");
+        assert!(message.contains("line 1: no record of PBS"), "{message}");
     }
 }
 

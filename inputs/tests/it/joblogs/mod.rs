@@ -2,8 +2,9 @@
 
 mod files;
 mod mutations;
-mod parquet;
+pub(crate) mod parquet;
 mod powers;
+mod reports;
 mod written;
 
 use powersweep_engine::workload::swf;

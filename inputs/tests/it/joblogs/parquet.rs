@@ -11,7 +11,8 @@ use crate::joblogs::check;
 use crate::joblogs::mutations::{self, Dice};
 
 pub(crate) fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
-    let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
+    let nullable = columns.into_iter().map(|(name, array)| (name, array, true));
+    let batch = RecordBatch::try_from_iter_with_nullable(nullable).expect("columns of one length");
     let mut bytes = Vec::new();
     let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).expect("a schema");
     writer.write(&batch).expect("a batch");

@@ -81,7 +81,7 @@ fn jobs_of_pm100() {
     assert_eq!(powers(&log), [Some((1000.0 * 20.0 + 2000.0 * 20.0 + 3000.0 * 10.0) / 50.0), None, None]);
     let samples = log.details[0].power_samples.as_ref().expect("samples");
     assert_eq!((samples.step_s, &samples.watts[..]), (20.0, &[1000.0, 2000.0, 3000.0][..]));
-    assert_eq!(ledger(&log), [("no_limit", 1), ("no_power", 2)]);
+    assert_eq!(ledger(&log), [("no_limit", 1), ("samples_long", 1), ("no_power", 2)]);
     assert_eq!(log.facts.unix_start_s, Some(DAY_S));
     let swf = log.swf("abc");
     assert!(swf.contains("; JobPowerW: 5 1800\n; JobPowerSeriesW: 5 20 1000 2000 3000\n"), "{swf}");
@@ -201,7 +201,7 @@ fn one_sample_above_all_reason_is_no_measurement() {
     };
     let log = read(text.as_bytes(), "a.csv", &settings).expect("reads");
     assert_eq!(powers(&log), [None, Some(200.0), Some(100.0)]);
-    assert_eq!(ledger(&log), [("implausible_power", 1)]);
+    assert_eq!(ledger(&log), [("samples_long", 1), ("implausible_power", 1)]);
 }
 
 #[test]

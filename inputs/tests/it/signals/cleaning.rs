@@ -30,10 +30,10 @@ fn times_that_go_back_are_refused() {
         refused(prices("0,1 20,2 10,3"), PRICE),
         "line 4: the time 10 s is before the time of the row above: sort the rows by time"
     );
-    let dates = "time (UTC),price EUR/kWh\n2023-01-02,1\n2023-01-01,2\n";
+    let dates = "time (UTC),price EUR/kWh\n2023-01-01,1\n2023-01-03,1\n2023-01-02,2\n";
     assert_eq!(
         refused(dates, PRICE),
-        "line 3: the time 2023-01-01T00:00:00Z is before the time of the row above: sort the rows by time"
+        "line 4: the time 2023-01-02T00:00:00Z is before the time of the row above: sort the rows by time"
     );
 }
 
@@ -207,7 +207,7 @@ fn one(column: &str, value: &str) -> String {
 fn values_are_converted_to_the_unit_of_the_quantity() {
     for (column, value, keys, converted) in [
         ("price (EUR/MWh)", "-5.17", "quantity = 'price'", "-0.00517"),
-        ("price (EUR/MWh)", "5", "quantity = 'price'; unit = 'EUR/kWh'", "5"),
+        ("price (EUR/MWh)", "5", "quantity = 'price'; unit = '1 EUR/kWh'", "5"),
         ("tariff", "31.5", "quantity = 'price'; unit = 'ct/kWh'", "0.315"),
         ("moer", "1000", "quantity = 'carbon'; unit = 'lb/MWh'", "453.59237"),
         ("carbon_intensity", "80", "quantity = 'carbon'", "80"),
@@ -219,7 +219,7 @@ fn values_are_converted_to_the_unit_of_the_quantity() {
         ("cap_percent", "55", "quantity = 'cap-share'", "0.55"),
         ("cap_share", "0", "quantity = 'cap-share'", "0"),
         ("limit [1]", "1", "quantity = 'cap-share'", "1"),
-        ("temperature (°F)", "212", "quantity = 'temperature'; unit = 'K'", "-61.14999999999998"),
+        ("temperature (°F)", "212", "quantity = 'temperature'; unit = '1 K'", "-61.14999999999998"),
         ("temperature (°F)", "32", "quantity = 'temperature'", "0"),
     ] {
         assert_eq!(reads(one(column, value), keys), format!("0s={converted} until 0s"), "{column}");
@@ -258,8 +258,8 @@ fn units_that_are_not_known_are_refused() {
         ),
         (
             "price",
-            "quantity = 'price'; unit = '$/MWh'",
-            "`unit` does not fit the file: \"$/MWh\" is no unit of a price, such as \"EUR/MWh\", \"USD/kWh\" or \"ct/kWh\"",
+            "quantity = 'price'; unit = '%/MWh'",
+            "`unit` does not fit the file: \"%/MWh\" is no unit of a price, such as \"EUR/MWh\", \"USD/kWh\" or \"ct/kWh\"",
         ),
     ] {
         assert_eq!(refused(one(column, "1"), keys), sentence);

@@ -5,6 +5,7 @@ mod clocks;
 mod data;
 mod forms;
 mod fuzz;
+mod reports;
 
 use powersweep_experiments::Manifest;
 use powersweep_experiments::signals::{Reading, Signal};

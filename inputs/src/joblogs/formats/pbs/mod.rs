@@ -10,8 +10,10 @@ use crate::joblogs::clock::{JobClock, Time};
 use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit, count, job_number};
 use crate::joblogs::formats::lines::Lines;
 use crate::joblogs::formats::slurm::duration;
+use crate::joblogs::odd_rows::OddRows;
 use crate::joblogs::settings::Settings;
 use crate::joblogs::{Ledger, Rule};
+use crate::table::clock::SECOND_US;
 
 /// Reads the entries of an accounting log.
 pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
@@ -20,17 +22,27 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
     let clock = JobClock::new(settings.timezone.as_deref())?;
     let mut lines = Lines::of(bytes);
     let mut list = Vec::new();
-    while let Some((line, text)) = lines.next_text()? {
-        let record = Record::split(line, text)?;
+    let mut odd = OddRows::default();
+    loop {
+        let record = match lines.next_text() {
+            Ok(None) => break,
+            Ok(Some((line, text))) => Record::split(line, text),
+            Err(problem) => Err(problem),
+        };
         ledger.read += 1;
-        if record.kind != "E" {
-            ledger.add(Rule::OtherRecord, line);
-        } else if record.id.contains("[]") {
-            ledger.add(Rule::ArrayParent, line);
-        } else {
-            list.push(record.entry(&clock)?);
-        }
+        let read = record.and_then(|record| {
+            if record.kind != "E" {
+                ledger.add(Rule::OtherRecord, record.line);
+            } else if record.id.contains("[]") {
+                ledger.add(Rule::ArrayParent, record.line);
+            } else {
+                list.push(record.entry(&clock)?);
+            }
+            Ok(())
+        });
+        read.or_else(|problem| odd.drop_row(problem, ledger))?;
     }
+    odd.finish(ledger)?;
     clock.finish()?;
     Ok(Entries { list, is_calendar: true })
 }
@@ -74,12 +86,15 @@ impl<'a> Record<'a> {
 
     fn entry(&self, clock: &JobClock) -> Result<Entry, Problem> {
         if self.id.is_empty() {
-            return Err(Problem::Content(format!("line {}: the record has no job id", self.line)));
+            let reason = "the record has no job id".to_owned();
+            return Err(Problem::At { place: Place::Line(self.line), reason });
         }
         let digits = self.id.split('.').next().unwrap_or_default();
         let mut changes = Vec::new();
         let allocated = self.allocated(&mut changes)?;
         let start = self.time(clock, &["start"])?;
+        let end = self.time(clock, &["end"])?;
+        let elapsed_us = self.elapsed_us(start.zip(end).map(|(start, end)| end.us - start.us), &mut changes)?;
         let outcome = match self.get("Exit_status") {
             _ if start.is_none() => Outcome::NeverStarted,
             Some("0") => Outcome::Completed,
@@ -93,8 +108,8 @@ impl<'a> Record<'a> {
             submit: self.time(clock, &["ctime", "qtime"])?,
             eligible: self.time(clock, &["etime"])?,
             start,
-            end: self.time(clock, &["end"])?,
-            elapsed_us: None,
+            end,
+            elapsed_us,
             limit: self.limit()?,
             allocated,
             requested: self.requested()?,
@@ -103,6 +118,7 @@ impl<'a> Record<'a> {
             queue: self.text("queue"),
             memory_kib: self.memory_kib()?,
             measured: Measured::default(),
+            places: Vec::new(),
             changes,
         })
     }
@@ -112,10 +128,23 @@ impl<'a> Record<'a> {
         for key in keys {
             match self.get(key) {
                 None | Some("" | "0") => {}
-                Some(text) => return clock.read(text, Place::Line(self.line), key).map(Some),
+                Some(text) => return clock.read(text, Place::Line(self.line), key),
             }
         }
         Ok(None)
+    }
+
+    /// The time in which the job ran, which is what its limit counts: `resources_used.walltime` stands still while a job is
+    /// suspended. 0 is no statement, and it is not longer than from start to end.
+    fn elapsed_us(&self, whole_us: Option<i64>, changes: &mut Vec<Rule>) -> Result<Option<i64>, Problem> {
+        const KEY: &str = "resources_used.walltime";
+        let Some(text) = self.get(KEY).filter(|text| !text.is_empty()) else { return Ok(None) };
+        let stated_us = span_us(text).ok_or_else(|| self.problem(KEY, "is no time such as 12:00:00"))?;
+        let is_longer = whole_us.is_some_and(|whole_us| stated_us > whole_us && whole_us >= 0);
+        if is_longer {
+            changes.push(Rule::RunTimeLonger);
+        }
+        Ok(Some(stated_us).filter(|stated_us| *stated_us > 0 && !is_longer))
     }
 
     fn limit(&self) -> Result<TimeLimit, Problem> {
@@ -123,8 +152,7 @@ impl<'a> Record<'a> {
         match self.get(KEY) {
             None | Some("") => Ok(TimeLimit::Unknown),
             Some(text) => {
-                let limit = duration(text).or_else(|| count(text).map(|seconds| i64::from(seconds) * 1_000_000));
-                limit.map(TimeLimit::Us).ok_or_else(|| self.problem(KEY, "is no time such as 12:00:00"))
+                span_us(text).map(TimeLimit::Us).ok_or_else(|| self.problem(KEY, "is no time such as 12:00:00"))
             }
         }
     }
@@ -145,7 +173,17 @@ impl<'a> Record<'a> {
         let host = self.get("exec_host").map(|text| {
             places::hosts(text).ok_or_else(|| self.problem("exec_host", "is no list such as node1/0*4+node2/0-3"))
         });
-        let (vnode, host) = (vnode.transpose()?.unwrap_or_default(), host.transpose()?.unwrap_or_default());
+        let (vnode, mut host) = (vnode.transpose()?.unwrap_or_default(), host.transpose()?.unwrap_or_default());
+        // Torque states the number of slots. Its versions write `node/COUNT` or the numbers of slots, as PBS does.
+        const SLOTS: &str = "total_execution_slots";
+        if let Some(text) = self.get(SLOTS).filter(|text| !text.is_empty()) {
+            let slots = count(text).ok_or_else(|| self.problem(SLOTS, "is no count from 0 to 2^30"))?;
+            let counted = self.get("exec_host").and_then(places::counted_slots);
+            if host.cpus.is_some_and(|cpus| cpus != slots) && counted != Some(u64::from(slots)) {
+                changes.push(Rule::SizesDiffer);
+            }
+            host.cpus = Some(slots).filter(|slots| *slots > 0).or(host.cpus);
+        }
         if let (Some(vnode), Some(host)) = (vnode.cpus, host.cpus)
             && vnode != host
         {
@@ -171,11 +209,15 @@ impl<'a> Record<'a> {
     }
 }
 
+/// A span of time such as `12:00:00`, or seconds (µs).
+fn span_us(text: &str) -> Option<i64> {
+    duration(text).or_else(|| count(text).map(|seconds| i64::from(seconds) * SECOND_US))
+}
+
 fn not_pbs(line: u64, text: &str) -> Problem {
-    Problem::Content(format!(
-        "line {line} is no record of PBS such as \"01/26/2016 00:00:37;E;2994.pbs;user=...\": {:?}",
-        shortened(text)
-    ))
+    let text = shortened(text);
+    let reason = format!("no record of PBS such as \"01/26/2016 00:00:37;E;2994.pbs;user=...\": {text:?}");
+    Problem::At { place: Place::Line(line), reason }
 }
 
 #[cfg(test)]

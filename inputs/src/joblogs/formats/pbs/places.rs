@@ -44,6 +44,11 @@ pub(super) fn hosts(text: &str) -> Option<Size> {
     size(cpus, nodes.len(), 0)
 }
 
+/// The sum of the counts in an `exec_host` of the form `node1/4+node2/2`, in which a number is a number of slots.
+pub(super) fn counted_slots(text: &str) -> Option<u64> {
+    text.split('+').try_fold(0, |sum, place| Some(sum + u64::from(count(place.split_once('/')?.1)?)))
+}
+
 /// The length of `3` or `0-3`.
 fn range_length(range: &str) -> Option<u64> {
     match range.split_once('-') {

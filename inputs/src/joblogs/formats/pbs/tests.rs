@@ -76,8 +76,8 @@ fn jobs_can_arrive_when_they_could_start() {
 #[test]
 fn what_is_wrong_is_said_with_its_place() {
     for (text, message) in [
-        ("x\n".to_owned(), "line 1 is no record of PBS"),
-        ("\"JOB_FINISH\" \"9.11\" 1389683139\n".to_owned(), "line 1 is no record of PBS"),
+        ("x\n".to_owned(), "line 1: no record of PBS"),
+        ("\"JOB_FINISH\" \"9.11\" 1389683139\n".to_owned(), "line 1: no record of PBS"),
         (record("7", "").replace("end=14", "end=x4"), "line 1, column \"end\": \"x453766437\" is not a time"),
         (record("7", "").replace("00:10:00", "soon"), "column \"Resource_List.walltime\": \"soon\" is no time"),
         (record("7", "exec_host=abc"), "column \"exec_host\": \"abc\" is no list"),

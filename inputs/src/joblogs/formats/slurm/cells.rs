@@ -95,6 +95,7 @@ fn memory_kib(text: &str) -> Option<Option<u64>> {
         "M" | "" => 1024.0,
         "G" => 1024.0 * 1024.0,
         "T" => 1024.0 * 1024.0 * 1024.0,
+        "P" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
         _ => return None,
     };
     crate::joblogs::entry::memory_kib(number.parse::<f64>().ok()? * factor)
@@ -153,6 +154,9 @@ mod tests {
             [memory("mem=0"), memory("mem=1.5K"), memory("mem=2T")],
             [Some(None), Some(Some(2)), Some(Some(1 << 31))]
         );
+        // A job of 1,200 nodes, and the same rounded.
+        assert_eq!(memory("mem=4704T"), Some(Some(4704 << 30)));
+        assert_eq!(memory("mem=4.50P"), Some(Some(4608 << 30)));
         assert_eq!([memory("mem=4X"), memory("mem=-1M"), memory("mem=nanM"), memory("mem=9999999T")], [None; 4]);
         assert_eq!((Tres::parse("cpu"), Tres::parse("cpu=x"), Tres::parse("node=-1")), (None, None, None));
     }

@@ -5,16 +5,19 @@
 //! `sacct --format` was given.
 
 mod cells;
+mod nodes;
 mod rows;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use crate::error::{Place, Problem};
+use crate::error::{Place, Problem, Problems};
 use crate::joblogs::clock::{JobClock, Time};
 use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit, job_number};
+use crate::joblogs::odd_rows::OddRows;
 use crate::joblogs::settings::{Arrival, Procs, Settings};
 use crate::joblogs::{Ledger, Rule};
 use cells::Tres;
+use nodes::NodeNames;
 
 pub(super) use cells::duration;
 use rows::{Row, Table};
@@ -39,6 +42,7 @@ struct Columns {
     allocated: Option<usize>,
     requested: Option<usize>,
     node_list: Option<usize>,
+    cluster: Option<usize>,
     user: Option<usize>,
     group: Option<usize>,
     partition: Option<usize>,
@@ -47,17 +51,24 @@ struct Columns {
 
 impl Columns {
     fn find(table: &mut Table<'_>, settings: &Settings) -> Result<Columns, Problem> {
+        let mut problems = Problems::default();
+        let state = "which says whether a job has ended: add State to the list of --format";
+        let state = problems.take(table.need("State", state));
+        let submit = "the time at which jobs arrive: add Submit to the list of --format";
+        let submit = problems.take(table.need("Submit", submit));
+        let eligible = match settings.arrival {
+            Arrival::Submit => None,
+            Arrival::Eligible => {
+                let eligible = "which `arrival` asks for: add Eligible to the list of --format";
+                problems.take(table.need("Eligible", eligible))
+            }
+        };
         let columns = Columns {
             id: table.find("JobID")?,
             raw_id: table.find("JobIDRaw")?,
-            state: table.need("State", "which says whether a job has ended: add State to the list of --format")?,
-            submit: table.need("Submit", "the time at which jobs arrive: add Submit to the list of --format")?,
-            eligible: match settings.arrival {
-                Arrival::Submit => None,
-                Arrival::Eligible => {
-                    Some(table.need("Eligible", "which `arrival` asks for: add Eligible to the list of --format")?)
-                }
-            },
+            state: state.unwrap_or_default(),
+            submit: submit.unwrap_or_default(),
+            eligible,
             start: table.find("Start")?,
             end: table.find("End")?,
             elapsed: table.find("Elapsed")?,
@@ -72,17 +83,19 @@ impl Columns {
             allocated: table.find("AllocTRES")?,
             requested: table.find("ReqTRES")?,
             node_list: table.find("NodeList")?,
+            cluster: table.find("Cluster")?,
             user: table.find("User")?,
             group: table.find("Group")?,
             partition: table.find("Partition")?,
             energy_j: table.find("ConsumedEnergyRaw")?,
         };
         if columns.id.or(columns.raw_id).is_none() {
-            table.need("JobID", "which names the job: add JobID to the list of --format")?;
+            problems.take(table.need("JobID", "which names the job: add JobID to the list of --format"));
         }
         let has_times = columns.start.and(columns.end).or(columns.elapsed).or(columns.elapsed_s);
         if has_times.is_none() {
-            table.need("Elapsed", "nor Start and End, for the run time: add Start and End to the list of --format")?;
+            let times = "nor Start and End, for the run time: add Start and End to the list of --format";
+            problems.take(table.need("Elapsed", times));
         }
         let (found, wanted) = match settings.procs {
             Procs::Cpus => (columns.cpus[0].or(columns.cpus[1]).or(columns.allocated), "NCPUS, AllocCPUS or AllocTRES"),
@@ -90,44 +103,81 @@ impl Columns {
             Procs::Gpus => (columns.allocated, "AllocTRES"),
         };
         if found.is_none() {
-            table.need(wanted, "for the size of jobs: add one of them to the list of --format")?;
+            problems.take(table.need(wanted, "for the size of jobs: add one of them to the list of --format"));
         }
+        problems.finish()?;
         Ok(columns)
     }
 }
 
 /// Reads the entries of a dump.
 pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
-    settings.refuse_time_unit()?;
+    let mut problems = Problems::default();
+    problems.take(settings.refuse_time_unit());
     let mut table = Table::open(bytes, settings.columns.as_deref())?;
-    let columns = Columns::find(&mut table, settings)?;
-    let reader = Reader { clock: JobClock::new(settings.timezone.as_deref())?, columns };
+    let columns = problems.take(Columns::find(&mut table, settings));
+    let clock = problems.take(JobClock::new(settings.timezone.as_deref()));
+    problems.finish()?;
+    let Some((columns, clock)) = columns.zip(clock) else { return Err(Problem::Several(Vec::new())) };
+    let mut reader = Reader { clock, columns, nodes: NodeNames::default() };
     let mut entries: Vec<Entry> = Vec::new();
     let mut steps: Vec<(String, u64)> = Vec::new();
-    while let Some(row) = table.next_row()? {
+    let mut odd = OddRows::default();
+    for line in table.banner() {
         ledger.read += 1;
-        if row.is_header {
-            ledger.add(Rule::RepeatedHeader, row.line);
-            continue;
-        }
-        let id = reader.id(&row);
-        match id.split_once('.') {
-            Some((job, _)) => steps.push((job.to_owned(), row.line)),
-            None => entries.push(reader.entry(&row)?),
-        }
+        ledger.add(Rule::Banner, *line);
     }
+    loop {
+        let read = match table.next_row() {
+            Ok(None) => break,
+            Ok(Some(row)) if row.is_header => {
+                ledger.read += 1;
+                ledger.add(Rule::RepeatedHeader, row.line);
+                continue;
+            }
+            Ok(Some(row)) => match reader.id(&row).split_once('.') {
+                Some((job, _)) => {
+                    steps.push((reader.id_with_cluster(&row, job), row.line));
+                    Ok(())
+                }
+                None => reader.entry(&row).map(|entry| entries.push(entry)),
+            },
+            Err(problem) => Err(problem),
+        };
+        ledger.read += 1;
+        read.or_else(|problem| odd.drop_row(problem, ledger))?;
+    }
+    odd.finish(ledger)?;
     reader.clock.finish()?;
     let jobs: HashSet<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
     for (job, line) in &steps {
         let rule = if jobs.contains(job.as_str()) { Rule::Step } else { Rule::StepWithoutJob };
         ledger.add(rule, *line);
     }
+    name_clusters(&mut entries);
     Ok(Entries { list: entries, is_calendar: true })
+}
+
+/// Between the name of a cluster and the id of a job.
+const CLUSTER_END: char = ':';
+
+/// Removes the names of clusters from ids where the file has jobs of one cluster: only several clusters give the same id twice.
+fn name_clusters(entries: &mut [Entry]) {
+    let cluster = |entry: &Entry| entry.id.split_once(CLUSTER_END).map(|(cluster, _)| cluster.to_owned());
+    let clusters: BTreeSet<String> = entries.iter().filter_map(cluster).collect();
+    for entry in entries {
+        match entry.id.split_once(CLUSTER_END) {
+            Some(_) if clusters.len() > 1 => entry.changes.push(Rule::SeveralClusters),
+            Some((_, id)) => entry.id = id.to_owned(),
+            None => {}
+        }
+    }
 }
 
 struct Reader {
     clock: JobClock,
     columns: Columns,
+    nodes: NodeNames,
 }
 
 impl Reader {
@@ -135,9 +185,18 @@ impl Reader {
         row.get(self.columns.id.or(self.columns.raw_id))
     }
 
-    fn entry(&self, row: &Row<'_>) -> Result<Entry, Problem> {
-        let columns = &self.columns;
+    /// An id with the cluster of the row, if the file names clusters.
+    fn id_with_cluster(&self, row: &Row<'_>, id: &str) -> String {
+        match row.get(self.columns.cluster) {
+            "" => id.to_owned(),
+            cluster => format!("{cluster}{CLUSTER_END}{id}"),
+        }
+    }
+
+    fn entry(&mut self, row: &Row<'_>) -> Result<Entry, Problem> {
         let id = self.id(row);
+        let places_of = self.columns.energy_j.and(self.columns.node_list);
+        let columns = &self.columns;
         let raw_id = row.get(columns.raw_id.or(columns.id));
         if id.is_empty() {
             return Err(row.problem(columns.id.or(columns.raw_id), "is no job id"));
@@ -165,7 +224,7 @@ impl Reader {
         }
         Ok(Entry {
             line: row.line,
-            id: id.to_owned(),
+            id: self.id_with_cluster(row, id),
             number: job_number(raw_id),
             outcome,
             submit: self.time(row, Some(columns.submit))?,
@@ -185,6 +244,7 @@ impl Reader {
                 energy_j: self.energy_j(row)?,
                 ..Measured::default()
             },
+            places: places_of.map_or_else(Vec::new, |at| self.nodes.numbers(row.get(Some(at)), allocated.nodes)),
             changes,
         })
     }
@@ -193,7 +253,7 @@ impl Reader {
     fn time(&self, row: &Row<'_>, at: Option<usize>) -> Result<Option<Time>, Problem> {
         match row.get(at) {
             "" | "Unknown" | "None" | "N/A" => Ok(None),
-            text => self.clock.read(text, Place::Line(row.line), row.name(at)).map(Some),
+            text => self.clock.read(text, Place::Line(row.line), row.name(at)),
         }
     }
 
@@ -204,7 +264,8 @@ impl Reader {
             None => (columns.elapsed, cells::duration),
         };
         match row.get(at) {
-            "" => Ok(None),
+            // Slurm prints `INVALID` where the end is before the start.
+            "" | "INVALID" | "Unknown" | "None" => Ok(None),
             text => parse(text).map(Some).ok_or_else(|| row.problem(at, "is no time such as 1-02:03:04")),
         }
     }

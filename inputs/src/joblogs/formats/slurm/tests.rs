@@ -243,10 +243,9 @@ fn bars_in_names_are_read_only_in_a_last_column() {
     let first = job("1", "COMPLETED");
     assert_eq!(named(&format!("{HEADER}|JobName"), &format!("{first}|a|b")).expect("reads").records.len(), 1);
     let error = named(&format!("JobName|{HEADER}"), &format!("a|b|{first}")).expect_err("ambiguous");
-    assert!(
-        error
-            .contains("line 2 has 10 fields, and there are 9 columns: a text such as the name of a job may have a `|`")
-    );
+    assert!(error.contains(
+        "line 2 has 10 fields, and there are 9 columns: a text such as the name of a job may have a separator"
+    ));
     let error = named(&format!("{HEADER}|JobName"), "1|COMPLETED\nrest").expect_err("cut");
     assert!(
         error.contains("line 2 has 2 fields, and there are 9 columns") && error.contains("the file is cut"),
@@ -271,10 +270,10 @@ fn what_is_wrong_is_said_with_its_place() {
         (row("1|COM", "1|COM").replace("|State", "|Status"), "there is no column State"),
         (row("1|COM", "1|COM").replace("|NCPUS", "|NTasks"), "there is no column NCPUS, AllocCPUS or AllocTRES"),
         (row("1|COM", "1|COM").replace("JobID|", "Submit|JobID|"), "several columns have the name \"Submit\""),
-        (row("1|COM", "1|COM").replace('|', ","), "line 1 has no `|` between columns: call sacct with --parsable2"),
+        (row("1|COM", "1|COM").replace('|', " "), "line 1 has no `|` between columns and is no header with JobID"),
         (" \n".to_owned(), "the file is empty"),
         ("\u{1f}\u{8b}".to_owned(), "line 1 has no `|`"),
-        ("<html>".to_owned(), "the file is a page"),
+        ("<html>".to_owned(), "the file is a web page"),
     ] {
         let error = try_read(&text, &utc()).expect_err(message);
         assert!(error.starts_with("dump.txt: ") && error.contains(message), "{message}: {error}");
@@ -282,7 +281,9 @@ fn what_is_wrong_is_said_with_its_place() {
     let error = try_read(&row("x", "x"), &Settings::new(Format::Slurm)).expect_err("no zone");
     assert!(error.contains("line 2: the time \"2023-01-31T10:00:00\" has no offset"), "{error}");
     assert!(read(b"\x1f\x8b", "d", &utc()).expect_err("gzip").to_string().contains("compressed by gzip"));
-    assert!(read(b"JobID|\xff\n", "d", &utc()).expect_err("bytes").to_string().contains("line 1 is not UTF-8"));
+    assert!(
+        read(b"JobID|\xff\n", "d", &utc()).expect_err("bytes").to_string().contains("line 1: the text is not UTF-8")
+    );
 }
 
 #[test]

@@ -7,8 +7,8 @@ use crate::table::Row;
 use crate::table::clock::{SECOND_US, UNIX_S};
 
 /// Whether a cell has no value.
-pub(super) fn is_missing(text: &str) -> bool {
-    let words = ["", "-", "n/a", "na", "nan", "none", "null", "unknown"];
+pub(in crate::joblogs::formats) fn is_missing(text: &str) -> bool {
+    let words = ["", "-", "n/a", "na", "nan", "none", "null", "unknown", "\\N"];
     words.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
@@ -24,17 +24,25 @@ impl TableTimes {
         TableTimes { unit, clock, is_calendar: None }
     }
 
+    /// Whether a time is the zero of a clock, which stands for no time where the times are those of a calendar.
+    pub(super) fn is_zero(&self, time: Time) -> bool {
+        self.is_calendar == Some(true) && time.us == 0
+    }
+
     /// Whether the times are those of a calendar. Refuses a zone that none of them needed.
     pub(super) fn finish(self) -> Result<bool, Problem> {
         self.clock.finish()?;
         Ok(self.is_calendar.unwrap_or(false))
     }
 
-    /// The instant in a column: a number in the unit of the table, or a date.
-    pub(super) fn read(&mut self, row: &Row<'_>, at: usize) -> Result<Time, Problem> {
+    /// The instant in a column: a number in the unit of the table, or a date. `None` for a date of 1970, which stands for no time.
+    pub(super) fn read(&mut self, row: &Row<'_>, at: usize) -> Result<Option<Time>, Problem> {
         let text = row.get(at);
         let (time, is_calendar) = match number(row, text) {
-            None => (self.clock.read(text, row.place, row.name(at))?, true),
+            None => match self.clock.read(text, row.place, row.name(at))? {
+                Some(time) => (time, true),
+                None => return Ok(None),
+            },
             Some(number) => {
                 let us = self.unit.us(number).filter(|us| (0..=UNIX_S.end * SECOND_US).contains(us));
                 let us = us.ok_or_else(|| {
@@ -46,13 +54,15 @@ impl TableTimes {
             }
         };
         match self.is_calendar {
+            // 0 does not tell which times these are.
+            _ if time.us == 0 => Ok(Some(time)),
             Some(first) if first != is_calendar => Err(row.problem(
                 at,
                 "is another kind of time than those above: Unix times and dates begin at 10^9 s, in 2001",
             )),
             _ => {
                 self.is_calendar = Some(is_calendar);
-                Ok(time)
+                Ok(Some(time))
             }
         }
     }

@@ -9,11 +9,13 @@ use crate::error::Problem;
 use crate::joblogs::clock::{JobClock, Time};
 use crate::joblogs::entry::{COUNT_MAX, Entries, Entry, Measured, Outcome, PowerSamples, Size, TimeLimit, job_number};
 use crate::joblogs::formats::slurm::duration;
+use crate::joblogs::odd_rows::OddRows;
 use crate::joblogs::settings::{Procs, Settings, TimeUnit};
 use crate::joblogs::{Ledger, Rule};
 use crate::table::clock::{SECOND_US, UNIX_S};
 use crate::table::{Row, Sheet};
-use cells::{TableTimes, is_missing};
+use cells::TableTimes;
+pub(super) use cells::is_missing;
 
 /// Declares the fields of a job, each with its name in the setting `columns`.
 macro_rules! fields {
@@ -136,12 +138,32 @@ impl Plan {
         let mut times = TableTimes::new(self.unit, clock);
         let mut list = Vec::new();
         sheet.read_only(self.columns.into_iter().flatten().chain(self.gpu_milli).chain(self.instances));
-        while let Some(row) = sheet.next_row()? {
+        let mut odd = OddRows::default();
+        for line in sheet.banner() {
             ledger.read += 1;
-            if row.is_header() {
-                ledger.add(Rule::RepeatedHeader, row.place.number());
-            } else {
-                list.push(Cells { plan: self, row: &row, settings }.entry(&mut times)?);
+            ledger.add(Rule::Banner, line);
+        }
+        loop {
+            let read = match sheet.next_row() {
+                Ok(None) => break,
+                Ok(Some(row)) if row.is_header() => {
+                    ledger.add(Rule::RepeatedHeader, row.place.number());
+                    Ok(())
+                }
+                Ok(Some(row)) => {
+                    let entry = Cells { plan: self, row: &row, settings }.entry(&mut times);
+                    entry.map(|entry| list.push(entry))
+                }
+                Err(problem) => Err(problem),
+            };
+            ledger.read += 1;
+            read.or_else(|problem| odd.drop_row(problem, ledger))?;
+        }
+        odd.finish(ledger)?;
+        for entry in &mut list {
+            let Entry { submit, eligible, start, end, .. } = entry;
+            for time in [submit, eligible, start, end] {
+                *time = time.filter(|time| !times.is_zero(*time));
             }
         }
         let is_calendar = times.finish()?;
@@ -173,7 +195,7 @@ impl Cells<'_> {
     fn problem(&self, field: Field, reason: &str) -> Problem {
         match self.plan.column(field) {
             Some(at) => self.row.problem(at, reason),
-            None => Problem::Content(format!("{}: {reason}", self.row.place)),
+            None => Problem::At { place: self.row.place, reason: reason.to_owned() },
         }
     }
 
@@ -228,14 +250,15 @@ impl Cells<'_> {
             group: self.text(Field::Group),
             queue: self.text(Field::Queue),
             memory_kib: self.memory_kib()?,
-            measured: self.measured()?,
+            measured: self.measured(&mut changes)?,
+            places: Vec::new(),
             changes,
         })
     }
 
     fn time(&self, field: Field, times: &mut TableTimes) -> Result<Option<Time>, Problem> {
         let at = self.plan.column(field).filter(|at| !is_missing(self.row.get(*at)));
-        at.map(|at| times.read(self.row, at)).transpose()
+        Ok(at.map(|at| times.read(self.row, at)).transpose()?.flatten())
     }
 
     fn limit(&self) -> Result<TimeLimit, Problem> {
@@ -260,10 +283,10 @@ impl Cells<'_> {
         span_us.map(Some).ok_or_else(|| self.problem(field, "is no time of at least 0, such as 90.5 or 1-02:03:04"))
     }
 
-    fn measured(&self) -> Result<Measured, Problem> {
+    fn measured(&self, changes: &mut Vec<Rule>) -> Result<Measured, Problem> {
         let fields = [Field::PowerW, Field::NodePowerW, Field::EnergyJ];
         let step_s = self.settings.power_step_s.or(self.plan.power_step_s);
-        let (of_job, of_node) = (self.power(Field::PowerW)?, self.power(Field::NodePowerW)?);
+        let (of_job, of_node) = (self.power(Field::PowerW, changes)?, self.power(Field::NodePowerW, changes)?);
         let (power_w, node_power_w) = (of_job.as_ref().map(|power| power.0), of_node.as_ref().map(|power| power.0));
         let samples = of_job.or(of_node).and_then(|power| power.1);
         Ok(Measured {
@@ -271,13 +294,13 @@ impl Cells<'_> {
             power_w,
             samples: step_s.zip(samples).map(|(step_s, watts)| PowerSamples { step_s: f64::from(step_s), watts }),
             node_power_w,
-            energy_j: self.mean(Field::EnergyJ)?.filter(|energy_j| *energy_j > 0.0),
-            ghz: self.ghz()?,
+            energy_j: self.mean(Field::EnergyJ, changes)?.filter(|energy_j| *energy_j > 0.0),
+            ghz: self.ghz(changes)?,
         })
     }
 
-    fn ghz(&self) -> Result<Option<f64>, Problem> {
-        let Some(number) = self.mean(Field::Ghz)?.filter(|number| *number > 0.0) else { return Ok(None) };
+    fn ghz(&self, changes: &mut Vec<Rule>) -> Result<Option<f64>, Problem> {
+        let Some(number) = self.mean(Field::Ghz, changes)?.filter(|number| *number > 0.0) else { return Ok(None) };
         let ghz = if self.plan.is_mhz { number / 1000.0 } else { number };
         // Numbers in MHz or kHz are a wrong unit.
         if ghz > GHZ_MAX {
@@ -294,26 +317,41 @@ impl Cells<'_> {
     }
 
     /// A number of 0 or more, or the mean of a list of samples with equal steps such as `[300, 310]`.
-    fn mean(&self, field: Field) -> Result<Option<f64>, Problem> {
-        Ok(self.power(field)?.map(|(mean, _)| mean))
+    fn mean(&self, field: Field, changes: &mut Vec<Rule>) -> Result<Option<f64>, Problem> {
+        Ok(self.power(field, changes)?.map(|(mean, _)| mean))
     }
 
-    /// [`Cells::mean`], and the samples of a list. An empty list is no value.
-    fn power(&self, field: Field) -> Result<Option<Power>, Problem> {
+    /// [`Cells::mean`], and the samples of a list. An empty list is no value, nor is a list without a sample. For a missing
+    /// sample, the one before holds, so that those after it keep their times.
+    fn power(&self, field: Field, changes: &mut Vec<Rule>) -> Result<Option<Power>, Problem> {
         let Some(text) = self.get(field) else { return Ok(None) };
         let Some(list) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) else {
             let number = self.number(text).filter(|number| (0.0..=MEASURED_MAX).contains(number));
             let number = number.ok_or_else(|| self.problem(field, "is no number of at least 0"))?;
             return Ok(Some((number, None)));
         };
-        let samples = list.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|sample| !sample.is_empty());
-        let sample = |text: &str| {
+        let samples: Vec<&str> = match list.contains(',') {
+            true => list.trim_end().strip_suffix(',').unwrap_or(list).split(',').map(str::trim).collect(),
+            false => list.split_ascii_whitespace().collect(),
+        };
+        let sample = |text: &&str| {
             let sample = self.number(text).filter(|sample| (0.0..=MEASURED_MAX).contains(sample));
             sample.ok_or_else(|| self.problem(field, "has a sample that is no number of at least 0"))
         };
-        let samples: Vec<f64> = samples.map(sample).collect::<Result<_, _>>()?;
+        let known = samples.iter().copied().find(|text| !is_missing(text));
+        let Some(mut held) = known.map(|text| sample(&text)).transpose()? else { return Ok(None) };
+        if samples.iter().any(|text| is_missing(text)) {
+            changes.push(Rule::SampleMissing);
+        }
+        let samples = samples.iter().map(|text| {
+            if !is_missing(text) {
+                held = sample(text)?;
+            }
+            Ok(held)
+        });
+        let samples: Vec<f64> = samples.collect::<Result<_, Problem>>()?;
         let mean = samples.iter().sum::<f64>() / samples.len() as f64;
-        Ok((!samples.is_empty()).then_some((mean, Some(samples))))
+        Ok(Some((mean, Some(samples))))
     }
 
     fn size(&self, changes: &mut Vec<Rule>) -> Result<Size, Problem> {
