@@ -98,7 +98,7 @@ pub enum Problem {
         reason: String,
     },
     /// Several problems of settings and columns.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n  and "))]
+    #[error("{}", listed(.0))]
     Several(Vec<Problem>),
     /// A cell cannot be read.
     #[error("{place}, column {column:?}: {text:?} {reason}")]
@@ -147,6 +147,17 @@ impl Problem {
     /// A cell cannot be read.
     pub(crate) fn cell(place: Place, column: &str, text: &str, reason: impl Into<String>) -> Problem {
         Problem::Cell { place, column: shortened(column), text: shortened(text), reason: reason.into() }
+    }
+}
+
+/// Maximum number of problems in a message.
+const PROBLEMS_SHOWN: usize = 6;
+
+fn listed(problems: &[Problem]) -> String {
+    let shown = problems.iter().take(PROBLEMS_SHOWN).map(ToString::to_string).collect::<Vec<_>>().join("\n  and ");
+    match problems.len().saturating_sub(PROBLEMS_SHOWN) {
+        0 => shown,
+        more => format!("{shown}\n  and {more} more"),
     }
 }
 

@@ -30,14 +30,17 @@ fn plan(sheet: &Sheet<'_>, settings: &Settings) -> Result<Plan, Problem> {
         return Err(unfit(reason));
     };
     let mut plan = Plan::new(settings.time_unit.unwrap_or(TimeUnit::Seconds));
-    let mut problems = Problems::default();
+    let (mut problems, mut is_listed) = (Problems::default(), false);
     let mut set = |item: &str| {
         let (field, name) = item.split_once('=').ok_or_else(|| unfit(format!("{item:?} is not FIELD=COLUMN")))?;
         let found = Field::ALL.iter().find(|(_, known)| *known == field.trim());
         let (field, known) =
             found.ok_or_else(|| unfit(format!("there is no field {:?}; fields: {}", shortened(field), fields())))?;
         let column = need(&sheet.names, name.trim());
-        let column = column.map_err(|reason| unfit(format!("{reason}; columns: {}", names())))?;
+        // The columns are listed once, however many of them are not found.
+        let listed =
+            if std::mem::replace(&mut is_listed, true) { String::new() } else { format!("; columns: {}", names()) };
+        let column = column.map_err(|reason| unfit(format!("{reason}{listed}")))?;
         if plan.column(*field).is_some() {
             return Err(unfit(format!("the field `{known}` has two columns")));
         }
