@@ -34,7 +34,7 @@ fn run(spec: &SimSpec, workload: &Workload) -> Vec<JobRecord> {
 
 /// The needs of a job: partition, GPUs, memory of each proc (KiB).
 fn needs(at: usize, (partition, gpus, proc_memory_kib): (u32, u32, u32)) -> NeedsOfRecord {
-    NeedsOfRecord { record: at as u64 + 1, partition, gpus, proc_memory_kib }
+    NeedsOfRecord { record: at as u64 + 1, partition, gpus, proc_memory_kib: u64::from(proc_memory_kib) }
 }
 
 /// Rules with all that they know of orders, gears and events: order, backfilling, gear rule, event order.
