@@ -43,7 +43,7 @@ impl Counts {
                 (false, _) => &mut counts.reported,
             };
             tally.claims += 1;
-            tally.hold += u64::from(finding.holds == Some(true));
+            tally.hold += u64::from(finding.verdict == Verdict::Holds);
         }
         counts
     }
