@@ -1,4 +1,4 @@
-//! Points of two metrics as a drawing, with their Pareto front.
+//! The means of combinations in two metrics as a drawing, with their Pareto front.
 //!
 //! Each value of an axis has a mark of its own shape beside its colour. The marks of a value are the markers of one path:
 //! a point costs some five bytes.
@@ -10,7 +10,7 @@ use maud::{Markup, PreEscaped, html};
 use powersweep_dataset::words::count;
 
 use crate::scale::Scale;
-use crate::survey::{Point, Survey};
+use crate::survey::{COMBINATIONS_MAX, Point, Survey};
 
 /// Size of the drawing (units).
 const WIDTH: i32 = 640;
@@ -44,13 +44,13 @@ struct Groups<'a> {
 impl<'a> Groups<'a> {
     fn new(survey: &'a Survey) -> Groups<'a> {
         let mut by: BTreeMap<&str, Vec<&Point>> = BTreeMap::new();
-        for point in survey.sums.points.shown() {
+        for point in &survey.shown.points {
             by.entry(&point.group).or_default().push(point);
         }
         // In the order of the axis's values, so that a value keeps its mark while rows arrive.
-        let order = survey
+        let order: Vec<&str> = survey
             .by()
-            .map_or_else(|| vec![""], |by| survey.sums.effects[by].sorted().into_iter().map(|of| of.0).collect());
+            .map_or_else(|| vec![""], |by| survey.shown.effects[by].iter().map(|level| level.text.as_str()).collect());
         let mut named: Vec<(String, Vec<&Point>)> = Vec::new();
         for (at, text) in order.iter().enumerate() {
             let points = by.remove(text).unwrap_or_default();
@@ -62,29 +62,26 @@ impl<'a> Groups<'a> {
                 None => named.push(((*text).to_owned(), points)),
             }
         }
-        // Values beyond those that a survey keeps.
-        if let Some((_, others)) = named.last_mut() {
-            others.extend(by.into_values().flatten());
-        }
         Groups { named }
     }
 }
 
 /// The drawing with its legend; nothing without points.
 pub(crate) fn plot(survey: &Survey) -> Markup {
-    let Some([across, along]) = survey.sums.points.span else { return html! {} };
+    let Some([across, along]) = survey.shown.span else { return html! {} };
     let x = Scale::new(across, f64::from(LEFT), f64::from(WIDTH - MARGIN));
     let y = Scale::new(along, f64::from(HEIGHT - BOTTOM), f64::from(MARGIN));
     let groups = Groups::new(survey);
     let choice = &survey.choice;
-    let (front, points) = (&survey.sums.front, &survey.sums.points);
-    let shown = points.shown().len() as u64;
+    let shown = &survey.shown;
+    let (front, rows) = (&shown.front, shown.rows_of_points);
+    let tasks = format!("{} in {}", count(rows, "task"), count(shown.combinations as u64, "combination"));
     html! {
         figure.plot {
             svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-labelledby="plot-title plot-desc" {
                 title id="plot-title" { (named(survey, &choice.y)) " against " (named(survey, &choice.x)) }
                 desc id="plot-desc" {
-                    (count(points.count, "task")) "; the Pareto front, which the table below lists, has " (count(front.len() as u64, "point")) "."
+                    (tasks) "; the Pareto front, which the table below lists, has " (count(front.len() as u64, "point")) "."
                 }
                 defs {
                     @for (at, _) in groups.named.iter().enumerate() { (marker(&format!("mark{at}"), &format!("mark mark{at}"), SHAPES[at])) }
@@ -98,7 +95,7 @@ pub(crate) fn plot(survey: &Survey) -> Markup {
                 path.front marker-start="url(#ring)" marker-mid="url(#ring)" marker-end="url(#ring)" d=(line(front, &x, &y)) {}
             }
             figcaption {
-                span.key { svg viewBox="0 0 10 10" aria-hidden="true" { path.front d="M0 5h10" {} path.ring d=(RING) {} } "Pareto front: no task is better in both" }
+                span.key { svg viewBox="0 0 10 10" aria-hidden="true" { path.front d="M0 5h10" {} path.ring d=(RING) {} } "Pareto front: no combination is better in both" }
                 " "
                 @for (at, (name, _)) in groups.named.iter().enumerate().filter(|(_, (name, _))| !name.is_empty() || groups.named.len() > 1) {
                     span.key {
@@ -106,13 +103,25 @@ pub(crate) fn plot(survey: &Survey) -> Markup {
                         (choice.by) ": " (if name.is_empty() { "none" } else { name })
                     } " "
                 }
-                (count(points.count, "task")) ". "
-                @if shown < points.count {
-                    "A random " (shown) " of " (points.count) " points are drawn; the front is computed from all points. "
+                (tasks) ". Each point is the mean over the seeds of a combination. "
+                @if shown.points.len() < shown.combinations {
+                    "A random " (shown.points.len()) " of " (shown.combinations) " points are drawn; the front is computed from all points. "
                 }
-                @if points.count < survey.sums.rows {
-                    (survey.sums.rows - points.count) " of " (survey.sums.rows) " tasks have no value in one of the two columns."
+                @if rows < shown.rows {
+                    (shown.rows - rows) " of " (shown.rows) " tasks have no value in one of the two columns."
                 }
+            }
+        }
+    }
+}
+
+/// Says that the survey has a sample of the combinations, if so.
+pub(crate) fn sampled(survey: &Survey) -> Markup {
+    html! {
+        @if let Some((kept, of)) = survey.shown.sample {
+            p.soft {
+                "The experiment has more than " (COMBINATIONS_MAX) " combinations. Points, front and effects are those of a random sample: "
+                (kept) " combinations, one in " (of) "."
             }
         }
     }
@@ -203,7 +212,10 @@ mod tests {
         let plot =
             plot(&survey(&[(1.0, 5.0, "a", 1.0), (2.0, 4.0, "b", 1.0), (3.0, 6.0, "b", 1.0), (1.0, 6.0, "", 1.0)]));
         let plot = plot.into_string();
-        assert!(plot.contains("4 tasks; the Pareto front, which the table below lists, has 2 points"), "{plot}");
+        assert!(
+            plot.contains("4 tasks in 4 combinations; the Pareto front, which the table below lists, has 2 points"),
+            "{plot}"
+        );
         assert!(plot.contains("y against x") && plot.contains("policy: none"), "{plot}");
         let front =
             plot.split("<path class=\"front\" ").nth(1).and_then(|rest| rest.split('>').next()).expect("a path");

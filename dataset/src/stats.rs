@@ -104,14 +104,31 @@ impl fmt::Display for Stat {
 }
 
 /// A sum with the rounding errors added at the end (Neumaier 1974). Infinite values stay infinite.
-pub fn sum(values: impl Iterator<Item = f64>) -> f64 {
-    let (mut sum, mut lost) = (0.0_f64, 0.0);
-    for value in values {
-        let next = sum + value;
-        lost += if sum.abs() >= value.abs() { (sum - next) + value } else { (value - next) + sum };
-        sum = next;
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Sum {
+    sum: f64,
+    lost: f64,
+}
+
+impl Sum {
+    /// Adds a value.
+    pub fn add(&mut self, value: f64) {
+        let next = self.sum + value;
+        self.lost += if self.sum.abs() >= value.abs() { (self.sum - next) + value } else { (value - next) + self.sum };
+        self.sum = next;
     }
-    if sum.is_finite() { sum + lost } else { sum }
+
+    /// The sum of the values.
+    pub fn value(self) -> f64 {
+        if self.sum.is_finite() { self.sum + self.lost } else { self.sum }
+    }
+}
+
+/// The [`Sum`] of values.
+pub fn sum(values: impl Iterator<Item = f64>) -> f64 {
+    let mut sum = Sum::default();
+    values.for_each(|value| sum.add(value));
+    sum.value()
 }
 
 /// The mean; `None` of nothing.

@@ -17,7 +17,7 @@ use powersweep_results::tasks;
 
 use crate::results::chosen;
 
-/// The usual metrics of a plot (across, up), and the one of the means: of batch simulations, then of queueing models.
+/// The usual metrics of a plot (across, up), and the one of the effects: of batch simulations, then of queueing models.
 const USUAL: [[&str; 3]; 2] =
     [["bsld_mean", "energy_total_j", "energy_total_j"], ["turnaround_s_mean", "energy_per_job_j", "energy_per_job_j"]];
 
@@ -123,6 +123,7 @@ async fn fill(survey: &mut Survey, groups: &[RowGroup<'_>], last: Option<&Survey
     for group in unpublished {
         columns.each(group, |rows| survey.add_unpublished(rows)).await?;
     }
+    survey.show();
     Ok(())
 }
 

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use powersweep_dataset::words::{count, number};
 
 use super::link;
-use crate::plot::{named, plot};
-use crate::survey::{Choice, Effect, Mean, Survey};
+use crate::plot::{named, plot, sampled};
+use crate::survey::{Choice, Level, Survey};
 
 /// Rows of the table of the front.
 const FRONT_MAX: usize = 30;
@@ -18,13 +18,14 @@ const ALL_VALUES_MAX: usize = 120;
 /// Plot and effects. `choose`: the name of the experiment, for the form and the links of a page that is not frozen.
 pub(super) fn section(survey: &Survey, choose: Option<&str>) -> Markup {
     let choice = &survey.choice;
-    let is_empty = survey.sums.rows == 0;
+    let is_empty = survey.shown.rows == 0;
     html! {
         h2 { (choice.y) " against " (choice.x) }
         @if let Some(name) = choose { (form(survey, name)) }
+        (sampled(survey))
         @if is_empty {
             p.empty { "No task has a row yet. The plot fills in while tasks end." }
-        } @else if survey.sums.points.count == 0 {
+        } @else if survey.shown.combinations == 0 {
             p.empty { "No task has a value in both columns." }
         } @else {
             (plot(survey))
@@ -51,7 +52,7 @@ fn form(survey: &Survey, name: &str) -> Markup {
             @if !survey.axes.is_empty() {
                 label { "Marks by " select name="by" { @for axis in &survey.axes { option selected[axis == by] { (axis) } } } }
             }
-            (set("of", "Mean of", of))
+            (set("of", "Effects on", of))
             button { "Show" }
         }
         // One list serves the three fields; a list in each of them would be a fifth of the page.
@@ -61,14 +62,15 @@ fn form(survey: &Survey, name: &str) -> Markup {
 
 /// The points of the front in words.
 fn front(survey: &Survey, choose: Option<&str>) -> Markup {
-    let (front, choice) = (&survey.sums.front, &survey.choice);
+    let (front, choice) = (&survey.shown.front, &survey.choice);
     html! {
         details open[choose.is_none()] {
-            summary { "The Pareto front as a table: " (count(front.len() as u64, "task")) }
+            summary { "The Pareto front as a table: " (count(front.len() as u64, "combination")) }
             div.table.narrow tabindex="0" role="region" aria-label="Pareto front" { table {
                 thead { tr {
-                    th scope="col" { "Task" }
+                    th scope="col" { "First task" }
                     th.n scope="col" { (named(survey, &choice.x)) } th.n scope="col" { (named(survey, &choice.y)) }
+                    th.n scope="col" { "Seeds" }
                     @if survey.by().is_some() { th scope="col" { (choice.by) } }
                 } }
                 tbody { @for point in front.iter().take(FRONT_MAX) { tr {
@@ -79,36 +81,36 @@ fn front(survey: &Survey, choose: Option<&str>) -> Markup {
                             None => (point.index),
                         }
                     }
-                    td.n { (number(point.x)) } td.n { (number(point.y)) }
+                    td.n { (number(point.x)) } td.n { (number(point.y)) } td.n { (point.tasks) }
                     @if survey.by().is_some() { td { (point.group) } }
                 } } }
             } }
-            @if front.len() > FRONT_MAX { p.soft { "… and " (count((front.len() - FRONT_MAX) as u64, "more task")) "." } }
+            @if front.len() > FRONT_MAX { p.soft { "… and " (count((front.len() - FRONT_MAX) as u64, "more combination")) "." } }
         }
     }
 }
 
-/// A table of means for each axis.
+/// A table for each axis.
 fn effects(survey: &Survey, choose: Option<&str>) -> Markup {
-    let of = &survey.choice.of;
-    let all = survey.sums.mean;
+    let all = survey.shown.mean;
     // Of many axes, the first ones have all their values.
     let mut left = ALL_VALUES_MAX;
-    let tables = survey.axes.iter().zip(&survey.sums.effects).map(|(axis, effect)| {
-        let values = effect.sorted();
-        let shown = VALUES_MAX.min(left).min(values.len());
+    let tables = survey.axes.iter().zip(&survey.shown.effects).map(|(axis, levels)| {
+        let shown = VALUES_MAX.min(left).min(levels.len());
         left -= shown;
-        (axis, effect, values, shown)
+        (axis, levels, shown)
     });
     let tables: Vec<_> = tables.filter(|(.., shown)| *shown > 0).collect();
     html! {
-        h2 { "Effect of each axis on " (named(survey, of)) }
+        h2 { "Effect of each axis on " (named(survey, &survey.choice.of)) }
         @if let Some(mean) = all.value() {
-            p.soft { "Means over all other axes, of the tasks that have ended; all together: " (number(mean)) " (" (count(all.count, "task")) ")." }
-            @if survey.axes.is_empty() { p.empty { "No axis has two values yet." } }
-            div.effects {
-                @for (axis, effect, values, shown) in &tables { (table(axis, effect, values, *shown, mean, choose)) }
+            p.soft {
+                "A mean is that of the " strong { "n" } " combinations with the value, each the mean over its seeds that have ended; all together: "
+                (number(mean)) " (" (count(all.count, "combination")) "). The difference from the first value of an axis is computed from "
+                strong { "pairs" } " of combinations alone that are equal in all other axes, so that it may differ from that of the means."
             }
+            @if survey.axes.is_empty() { p.empty { "No axis has two values yet." } }
+            div.effects { @for (axis, levels, shown) in &tables { (table(axis, levels, *shown, choose)) } }
             @if tables.len() < survey.axes.len() {
                 p.soft { "… and " (survey.axes.len() - tables.len()) " more: the page shows " (ALL_VALUES_MAX) " values of all axes together." }
             }
@@ -116,30 +118,48 @@ fn effects(survey: &Survey, choose: Option<&str>) -> Markup {
     }
 }
 
-fn table(axis: &str, effect: &Effect, values: &[(&str, Mean)], shown: usize, all: f64, choose: Option<&str>) -> Markup {
-    let most = values.iter().filter_map(|(_, mean)| mean.value()).fold(0.0, f64::max);
+/// A value for people.
+fn words(text: &str) -> &str {
+    if text.is_empty() { "none" } else { text }
+}
+
+fn table(axis: &str, levels: &[Level], shown: usize, choose: Option<&str>) -> Markup {
+    let most = levels.iter().filter_map(|level| level.mean.value()).fold(0.0, f64::max);
+    let first = levels.first().map_or("", |level| words(&level.text));
+    let rows = levels.iter().take(shown);
+    let is_alone = |level: &Level| level.pairs == 0 && level.mean.count > 0;
+    let has_alone = rows.clone().skip(1).any(is_alone);
     html! { div.table.narrow {
         table {
             caption { (axis) }
-            thead { tr { th scope="col" { "Value" } th.n scope="col" { "Mean" } th.n scope="col" { "n" } th.n scope="col" { "vs. all" } td {} } }
-            tbody { @for (text, mean) in values.iter().take(shown) {
+            thead { tr { th scope="col" { "Value" } th.n scope="col" { "Mean" } th.n scope="col" { "n" } th.n scope="col" { "vs. first" } th.n scope="col" { "pairs" } td {} } }
+            tbody { @for (at, level) in rows.enumerate() {
+                @let mean = level.mean.value();
                 tr {
                     th scope="row" {
-                        @let only = format!("{axis}={text}");
-                        @let text = if text.is_empty() { "none" } else { text };
+                        @let only = format!("{axis}={}", level.text);
                         @match choose {
-                            Some(name) => a href=(link("results", &[("name", name), ("where", &only)])) { (text) },
-                            None => (text),
+                            Some(name) => a href=(link("results", &[("name", name), ("where", &only)])) { (words(&level.text)) },
+                            None => (words(&level.text)),
                         }
                     }
-                    td.n { @if let Some(mean) = mean.value() { (number(mean)) } }
-                    td.n { (mean.count) }
-                    td.n { @if let Some(mean) = mean.value().filter(|_| all != 0.0) { (format!("{:+.1} %", (mean / all - 1.0) * 100.0)) } }
-                    td { @if let Some(share) = mean.value().map(|mean| mean / most).filter(|share| *share > 0.0) { (bar(share)) } }
+                    td.n { @if let Some(mean) = mean { (number(mean)) } }
+                    td.n { (level.mean.count) }
+                    td.n { @match level.ratio {
+                        Some(ratio) => (format!("{:+.1} %", (ratio - 1.0) * 100.0)),
+                        None => @if at > 0 && is_alone(level) { "*" },
+                    } }
+                    td.n { @if at > 0 { (level.pairs) } }
+                    td { @if let Some(share) = mean.map(|mean| mean / most).filter(|share| *share > 0.0) { (bar(share)) } }
                 }
             } }
         }
-        @if values.len() > shown || effect.is_cut { p.soft { "Only the first " (shown) " values of " (axis) " are shown." } }
+        @if has_alone {
+            p.soft {
+                "* No combination with this value is equal to one with " (first) " in all other axes: the values belong to different policies and cannot be compared."
+            }
+        }
+        @if levels.len() > shown { p.soft { "Only the first " (shown) " values of " (axis) " are shown." } }
     } }
 }
 
@@ -153,21 +173,46 @@ fn bar(share: f64) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::survey::tests::survey;
+    use crate::survey::tests::{survey, survey_of};
 
     #[test]
     fn an_effect_has_mean_number_and_difference_of_each_value() {
-        let found = survey(&[(1.0, 1.0, "a", 1.0), (2.0, 2.0, "a", 2.0), (1.0, 1.0, "b", 6.0)]);
+        let found = survey(&[(1.0, 1.0, "a", 4.0), (2.0, 2.0, "a", 2.0), (1.0, 1.0, "b", 6.0)]);
         let html = section(&found, Some("e")).into_string();
         for text in [
-            ">1.5</td><td class=\"n\">2</td><td class=\"n\">-50.0 %",
-            ">6</td><td class=\"n\">1</td><td class=\"n\">+100.0 %",
+            ">3</td><td class=\"n\">2</td><td class=\"n\"></td><td class=\"n\"></td>",
+            ">6</td><td class=\"n\">1</td><td class=\"n\">+50.0 %</td><td class=\"n\">1</td>",
+            "each the mean over its seeds that have ended; all together: 4 (3 combinations)",
         ] {
             assert!(html.contains(text), "{text} in {html}");
         }
+        assert!(!html.contains("cannot be compared"), "{html}");
         assert!(html.contains("results?name=e&amp;where=policy%3Da"), "{html}");
         let frozen = section(&found, None).into_string();
         assert!(!frozen.contains("<a ") && !frozen.contains("<form"), "{frozen}");
+    }
+
+    #[test]
+    fn values_of_different_policies_are_not_compared() {
+        let rows = [(["easy", ""], [1.0, 1.0, 4.0]), (["pdrc", "0.5"], [1.0, 1.0, 6.0])];
+        let html = section(&survey_of(["policy", "bound"], &rows), None).into_string();
+        for text in [
+            ">6</td><td class=\"n\">1</td><td class=\"n\">*</td><td class=\"n\">0</td>",
+            "equal to one with easy in all other axes: the values belong to different policies and cannot be compared",
+            "equal to one with 0.5 in all other axes: the values belong to different policies and cannot be compared",
+        ] {
+            assert!(html.contains(text), "{text} in {html}");
+        }
+        assert!(!html.contains(" %<"), "{html}");
+    }
+
+    #[test]
+    fn a_sample_says_so() {
+        let mut found = survey(&[(1.0, 1.0, "a", 4.0)]);
+        assert!(!section(&found, None).into_string().contains("random sample"));
+        found.shown.sample = Some((60_000, 4));
+        let html = section(&found, None).into_string();
+        assert!(html.contains("more than 100000 combinations. Points, front and effects are those of a random sample: 60000 combinations, one in 4."), "{html}");
     }
 
     #[test]

@@ -1,20 +1,19 @@
-//! What the rows of an experiment show together: points of two metrics with their Pareto front, and the mean of a metric
-//! for each value of each axis.
+//! What the rows of an experiment show together: the means of each combination over its seeds in two metrics with their
+//! Pareto front, and the effect of each axis on a metric.
 //!
 //! Rows are added once, part by part, and are not kept: a survey has a bounded size, whatever the number of rows is.
 
-mod points;
+mod combinations;
+mod shown;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_dataset::best::unbeaten;
-use powersweep_dataset::column::sort_numbers;
-use powersweep_dataset::{Axis, Cell, Rows};
+use powersweep_dataset::Rows;
 
-pub use self::points::{Point, Points};
-
-/// Values of an axis whose means are kept.
-const VALUES_MAX: usize = 200;
+pub(crate) use self::combinations::COMBINATIONS_MAX;
+use self::combinations::Combinations;
+pub use self::combinations::Mean;
+pub use self::shown::{Level, Point, Shown};
 
 /// What is surveyed. An empty name stands for the usual column.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -29,136 +28,8 @@ pub struct Choice {
     pub y_up: bool,
     /// The axis that distinguishes points.
     pub by: String,
-    /// The metric whose means are shown.
+    /// The metric on which the effects of the axes are shown.
     pub of: String,
-}
-
-/// Sum and number of some values.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Mean {
-    /// Number of values.
-    pub count: u64,
-    sum: f64,
-}
-
-impl Mean {
-    fn add(&mut self, value: f64) {
-        if value.is_finite() {
-            self.count += 1;
-            self.sum += value;
-        }
-    }
-
-    /// The mean; `None` without values.
-    pub fn value(self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / self.count as f64)
-    }
-}
-
-/// The mean of a metric for one value of an axis.
-#[derive(Debug, Clone, Default)]
-struct Level {
-    /// The least index of its tasks.
-    first: u64,
-    mean: Mean,
-}
-
-/// The means of a metric for the values of one axis.
-#[derive(Debug, Clone, Default)]
-pub struct Effect {
-    /// By the text of the value.
-    levels: BTreeMap<String, Level>,
-    /// Whether further values were left out.
-    pub is_cut: bool,
-}
-
-impl Effect {
-    /// Adds rows with these values of the axis, these task indices and these values of the metric.
-    fn add(&mut self, axis: &Axis, index: &[u64], of: &[f64]) {
-        let mut sums: Vec<Option<Level>> = vec![None; axis.values().len()];
-        for (row, (index, of)) in index.iter().zip(of).enumerate() {
-            let level = sums[axis.code(row) as usize].get_or_insert(Level { first: *index, mean: Mean::default() });
-            level.first = level.first.min(*index);
-            level.mean.add(*of);
-        }
-        for (value, sum) in axis.values().iter().zip(sums) {
-            let Some(sum) = sum else { continue };
-            let text = text(value);
-            if let Some(level) = self.levels.get_mut(&text) {
-                level.first = level.first.min(sum.first);
-                level.mean.count += sum.mean.count;
-                level.mean.sum += sum.mean.sum;
-            } else if self.levels.len() < VALUES_MAX {
-                self.levels.insert(text, sum);
-            } else {
-                self.is_cut = true;
-            }
-        }
-    }
-
-    /// Values with their means: numbers ascend, other values have the order of the manifest.
-    pub fn sorted(&self) -> Vec<(&str, Mean)> {
-        let mut found: Vec<(&String, &Level)> = self.levels.iter().collect();
-        found.sort_by_key(|(_, level)| level.first);
-        sort_numbers(&mut found, |(text, _)| text);
-        found.into_iter().map(|(text, level)| (text.as_str(), level.mean)).collect()
-    }
-}
-
-/// A value as a condition names it; empty for none.
-fn text(value: &Cell) -> String {
-    if value.is_null() { String::new() } else { value.exact() }
-}
-
-/// What was summed up of some rows.
-#[derive(Debug, Clone, Default)]
-pub struct Sums {
-    /// Number of rows.
-    pub rows: u64,
-    /// The points.
-    pub points: Points,
-    /// Those that no other one beats in both metrics, the best one in the first metric first. Of equal points, it has the
-    /// one with the least index.
-    pub front: Vec<Point>,
-    /// For each axis.
-    pub effects: Vec<Effect>,
-    /// The mean of all rows.
-    pub mean: Mean,
-}
-
-impl Sums {
-    /// Adds rows with the axes of a survey and the measures of its choice. `by`: the number of the axis that distinguishes
-    /// points.
-    fn add(&mut self, rows: &Rows, by: Option<usize>, choice: &Choice) {
-        self.effects.resize_with(rows.axes().len(), Effect::default);
-        self.rows += rows.len() as u64;
-        let measure = |name: &str| rows.measures().iter().find(|(field, _)| field.name() == name);
-        let (Some((_, x)), Some((_, y)), Some((_, of))) = (measure(&choice.x), measure(&choice.y), measure(&choice.of))
-        else {
-            return;
-        };
-        let index: Vec<u64> = (0..rows.len()).map(|row| rows.index(row) as u64).collect();
-        of.iter().for_each(|of| self.mean.add(*of));
-        for (effect, axis) in self.effects.iter_mut().zip(rows.axes()) {
-            effect.add(axis, &index, of);
-        }
-        let groups: Option<(&Axis, Vec<String>)> =
-            by.map(|by| (&rows.axes()[by], rows.axes()[by].values().iter().map(text).collect()));
-        for (row, (x, y)) in x.iter().copied().zip(y.iter().copied()).enumerate() {
-            if x.is_finite() && y.is_finite() {
-                let group = groups.as_ref().map_or("", |(axis, texts)| &texts[axis.code(row) as usize]);
-                let point = Point { index: index[row], x, y, group: group.to_owned() };
-                self.points.add(&point);
-                self.front.push(point);
-            }
-        }
-        self.front.sort_by_key(|point| point.index);
-        let cost = |value: f64, up: bool| if up { -value } else { value };
-        let costs = |point: &Point| [cost(point.x, choice.x_up), cost(point.y, choice.y_up)];
-        let all: Vec<[f64; 2]> = self.front.iter().map(costs).collect();
-        self.front = unbeaten(&all).into_iter().map(|at| self.front[at].clone()).collect();
-        self.front.dedup_by(|other, one| (other.x, other.y) == (one.x, one.y));
-    }
 }
 
 /// Sums over the rows that were added so far.
@@ -173,9 +44,11 @@ pub struct Survey {
     /// Units by metric, where they have one.
     pub units: BTreeMap<String, String>,
     /// What is shown.
-    pub sums: Sums,
+    pub shown: Shown,
     /// The rows of parts, which do not change.
-    settled: Sums,
+    settled: Combinations,
+    /// All rows, until they are shown.
+    all: Combinations,
     parts: BTreeSet<String>,
 }
 
@@ -202,8 +75,7 @@ impl Survey {
 
     /// Adds rows of a part, with the axes of the survey and the measures of its choice.
     pub fn add(&mut self, rows: &Rows) {
-        let by = self.by();
-        self.settled.add(rows, by, &self.choice);
+        self.settled.add(rows, &self.choice);
     }
 
     /// All rows of a part were added.
@@ -213,13 +85,17 @@ impl Survey {
 
     /// All parts were added; rows that are not published follow.
     pub fn settle(&mut self) {
-        self.sums = self.settled.clone();
+        self.all = self.settled.clone();
     }
 
     /// Adds rows that may be in a part the next time.
     pub fn add_unpublished(&mut self, rows: &Rows) {
-        let by = self.by();
-        self.sums.add(rows, by, &self.choice);
+        self.all.add(rows, &self.choice);
+    }
+
+    /// All rows were added: they are shown.
+    pub fn show(&mut self) {
+        self.shown = Shown::of(&std::mem::take(&mut self.all), self.axes.len(), self.by(), &self.choice);
     }
 
     /// The number of the axis that distinguishes points.
@@ -234,40 +110,126 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A survey of `rows` with the values (x, y, policy, the metric of the means).
-    pub(crate) fn survey(rows: &[(f64, f64, &str, f64)]) -> Survey {
-        let choice = Choice { x: "x".into(), y: "y".into(), by: "policy".into(), of: "z".into(), ..Choice::default() };
-        let mut survey = Survey::new(choice, vec!["x".into(), "y".into()], vec!["policy".into()], BTreeMap::new());
-        survey.add(&batch(rows));
+    /// A row of a test: values of axes, and of the metrics x, y and z.
+    type Row<'a, const AXES: usize> = ([&'a str; AXES], [f64; 3]);
+
+    const METRICS: [&str; 3] = ["x", "y", "z"];
+
+    /// A survey of rows with these axes, of which the first one distinguishes points.
+    pub(crate) fn survey_of<const AXES: usize>(axes: [&str; AXES], rows: &[Row<'_, AXES>]) -> Survey {
+        let by = axes[0].to_owned();
+        let choice = Choice { x: "x".into(), y: "y".into(), by, of: "z".into(), ..Choice::default() };
+        let names = axes.map(str::to_owned).to_vec();
+        let mut survey = Survey::new(choice, vec!["x".into(), "y".into()], names, BTreeMap::new());
+        survey.add(&batch(axes, rows));
         survey.end_part("p");
         survey.settle();
+        survey.show();
         survey
     }
 
-    fn batch(rows: &[(f64, f64, &str, f64)]) -> Rows {
-        let frame = Frame::of([
-            Column::texts("policy", "", rows.iter().map(|row| row.2)),
-            Column::numbers("x", "", "", rows.iter().map(|row| row.0)),
-            Column::numbers("y", "", "", rows.iter().map(|row| row.1)),
-            Column::numbers("z", "", "", rows.iter().map(|row| row.3)),
-        ]);
-        Rows::of(&frame, &["policy"], &["x", "y", "z"]).expect("columns")
+    /// A survey of combinations (x, y, policy, z) with one seed each. The first combinations of all policies are equal in
+    /// the other axis, and so are the second ones.
+    pub(crate) fn survey(rows: &[(f64, f64, &str, f64)]) -> Survey {
+        let mut seen = BTreeMap::new();
+        let mut case = |policy| {
+            let case = seen.entry(policy).or_insert(0);
+            *case += 1;
+            format!("case {case}")
+        };
+        let cases: Vec<String> = rows.iter().map(|row| case(row.2)).collect();
+        let row = |at: usize| ([rows[at].2, cases[at].as_str()], [rows[at].0, rows[at].1, rows[at].3]);
+        survey_of(["policy", "case"], &(0..rows.len()).map(row).collect::<Vec<_>>())
+    }
+
+    fn batch<const AXES: usize>(axes: [&str; AXES], rows: &[Row<'_, AXES>]) -> Rows {
+        let texts = (0..AXES).map(|axis| {
+            let value = |row: &Row<'_, AXES>| Some(row.0[axis].to_owned()).filter(|value| !value.is_empty());
+            Column::optional_texts(axes[axis], "", rows.iter().map(value))
+        });
+        let numbers = (0..3).map(|at| Column::numbers(METRICS[at], "", "", rows.iter().map(move |row| row.1[at])));
+        Rows::of(&Frame::of(texts.chain(numbers).collect::<Vec<_>>()), &axes, &METRICS).expect("columns")
+    }
+
+    /// Text, mean, number of combinations, number of pairs, and difference in percent of the values of an axis.
+    fn effect(survey: &Survey, axis: usize) -> Vec<(&str, Option<f64>, u64, u64, Option<String>)> {
+        let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
+        let levels = survey.shown.effects[axis].iter();
+        levels.map(|of| (of.text.as_str(), of.mean.value(), of.mean.count, of.pairs, of.ratio.map(percent))).collect()
+    }
+
+    fn percent(text: &str) -> Option<String> {
+        Some(text.to_owned())
     }
 
     #[test]
-    fn means_leave_out_rows_without_a_value() {
-        let survey =
-            survey(&[(1.0, 2.0, "10", 1.0), (1.0, 2.0, "9", 4.0), (1.0, 2.0, "10", 3.0), (1.0, 2.0, "9", f64::NAN)]);
-        let found = survey.sums.effects[0].sorted();
-        let found: Vec<_> = found.iter().map(|(text, mean)| (*text, mean.count, mean.value())).collect();
-        assert_eq!(found, [("9", 1, Some(4.0)), ("10", 2, Some(2.0))]);
-        assert_eq!((survey.sums.rows, survey.sums.mean.count), (4, 3));
+    fn an_effect_compares_combinations_that_are_equal_in_all_other_axes() {
+        // sjf takes 2% more wherever it exists; policy B, which is worse, has no sjf.
+        let rows = [
+            (["A", "fcfs", "1"], [0.0, 0.0, 100.0]),
+            (["A", "sjf", "1"], [0.0, 0.0, 102.0]),
+            (["A", "fcfs", "2"], [0.0, 0.0, 200.0]),
+            (["A", "sjf", "2"], [0.0, 0.0, 204.0]),
+            (["B", "fcfs", ""], [0.0, 0.0, 600.0]),
+            (["B", "fcfs", ""], [0.0, 0.0, 604.0]),
+        ];
+        let found = survey_of(["policy", "order", "threshold"], &rows);
+        // The means over all combinations differ by -49.1%.
+        let (fcfs, sjf) = (("fcfs", Some(902.0 / 3.0), 3, 0, None), ("sjf", Some(153.0), 2, 2, percent("+2.0")));
+        assert_eq!(effect(&found, 1), [fcfs, sjf]);
+        let (one, two) = (("1", Some(101.0), 2, 0, None), ("2", Some(202.0), 2, 2, percent("+100.0")));
+        assert_eq!(effect(&found, 2), [one, two, ("", Some(602.0), 1, 0, None)]);
+        assert_eq!(effect(&found, 0)[1], ("B", Some(602.0), 1, 0, None), "A has a threshold in every combination");
+        assert_eq!((found.shown.mean.value(), found.shown.rows), (Some(1_208.0 / 5.0), 6));
+    }
+
+    #[test]
+    fn policies_are_compared_where_their_parameters_are_equal() {
+        let rows =
+            [(["A", "fcfs"], [0.0, 0.0, 100.0]), (["A", "sjf"], [0.0, 0.0, 300.0]), (["B", "fcfs"], [0.0, 0.0, 110.0])];
+        let found = survey_of(["policy", "order"], &rows);
+        assert_eq!(effect(&found, 0)[1], ("B", Some(110.0), 1, 1, percent("+10.0")));
+    }
+
+    #[test]
+    fn a_pair_needs_both_values_and_a_divisor_above_0() {
+        let rows = [
+            (["a", "1"], [0.0, 0.0, 10.0]),
+            (["b", "1"], [0.0, 0.0, 15.0]),
+            (["a", "2"], [0.0, 0.0, f64::NAN]),
+            (["b", "2"], [0.0, 0.0, 1_000.0]),
+            (["a", "3"], [0.0, 0.0, 10.0]),
+            (["c", "2"], [0.0, 0.0, 1.0]),
+        ];
+        let found = survey_of(["policy", "case"], &rows);
+        let pairs: Vec<_> = effect(&found, 0).into_iter().map(|of| (of.0, of.2, of.3, of.4)).collect();
+        assert_eq!(pairs, [("a", 2, 0, None), ("b", 2, 1, percent("+50.0")), ("c", 1, 0, None)]);
+        let zero = survey_of(["policy"], &[(["a"], [0.0, 0.0, 0.0]), (["b"], [0.0, 0.0, 3.0])]);
+        assert_eq!(effect(&zero, 0)[1], ("b", Some(3.0), 1, 1, None));
+    }
+
+    #[test]
+    fn the_front_is_that_of_the_means_over_seeds() {
+        // A lucky task of `unsteady` beats every other task. `steady` beats the mean of `unsteady`.
+        let rows = [
+            (["steady"], [5.0, 5.0, 0.0]),
+            (["steady"], [7.0, 7.0, 0.0]),
+            (["unsteady"], [1.0, 1.0, 0.0]),
+            (["unsteady"], [15.0, 15.0, 0.0]),
+            (["fast"], [2.0, 9.0, 0.0]),
+            (["fast"], [4.0, f64::NAN, 0.0]),
+        ];
+        let found = survey_of(["policy"], &rows).shown;
+        let front: Vec<_> = found.front.iter().map(|of| (of.group.as_str(), of.x, of.y, of.tasks)).collect();
+        assert_eq!(front, [("fast", 2.0, 9.0, 1), ("steady", 6.0, 6.0, 2)]);
+        assert_eq!((found.combinations, found.rows_of_points, found.rows), (3, 5, 6));
+        assert_eq!(found.span, Some([(2.0, 8.0), (6.0, 9.0)]));
     }
 
     #[test]
     fn unpublished_rows_count_once() {
         let mut survey = survey(&[(1.0, 2.0, "a", 1.0)]);
-        let more = batch(&[(5.0, 1.0, "b", 1.0)]);
+        let more = batch(["policy", "case"], &[(["b", "case 1"], [5.0, 1.0, 1.0]), (["a", "case 1"], [3.0, 2.0, 1.0])]);
         for _ in 0..2 {
             let mut next = Survey::new(survey.choice.clone(), Vec::new(), survey.axes.clone(), BTreeMap::new());
             assert!(next.continues(&survey, &BTreeSet::from(["p".to_owned(), "q".to_owned()])));
@@ -275,8 +237,9 @@ pub(crate) mod tests {
             next.continue_from(survey);
             next.settle();
             next.add_unpublished(&more);
+            next.show();
             survey = next;
-            assert_eq!((survey.sums.rows, survey.sums.front.len()), (2, 2));
+            assert_eq!((survey.shown.rows, survey.shown.front.len(), survey.shown.front[0].x), (3, 2, 2.0));
         }
     }
 
@@ -284,20 +247,20 @@ pub(crate) mod tests {
     fn values_have_the_order_of_their_least_tasks() {
         let of = |rows: &[(f64, f64, &str, f64)]| {
             let found = survey(rows);
-            found.sums.effects[0].sorted().into_iter().map(|(text, _)| text.to_owned()).collect::<Vec<_>>()
+            found.shown.effects[0].iter().map(|level| level.text.clone()).collect::<Vec<_>>()
         };
         assert_eq!(of(&[(1.0, 1.0, "sjf", 1.0), (1.0, 1.0, "easy", 1.0), (1.0, 1.0, "sjf", 1.0)]), ["sjf", "easy"]);
-        assert_eq!(of(&[(1.0, 1.0, "10", 1.0), (1.0, 1.0, "9", 1.0)]), ["9", "10"]);
+        assert_eq!(of(&[(1.0, 1.0, "", 1.0), (1.0, 1.0, "10", 1.0), (1.0, 1.0, "9", 1.0)]), ["9", "10", ""]);
     }
 
     /// Indices of the front's points.
     fn front(points: &[(f64, f64)], up: (bool, bool)) -> Vec<u64> {
         let rows: Vec<(f64, f64, &str, f64)> = points.iter().map(|(x, y)| (*x, *y, "", 0.0)).collect();
-        let choice =
-            Choice { x: "x".into(), y: "y".into(), of: "z".into(), x_up: up.0, y_up: up.1, ..Choice::default() };
-        let mut sums = Sums::default();
-        sums.add(&batch(&rows), None, &choice);
-        sums.front.iter().map(|point| point.index).collect()
+        let mut found = survey(&rows);
+        (found.choice.x_up, found.choice.y_up) = up;
+        found.settle();
+        found.show();
+        found.shown.front.iter().map(|point| point.index).collect()
     }
 
     #[test]
