@@ -9,7 +9,7 @@ use powersweep_dataset::{Axis, Cell, Rows};
 use super::Choice;
 
 /// Maximum number of combinations that a survey keeps.
-pub(crate) const COMBINATIONS_MAX: usize = 100_000;
+pub(crate) const COMBINATIONS_MAX: usize = 25_000;
 
 /// Sum and number of some values.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
