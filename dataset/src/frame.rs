@@ -23,6 +23,14 @@ pub const HALF_WIDTH_OF: &str = "half_width_of";
 /// Key of the value of the pivoted column.
 pub const PIVOT: &str = "pivot";
 
+/// The unit of energies and powers if the power of a busy proc is left at its default of 1.
+pub const RELATIVE: &str = "relative";
+
+/// Whether a unit becomes [`RELATIVE`] in relative rows.
+pub fn is_relative_unit(unit: &str) -> bool {
+    ["J", "W", "J s"].contains(&unit)
+}
+
 /// Rows whose first columns tell them apart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {

@@ -7,8 +7,7 @@ use arrow::datatypes::{DataType, Field};
 
 use crate::baseline::Baseline;
 use crate::frame::{HALF_WIDTH_OF, MEASURE, STAT, UNIT};
-use crate::replicates::{Method, Replicates, seed};
-use crate::scan::SEED;
+use crate::replicates::{Method, Replicates, SEED, seed};
 use crate::{Axis, Column, Error, Frame, Rows, Stat};
 
 /// The statistics of each measure for each combination of values of these axes, in the order of [`Rows::groups`].

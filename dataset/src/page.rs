@@ -104,19 +104,11 @@ pub async fn shown(reading: &Reading, wanted: &Wanted) -> Result<Option<Shown>, 
 /// The columns that [`usual_metrics`] and [`are_relative`] look at.
 pub const LOOKED_AT: [&str; 3] = [KIND, POWER[0], POWER[1]];
 
-/// The unit of energies and powers if the power of a busy proc is left at its default of 1.
-pub const RELATIVE: &str = "relative";
-
 /// Whether the energies of all rows are relative: the power of a busy proc is left at its default.
 pub fn are_relative(groups: &[RowGroup<'_>]) -> bool {
     let is =
         |name: &str, value: Cell| groups.iter().all(|group| group.stats(name) == ColumnStats::Equal(value.clone()));
     is(POWER[0], Cell::Text("etinski".to_owned())) && is(POWER[1], Cell::Real(1.0))
-}
-
-/// Whether a unit becomes [`RELATIVE`] in relative rows.
-pub fn is_relative_unit(unit: &str) -> bool {
-    ["J", "W", "J s"].contains(&unit)
 }
 
 /// The usual metrics of rows that are no counts.

@@ -7,8 +7,7 @@ use arrow::datatypes::{DataType, FieldRef, Float64Type, Int64Type, Schema};
 
 use crate::cell::array;
 use crate::error::{Error, usage};
-use crate::frame::UNIT;
-use crate::page::{RELATIVE, is_relative_unit};
+use crate::frame::{RELATIVE, UNIT, is_relative_unit};
 use crate::{Cell, Column, Frame};
 
 /// Maximum number of rows that are held: a row takes 4 bytes for each axis and 8 for each measure.

@@ -15,13 +15,11 @@ use powersweep_results::tasks;
 
 use crate::Cell;
 use crate::reading::{ColumnStats, Part, Reading, fitted, relaxed};
+pub use crate::replicates::SEED;
 use crate::{Error, Kind, OrKind};
 
 /// Columns with the names of a manifest's blocks.
 pub const LABELS: [&str; 3] = ["workload", "platform", "policy"];
-
-/// The column in which replications differ.
-pub const SEED: &str = "seed";
 
 /// Parameters that no manifest chooses.
 const NOT_AXES: [&str; 3] = ["kernel_version", "log_digest", "log_sha256"];

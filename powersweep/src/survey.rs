@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::array::RecordBatch;
 use powersweep_dashboard::survey::{Choice, Survey};
 use powersweep_dashboard::{ColumnHeader, PAGE_ROWS, RowsPage, RowsQuery};
+use powersweep_dataset::frame::{RELATIVE, is_relative_unit};
 use powersweep_dataset::order::{INDEX, Order};
 use powersweep_dataset::page::{self, Wanted};
 use powersweep_dataset::reading::ColumnStats;
@@ -86,8 +87,8 @@ pub async fn survey(
     let shown: Vec<&Column> = numeric.iter().filter(|column| is_shown(&column.name)).collect();
     let units = shown.iter().filter(|column| !column.unit.is_empty());
     let are_relative = page::are_relative(&groups);
-    let unit = |column: &Column| match are_relative && page::is_relative_unit(column.unit) {
-        true => page::RELATIVE.to_owned(),
+    let unit = |column: &Column| match are_relative && is_relative_unit(column.unit) {
+        true => RELATIVE.to_owned(),
         false => column.unit.to_owned(),
     };
     let units: BTreeMap<String, String> = units.map(|column| (column.name.clone(), unit(column))).collect();

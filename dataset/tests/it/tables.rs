@@ -216,9 +216,9 @@ fn markdown_has_units_factors_and_equal_decimals() {
         sheet().markdown(),
         "| policy | threshold | wait (s) | energy (10^9 J) |\n\
          | --- | ---: | ---: | ---: |\n\
-         | fcfs |  | 152 ± 57 | 152 ± 57 |\n\
-         | easy |  | 162 ± 57 | 162 ± 57 |\n\
-         | bsld | 2 | 172 ± 57 | 172 ± 57 |\n"
+         | fcfs |  | 152.0 ± 2.5 | 152.0 ± 2.5 |\n\
+         | easy |  | 162.0 ± 2.5 | 162.0 ± 2.5 |\n\
+         | bsld | 2 | 172.0 ± 2.5 | 172.0 ± 2.5 |\n"
     );
 }
 
@@ -227,14 +227,14 @@ fn latex_is_a_table_of_booktabs() {
     let latex = sheet().latex();
     assert!(latex.starts_with("\\begin{tabular}{lrrr}\n\\toprule\n"), "{latex}");
     assert!(latex.contains("policy & threshold & wait (s) & energy ($10^{9}$ J) \\\\\n\\midrule\n"), "{latex}");
-    assert!(latex.contains("bsld & $2$ & $172 \\pm 57$ & $172 \\pm 57$ \\\\\n\\bottomrule"), "{latex}");
+    assert!(latex.contains("bsld & $2$ & $172.0 \\pm 2.5$ & $172.0 \\pm 2.5$ \\\\\n\\bottomrule"), "{latex}");
 }
 
 #[test]
 fn typst_is_a_table() {
     let typst = sheet().typst();
     assert!(typst.contains("table.header([policy], [threshold], [wait (s)], [energy ($10^(9)$ J)]),"), "{typst}");
-    assert!(typst.contains("  [bsld], [$2$], [$172 plus.minus 57$], [$172 plus.minus 57$],\n"), "{typst}");
+    assert!(typst.contains("  [bsld], [$2$], [$172.0 plus.minus 2.5$], [$172.0 plus.minus 2.5$],\n"), "{typst}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Titles of axes from the names of columns.
 
 use powersweep_dataset::Column;
-use powersweep_dataset::page::{RELATIVE, is_relative_unit};
+use powersweep_dataset::frame::{RELATIVE, is_relative_unit};
 use powersweep_engine::components::SERIES;
 use powersweep_results::{Table, columns::unit_in};
 
