@@ -245,6 +245,7 @@ mod tests {
         let later = COMPONENTS.iter().filter(|component| component.version != 1);
         let found: Vec<(&str, u32)> = later.map(|component| (component.name, component.version)).collect();
         let expected = [
+            ("swf", 2),
             ("knapsack", 2),
             ("conservative", 2),
             ("bsld", 2),

@@ -133,7 +133,7 @@ mod tests {
             task_id(&with(Role::Order, "formula", &[("formula", Value::Text(formula.to_owned()))]), None)
         };
         let released = id("if(wait_s > 1e7, -1, log10(max(estimate_s, 1)) * procs ^ 2)");
-        assert_eq!(released.to_string(), "301be79f-0871-5228-af39-b7139ae9f173");
+        assert_eq!(released.to_string(), "010ba2af-f786-5915-9409-d9325dbbbd69");
         assert_eq!(id("if( wait_s>10000000.0,-(1),(log10(max(estimate_s,1)))*pow(procs,2))"), released);
         assert_ne!(id("if(wait_s > 1e7, -1, procs ^ 2 * log10(max(estimate_s, 1)))"), released);
     }

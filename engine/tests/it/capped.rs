@@ -41,7 +41,7 @@ pub(crate) fn jobs(list: &[Job]) -> Workload {
     workload
 }
 
-fn run(build: &Build, list: &[Job]) -> (Summary, Vec<JobRecord>) {
+pub(crate) fn run(build: &Build, list: &[Job]) -> (Summary, Vec<JobRecord>) {
     let mut rows = Vec::new();
     let summary = simulate(&build.0, &jobs(list), &Limits::NONE, Some(&mut rows)).unwrap();
     (summary, rows)
@@ -263,22 +263,6 @@ fn a_job_without_watts_waits_for_a_higher_cap_or_starves() {
 }
 
 /// Two procs at the lowest gear and two idle procs draw 12 W, one and three 10 W.
-/// An equal entry of a list is no change of the cap, as an equal row of a signal is none.
-#[test]
-fn equal_entries_of_a_schedule_are_one_cap() {
-    let job = |at: u32| (f64::from(at * 2), f64::from(5 + at * 7 % 20), 1 + at * 2 % 3, 1 + (at % 3) as u8);
-    let list: Vec<Job> = (0..40).map(job).collect();
-    for (order, backfill, cap) in combinations() {
-        let found = |caps_w: &[f64], period_s: f64| {
-            let spec = Build(combined(order, backfill, cap, caps_w, "top")).int("procs", 4);
-            run(&spec.real("cap_period_s", period_s), &list)
-        };
-        let context = format!("{order} {backfill} {cap}");
-        assert_eq!(found(&[34., 34.], 3.), found(&[34.], 3.), "{context}");
-        assert_eq!(found(&[34., 34., 22., 22.], 5.), found(&[34., 22.], 10.), "{context}");
-    }
-}
-
 #[test]
 fn jobs_over_every_cap_are_dropped_and_counted() {
     let list = [(0., 10., 2, 1), (0., 10., 1, 1), (0., 10., 4, 1)];

@@ -1,7 +1,7 @@
-//! Power caps together with capacity rules, under which procs sleep, and with suspended jobs.
+//! Power caps together with capacity rules, under which procs sleep, with suspended jobs, and with equal entries.
 use powersweep_engine::{Role, Value};
 
-use crate::capped::{Job, jobs, platform, times, tracsim};
+use crate::capped::{Job, combinations, combined, jobs, platform, run, times, tracsim};
 use crate::specs::{Build, recorded};
 
 #[test]
@@ -55,4 +55,20 @@ fn power_precedence_resumes_at_every_event() {
     let list = [(0., 1000., 4, 1), (0., 1000., 4, 2), (100., 10., 1, 3)];
     let rows = times(build, &list, &[(0., 1000.), (0., 1100.), (1000., 1010.)]);
     assert_eq!(rows[1].suspended_s, 100.);
+}
+
+/// An equal entry of a list is no change of the cap, as an equal row of a signal is none.
+#[test]
+fn equal_entries_of_a_schedule_are_one_cap() {
+    let job = |at: u32| (f64::from(at * 2), f64::from(5 + at * 7 % 20), 1 + at * 2 % 3, 1 + (at % 3) as u8);
+    let list: Vec<Job> = (0..40).map(job).collect();
+    for (order, backfill, cap) in combinations() {
+        let found = |caps_w: &[f64], period_s: f64| {
+            let spec = Build(combined(order, backfill, cap, caps_w, "top")).int("procs", 4);
+            run(&spec.real("cap_period_s", period_s), &list)
+        };
+        let context = format!("{order} {backfill} {cap}");
+        assert_eq!(found(&[34., 34.], 3.), found(&[34.], 3.), "{context}");
+        assert_eq!(found(&[34., 34., 22., 22.], 5.), found(&[34., 22.], 10.), "{context}");
+    }
 }

@@ -204,6 +204,7 @@ error: there is no queue_order \"fcf\"
    |
 10 | queue_order = \"fcf\"
    |               ^^^^^ expected one of \"fcfs\", \"priority\", \"sjf\", \"widest\", \"wfp3\", \"f1\", \"formula\"
+   |
    = help: did you mean `fcfs`?
 ";
     assert_eq!(text, expected);

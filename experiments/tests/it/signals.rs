@@ -68,7 +68,7 @@ fn wrong_signals_are_refused_with_their_place() {
         (refused("[signals.x]\nquantity = \"carbon\"\n"), "[signals.x] needs `file`"),
         (refused("[signals]\nfile = \"a.csv\"\n"), "[signals] holds named blocks, not the key `file`"),
         (refused("[signals.\"a b\"]\nfile = \"a.csv\"\n"), "`a b` cannot be a label"),
-        (one("zone = \"DE\"\n"), "[signals.x] has no key `zone`"),
+        (one("area = \"DE\"\n"), "[signals.x] has no key `area`"),
         (one("gaps = \"ignore\"\n"), "`gaps` cannot be \"ignore\""),
         (one("anchor = \"soon\"\n"), "`anchor` cannot be \"soon\""),
         (one("anchor = 2021-01-01\n"), "write it in quotes: anchor = \"2021-01-01\""),

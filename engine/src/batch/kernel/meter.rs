@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(meter.power_quantile_w(0.95), Some(16.0));
     }
 
-    /// The quantile and the greatest of so many powers, which come in another order than theirs, for a second each; and the
+    /// The quantile and the greatest of this number of powers, which come in another order than theirs, for a second each; and the
     /// number of those outside of bins.
     fn quantile_w(count: u32, share: f64) -> (f64, f64, usize) {
         let mut powers = Powers::new(100.0, 0.1, 16);
