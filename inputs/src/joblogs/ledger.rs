@@ -1,5 +1,8 @@
 //! The rules of job logs.
 
+/// The ledger of a job log.
+pub type Ledger = crate::ledger::Ledger<Rule>;
+
 crate::ledger::rules! {
     /// A rule that dropped or changed rows. The sentences are for users, too.
     Banner: Dropped "banner" "a line before the header",

@@ -25,13 +25,10 @@ mod written;
 
 pub use build::{Detail, Facts, JobLog};
 pub use entry::PowerSamples;
-pub use ledger::Rule;
+pub use ledger::{Ledger, Rule};
 pub use settings::{Arrival, Format, Procs, Settings, TimeUnit};
 
 use crate::ReadError;
-
-/// The ledger of a job log.
-pub type Ledger = crate::ledger::Ledger<Rule>;
 
 /// Reads a job log. `name` is its name for messages and for the header of the log that is written.
 ///

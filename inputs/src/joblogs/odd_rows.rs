@@ -4,7 +4,7 @@
 //! setting or of another kind of file: then the file is refused for the problem of the first one.
 
 use crate::error::Problem;
-use crate::joblogs::{Ledger, Rule};
+use crate::joblogs::ledger::{Ledger, Rule};
 
 /// Share of the rows, one in this many, up to which odd rows are dropped.
 const DROPPED_IN: u64 = 10;

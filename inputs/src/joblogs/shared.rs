@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::joblogs::Rule;
 use crate::joblogs::build::Kept;
+use crate::joblogs::ledger::Rule;
 
 /// Shares below this one are less than a whole by more than rounding.
 const WHOLE: f64 = 1.0 - 1e-9;
@@ -32,7 +32,7 @@ pub(super) fn share_energy(kept: &mut [Kept]) {
             changes.push(Change { node, us: end, cpus: -cpus });
         }
     }
-    changes.sort_by(|a, b| (a.node, a.us).cmp(&(b.node, b.us)));
+    changes.sort_by_key(|change| (change.node, change.us));
     let mut integrals: BTreeMap<u32, Integral> = BTreeMap::new();
     for of_node in changes.chunk_by(|a, b| a.node == b.node) {
         let (mut integral, mut in_use, mut sum, mut before) = (Integral::new(), 0.0_f64, 0.0, of_node[0].us);

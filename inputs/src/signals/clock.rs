@@ -7,8 +7,8 @@ use jiff::tz::Offset;
 use powersweep_experiments::signals::ClockChange;
 
 use crate::error::{self, Place, Problem};
+use crate::signals::ledger::{Ledger, Rule};
 use crate::signals::table::Row;
-use crate::signals::{Ledger, Rule};
 use crate::table::clock::{OUT_OF_RANGE, SECOND_US, Shown, UNIX_S, Zone, civil, is_in_range, needless_zone};
 use crate::table::stamp::Stamp;
 

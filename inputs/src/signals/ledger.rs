@@ -1,5 +1,8 @@
 //! The rules of signals.
 
+/// The ledger of a signal's file.
+pub type Ledger = crate::ledger::Ledger<Rule>;
+
 crate::ledger::rules! {
     /// A rule that dropped, changed or added rows. The sentences are for users, too.
     Banner: Dropped "banner" "lines before the header",

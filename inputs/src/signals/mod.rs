@@ -24,15 +24,12 @@ mod table;
 mod unit;
 
 pub use accounts::{Accounts, Loaded, PlaceError};
-pub use ledger::Rule;
+pub use ledger::{Ledger, Rule};
 pub use series::{Base, Facts, Series};
 
 use powersweep_experiments::signals::Reading;
 
 use crate::ReadError;
-
-/// The ledger of a signal's file.
-pub type Ledger = crate::ledger::Ledger<Rule>;
 
 /// Maximum size of a file (bytes), decompressed.
 pub const BYTES_MAX: usize = 256 << 20;

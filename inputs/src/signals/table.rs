@@ -3,8 +3,8 @@
 use powersweep_experiments::signals::{Form, Quantity, Reading};
 
 use crate::error::{Place, Problem, shortened};
-use crate::signals::Rule;
 use crate::signals::clock::Clock;
+use crate::signals::ledger::Rule;
 use crate::signals::unit::{self, Unit};
 
 /// A row of a file, or of the series that is made from it.

@@ -38,9 +38,10 @@ fn plan(sheet: &Sheet<'_>, settings: &Settings) -> Result<Plan, Problem> {
             found.ok_or_else(|| unfit(format!("there is no field {:?}; fields: {}", shortened(field), fields())))?;
         let column = need(&sheet.names, name.trim());
         // The columns are listed once, however many of them are not found.
-        let listed =
-            if std::mem::replace(&mut is_listed, true) { String::new() } else { format!("; columns: {}", names()) };
-        let column = column.map_err(|reason| unfit(format!("{reason}{listed}")))?;
+        let column = column.map_err(|reason| match std::mem::replace(&mut is_listed, true) {
+            true => unfit(reason),
+            false => unfit(format!("{reason}; columns: {}", names())),
+        })?;
         if plan.column(*field).is_some() {
             return Err(unfit(format!("the field `{known}` has two columns")));
         }
