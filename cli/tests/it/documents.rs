@@ -275,7 +275,7 @@ fn every_command_of_the_readme_runs() {
     let shell = Shell::new();
     shell.document("README.md");
     assert_eq!(shell.rows("quickstart"), 88);
-    assert_eq!(shell.rows("my-sweep"), 36, "the product of all axes");
+    assert_eq!(shell.rows("my-sweep"), 120, "the product of all axes");
     assert!(shell.sandbox.path("jobs.csv").exists());
     if cfg!(feature = "figures") {
         let (drawn, committed) = (shell.sandbox.path("front.svg"), root().join("docs/front.svg"));

@@ -87,7 +87,7 @@ fn claims_find_the_manifests_beside_them() {
     let sandbox = Sandbox::new();
     sandbox.write("paper/two.toml", synthetic("two", 2));
     sandbox.write("paper/claims.toml", crate::check::claims("./two.toml", 1e9, true));
-    sandbox.run(&["check", "paper/claims.toml"]).exits(0).says(&["3 demanded claims hold"]);
+    sandbox.run(&["check", "paper/claims.toml"]).exits(0).says(&["3 of 3 demanded claims of the paper hold"]);
     std::fs::remove_file(sandbox.path("paper/two.toml")).expect("it can be deleted");
     sandbox.run(&["check", "paper/claims.toml"]).exits(2).says(&["there is no manifest file paper/./two.toml"]);
 }

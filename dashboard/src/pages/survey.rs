@@ -212,7 +212,7 @@ mod tests {
         assert!(!section(&found, None).into_string().contains("random sample"));
         found.shown.sample = Some((60_000, 4));
         let html = section(&found, None).into_string();
-        assert!(html.contains("more than 100000 combinations. Points, front and effects are those of a random sample: 60000 combinations, one in 4."), "{html}");
+        assert!(html.contains("more than 25000 combinations. Points, front and effects are those of a random sample: 60000 combinations, one in 4."), "{html}");
     }
 
     #[test]

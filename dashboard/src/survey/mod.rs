@@ -151,8 +151,11 @@ pub(crate) mod tests {
         Rows::of(&Frame::of(texts.chain(numbers).collect::<Vec<_>>()), &axes, &METRICS).expect("columns")
     }
 
+    /// Value, mean, number of combinations, number of pairs, percent.
+    type Shown<'a> = (&'a str, Option<f64>, u64, u64, Option<String>);
+
     /// Text, mean, number of combinations, number of pairs, and difference in percent of the values of an axis.
-    fn effect(survey: &Survey, axis: usize) -> Vec<(&str, Option<f64>, u64, u64, Option<String>)> {
+    fn effect(survey: &Survey, axis: usize) -> Vec<Shown<'_>> {
         let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
         let levels = survey.shown.effects[axis].iter();
         levels.map(|of| (of.text.as_str(), of.mean.value(), of.mean.count, of.pairs, of.ratio.map(percent))).collect()
