@@ -72,7 +72,7 @@ class Experiment:
         <powersweep.Rows: 88 rows, ... columns>
         >>> energy = experiment.results(select="energy_total_j", by=["policy", "size_factor"], where={"seed": 1})
         >>> energy.columns
-        ['policy', 'size_factor', 'mean(energy_total_j)']
+        ['policy', 'size_factor', 'mean(energy_total_j)', 'ci95(energy_total_j)']
         """
         if preset is not None:
             alone(
