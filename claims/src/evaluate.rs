@@ -31,7 +31,7 @@ pub enum ClaimKind {
     /// A paper: its number or sentence is printed there.
     #[default]
     Published,
-    /// This project: the number is that of its own reading, of an exact solution or of a law, and guards the simulation.
+    /// This project. The number comes from its own reading, an exact solution or a law, and guards the simulation.
     Guard,
 }
 

@@ -191,7 +191,7 @@ impl Rule {
     }
 }
 
-/// What a battery does: a value that is high and low discharges.
+/// The action of a battery at a value. A value that is both high and low discharges it.
 fn action(is_high: bool, is_low: bool) -> Action {
     match (is_high, is_low) {
         (true, _) => Action::Discharge,

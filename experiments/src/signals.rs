@@ -72,7 +72,7 @@ pub enum ClockChange {
     Repair,
 }
 
-/// What the time of a row is of the interval that its value holds for.
+/// The bound that the time of a row states of its interval. The value of the row holds for the interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IntervalTime {
     /// Its begin.
@@ -148,7 +148,8 @@ pub struct Reading {
     /// Unit of the values in the file, such as "lb/MWh", "EUR/MWh", "ct/kWh", "kW"; `None`: from the header, else the
     /// usual one of the form.
     pub unit: Option<String>,
-    /// What a time is of its interval; `None`: the end where the name of the column of times says so, else the begin.
+    /// The bound that a time states of its interval. `None`: the end where the name of the column of times says so, else the
+    /// begin.
     pub interval_time: Option<IntervalTime>,
     /// Zone of the grid whose rows are read; `None`: the file has one zone.
     pub zone: Option<String>,

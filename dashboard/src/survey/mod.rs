@@ -1,5 +1,5 @@
-//! What the rows of an experiment show together: the means of each combination over its seeds in two metrics with their
-//! Pareto front, and the effect of each axis on a metric.
+//! The survey of an experiment: the means of each combination over its seeds in two metrics with their Pareto front, and the
+//! effect of each axis on a metric.
 //!
 //! Rows are added once, part by part, and are not kept: a survey has a bounded size, whatever the number of rows is.
 

@@ -1,4 +1,4 @@
-//! What combinations show together: points with their front, and the effect of each axis.
+//! The points of combinations with their front, and the effect of each axis.
 
 use powersweep_dataset::best::unbeaten;
 use powersweep_dataset::column::sort_numbers;
@@ -34,14 +34,15 @@ pub struct Level {
     /// Combinations with the value for which a combination with the first value exists that is equal in all other axes.
     /// The first value has none.
     pub pairs: u64,
-    /// The mean divided by that of the first value, over the pairs. `None` without pairs, or if the divisor is not above 0.
+    /// The mean of this value divided by the mean of the first value, over the pairs. `None` without pairs, or if the mean of the
+    /// first value is not above 0.
     pub ratio: Option<f64>,
     /// The least index of its tasks.
     index: u64,
     position: u32,
 }
 
-/// What is shown of the combinations.
+/// The points, the front and the effects of the combinations.
 #[derive(Debug, Clone, Default)]
 pub struct Shown {
     /// Number of rows.

@@ -11,7 +11,7 @@ use crate::joblogs::ledger::Rule;
 /// Shares below this one are less than a whole by more than rounding.
 const WHOLE: f64 = 1.0 - 1e-9;
 
-/// What begins or ends on a node.
+/// The begin or the end of a job on a node.
 struct Change {
     node: u32,
     us: i64,

@@ -145,7 +145,7 @@ fn with_point_moved(value: f64, places: i32) -> f64 {
     if places == 0 { value } else { format!("{value}e{places}").parse().unwrap_or(value) }
 }
 
-/// What stands above the bar, and the places by which the energy below it moves the decimal point.
+/// The mass or money above the bar, and the places by which the energy below the bar moves the decimal point.
 fn per_energy(lower: &str) -> Option<(String, i32)> {
     let plain: String = lower.chars().filter(|c| !c.is_whitespace()).collect();
     let (above, below) = plain.split_once('/')?;
