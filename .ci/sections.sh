@@ -107,7 +107,8 @@ python_package() {
 
 # in_slurm [--accounting]: the tests that need Slurm, in a private one.
 in_slurm() {
-    local tests=(cargo test --locked --package powersweep-cli --features cloud,figures,wasm --test it)
+    # The selection of the section `tests`: another one would build most crates again with other features.
+    local tests=(cargo test --locked --workspace --features cloud,figures,wasm --test it)
     install_for slurmctld munge slurmctld slurmd slurm-client
     unshare --mount --uts --pid --net --fork true || skip "a private Slurm needs root, and a machine that allows name spaces"
     "${tests[@]}" --no-run
@@ -136,6 +137,22 @@ build_book() {
     command -v mdbook || skip "mdbook is not installed; .ci/full book installs it"
     cargo xtask book | tee "$SCRATCH/book"
     note "$(tail -n 1 "$SCRATCH/book")"
+}
+
+# check_crates: advisories, licences, bans and sources of the crates in Cargo.lock, by cargo-deny in PATH or in the tools of
+# .ci/full.
+check_crates() {
+    export PATH=$PATH:$CARGO_TARGET_DIR/ci-tools/bin
+    command -v cargo-deny || skip "cargo-deny is not installed; .ci/full deny installs it"
+    cargo deny --locked check bans licenses sources
+    note "bans, licences and sources of $(grep -c '^name = ' Cargo.lock) crates are in order"
+    # The database of advisories is a git repository, which some networks do not reach.
+    if cargo deny --locked fetch db; then
+        cargo deny --locked check --disable-fetch advisories
+        note "no advisory applies"
+    else
+        note "advisories were not checked: their database cannot be fetched"
+    fi
 }
 
 # check_papers FOLDER [PAPER...]: checks the claims of every paper, with rows in FOLDER; of the named papers only demanded

@@ -275,9 +275,9 @@ fn jobs() -> impl Strategy<Value = Workload> {
     })
 }
 
-/// Number of simulations of each test: `POWERSWEEP_CASES`, or 1,500.
+/// Number of simulations of each test: `POWERSWEEP_CASES`, or 500.
 fn cases() -> u32 {
-    std::env::var("POWERSWEEP_CASES").map_or(1500, |cases| cases.parse().expect("POWERSWEEP_CASES is a number"))
+    std::env::var("POWERSWEEP_CASES").map_or(500, |cases| cases.parse().expect("POWERSWEEP_CASES is a number"))
 }
 
 proptest! {

@@ -135,9 +135,9 @@ fn combinations() -> impl Iterator<Item = (&'static str, &'static str, &'static 
     })
 }
 
-/// Number of random workloads of each test: `POWERSWEEP_CASES`, or 64.
+/// Number of random workloads of each test: `POWERSWEEP_CASES`, or 24.
 pub(crate) fn cases() -> u32 {
-    std::env::var("POWERSWEEP_CASES").map_or(64, |cases| cases.parse().expect("POWERSWEEP_CASES is a number"))
+    std::env::var("POWERSWEEP_CASES").map_or(24, |cases| cases.parse().expect("POWERSWEEP_CASES is a number"))
 }
 
 proptest! {

@@ -106,8 +106,8 @@ fn built_in_orders_equal_their_formulas_on_the_papers_workloads() {
     }
 }
 
-#[test_with::env(POWERSWEEP_TRACES)]
 #[test]
+#[ignore = "minutes: `.ci/full logs`"]
 fn built_in_orders_equal_their_formulas_on_whole_logs() {
     let folder = logs::folder();
     for (name, _, procs) in LOGS {

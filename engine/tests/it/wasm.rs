@@ -188,8 +188,8 @@ mod run {
         }
     }
 
-    #[test_with::env(POWERSWEEP_TRACES)]
     #[test]
+    #[ignore = "minutes: `.ci/full logs`"]
     fn easy_as_a_module_equals_easy_on_the_published_schedules() {
         let folder = logs::folder();
         let mut compared = 0;
@@ -216,8 +216,8 @@ mod run {
     }
 
     /// The first 3,000 jobs of each log: a long queue is copied into the module at every pass.
-    #[test_with::env(POWERSWEEP_TRACES)]
     #[test]
+    #[ignore = "minutes: `.ci/full logs`"]
     fn easy_as_a_module_equals_easy_on_real_logs() {
         let folder = logs::folder();
         for (name, _, procs) in LOGS {

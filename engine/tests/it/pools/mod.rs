@@ -79,7 +79,7 @@ fn one_pool() -> [Build; 3] {
     ]
 }
 
-/// Number of random workloads for each of the tests below: `POWERSWEEP_CASES`, or 64.
+/// Number of random workloads for each of the tests below: `POWERSWEEP_CASES`, or 24.
 fn few() -> u32 {
     crate::conformance::cases()
 }
@@ -226,7 +226,7 @@ proptest! {
 fn one_partition_on_a_real_log_equals_the_whole_machine() {
     let folder = logs::folder();
     let log = logs::read(folder.join("SDSC-SP2-1998-4.2-cln.swf.gz"));
-    let slice = |build: Build| build.int("record_from", 5_000).int("record_to", 15_000).text("wide_jobs", "drop");
+    let slice = |build: Build| build.int("record_from", 5_000).int("record_to", 8_000).text("wide_jobs", "drop");
     let partition = partitioned(&[128.]).text("partition_from", "group");
     // All groups are in partition 1.
     let groups: BTreeSet<i32> = log.records.iter().map(|record| record.group).collect();
