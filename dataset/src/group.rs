@@ -1,5 +1,7 @@
 //! Rows in groups, with statistics of each measure.
 
+use std::cell::LazyCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array};
@@ -7,7 +9,7 @@ use arrow::datatypes::{DataType, Field};
 
 use crate::baseline::Baseline;
 use crate::frame::{HALF_WIDTH_OF, MEASURE, STAT, UNIT};
-use crate::replicates::{Method, Replicates, SEED, seed};
+use crate::replicates::{Interval, Method, Replicates, SEED, seed};
 use crate::{Axis, Column, Error, Frame, Rows, Stat};
 
 /// The statistics of each measure for each combination of values of these axes, in the order of [`Rows::groups`].
@@ -71,25 +73,32 @@ impl Sample {
     }
 
     fn statistics(&self, stats: &[Stat]) -> Vec<Option<f64>> {
-        let ratio = |(_, base, value): &(i64, f64, f64)| if self.is_ratio { value / base } else { *value };
-        let mut sorted: Vec<f64> = self.rows.iter().map(ratio).filter(|value| !value.is_nan()).collect();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let end = |percent: u32, of: fn((f64, f64)) -> f64| {
-            let replicates = Replicates::of_pairs(self.rows.iter().copied(), Method::T(percent));
-            let interval = if self.is_ratio { replicates.ratio() } else { replicates.mean() };
-            interval.ends.map(of)
-        };
-        let of = |stat: &Stat| match *stat {
-            Stat::Mean if self.is_ratio && !self.rows.is_empty() => {
-                let ratio = Replicates::of_pairs(self.rows.iter().copied(), Method::T(95)).ratio().value;
-                Some(ratio).filter(|ratio| ratio.is_finite())
-            }
-            Stat::Low(percent) => end(percent, |(low, _)| low),
-            Stat::High(percent) => end(percent, |(_, high)| high),
-            Stat::Interval(percent) => end(percent, |(low, high)| (high - low) / 2.0),
-            stat => stat.of(&sorted),
+        // The mean of a ratio is that of its interval, whatever the coverage.
+        let coverage = |stat: &Stat| stat.coverage().or((self.is_ratio && *stat == Stat::Mean).then_some(95));
+        let intervals: BTreeMap<u32, Interval> =
+            stats.iter().filter_map(coverage).map(|percent| (percent, self.interval(percent))).collect();
+        let sorted = LazyCell::new(|| self.sorted());
+        let of = |stat: &Stat| match (coverage(stat).map(|percent| intervals[&percent]), stat) {
+            (Some(Interval { value, .. }), Stat::Mean) => Some(value).filter(|value| value.is_finite()),
+            (Some(Interval { ends, .. }), Stat::Low(_)) => ends.map(|(low, _)| low),
+            (Some(Interval { ends, .. }), Stat::High(_)) => ends.map(|(_, high)| high),
+            (Some(Interval { ends, .. }), _) => ends.map(|(low, high)| (high - low) / 2.0),
+            (None, stat) => stat.of(&sorted),
         };
         stats.iter().map(of).collect()
+    }
+
+    fn interval(&self, percent: u32) -> Interval {
+        let replicates = Replicates::of_pairs(self.rows.iter().copied(), Method::T(percent));
+        if self.is_ratio { replicates.ratio() } else { replicates.mean() }
+    }
+
+    /// The values, or their ratios to the baseline, in ascending order.
+    fn sorted(&self) -> Vec<f64> {
+        let value = |(_, base, value): &(i64, f64, f64)| if self.is_ratio { value / base } else { *value };
+        let mut sorted: Vec<f64> = self.rows.iter().map(value).filter(|value| !value.is_nan()).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted
     }
 }
 

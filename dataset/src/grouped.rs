@@ -109,7 +109,7 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
         }
     }
     let stats = shown(stats, table, !baseline.is_empty());
-    if stats.iter().any(|stat| stat.needs_replicates()) && !axes.contains(&SEED) && !measures.contains(&SEED) {
+    if stats.iter().any(|stat| stat.coverage().is_some()) && !axes.contains(&SEED) && !measures.contains(&SEED) {
         axes.push(SEED);
     }
     let rows = collected(datasets, reading, &facts, [&axes, &measures], only).await?;

@@ -64,9 +64,12 @@ impl Stat {
         })
     }
 
-    /// Whether it depends on which rows are of one replicate.
-    pub fn needs_replicates(self) -> bool {
-        matches!(self, Stat::Interval(_) | Stat::Low(_) | Stat::High(_))
+    /// The coverage (percent) of the interval that the statistic is of: it depends on which rows are of one replicate.
+    pub fn coverage(self) -> Option<u32> {
+        match self {
+            Stat::Interval(percent) | Stat::Low(percent) | Stat::High(percent) => Some(percent),
+            _ => None,
+        }
     }
 
     /// Its value; `None` if a sample of this size has none, and of an interval, which depends on replicates. `values` are
@@ -148,12 +151,6 @@ pub fn sd(values: &[f64]) -> Option<f64> {
 /// The standard error of the mean of independent values; `None` below two values.
 pub fn standard_error(values: &[f64]) -> Option<f64> {
     sd(values).map(|sd| sd / (values.len() as f64).sqrt())
-}
-
-/// Half the width of the confidence interval of the mean; `None` below two values.
-pub fn half_width(values: &[f64], percent: u32) -> Option<f64> {
-    let sd = sd(values)?;
-    Some(student_t(percent, values.len() - 1) * sd / (values.len() as f64).sqrt())
 }
 
 /// The sum of all numerators over the sum of all denominators, with its standard error, linearised (Cochran 1977, 2.11 and

@@ -303,7 +303,9 @@ fn every_command_of_the_guide_runs() {
     assert!(pages.contains(&"docs/results.md".to_owned()), "{pages:?}");
     for page in pages {
         let shell = Shell::new();
-        shell.first_sweep();
+        if blocks(&page).iter().any(|block| !block.tag.starts_with("elsewhere: ")) {
+            shell.first_sweep();
+        }
         shell.document(&page);
     }
 }

@@ -11,7 +11,7 @@ pub use halving::{Score, anchor, halving};
 use serde::{Serialize, Serializer};
 
 use crate::cell::real;
-use crate::stats::{half_width, mean};
+use crate::stats::{mean, standard_error, student_t};
 use crate::{Cell, Condition};
 
 /// What a search needs next.
@@ -45,7 +45,8 @@ impl Estimate {
     pub fn of(values: impl Iterator<Item = f64>) -> Estimate {
         let mut values: Vec<f64> = values.filter(|value| !value.is_nan()).collect();
         values.sort_unstable_by(f64::total_cmp);
-        Estimate { mean: mean(&values), half_width: half_width(&values, 95) }
+        let half_width = standard_error(&values).map(|error| student_t(95, values.len() - 1) * error);
+        Estimate { mean: mean(&values), half_width }
     }
 
     /// Estimates the mean of a candidate over all seeds from its values with the first seeds. `anchor` has the values of

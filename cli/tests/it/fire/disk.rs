@@ -194,11 +194,13 @@ fn a_full_disk_stalls_the_farm_until_it_has_space() {
 }
 
 #[test]
+#[ignore = "a minute: `.ci/full disk`"]
 fn a_read_only_disk_stalls_the_farm_until_it_is_writable() {
     under_faults(tmpfs, Fault::ReadOnly);
 }
 
 #[test]
+#[ignore = "a minute: `.ci/full disk`"]
 fn a_hanging_disk_stalls_the_farm_until_it_answers() {
     under_faults(ext4, Fault::Stalled);
 }
