@@ -45,6 +45,8 @@ pub(in crate::batch::policy) struct EasyOfProcs {
     reserved: Option<(JobId, u8)>,
     /// A job has ended before its estimate since the last pass.
     early_end: bool,
+    /// Positions of jobs that may overtake, under an order that changes with time.
+    fitting: Vec<usize>,
 }
 
 impl Backfill for EasyOfProcs {
@@ -127,11 +129,15 @@ impl EasyOfProcs {
         let again = self.stale || self.queue.head() >= self.swept || cluster.free(0) != self.free;
         if again {
             if order.changes() {
-                // The places in the queue have changed.
                 self.forget();
-                self.queue.sort(order, cluster);
+                if gears.head_gear() == HeadGear::Renew && !self.queue.any_fits(cluster.free(0)) {
+                    // No job starts, whichever is first.
+                    (self.stale, self.swept, self.free) = (false, self.queue.end(), cluster.free(0));
+                    return Ok(());
+                }
+                self.queue.order_anew(order, cluster);
             }
-            self.start_heads(gears, cluster)?;
+            self.start_heads(order, gears, cluster)?;
             (self.exact, self.stale, self.swept) = (false, false, 0);
         } else if self.bound.at_s < cluster.now_s() {
             self.forget();
@@ -143,7 +149,7 @@ impl EasyOfProcs {
             // The instant of the reservation can pass before the next job arrives.
             (self.bound, self.exact) = (Shadow { at_s: f64::INFINITY, extra: cluster.free(0) }, false);
         } else if self.queue.end() > self.swept {
-            self.sweep(gears, cluster)?;
+            self.sweep(order, gears, cluster)?;
         }
         self.queue.tidy();
         self.swept = self.queue.end();
@@ -153,7 +159,12 @@ impl EasyOfProcs {
 
     /// Starts jobs in order until one does not fit.
     #[inline]
-    fn start_heads<G: Gears, R: Recorder>(&mut self, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
+    fn start_heads<G: Gears, R: Recorder>(
+        &mut self,
+        order: Order,
+        gears: &G,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<()> {
         if std::mem::take(&mut self.early_end) && gears.head_gear() == HeadGear::UntilEarlyEnd {
             self.reserved = None;
         }
@@ -166,6 +177,9 @@ impl EasyOfProcs {
             };
             self.start(head, gear, false, cluster)?;
             self.queue.pop_head();
+            if order.changes() {
+                self.queue.bring_first();
+            }
             // The job started without regard to the reservation of an earlier head.
             self.bounded = None;
         }
@@ -198,7 +212,7 @@ impl EasyOfProcs {
 
     /// Starts the jobs that have not been considered and may overtake, in queue order.
     #[inline]
-    fn sweep<G: Gears, R: Recorder>(&mut self, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
+    fn sweep<G: Gears, R: Recorder>(&mut self, order: Order, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let (now_s, head) = (cluster.now_s(), self.queue.head());
         let mut from = self.swept.max(head + 1);
         if !self.exact {
@@ -212,24 +226,53 @@ impl EasyOfProcs {
             from = at;
         }
         let mut shadow = self.reservation(cluster)?;
-        let mut reach = self.reach(shadow, cluster);
-        while let Some(at) = self.queue.next_candidate(from, &reach, cluster) {
-            cluster.step()?;
-            from = at + 1;
-            let procs = self.queue.procs(at);
-            let candidate = Candidate::new(cluster, self.queue.job(at));
-            let (others, on_extra) = (self.queue.len() - 1, procs <= reach.extra);
-            let Some((gear, late)) = gears.overtaking(candidate, now_s, others, shadow.at_s, on_extra) else {
-                continue;
-            };
+        if order.changes() {
+            let mut fitting = std::mem::take(&mut self.fitting);
+            fitting.clear();
+            let reach = self.reach(shadow, cluster);
+            while let Some(at) = self.queue.next_candidate(from, &reach, cluster) {
+                fitting.push(at);
+                from = at + 1;
+            }
+            self.queue.sort(&mut fitting);
+            for &at in &fitting {
+                // Starts leave less for the others.
+                if self.queue.reaches(at, &self.reach(shadow, cluster), cluster) {
+                    self.overtake(at, &mut shadow, gears, cluster)?;
+                }
+            }
+            self.fitting = fitting;
+        } else {
+            while let Some(at) = self.queue.next_candidate(from, &self.reach(shadow, cluster), cluster) {
+                from = at + 1;
+                self.overtake(at, &mut shadow, gears, cluster)?;
+            }
+        }
+        self.bound = shadow;
+        Ok(())
+    }
+
+    /// Starts a job that may overtake by its estimate at the top gear, if the gear rule has a gear for it.
+    #[inline(always)]
+    fn overtake<G: Gears, R: Recorder>(
+        &mut self,
+        at: usize,
+        shadow: &mut Shadow,
+        gears: &G,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<()> {
+        cluster.step()?;
+        let procs = self.queue.procs(at);
+        let candidate = Candidate::new(cluster, self.queue.job(at));
+        let on_extra = procs <= self.reach(*shadow, cluster).extra;
+        let choice = gears.overtaking(candidate, cluster.now_s(), self.queue.len() - 1, shadow.at_s, on_extra);
+        if let Some((gear, late)) = choice {
             self.start(at, gear, true, cluster)?;
             self.queue.take(at);
             if late {
                 shadow.extra -= procs;
             }
-            reach = self.reach(shadow, cluster);
         }
-        self.bound = shadow;
         Ok(())
     }
 

@@ -3,6 +3,11 @@
 //! The sweep considers many jobs and starts few. It compares columns of procs and estimates, [`LANES`] jobs at a time,
 //! and reads the exact estimates only of jobs that may start by their narrow ones. Ties of every order are broken by
 //! arrival, which is the job's index.
+//!
+//! An order that changes with time does not sort the queue: positions are in any order, the keys are those of the present
+//! pass, and a pass brings the first job to the head and sorts the few jobs that may start.
+use std::cmp::Ordering;
+
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::batch::policy::order::Order;
 
@@ -15,7 +20,7 @@ const PADDING: usize = LANES - 1;
 /// Procs of a started job and of no job: more than can be free.
 const STARTED: i32 = i32::MAX;
 
-/// Waiting jobs in the order of the policy.
+/// Waiting jobs in the order of the policy, unless it changes with time.
 #[derive(Debug, Clone)]
 pub(crate) struct Queue {
     jobs: Vec<JobId>,
@@ -23,7 +28,7 @@ pub(crate) struct Queue {
     procs: Vec<i32>,
     /// Estimates (s), rounded, and [`PADDING`]: a longer estimate has no smaller number.
     estimates_s: Vec<f32>,
-    /// Sort keys, least first; empty under FCFS.
+    /// Sort keys, least first; empty under FCFS. Of an order that changes with time: those of the last pass that needed them.
     keys: Vec<f64>,
     /// Position of the first waiting job; those before it have started.
     head: usize,
@@ -88,7 +93,10 @@ impl Queue {
     /// Inserts an arriving job and returns its position.
     #[inline(always)]
     pub(crate) fn insert<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) -> usize {
-        if order.is_fcfs() {
+        if order.is_fcfs() || order.changes() {
+            if order.changes() {
+                self.keys.push(0.0);
+            }
             self.push(job, cluster);
             return self.jobs.len() - 1;
         }
@@ -112,15 +120,41 @@ impl Queue {
         self.estimates_s.push(0.0);
     }
 
-    /// Sorts the queue by present keys.
-    pub(crate) fn sort<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
-        let mut sorted: Vec<(f64, JobId)> = self.jobs().map(|job| (order.key(cluster, job), job)).collect();
-        sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        self.truncate(0);
-        for (key, job) in sorted {
-            self.keys.push(key);
-            self.push(job, cluster);
+    /// Takes the present keys of an order that changes with time, and brings the first job to the head.
+    pub(crate) fn order_anew<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
+        for at in self.head..self.jobs.len() {
+            if self.procs[at] != STARTED {
+                self.keys[at] = order.key(cluster, self.jobs[at]);
+            }
         }
+        self.bring_first();
+    }
+
+    /// Brings the job with the least key to the head, which holds a waiting job or is the end.
+    pub(crate) fn bring_first(&mut self) {
+        let waiting = (self.head..self.jobs.len()).filter(|at| self.procs[*at] != STARTED);
+        if let Some(first) = waiting.min_by(|a, b| self.compare(*a, *b)) {
+            self.jobs.swap(first, self.head);
+            self.procs.swap(first, self.head);
+            self.estimates_s.swap(first, self.head);
+            self.keys.swap(first, self.head);
+        }
+    }
+
+    /// Sorts positions by the keys of their jobs.
+    pub(crate) fn sort(&self, positions: &mut [usize]) {
+        positions.sort_unstable_by(|a, b| self.compare(*a, *b));
+    }
+
+    #[inline]
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        self.keys[a].total_cmp(&self.keys[b]).then(self.jobs[a].cmp(&self.jobs[b]))
+    }
+
+    /// Whether a waiting job needs at most these procs.
+    pub(crate) fn any_fits(&self, free: u32) -> bool {
+        let free = free.min(STARTED as u32 - 1) as i32;
+        free > 0 && self.procs[self.head..].iter().any(|procs| *procs <= free)
     }
 
     /// Removes the first job.

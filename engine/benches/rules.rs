@@ -1,0 +1,143 @@
+//! The cost of each rule over EASY, on real logs at their own load, in paired runs.
+//!
+//! The bench prints a row for each rule: median over the rounds of the rule's time over that of EASY (first come, first
+//! served), and a digest of all starts and gears, so that two versions can be compared. A machine under a cap has six gears of
+//! 100 to 200 W and 80 W idle, and 75% of its peak power. Times are processor times of `simulate` without a table of jobs. Logs
+//! come from the folder `POWERSWEEP_TRACES`; without it the bench is skipped. `--log=TEXT` and `--rule=TEXT` restrict it, `--slow`
+//! adds the rules that take minutes on large logs, `--test` runs one short round.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod timing;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Read;
+use std::path::Path;
+
+use powersweep_engine::workload::{self, Workload, swf};
+use powersweep_engine::{Choice, Details, Limits, Role, SimSpec, Value, components, simulate};
+
+use timing::best_s;
+
+const LOGS: [(&str, i64); 5] = [
+    ("KTH-SP2-1996-2.1-cln", 100),
+    ("SDSC-SP2-1998-4.2-cln", 128),
+    ("CTC-SP2-1996-3.1-cln", 338),
+    ("SDSC-BLUE-2000-4.2-cln", 1_152),
+    ("CEA-Curie-2011-2.1-cln", 93_312),
+];
+
+/// Name, components by role and parameters, and whether the rule takes minutes on large logs.
+type Rule = (&'static str, &'static [(Role, &'static str)], bool);
+
+const RULES: &[Rule] = &[
+    ("none", &[(Role::Backfill, "none")], false),
+    ("easy sjf", &[(Role::Order, "sjf")], false),
+    ("easy wfp3", &[(Role::Order, "wfp3")], false),
+    ("none wfp3", &[(Role::Order, "wfp3"), (Role::Backfill, "none")], false),
+    ("easy formula", &[(Role::Order, "formula")], false),
+    ("none formula", &[(Role::Order, "formula"), (Role::Backfill, "none")], false),
+    ("easy bsld", &[(Role::GearRule, "bsld")], false),
+    ("conservative", &[(Role::Backfill, "conservative")], false),
+    ("conservative bsld", &[(Role::Backfill, "conservative"), (Role::GearRule, "bsld")], false),
+    ("cap admission", &[(Role::Cap, "admission")], false),
+    ("cap uniform", &[(Role::Cap, "uniform")], false),
+    ("cap pdrc", &[(Role::Cap, "pdrc")], false),
+    ("cap performance", &[(Role::Cap, "performance-precedence")], false),
+    ("cap power", &[(Role::Cap, "power-precedence")], false),
+    ("cap none", &[(Role::Cap, "admission"), (Role::Backfill, "none")], false),
+    ("cap conservative", &[(Role::Cap, "admission"), (Role::Backfill, "conservative")], true),
+];
+
+fn main() {
+    let option = |name: &str| std::env::args().find_map(|arg| arg.strip_prefix(name).map(str::to_owned));
+    let flag = |name: &str| std::env::args().any(|arg| arg == name);
+    let (rounds, repeats) = if flag("--test") { (1, 1) } else { (5, 1) };
+    let Some(traces) = std::env::var_os("POWERSWEEP_TRACES") else {
+        println!("skipped: POWERSWEEP_TRACES is not set");
+        return;
+    };
+    let (log, rule) = (option("--log="), option("--rule="));
+    let is_chosen =
+        |wanted: &Option<String>, name: &str| wanted.as_ref().is_none_or(|text| name.contains(text.as_str()));
+    for (name, procs) in LOGS.into_iter().filter(|(name, _)| is_chosen(&log, name)) {
+        let workload = workload(traces.as_ref(), name, procs);
+        let easy = spec(procs);
+        println!("{name}, {} jobs: EASY {:.2} ms", workload.jobs.len(), best_s(5, || time(&easy, &workload)) * 1e3);
+        for &(rule, choices, is_slow) in RULES.iter().filter(|(name, ..)| is_chosen(&rule, name)) {
+            if is_slow && !flag("--slow") {
+                continue;
+            }
+            let spec = with(&easy, choices);
+            let mut ratios = Vec::new();
+            for _ in 0..rounds {
+                let easy_s = best_s(repeats.max(2), || time(&easy, &workload));
+                ratios.push(best_s(repeats, || time(&spec, &workload)) / easy_s);
+                if ratios[0] > 40.0 {
+                    break;
+                }
+            }
+            ratios.sort_by(f64::total_cmp);
+            println!("  {rule:20} {:8.2}   starts {:016x}", ratios[ratios.len() / 2], digest(&spec, &workload));
+        }
+    }
+}
+
+fn time(spec: &SimSpec, workload: &Workload) {
+    simulate(spec, workload, &Limits::NONE, &mut Details::default()).unwrap();
+}
+
+/// A digest of starts and gears.
+fn digest(spec: &SimSpec, workload: &Workload) -> u64 {
+    let mut details = Details { jobs: Some(Vec::new()), ..Details::default() };
+    simulate(spec, workload, &Limits::NONE, &mut details).unwrap();
+    let mut hasher = DefaultHasher::new();
+    for job in details.jobs.unwrap() {
+        (job.job_id, job.start_s.to_bits(), job.finish_s.to_bits()).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+fn spec(procs: i64) -> SimSpec {
+    let mut spec = SimSpec::new();
+    let mut source = Choice::new(components::find(Role::Source, "swf").unwrap());
+    source.set("log", Value::Text("bench".to_owned())).unwrap();
+    spec.choose(source);
+    spec.choice_mut(Role::Platform).set("procs", Value::Int(procs)).unwrap();
+    spec.choice_mut(Role::Rules).set("min_run_s", Value::Real(1.0)).unwrap();
+    spec.choice_mut(Role::Rules).set("wide_jobs", Value::Text("drop".to_owned())).unwrap();
+    spec
+}
+
+fn with(easy: &SimSpec, choices: &[(Role, &str)]) -> SimSpec {
+    let mut spec = easy.clone();
+    for &(role, name) in choices {
+        let mut choice = Choice::new(components::find(role, name).unwrap());
+        match (role, name) {
+            (Role::Order, "formula") => {
+                choice.set("formula", Value::Text("-(wait_s / max(estimate_s, 1))^3 * procs".to_owned())).unwrap();
+            }
+            (Role::GearRule, "bsld") => choice.set("bsld_threshold", Value::Real(2.0)).unwrap(),
+            (Role::Cap, _) => {
+                choice.set("cap_schedule_share", Value::Reals(vec![0.75])).unwrap();
+                choice.set("over_cap_jobs", Value::Text("drop".to_owned())).unwrap();
+                let mut power = Choice::new(components::find(Role::Power, "stated").unwrap());
+                power.set("busy_w", Value::Reals(vec![100.0, 120.0, 140.0, 160.0, 180.0, 200.0])).unwrap();
+                power.set("idle_w", Value::Real(80.0)).unwrap();
+                spec.choose(power);
+                let gears = Value::Reals(vec![0.8, 1.1, 1.4, 1.7, 2.0, 2.3]);
+                spec.choice_mut(Role::Platform).set("gears_ghz", gears).unwrap();
+            }
+            _ => (),
+        }
+        spec.choose(choice);
+    }
+    assert_eq!(spec.problems(), Vec::<String>::new());
+    spec
+}
+
+fn workload(traces: &Path, name: &str, procs: i64) -> Workload {
+    let mut text = Vec::new();
+    let file = std::fs::File::open(traces.join(format!("{name}.swf.gz"))).unwrap();
+    flate2::read::MultiGzDecoder::new(file).read_to_end(&mut text).unwrap();
+    workload::build(&spec(procs), Some(&swf::parse(&text, name).unwrap())).unwrap()
+}
