@@ -20,16 +20,17 @@
 //! even on an empty machine, its reservation has an infinite time, and all jobs that fit overtake until the cap changes.
 //!
 //! **Long queues.** Reservations are computed when a job fits that might overtake. A pass after arrivals alone considers
-//! the new jobs, because no resource becomes free in between; under a cap it considers all, because gears and watts
-//! change. Procs alone, without a cap, have a faster pass of their own ([`super::easy_of_procs`]); with one pool, this
-//! pass starts the same jobs (tested).
+//! the new jobs, because no resource becomes free in between. Under a cap it does so where the cap, the gears of running
+//! jobs and the gears that waiting jobs may start at are those of the last pass, and no watts have become free. Procs
+//! alone, without a cap, have a faster pass of their own ([`super::easy_of_procs`]); with one pool, this pass starts the
+//! same jobs (tested).
 pub(in crate::batch::policy) use super::easy_of_procs::EasyOfProcs;
-use super::list::{List, ListRule, Listed, Start, Waiting};
+use super::list::{List, ListRule, Listed, Start, Waiting, widest};
 use super::releases::{Release, Releases, WAKING};
 use super::resources::{ProcsAndWatts, Resources};
 use crate::batch::kernel::{Cluster, Copied, JobId, Recorder};
-use crate::batch::platform::Machine;
 use crate::batch::platform::pools::{Amounts, POOLS_MAX};
+use crate::batch::platform::{Gear, Machine};
 use crate::batch::policy::cap::allowance::{Allowance, above_idle_w};
 use crate::batch::policy::gear::{Candidate, Gears, HeadGear};
 use crate::error::{Result, SimError, Stop};
@@ -76,6 +77,24 @@ struct Reservation<A> {
     extra: A,
 }
 
+/// What a pass leaves under a cap.
+#[derive(Debug, Clone, Copy)]
+struct Left {
+    allowance: Allowance,
+    /// Power that starting jobs may add (W).
+    left_w: f64,
+    rescheduled_count: u64,
+}
+
+/// The jobs that may overtake at a gear.
+#[derive(Debug, Clone, Copy)]
+struct Reach {
+    /// Procs: the power of a wider job does not fit.
+    widest: u32,
+    /// Estimate (s): a longer job, if it takes more than the extra procs, outlasts the reservation.
+    longest_s: f64,
+}
+
 /// A job that may start now.
 #[derive(Debug, Clone, Copy)]
 struct Fitting {
@@ -99,6 +118,13 @@ pub(in crate::batch::policy) struct Easy<A> {
     collected: bool,
     /// The next pass considers all jobs.
     again: bool,
+    /// Under a cap, behind the first job: what bounds the jobs that may overtake, from the top gear down; empty if it is not
+    /// known.
+    reach: Vec<Reach>,
+    /// Procs of the widest job that may outlast the first reservation.
+    reach_on_extra: u32,
+    /// Under a cap: what the last pass left, if the jobs that it considered cannot start while no more is left.
+    left: Option<Left>,
     /// The pools that considered jobs wait for, one bit each.
     blocked: u16,
     /// The pools of procs that considered jobs wait for, one bit each.
@@ -117,14 +143,16 @@ impl<A: Resources> ListRule for Easy<A> {
     }
 
     fn pass<G: Gears, R: Recorder>(&mut self, list: &mut List, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
-        let from = self.begin(list, gears, cluster);
-        let all_pools = u16::MAX >> (POOLS_MAX - cluster.machine().pools.len().max(1));
         let mut headroom = list.headroom(cluster);
+        let mut next = self.begin(headroom.left_w, list, gears, cluster);
+        let all_pools = u16::MAX >> (POOLS_MAX - cluster.machine().pools.len().max(1));
         let mut starts = false;
-        for at in from..list.waiting().len() {
+        self.reach.clear();
+        while let Some(at) = self.next_candidate(next, headroom.left_w, list, cluster) {
             if (A::CAPPED && headroom.widest == 0) || (self.overtaking.is_none() && self.blocked == all_pools) {
                 break;
             }
+            next = at + 1;
             let Waiting { job, procs, .. } = list.waiting()[at];
             let (pools, partition) = A::pools(cluster, job);
             let competes = pools & self.blocked != 0;
@@ -151,7 +179,12 @@ impl<A: Resources> ListRule for Easy<A> {
         list.remove_started();
         // A start adds an estimated end. The first reservation waits for resources that are not free and does not move to
         // it; a later one may, if its job fits now and waits for the first.
-        self.again = A::CAPPED || (starts && self.reservations.len() + self.unreserved.len() > 1);
+        self.again = starts && self.reservations.len() + self.unreserved.len() > 1;
+        self.left = (A::CAPPED && gears.is_constant() && !cluster.has_scales()).then(|| Left {
+            allowance: *list.allowance(),
+            left_w: headroom.left_w,
+            rescheduled_count: cluster.rescheduled_count(),
+        });
         Ok(())
     }
 
@@ -168,9 +201,21 @@ fn chooses_with_reservation<A: Resources, G: Gears>(gears: &G) -> bool {
 
 impl<A: Resources> Easy<A> {
     /// Begins a pass, and returns the position of the first job to consider.
-    fn begin<G: Gears, R: Recorder>(&mut self, list: &mut List, gears: &G, cluster: &Cluster<'_, R>) -> usize {
+    fn begin<G: Gears, R: Recorder>(
+        &mut self,
+        left_w: f64,
+        list: &mut List,
+        gears: &G,
+        cluster: &Cluster<'_, R>,
+    ) -> usize {
         let passed = |reservation: &Reservation<A>| reservation.at_s < cluster.now_s();
-        if !self.again && list.seen() > 0 && !self.reservations.iter().any(passed) {
+        let no_more = |left: Left| {
+            left.allowance == *list.allowance()
+                && left_w <= left.left_w
+                && cluster.rescheduled_count() == left.rescheduled_count
+        };
+        let keeps = !A::CAPPED || self.left.is_some_and(no_more);
+        if keeps && !self.again && list.seen() > 0 && !self.reservations.iter().any(passed) {
             return list.seen();
         }
         if list.take_early_end() && gears.head_gear() == HeadGear::UntilEarlyEnd {
@@ -180,6 +225,52 @@ impl<A: Resources> Easy<A> {
         self.unreserved.clear();
         (self.collected, self.blocked, self.partitions) = (false, 0, 0);
         0
+    }
+
+    /// The position of the next job to consider, from one on. Once the first job waits, under a cap, jobs are skipped that
+    /// cannot start at any gear.
+    fn next_candidate<R: Recorder>(
+        &mut self,
+        from: usize,
+        left_w: f64,
+        list: &List,
+        cluster: &Cluster<'_, R>,
+    ) -> Option<usize> {
+        let waiting = list.waiting();
+        if !A::CAPPED || self.blocked == 0 || self.overtaking.is_none() {
+            return Some(from).filter(|from| *from < waiting.len());
+        }
+        if self.reach.is_empty() {
+            self.set_reach(left_w, cluster);
+        }
+        let extra = self.reach_on_extra;
+        let (Some(top), Some(lowest)) = (self.reach.first(), self.reach.last()) else { return None };
+        let may = |job: &Waiting| {
+            // Two comparisons refuse most jobs.
+            if job.procs > lowest.widest || (job.procs > extra && job.estimate_s > top.longest_s) {
+                return false;
+            }
+            let fastest = self.reach.iter().find(|gear| job.procs <= gear.widest);
+            fastest.is_some_and(|gear| job.procs <= extra || job.estimate_s <= gear.longest_s)
+        };
+        waiting[from..].iter().position(may).map(|at| from + at)
+    }
+
+    /// Bounds the jobs that may overtake now, a little more than exactly, so that rounding excludes no job.
+    fn set_reach<R: Recorder>(&mut self, left_w: f64, cluster: &Cluster<'_, R>) {
+        let (class, free, first) = (&cluster.machine().classes[0], cluster.free(0), self.reservations.first());
+        let left_s = first.map_or(f64::INFINITY, |reservation| reservation.at_s - cluster.now_s() + 1.0);
+        // The power of a job may be any share of the model's.
+        let least_w = |gear: &Gear| if cluster.has_scales() { 0.0 } else { gear.busy_w - class.idle_w };
+        let mut lowest_w = 0.0;
+        for gear in (0..class.gears.len()).rev() {
+            let of_classes = || std::iter::once(&class.gears).chain(&class.more_job_classes).map(|gears| &gears[gear]);
+            lowest_w = of_classes().map(least_w).fold(f64::INFINITY, f64::min);
+            let factor = of_classes().map(|gear| gear.time_factor).fold(f64::INFINITY, f64::min);
+            self.reach.push(Reach { widest: free.min(widest(left_w, lowest_w)), longest_s: left_s / factor });
+        }
+        let extra = first.filter(|_| self.overtaking == Some(true)).map_or(0, |first| first.extra.widest(lowest_w));
+        self.reach_on_extra = extra;
     }
 
     /// How a job that fits can start now, if it may.
@@ -244,6 +335,7 @@ impl<A: Resources> Easy<A> {
         cluster: &Cluster<'_, R>,
     ) {
         self.collected = false;
+        self.reach.clear();
         if !fitting.competes {
             return;
         }
@@ -279,7 +371,10 @@ impl<A: Resources> Easy<A> {
             }
             self.reservations.push(reservation);
         }
-        self.unreserved.clear();
+        if !self.unreserved.is_empty() {
+            self.unreserved.clear();
+            self.reach.clear();
+        }
         Ok(())
     }
 

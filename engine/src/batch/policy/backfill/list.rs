@@ -43,8 +43,9 @@ impl<T: ListRule> Backfill for Listed<T> {
 
     fn submitted<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) {
         let key = order.key(cluster, job);
-        let at = self.list.waiting.partition_point(|other| other.key <= key);
-        self.list.waiting.insert(at, Waiting { key, job, procs: cluster.procs(job) });
+        let at = self.list.waiting().partition_point(|other| other.key <= key);
+        let waiting = Waiting { key, job, procs: cluster.procs(job), estimate_s: cluster.estimate_s(job) };
+        self.list.waiting.insert(self.list.removed + at, waiting);
         if at < self.list.seen || order.changes() {
             self.list.seen = 0;
         }
@@ -61,12 +62,12 @@ impl<T: ListRule> Backfill for Listed<T> {
             self.list.sort(order, cluster);
         }
         self.rule.pass(&mut self.list, gears, cluster)?;
-        self.list.seen = self.list.waiting.len();
+        self.list.seen = self.list.waiting().len();
         Ok(())
     }
 
     fn jobs(&self) -> impl Iterator<Item = JobId> {
-        self.list.waiting.iter().map(|waiting| waiting.job)
+        self.list.waiting().iter().map(|waiting| waiting.job)
     }
 
     fn procs_changed(&mut self) {
@@ -101,13 +102,17 @@ pub(super) struct Waiting {
     key: f64,
     pub(super) job: JobId,
     pub(super) procs: u32,
+    /// Estimated run time at the top gear (s).
+    pub(super) estimate_s: f64,
 }
 
 /// The waiting jobs.
 #[derive(Debug, Clone, Default)]
 pub(in crate::batch::policy) struct List {
-    /// In queue order.
+    /// In queue order, behind the removed ones.
     waiting: Vec<Waiting>,
+    /// Number of removed jobs at the front: a queue whose first jobs start is not moved each time.
+    removed: usize,
     /// Number of first jobs of the queue that the last pass has seen; 0 if a job has ended since then, the procs have
     /// changed, or other jobs are first now.
     seen: usize,
@@ -137,10 +142,16 @@ pub(super) struct Start {
     pub(super) ceiling: u8,
 }
 
+/// Procs of the widest job that a power carries (W), if each proc takes at least `least_w`: one more than the quotient, so
+/// that rounding excludes no job. The conversion saturates.
+pub(super) fn widest(left_w: f64, least_w: f64) -> u32 {
+    if least_w > 0.0 { (left_w / least_w + 1.0) as u32 } else { u32::MAX }
+}
+
 impl List {
     /// The waiting jobs in queue order, with those that have started and not been removed.
     pub(super) fn waiting(&self) -> &[Waiting] {
-        &self.waiting
+        &self.waiting[self.removed..]
     }
 
     /// Number of first jobs that the last pass has seen, if nothing has become free since then.
@@ -159,10 +170,11 @@ impl List {
     }
 
     fn sort<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
-        for waiting in &mut self.waiting {
+        let waiting = &mut self.waiting[self.removed..];
+        for waiting in &mut *waiting {
             waiting.key = order.key(cluster, waiting.job);
         }
-        self.waiting.sort_unstable_by(|a, b| a.key.total_cmp(&b.key).then(a.job.cmp(&b.job)));
+        waiting.sort_unstable_by(|a, b| a.key.total_cmp(&b.key).then(a.job.cmp(&b.job)));
     }
 
     /// Starts the job at a position. Positions stay the same until [`List::remove_started`].
@@ -173,7 +185,7 @@ impl List {
         overtook: bool,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<()> {
-        let job = self.waiting[at].job;
+        let job = self.waiting()[at].job;
         cluster.start(job, start.gear, overtook)?;
         self.started.push((job, start.ceiling));
         self.started_at.push(at);
@@ -182,22 +194,30 @@ impl List {
 
     /// Removes the jobs that have started from the list.
     pub(super) fn remove_started(&mut self) {
-        if self.started_at.is_empty() {
-            return;
-        }
         self.started_at.sort_unstable();
-        let (mut started_at, mut at) = (self.started_at.iter().peekable(), 0);
-        self.waiting.retain(|_| {
-            let waits = started_at.next_if(|&&started| started == at).is_none();
-            at += 1;
-            waits
-        });
+        let first = self.started_at.iter().zip(0..).take_while(|(at, place)| *at == place).count();
+        let removed = self.removed;
+        let mut to = removed + self.started_at.get(first).copied().unwrap_or_default();
+        for (number, at) in self.started_at.iter().enumerate().skip(first) {
+            let from = removed + at + 1;
+            let until = self.started_at.get(number + 1).map_or(self.waiting.len(), |next| removed + next);
+            self.waiting.copy_within(from..until, to);
+            to += until - from;
+        }
+        if first < self.started_at.len() {
+            self.waiting.truncate(to);
+        }
+        self.removed += first;
+        if self.removed > self.waiting.len() / 2 {
+            self.waiting.drain(..self.removed);
+            self.removed = 0;
+        }
         self.started_at.clear();
     }
 
     /// Number of waiting jobs besides the one that a rule considers.
     pub(super) fn others(&self) -> usize {
-        self.waiting.len() - self.started_at.len() - 1
+        self.waiting().len() - self.started_at.len() - 1
     }
 
     pub(super) fn headroom<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> Headroom {
@@ -209,9 +229,7 @@ impl List {
         let class = &cluster.machine().classes[0];
         let gears = std::iter::once(&class.gears).chain(&class.more_job_classes).flatten();
         let least_w = gears.map(|gear| gear.busy_w - class.idle_w).fold(f64::INFINITY, f64::min);
-        // One more than the quotient, so that its rounding excludes no job. The conversion saturates.
-        let carried = if least_w > 0.0 { (left_w / least_w + 1.0) as u32 } else { u32::MAX };
-        Headroom { left_w, widest: cluster.free(0).min(carried) }
+        Headroom { left_w, widest: cluster.free(0).min(widest(left_w, least_w)) }
     }
 
     /// How a job can start now, without regard to reservations.

@@ -5,6 +5,7 @@
 //! counts for other jobs. If starts ignore the cap, infinitely many watts are free.
 use std::ops::{AddAssign, Neg};
 
+use super::list;
 use super::profile::{Amount, Profile};
 use super::rule::changes_running_jobs;
 use crate::batch::kernel::{Cluster, JobId, Recorder};
@@ -60,6 +61,9 @@ pub(crate) trait Resources: Amount + Default {
     /// An amount of procs without watts, of the first pool.
     fn procs(procs: u32) -> Self;
 
+    /// Procs of the widest job that the amount covers, if each proc takes at least these watts; of the first pool.
+    fn widest(self, least_w: f64) -> u32;
+
     /// The free resources now.
     fn free<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance) -> Self;
 
@@ -107,6 +111,10 @@ impl Resources for i64 {
         i64::from(procs)
     }
 
+    fn widest(self, _: f64) -> u32 {
+        self.max(0) as u32
+    }
+
     fn free<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance) -> i64 {
         i64::from(cluster.free(0))
     }
@@ -129,6 +137,10 @@ impl Resources for Amounts {
         let mut amounts = Amounts::NONE;
         amounts.0[0] = i64::from(procs);
         amounts
+    }
+
+    fn widest(self, least_w: f64) -> u32 {
+        self.0[0].widest(least_w)
     }
 
     fn free<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance) -> Amounts {
@@ -215,6 +227,10 @@ impl Resources for ProcsAndWatts {
 
     fn procs(procs: u32) -> ProcsAndWatts {
         ProcsAndWatts { procs: i64::from(procs), watts: 0.0 }
+    }
+
+    fn widest(self, least_w: f64) -> u32 {
+        self.procs.widest(least_w).min(list::widest(self.watts, least_w))
     }
 
     fn free<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance) -> ProcsAndWatts {

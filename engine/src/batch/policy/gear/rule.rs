@@ -89,6 +89,12 @@ pub(crate) trait Gears: Clone {
     fn overtaking(&self, job: Candidate, now_s: f64, others: usize, until_s: f64, on_extra: bool)
     -> Option<(u8, bool)>;
 
+    /// Whether a job gets the same gear at each instant, whichever jobs wait.
+    #[inline]
+    fn is_constant(&self) -> bool {
+        false
+    }
+
     /// Whether an end at the instant of the head's reservation is in time.
     #[inline]
     fn reservation_inclusive(&self) -> bool {

@@ -43,6 +43,11 @@ impl Gears for Top {
     }
 
     #[inline]
+    fn is_constant(&self) -> bool {
+        true
+    }
+
+    #[inline]
     fn reservation_inclusive(&self) -> bool {
         self.reservation_inclusive
     }
