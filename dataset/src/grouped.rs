@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use powersweep_results::Table;
 
+use crate::error::usage;
 use crate::group::{grouped_ratios, mixed};
 use crate::order::INDEX;
 use crate::reading::Reading;
@@ -11,6 +12,9 @@ use crate::scan::{self, ColumnScan, SEED, Tasks};
 use crate::source::{Source, conditions};
 use crate::words::count;
 use crate::{Condition, Datasets, Error, Frame, Rows, Stat, baseline, grouped, page};
+
+/// The column that tells the signals of `accounts` apart.
+pub const SIGNAL: &str = "signal";
 
 /// A question about the rows of a table. The default names no column and no condition, and takes all rows.
 #[derive(Debug, Clone, Default)]
@@ -65,7 +69,7 @@ impl FooterFacts {
             Table::Tasks => self.metrics.clone(),
             Table::Jobs => vec!["wait_s", "run_s", "energy_j"],
             Table::Series => vec!["value"],
-            Table::Accounts => vec!["emissions_g", "cost", "signal_energy_mean"],
+            Table::Accounts => vec!["jobs_emissions_g", "window_emissions_g", "jobs_cost", "window_cost"],
             Table::Failures => vec![INDEX],
         }
     }
@@ -76,9 +80,28 @@ pub fn keys(table: Table) -> &'static [&'static str] {
     match table {
         Table::Jobs => &["job_id"],
         Table::Series => &["series", "level", "x"],
-        Table::Accounts => &["signal", "signal_index"],
+        Table::Accounts => &[SIGNAL, "signal_index"],
         Table::Tasks | Table::Failures => &[],
     }
+}
+
+/// Refuses rows of `accounts` in which a measure has values of several signals: their mean would be that of no signal.
+///
+/// # Errors
+/// Such a measure, with the signals.
+pub fn check_one_signal(rows: &Rows, by: &[&str]) -> Result<(), Error> {
+    let Some(signals) = rows.axis(SIGNAL).filter(|_| !by.contains(&SIGNAL)) else { return Ok(()) };
+    for (measure, values) in rows.measures() {
+        let is_own = Table::Accounts.schema().column_with_name(measure.name()).is_some();
+        let with_values = (0..rows.len()).filter(|row| is_own && !values[*row].is_nan());
+        let found: BTreeSet<String> = with_values.map(|row| signals.cell(row).exact()).collect();
+        if let (Some(first), true) = (found.first(), found.len() > 1) {
+            let (name, all) = (measure.name(), found.iter().map(String::as_str).collect::<Vec<_>>().join(", "));
+            let hint = format!("choose one by the condition signal={first}, or group by `signal`");
+            return Err(usage(format!("`{name}` has values of several signals ({all}): {hint}")));
+        }
+    }
+    Ok(())
 }
 
 /// The answer to a query.

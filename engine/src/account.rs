@@ -11,6 +11,8 @@ pub const J_PER_KWH: f64 = 3.6e6;
 pub struct Weight {
     /// Energy of the machine times the signal (unit of the signal * kWh).
     pub machine: f64,
+    /// Energy of the machine times the signal, without that of the idle machine after the last submission.
+    pub window: f64,
     /// Energy of the jobs times the signal.
     pub jobs: f64,
     /// Energy of the jobs times the signal, if each job had started at its submission.
@@ -55,13 +57,14 @@ pub struct Account {
     /// Share of the supplied power that reaches the machine.
     pub supply_efficiency: f64,
     /// Emissions of the energy that the facility and its battery draw from the grid (g of CO2 equivalent): the exact
-    /// integral of power times intensity. Null for other quantities.
+    /// integral of power times intensity, from the first submission to the last completion. A policy that ends later counts
+    /// more idle power. Null for other quantities.
     pub emissions_g: Option<f64>,
     /// Emissions of making the machine and its battery (g of CO2 equivalent): hours of the run times the sum of procs
     /// times `embodied_g_per_proc_hour` and `battery_embodied_g_per_hour`. Null for other quantities.
     pub embodied_emissions_g: Option<f64>,
     /// Cost of the energy that the facility and its battery draw from the grid, in `currency`: the exact integral of power
-    /// times price. Null for other quantities.
+    /// times price, from the first submission to the last completion. Null for other quantities.
     pub cost: Option<f64>,
     /// Currency of `cost`, as the file or the manifest names it.
     pub currency: Option<String>,
@@ -100,6 +103,11 @@ pub struct Account {
     pub jobs_cost: Option<f64>,
     /// As `at_once_emissions_g`, for the price.
     pub at_once_cost: Option<f64>,
+    /// Emissions in a window that does not depend on the policy, at the meter, without the battery (g): those of the machine
+    /// from the first to the last submission, and those of its power beyond the idle machine's afterwards.
+    pub window_emissions_g: Option<f64>,
+    /// As `window_emissions_g`, for the price.
+    pub window_cost: Option<f64>,
     /// Share of the run's time in which the signal is an estimate of its publisher; null if the file does not say.
     pub estimated_share: Option<f64>,
 }
@@ -113,7 +121,7 @@ impl Signal {
     /// # Errors
     /// [`SignalError::NotCovered`] with the first instant that the signal does not cover.
     pub fn weigh(&self, cells: &[Cell], factors: &[f64]) -> Result<Weight, SignalError> {
-        let (mut machine, mut jobs, mut at_once) = (0.0, 0.0, 0.0);
+        let (mut machine, mut idle_after, mut jobs, mut at_once) = (0.0, 0.0, 0.0, 0.0);
         let (mut energy_j, mut facility_j) = (0.0, 0.0);
         let (mut time_s, mut value_s, mut estimated_s) = (0.0, 0.0, 0.0);
         let mut index = 0;
@@ -124,6 +132,7 @@ impl Signal {
             let value = piece.value_at(cell.from_s);
             let weigh = |energy: Energy| factor * (value * energy.energy_j + piece.slope * energy.moment_js);
             machine += weigh(cell.machine);
+            idle_after += weigh(cell.idle_after);
             jobs += weigh(cell.jobs);
             at_once += weigh(cell.at_once);
             let dt_s = cell.to_s - cell.from_s;
@@ -137,6 +146,7 @@ impl Signal {
         }
         Ok(Weight {
             machine: machine / J_PER_KWH,
+            window: (machine - idle_after) / J_PER_KWH,
             jobs: jobs / J_PER_KWH,
             at_once: at_once / J_PER_KWH,
             energy_j,

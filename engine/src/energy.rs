@@ -40,6 +40,8 @@ pub struct Cell {
     pub to_s: f64,
     /// Energy of the machine.
     pub machine: Energy,
+    /// The part of it that the idle machine draws, too, after the last submission: how long that lasts depends on the policy.
+    pub idle_after: Energy,
     /// Energy of the procs of jobs from start to end, each job with its mean power.
     pub jobs: Energy,
     /// Energy of the jobs if each had started at its submission, with the same power and duration.
@@ -61,8 +63,8 @@ impl EnergySplit {
     }
 
     /// A splitter of a run that begins at an instant (s).
-    pub(crate) fn splitter(&self, now_s: f64) -> Splitter {
-        let mut splitter = Splitter { edges: self.edges.clone(), cells: Vec::new(), next_s: now_s };
+    pub(crate) fn splitter(&self, now_s: f64, idle: Idle) -> Splitter {
+        let mut splitter = Splitter { edges: self.edges.clone(), cells: Vec::new(), next_s: now_s, idle };
         splitter.open(now_s);
         splitter
     }
@@ -93,6 +95,15 @@ impl EnergySplit {
     }
 }
 
+/// The idle machine of a run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Idle {
+    /// Its power (W).
+    pub(crate) power_w: f64,
+    /// The last submission (s).
+    pub(crate) last_submit_s: f64,
+}
+
 /// Splits the machine's energy while a run goes on.
 #[derive(Debug, Clone)]
 pub(crate) struct Splitter {
@@ -100,6 +111,7 @@ pub(crate) struct Splitter {
     cells: Vec<Cell>,
     /// The end of the last cell unless the run ends before.
     next_s: f64,
+    idle: Idle,
 }
 
 impl Splitter {
@@ -125,6 +137,10 @@ impl Splitter {
         let Some(cell) = self.cells.last_mut() else { return };
         cell.machine.add(from_s - cell.from_s, to_s - from_s, power_w);
         cell.to_s = to_s;
+        let after_s = from_s.max(self.idle.last_submit_s);
+        if to_s > after_s {
+            cell.idle_after.add(after_s - cell.from_s, to_s - after_s, power_w.min(self.idle.power_w));
+        }
     }
 
     pub(crate) fn bytes(&self) -> usize {

@@ -10,7 +10,7 @@ use super::policy::cap::CapReach;
 use super::policy::composed::Composed;
 use super::{nodes, weekly};
 use crate::details::Details;
-use crate::energy::{EnergySplit, Splitter};
+use crate::energy::{EnergySplit, Idle, Splitter};
 use crate::error::SimError;
 use crate::limits::Limits;
 use crate::series::SeriesPoint;
@@ -234,7 +234,8 @@ impl<'w> Prepared<'w> {
             simulation.set_needs(needs.by_job.clone());
         }
         if let Some(energy) = split {
-            simulation.split(energy);
+            let last_submit_s = self.jobs.last().map_or(f64::INFINITY, |job| job.submit_s);
+            simulation.split(energy, Idle { power_w: self.machine.idle_w(), last_submit_s });
         }
         simulation.run()?;
         let splitter = simulation.take_splitter();

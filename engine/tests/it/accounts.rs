@@ -4,7 +4,7 @@ use std::sync::Arc;
 use powersweep_engine::energy::EnergySplit;
 use powersweep_engine::signal::{Beyond, Edges, Sample, Signal, SignalError};
 use powersweep_engine::workload::Workload;
-use powersweep_engine::{Details, JobRecord, Limits, Measured, Role, SimSpec};
+use powersweep_engine::{Details, JobRecord, Limits, Measured, Role, SimSpec, Value};
 
 use crate::golden::workload;
 use crate::specs::Build;
@@ -79,9 +79,10 @@ impl Edges for All {
     }
 }
 
-/// Machine, jobs and jobs at once, second by second.
-fn by_second(signal: &Signal, rows: &[JobRecord], idle_w: f64, (first_s, last_s): (f64, f64)) -> [f64; 3] {
-    let mut sums = [0.0; 3];
+/// Machine, jobs, jobs at once, and the machine in the window of submissions, second by second.
+fn by_second(signal: &Signal, rows: &[JobRecord], idle_w: f64, (first_s, last_s): (f64, f64)) -> [f64; 4] {
+    let mut sums = [0.0; 4];
+    let last_submit_s = rows.iter().map(|row| row.submit_s).fold(f64::NEG_INFINITY, f64::max);
     let mut at_s = first_s;
     while at_s < last_s {
         let value = signal.at(at_s + 0.5).unwrap();
@@ -92,7 +93,8 @@ fn by_second(signal: &Signal, rows: &[JobRecord], idle_w: f64, (first_s, last_s)
         let busy: u32 = scheduled.iter().map(|row| row.procs).sum();
         let at_once_w: f64 = rows.iter().filter(|row| within(row, row.submit_s)).map(power).sum();
         let machine_w = jobs_w + (PROCS - u64::from(busy)) as f64 * idle_w;
-        for (sum, power_w) in sums.iter_mut().zip([machine_w, jobs_w, at_once_w]) {
+        let counted_w = if at_s < last_submit_s { machine_w } else { machine_w - PROCS as f64 * idle_w };
+        for (sum, power_w) in sums.iter_mut().zip([machine_w, jobs_w, at_once_w, counted_w]) {
             *sum += power_w * value / J_PER_KWH;
         }
         at_s += 1.0;
@@ -126,12 +128,13 @@ fn weights_equal_a_sum_over_every_second() {
         close(energy_j, summary.energy_total_j, 1.0);
         for signal in &signals {
             let weight = signal.weigh(&cells, &[]).unwrap();
-            let [machine, jobs, at_once] = by_second(signal, &rows, idle_w, span);
+            let [machine, jobs, at_once, window] = by_second(signal, &rows, idle_w, span);
             // Values have both signs: the scale is that of the terms.
             let scale = summary.energy_total_j * 1_600.0 / J_PER_KWH;
             close(weight.machine, machine, scale);
             close(weight.jobs, jobs, scale);
             close(weight.at_once, at_once, scale);
+            close(weight.window, window, scale);
         }
     }
 }
@@ -158,4 +161,28 @@ fn a_run_that_outlasts_its_signal_is_an_error_with_the_instant() {
     let spec = Build::log().int("procs", 4).0;
     let (_, details) = run(&spec, &workload, Some(EnergySplit::new(Arc::new(signal.clone()))));
     assert_eq!(signal.weigh(&details.energy.unwrap().cells, &[]), Err(SignalError::NotCovered(300.0)));
+}
+
+#[test]
+fn a_policy_that_ends_later_counts_no_more_idle_power_in_the_window() {
+    // 4 procs of 4 W busy and 1.8 W idle; electricity is cleaner from 1000 s on.
+    let jobs = workload(&[(0.0, 100.0, 100.0, 4), (50.0, 100.0, 100.0, 1)]);
+    let grid = Signal::new(vec![0.0, 1_000.0], vec![2.0, 1.8], vec![], 2_000.0, Sample::Mean, Beyond::Hold).unwrap();
+    let now = Build::log()
+        .int("procs", 4)
+        .set("gears_ghz", Value::Reals(vec![1.0]))
+        .set("gear_volts", Value::Reals(vec![1.0]))
+        .choose(Role::Power, "stated")
+        .set("busy_w", Value::Reals(vec![4.0]))
+        .real("idle_w", 1.8);
+    let mut later = Build(now.0.clone()).choose(Role::Deferral, "lowest-slot").text("defer_signal", "grid").0;
+    later.place_signal("grid", Arc::new(grid.clone()));
+    let weigh = |spec: &SimSpec| {
+        let (_, details) = run(spec, &jobs, Some(EnergySplit::new(Arc::new(grid.clone()))));
+        let weight = grid.weigh(&details.energy.unwrap().cells, &[]).unwrap();
+        [weight.machine, weight.window, weight.jobs].map(|sum| (sum * J_PER_KWH).round())
+    };
+    // Up to 50 s the whole machine, then what it draws beyond 7.2 W, and the jobs' 1600 J and 400 J.
+    assert_eq!(weigh(&now.0), [5_080.0, 1_600.0 + 880.0 + 440.0, 4_000.0]);
+    assert_eq!(weigh(&later), [14_400.0 + 4_572.0, 720.0 + 1_584.0 + 396.0, 3_600.0]);
 }

@@ -133,6 +133,45 @@ impl Loaded {
         }
     }
 
+    /// Calendar time of simulated time 0; `None` for a series on simulated time.
+    ///
+    /// # Errors
+    /// [`PlaceError::NoAnchor`].
+    fn anchor_s(&self, unix_start_s: Option<i64>) -> Result<Option<i64>, PlaceError> {
+        if self.series.base == Base::Offset {
+            return Ok(None);
+        }
+        let no_anchor = || PlaceError::NoAnchor { label: self.signal.label.to_string() };
+        self.signal.anchor_s.or(unix_start_s).ok_or_else(no_anchor).map(Some)
+    }
+
+    /// Checks that a run can have values of the signal, without placing them. `span_s`: the begin of the run, and an instant
+    /// before which it does not end.
+    ///
+    /// # Errors
+    /// [`PlaceError::NoAnchor`], [`PlaceError::NotCovered`] with the first instant.
+    pub fn check(&self, unix_start_s: Option<i64>, span_s: (f64, f64)) -> Result<(), PlaceError> {
+        let anchor_s = self.anchor_s(unix_start_s)?;
+        let shift_s = anchor_s.unwrap_or(0) as f64;
+        let (from_s, to_s) = (self.series.times_s[0] - shift_s, self.series.end_s - shift_s);
+        match self.signal.beyond {
+            Beyond::Error if span_s.0 < from_s => Err(self.not_covered(anchor_s, span_s.0)),
+            Beyond::Error if span_s.1 > to_s => Err(self.not_covered(anchor_s, span_s.0.max(to_s))),
+            _ => Ok(()),
+        }
+    }
+
+    fn not_covered(&self, anchor_s: Option<i64>, at_s: f64) -> PlaceError {
+        let Loaded { signal, series } = self;
+        PlaceError::NotCovered {
+            label: signal.label.to_string(),
+            file: signal.file.to_string(),
+            from: self.time_text(series.times_s[0]),
+            to: self.time_text(series.end_s),
+            at: self.time_text(at_s + anchor_s.unwrap_or(0) as f64),
+        }
+    }
+
     /// The signal on the time of a workload that begins at a calendar time, and that calendar time.
     ///
     /// `unix_start_s`: calendar time of the workload's second 0, where its log states it.
@@ -142,13 +181,7 @@ impl Loaded {
     pub fn place(&self, unix_start_s: Option<i64>) -> Result<(Placed, Option<i64>), PlaceError> {
         let Loaded { signal, series } = self;
         let label = || signal.label.to_string();
-        let anchor_s = match series.base {
-            Base::Offset => None,
-            Base::Calendar => {
-                let anchor_s = signal.anchor_s.or(unix_start_s);
-                Some(anchor_s.ok_or_else(|| PlaceError::NoAnchor { label: label() })?)
-            }
-        };
+        let anchor_s = self.anchor_s(unix_start_s)?;
         let shift_s = anchor_s.unwrap_or(0) as f64;
         let times_s: Vec<f64> = series.times_s.iter().map(|time| time - shift_s).collect();
         let (values, estimated) = (series.values.clone(), series.estimated.clone());
@@ -201,6 +234,12 @@ impl Accounts {
         }
     }
 
+    /// The error of a run that needs the signal of a label at an instant (s) that it does not cover.
+    pub fn not_covered(&self, label: &str, at_s: f64) -> Option<PlaceError> {
+        let entry = self.entries.iter().find(|entry| *entry.loaded.signal.label == *label)?;
+        Some(entry.not_covered_at(at_s))
+    }
+
     /// The rows of a run of this spec on a machine of this many procs.
     ///
     /// # Errors
@@ -241,7 +280,17 @@ impl Entry {
         };
         let Loaded { signal, series } = &self.loaded;
         let weight = self.placed.weigh(cells, factors).map_err(|error| self.not_covered(&error))?;
-        let Weight { machine, jobs, at_once, energy_j, facility_j, mean, time_mean, estimated_share } = weight;
+        let Weight {
+            machine,
+            window: in_window,
+            jobs,
+            at_once,
+            energy_j,
+            facility_j,
+            mean,
+            time_mean,
+            estimated_share,
+        } = weight;
         let Facility { supply_efficiency, embodied_g_per_proc_hour, battery, battery_embodied_g_per_hour, .. } =
             signal.facility;
         let (rule, battery) = battery.unzip();
@@ -293,6 +342,8 @@ impl Entry {
             at_once_emissions_g: carbon(at_once),
             jobs_cost: price(jobs),
             at_once_cost: price(at_once),
+            window_emissions_g: carbon(in_window),
+            window_cost: price(in_window),
             estimated_share: estimated_share.and_then(number),
         })
     }
@@ -305,15 +356,7 @@ impl Entry {
     }
 
     fn not_covered_at(&self, at_s: f64) -> PlaceError {
-        let Loaded { signal, series } = &self.loaded;
-        let shown = |time_s: f64| self.loaded.time_text(time_s);
-        PlaceError::NotCovered {
-            label: signal.label.to_string(),
-            file: signal.file.to_string(),
-            from: shown(series.times_s[0]),
-            to: shown(series.end_s),
-            at: shown(at_s + self.anchor_s.unwrap_or(0) as f64),
-        }
+        self.loaded.not_covered(self.anchor_s, at_s)
     }
 }
 

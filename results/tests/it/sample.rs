@@ -163,6 +163,8 @@ pub(crate) fn accounts(n: u64) -> Vec<Account> {
             at_once_emissions_g: carbon,
             jobs_cost: price,
             at_once_cost: price,
+            window_emissions_g: carbon,
+            window_cost: price,
             estimated_share: None,
         }
     };

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::powers::Excess;
-use crate::energy::{EnergySplit, Splitter};
+use crate::energy::{EnergySplit, Idle, Splitter};
 use crate::limits::list_bytes;
 
 /// Greatest number of bins of the power distribution.
@@ -150,8 +150,8 @@ impl Meter {
     }
 
     /// Also splits the energy from now on.
-    pub(crate) fn split(&mut self, energy: &EnergySplit) {
-        self.splitter = Some(Box::new(energy.splitter(self.now_s)));
+    pub(crate) fn split(&mut self, energy: &EnergySplit, idle: Idle) {
+        self.splitter = Some(Box::new(energy.splitter(self.now_s, idle)));
     }
 
     /// The split energy, at the end.

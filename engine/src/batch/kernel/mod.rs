@@ -44,7 +44,7 @@ use std::collections::VecDeque;
 
 use super::platform::Machine;
 use super::platform::pools::Needs;
-use crate::energy::{EnergySplit, Splitter};
+use crate::energy::{EnergySplit, Idle, Splitter};
 use crate::error::{SimError, Stop};
 use crate::limits::Limits;
 use crate::summary;
@@ -174,8 +174,8 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     }
 
     /// Also splits the energy; called before the first instant.
-    pub(crate) fn split(&mut self, energy: &EnergySplit) {
-        self.cluster.meter.split(energy);
+    pub(crate) fn split(&mut self, energy: &EnergySplit, idle: Idle) {
+        self.cluster.meter.split(energy, idle);
     }
 
     /// Sets the powers of jobs; called before the first instant.
