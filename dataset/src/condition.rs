@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
 
+use powersweep_experiments::reading::{converted, unit_in};
+
 use crate::Cell;
 use crate::error::{Error, usage};
 
@@ -37,6 +39,10 @@ const OPS: [(&str, Op); 7] = [
 ];
 
 impl Op {
+    fn sign(self) -> &'static str {
+        OPS.iter().rev().find(|(_, op)| *op == self).map_or("", |(sign, _)| sign)
+    }
+
     fn holds(self, order: Ordering) -> bool {
         match self {
             Op::Equal => order.is_eq(),
@@ -62,22 +68,33 @@ pub struct Condition {
 }
 
 impl Condition {
+    /// The column that the text of a condition begins with.
+    pub fn column_of(text: &str) -> &str {
+        let text = text.trim_start();
+        let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        &text[..end.unwrap_or(text.len())]
+    }
+
     /// Reads a condition. `type_of` gives the type of a column, or an error that names similar ones.
     pub fn parse<E: From<Error>>(
         text: &str,
         type_of: impl FnOnce(&str) -> Result<DataType, E>,
     ) -> Result<Condition, E> {
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let end = text.trim_start().find(|c| !is_name(c)).unwrap_or(text.len());
-        let (column, rest) = text.trim_start().split_at(end.min(text.trim_start().len()));
+        let column = Condition::column_of(text);
+        let rest = &text.trim_start()[column.len()..];
         let found = OPS.iter().find_map(|(sign, op)| Some((rest.trim_start().strip_prefix(sign)?.trim(), *op)));
         let Some((value, op)) = found.filter(|_| !column.is_empty()) else {
             let hint = "write COLUMN=VALUE, or one of != < <= > >=, such as policy=easy or procs>=100";
             return Err(usage(format!("`{text}` is no condition: {hint}")).into());
         };
         let of = type_of(column)?;
-        let value = if value.is_empty() { Ok(Cell::Null) } else { parsed(value, &of) };
-        let value = value.map_err(|wanted| usage(format!("`{text}`: a value of {column} is {wanted}")))?;
+        let read = if value.is_empty() { Ok(Cell::Null) } else { parsed(value, &of) };
+        let value = read.map_err(|wanted| {
+            let in_unit = unit_in(column).and_then(|unit| converted(value, unit));
+            let hint =
+                in_unit.map_or(String::new(), |number| format!("; for {value}, write {column}{}{number}", op.sign()));
+            usage(format!("`{text}`: a value of {column} is {wanted}{hint}"))
+        })?;
         let has_order = !matches!(value, Cell::Null | Cell::List(_));
         if !has_order && !matches!(op, Op::Equal | Op::NotEqual) {
             let value = if value.is_null() { "no value" } else { "a list" };
@@ -199,6 +216,7 @@ mod tests {
             ("gears<[1]", "a list has no order"),
             ("procs<", "no value has no order"),
             ("wait_s=nan", "a number or unlimited"),
+            ("wait_s <= 1h", "a number or unlimited; for 1h, write wait_s<=3600"),
             ("nothing=1", "no column nothing"),
         ] {
             let error = parse(text).expect_err(text).message;

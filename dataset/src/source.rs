@@ -90,6 +90,13 @@ impl<'a> Source<'a> {
     }
 }
 
+/// The table that has these columns: `accounts` if one of them is there alone, else `tasks`.
+pub fn table_of<'a>(mut names: impl Iterator<Item = &'a str>) -> Table {
+    let has = |table: Table, name: &str| table.schema().column_with_name(name).is_some();
+    let is_account = |name: &str| has(Table::Accounts, name) && !has(Table::Tasks, name);
+    if names.any(is_account) { Table::Accounts } else { Table::Tasks }
+}
+
 /// The type of a column of a table or of its tasks.
 pub fn type_of(table: Table, name: &str) -> Result<DataType, Error> {
     let (own, of_tasks) = (table.schema(), tasks::schema());
@@ -99,6 +106,7 @@ pub fn type_of(table: Table, name: &str) -> Result<DataType, Error> {
         let known: Vec<&str> = names.collect::<BTreeSet<_>>().into_iter().collect();
         let near = similar(name, &known);
         let hint = match near.is_empty() {
+            _ if table_of([name].into_iter()) == Table::Accounts => "`accounts` has it: choose that table".to_owned(),
             true => format!("`powersweep columns {table}` lists them"),
             false => format!("did you mean {}?", near.join(" or ")),
         };

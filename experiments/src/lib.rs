@@ -30,6 +30,7 @@ mod shard;
 pub mod signals;
 mod space;
 mod sweep;
+mod units;
 mod values;
 mod warnings;
 
@@ -37,6 +38,7 @@ mod warnings;
 pub mod reading {
     pub use crate::manifest::values::{integer, kind};
     pub use crate::names::{instead_of, similar, suggestion, unknown};
+    pub use crate::units::{converted, unit_in};
 }
 
 pub use derive::Derivation;

@@ -6,6 +6,7 @@ use powersweep_engine::{Value, components};
 use crate::decimal::Decimal;
 use crate::manifest::values::{Ends, values_of};
 use crate::names::suggestion;
+use crate::units::converted;
 use crate::values::LISTED_MAX;
 
 /// A range of reals without a step has at least this number of steps.
@@ -107,6 +108,7 @@ fn number(param: &Param, text: &str, is_whole: bool) -> Result<Decimal, String> 
     let found = Decimal::parse(text).filter(|number| !is_whole || number.mantissa_at(0).is_some());
     found.ok_or_else(|| {
         let hint = match text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%') {
+            _ if let Some(number) = converted(text, param.unit) => format!("; it is in {}: write {number}", param.unit),
             start if start != text && Decimal::parse(start).is_some() => match param.unit {
                 "" => "; it has no unit".to_owned(),
                 unit => format!("; write the number alone, in {unit}"),

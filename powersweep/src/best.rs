@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 pub use powersweep_dataset::best::Goal;
 use powersweep_dataset::best::front;
 use powersweep_dataset::group::named;
-use powersweep_dataset::grouped::{FooterFacts, collected};
+use powersweep_dataset::grouped::{FooterFacts, check_one_signal, collected, keys};
 use powersweep_dataset::scan::SEED;
 use powersweep_dataset::search::{Estimate, Verdict};
-use powersweep_dataset::source::conditions;
+use powersweep_dataset::source::{conditions, table_of};
 use powersweep_dataset::words::{count, number};
 use powersweep_dataset::{Column, Condition, Error, Frame, Stat, failure, grouped};
-use powersweep_results::Table;
 
 use crate::place::Place;
 
@@ -23,7 +22,7 @@ const LOG: &str = "log_digest";
 /// Goals and conditions of the best combinations of parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BestOptions {
-    /// The metrics whose means are to be small or great. Several goals have a Pareto front.
+    /// The metrics of `tasks` or `accounts` whose means are to be small or great. Several goals have a Pareto front.
     pub goals: Vec<Goal>,
     /// Conditions on the mean of a metric, or on a parameter, such as `bsld_mean <= 5`.
     pub subject_to: Vec<String>,
@@ -68,9 +67,13 @@ impl Place {
         if goals.is_empty() {
             return Err(failure!(Usage, "there is no goal: name a column that is to be small or great"));
         }
-        let subject = conditions(Table::Tasks, &options.subject_to)?;
+        let of_conditions = options.subject_to.iter().chain(&options.only).map(|text| Condition::column_of(text));
+        let of_goals = goals.iter().map(|goal| goal.column.as_str());
+        let table = table_of(of_goals.chain(of_conditions).chain(options.by.iter().map(String::as_str)));
+        let subject = conditions(table, &options.subject_to)?;
         let datasets = self.datasets().await?;
-        let reading = datasets.read(experiment, Table::Tasks).await?;
+        let reading = datasets.read(experiment, table).await?;
+        reading.check_table()?;
         let known = FooterFacts::read(&datasets, experiment).await?;
         let varying = known.candidates.iter().filter(|candidate| candidate.distinguishes() && candidate.name != SEED);
         let by: Vec<&str> = match options.by.is_empty() {
@@ -81,10 +84,11 @@ impl Place {
         let mut seen = BTreeSet::new();
         let measures: Vec<&str> =
             columns.map(String::as_str).filter(|name| !by.contains(name) && seen.insert(*name)).collect();
-        let only = conditions(Table::Tasks, &options.only)?;
-        let more = [SEED, LOG].into_iter().filter(|name| !by.contains(name));
+        let only = conditions(table, &options.only)?;
+        let more = [SEED, LOG].into_iter().chain(keys(table).iter().copied()).filter(|name| !by.contains(name));
         let axes: Vec<&str> = by.iter().copied().chain(more).collect();
         let rows = collected(&datasets, &reading, &known, [&axes, &measures], only).await?;
+        check_one_signal(&rows, &by)?;
         let mut all = grouped(&rows, &by, &[Stat::Mean, Stat::Interval(95)])?;
         let combinations = if rows.is_empty() { 0 } else { all.rows() };
         // A log has one task: there are no other seeds that could decide otherwise.

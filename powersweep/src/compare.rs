@@ -10,9 +10,9 @@ use powersweep_dataset::grouped::{FooterFacts, collected, keys};
 use powersweep_dataset::reading::Reading;
 use powersweep_dataset::replicates::{Method, seed};
 use powersweep_dataset::scan::SEED;
-use powersweep_dataset::source::conditions;
+use powersweep_dataset::source::{conditions, table_of};
 use powersweep_dataset::words::count;
-use powersweep_dataset::{Cell, Comparison, Datasets, Error, Rows, failure};
+use powersweep_dataset::{Cell, Comparison, Condition, Datasets, Error, Rows, failure};
 use powersweep_results::Table;
 
 use crate::place::Place;
@@ -30,7 +30,7 @@ pub const FEW: usize = 5;
 /// The table, columns and conditions of a comparison.
 #[derive(Debug, Clone, Default)]
 pub struct CompareOptions {
-    /// The table; by default `tasks`.
+    /// The table; by default `tasks`, or `accounts` if a column or condition is of that table alone.
     pub table: Table,
     /// Columns of numbers; by default the usual metrics of the table.
     pub columns: Vec<String>,
@@ -145,6 +145,10 @@ impl Place {
     /// # Errors
     /// An experiment, column or condition is unknown, or the rows make no pairs.
     pub async fn compare(&self, a: &str, b: &str, options: &CompareOptions) -> Result<Compared, Error> {
+        let of_conditions = options.only.iter().map(|text| Condition::column_of(text));
+        let names = options.columns.iter().map(|name| name.trim()).chain(of_conditions);
+        let table = if options.table == Table::Tasks { table_of(names) } else { options.table };
+        let options = &CompareOptions { table, ..options.clone() };
         if options.table == Table::Failures {
             return Err(failure!(Usage, "failures have nothing to compare; choose tasks, jobs, series or accounts"));
         }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use arrow::array::RecordBatch;
-use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
+use powersweep_dataset::{Error, Kind, Notes, failure};
 use powersweep_engine::components;
 use powersweep_engine::spec::{Model, Param, Type};
 use powersweep_engine::workload::{LOG_IMPORT, LogFormat};
 use powersweep_engine::{Choice, Details, Role, SimError, SimSpec, Value};
 use powersweep_experiments::plain::chain;
-use powersweep_experiments::reading::{similar, unknown};
+use powersweep_experiments::reading::{converted, similar, unknown};
 use powersweep_experiments::settings::reproduce;
 use powersweep_experiments::{FileRef, Manifest, TaskSpec, identity};
 use powersweep_inputs::library::{Library, ParsedLogs};
@@ -182,7 +182,10 @@ impl SimulateOptions<'_> {
                 Some((choice.component().role, param))
             });
             let (role, param) = chosen.ok_or_else(|| failure!(Usage, "{}", unknown_parameter(key)))?;
-            sim.choice_mut(role).set(key, value_of(param, text)).or_kind(Kind::Usage)?;
+            sim.choice_mut(role).set(key, value_of(param, text)).map_err(|error| {
+                let number = converted(text, param.unit).map(|number| format!("; for {text}, write {key}={number}"));
+                failure!(Usage, "{error}{}", number.unwrap_or_default())
+            })?;
         }
         Ok(())
     }

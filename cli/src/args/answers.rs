@@ -18,7 +18,8 @@ pub struct CompareArgs {
     pub b: String,
     #[command(flatten)]
     pub from: TablesArgs,
-    /// `jobs` compares job by job. With one seed, its intervals come from a bootstrap of the weeks of a log.
+    /// `jobs` compares job by job. With one seed, its intervals come from a bootstrap of the weeks of a log. Columns of
+    /// `accounts` are found without this option.
     #[arg(long, value_parser = tables(), default_value = "tasks")]
     pub table: Table,
     /// The compared columns of numbers; by default the usual metrics.
@@ -44,7 +45,8 @@ pub struct BestArgs {
     pub experiment: String,
     #[command(flatten)]
     pub from: TablesArgs,
-    /// A metric whose mean is to be small. With several goals, the result is the Pareto front.
+    /// A metric of the table `tasks` or `accounts` whose mean is to be small. With several goals, the result is the Pareto
+    /// front.
     #[arg(long, value_name = "COLUMN", value_parser = column)]
     pub minimise: Vec<String>,
     /// A metric whose mean is to be great.

@@ -15,7 +15,8 @@ pub struct FindArgs {
     /// may be repeated. Without STEP, a range of reals has the greatest power of ten that makes at least a hundred steps.
     #[arg(long, value_name = "PARAMETER=VALUES", required = true)]
     pub over: Vec<String>,
-    /// What is to be small: a parameter of --over, or a metric, whose mean over the seeds counts.
+    /// What is to be small: a parameter of --over, or a metric of the table `tasks` or `accounts`, whose mean over the seeds
+    /// counts.
     #[arg(
         long, value_name = "COLUMN", value_parser = column, conflicts_with = "maximise", required_unless_present = "maximise"
     )]
@@ -23,7 +24,8 @@ pub struct FindArgs {
     /// What is to be great.
     #[arg(long, value_name = "COLUMN", value_parser = column)]
     pub maximise: Option<String>,
-    /// A condition on the mean of a metric, or on a parameter, such as "bsld_mean <= 5"; may be repeated.
+    /// A condition on the mean of a metric, or on a parameter, such as "bsld_mean <= 5"; may be repeated. "signal=LABEL"
+    /// chooses one of several signals.
     #[arg(long, value_name = "CONDITION")]
     pub subject_to: Vec<String>,
     /// Name of the experiment that holds the tasks of the search; by default the manifest's name with -find.

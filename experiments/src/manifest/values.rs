@@ -10,6 +10,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use crate::decimal::Decimal;
 use crate::errors::Problem;
 use crate::names::{hint, suggestion};
+use crate::units::converted;
 use crate::values::{LISTED_MAX, Values};
 
 /// The values of an axis with the places of the listed ones.
@@ -119,7 +120,7 @@ fn wrong_element(param: &Param, span: Range<usize>, items: &[Spanned<DeValue<'_>
     match items.iter().zip(1..).find(|(item, _)| !fits(item.get_ref())) {
         Some((item, place)) => {
             let message = format!("value {place} of `{}` cannot be {}", param.name, kind(item.get_ref()));
-            Problem::new(item.span(), message, expected)
+            Problem::new(item.span(), message, expected).maybe_help(in_unit(param, item.get_ref()))
         }
         None => Problem::new(span, format!("`{}` cannot be an empty list", param.name), expected),
     }
@@ -154,6 +155,7 @@ fn scalar(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Proble
                 (Type::Real { .. } | Type::Int { .. }, DeValue::String(text)) if Decimal::parse(text).is_some() => {
                     Some("write the number without quotes".to_owned())
                 }
+                (Type::Real { .. } | Type::Int { .. } | Type::Reals { .. }, value) => in_unit(param, value),
                 _ => None,
             };
             // An error about a formula has its place in the text.
@@ -162,6 +164,12 @@ fn scalar(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Proble
             None
         }
     }
+}
+
+/// What to write in place of a text such as `12 h`: the number in the unit of the parameter.
+fn in_unit(param: &Param, value: &DeValue<'_>) -> Option<String> {
+    let DeValue::String(text) = value else { return None };
+    converted(text, param.unit).map(|number| format!("`{}` is in {}: write {number}", param.name, param.unit))
 }
 
 /// A number of any kind.

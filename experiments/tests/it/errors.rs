@@ -55,6 +55,8 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("synthetic_jobs_count = 100", "synthetic_job_count = 100", "6:1", &["did you mean `synthetic_jobs_count`?"]),
     ("synthetic_jobs_count = 100", "synthetic_jobs_count = 1.5", "6:24", &["an integer", "without a decimal point"]),
     ("synthetic_jobs_count = 100", "synthetic_jobs_count = 0", "6:24", &["cannot be 0", "from 1 to"]),
+    ("size_factor = [1, 1.5]", "power_top_w = \"0.2 kW\"", "8:15", &["cannot be \"0.2 kW\"", "is in W: write 200"]),
+    ("size_factor = [1, 1.5]", "gears_ghz = [\"2400 MHz\"]", "8:14", &["cannot be \"2400 MHz\"", "in GHz: write 2.4"]),
     ("synthetic_jobs_count = 100", "log = \"x\"", "6:1", &["applies to no component", "belongs to source = \"swf\""]),
     ("synthetic_jobs_count = 100", "size_factor = 2", "6:1", &["`size_factor` belongs in a block of [platforms]"]),
     (

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use powersweep_dataset::grouped::keys;
 use powersweep_dataset::rows::is_number;
 use powersweep_dataset::search::{Estimate, Next, Score, Verdict, anchor, bisection, exception, halving};
-use powersweep_dataset::source::{conditions, type_of};
+use powersweep_dataset::source::{conditions, table_of, type_of};
 use powersweep_dataset::{Cell, Condition, Error, failure};
 use powersweep_results::Table;
 
@@ -13,6 +14,8 @@ use crate::best::Goal;
 
 /// What is searched for.
 pub(super) struct Question {
+    /// The table that has the columns.
+    pub(super) table: Table,
     /// The column of the goal.
     pub(super) goal: String,
     pub(super) is_maximised: bool,
@@ -62,7 +65,9 @@ impl Question {
         {
             return Err(failure!(Usage, "`{goal}` has no numbers, so that none of its values is the least"));
         }
-        let of = type_of(Table::Tasks, goal)?;
+        let of_conditions = subject_to.iter().map(|text| Condition::column_of(text));
+        let table = table_of([goal].into_iter().chain(of_conditions));
+        let of = type_of(table, goal)?;
         if goal_axis.is_none() && !is_number(&of) {
             return Err(failure!(Usage, "`{goal}` has no numbers, so that it has no mean"));
         }
@@ -83,8 +88,8 @@ impl Question {
                  {name}={first}..{last}:STEP"
             ));
         }
-        let conditions = conditions(Table::Tasks, subject_to)?;
-        let has_mean = |condition: &Condition| Ok(is_number(&type_of(Table::Tasks, &condition.column)?));
+        let conditions = conditions(table, subject_to)?;
+        let has_mean = |condition: &Condition| Ok(is_number(&type_of(table, &condition.column)?));
         let has_mean = conditions.iter().map(has_mean).collect::<Result<Vec<bool>, Error>>()?;
         let mut columns: Vec<String> = Vec::new();
         let of_goal = goal_axis.is_none().then(|| goal.to_owned());
@@ -94,7 +99,14 @@ impl Question {
             }
         }
         let texts = subject_to.iter().map(|text| text.trim().to_owned()).collect();
-        Ok(Question { goal: goal.to_owned(), is_maximised, goal_axis, conditions, has_mean, texts, columns })
+        Ok(Question { table, goal: goal.to_owned(), is_maximised, goal_axis, conditions, has_mean, texts, columns })
+    }
+
+    /// The conditions that choose rows of a task, such as those of one signal.
+    pub(super) fn choosing(&self) -> Vec<Condition> {
+        let conditions =
+            self.conditions.iter().filter(|condition| keys(self.table).contains(&condition.column.as_str()));
+        conditions.cloned().collect()
     }
 
     /// What is known of a candidate with its first seeds up to this number; `None` if one of these tasks has no row.

@@ -9,6 +9,7 @@ mod grid;
 mod judge;
 
 use std::collections::HashSet;
+use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,7 +47,7 @@ pub struct FindOptions {
     pub file: String,
     /// Parameters and the values to choose from, in place of the manifest's.
     pub over: Vec<Over>,
-    /// A parameter that is searched, or a metric, whose mean over the seeds counts.
+    /// A parameter that is searched, or a metric of `tasks` or `accounts`, whose mean over the seeds counts.
     pub goal: Goal,
     /// Conditions on the mean of a metric, or on a parameter, such as `bsld_mean <= 5`.
     pub subject_to: Vec<String>,
@@ -96,6 +97,8 @@ pub struct Search {
     rows: Rows,
     /// The state of the search in each group.
     progress: Vec<Progress>,
+    /// Ids of the tasks that this search asked for.
+    asked: HashSet<String>,
     /// Number of tasks that this search ran.
     ran: usize,
 }
@@ -178,6 +181,9 @@ impl Place {
             return Err(failure!(Usage, "no block of the manifest sets {} together", names.join(" and ")));
         }
         let question = Question::of(&options.goal, &options.subject_to, &grid)?;
+        if question.table == Table::Accounts && original.signals().is_empty() {
+            return Err(failure!(Usage, "the manifest has no [signals], so that its tasks have no rows of `accounts`"));
+        }
         Ok(Search {
             place: self.clone(),
             original: original.clone(),
@@ -189,6 +195,7 @@ impl Place {
             question,
             rows: Rows::new(),
             progress: Vec::new(),
+            asked: HashSet::new(),
             ran: 0,
         })
     }
@@ -226,7 +233,11 @@ impl Search {
             progress.needs.iter().flat_map(|(candidate, seeds)| group.tasks[*candidate].iter().take(*seeds))
         });
         let mut wanted: HashSet<String> = tasks.map(|task| task.id.clone()).collect();
-        let tasks = wanted.iter().filter(|id| !self.rows.contains_key(*id)).count();
+        let lacking: Vec<&String> = wanted.iter().filter(|id| !self.rows.contains_key(*id)).collect();
+        if lacking.iter().any(|id| self.asked.contains(*id)) {
+            return Err(failure!(Usage, "tasks that have ended have no such row of `{}`", self.question.table));
+        }
+        let tasks = lacking.len();
         wanted.extend(self.rows.keys().cloned());
         let candidates = self.progress.iter().map(|progress| progress.needs.len()).sum();
         let step = Step { tasks, candidates, rows: self.rows.len(), grid: self.grid.tasks(), wanted };
@@ -239,6 +250,7 @@ impl Search {
     /// # Errors
     /// The manifest of the search cannot be written, or is refused.
     pub async fn run(&mut self, step: Step) -> Result<StepRun, Error> {
+        self.asked.extend(step.wanted.iter().cloned());
         let comment = format!(
             "{MARK}\nIt has the tasks of a search in {}; `powersweep run` runs no other ones.",
             self.options.file
@@ -273,9 +285,9 @@ impl Search {
         let known: HashSet<&str> = tasks.map(|task| task.id.as_str()).collect();
         let mut rows = Rows::new();
         let Some(datasets) = self.datasets().await? else { return Ok(rows) };
-        let reading = datasets.read(&self.name, Table::Tasks).await?;
+        let reading = datasets.read(&self.name, self.question.table).await?;
         let names: Vec<&str> = [TASK_ID].into_iter().chain(self.question.columns.iter().map(String::as_str)).collect();
-        let source = Source::open(&datasets, &reading, &names, Vec::new()).await?;
+        let source = Source::open(&datasets, &reading, &names, self.question.choosing()).await?;
         let take = |batch: &RecordBatch, found: &[usize]| {
             let columns: Option<Vec<_>> = names.iter().map(|name| batch.column_by_name(name)).collect();
             let Some(columns) = columns else { return Err(failure!(Storage, "the rows lack columns of tasks")) };
@@ -284,7 +296,7 @@ impl Search {
                 if let Some(Cell::Text(id)) = cells.next()
                     && known.contains(id.as_str())
                 {
-                    rows.insert(id, cells.collect());
+                    add(rows.entry(id), cells.collect(), &names[1..])?;
                 }
             }
             Ok(true)
@@ -307,6 +319,26 @@ impl Search {
             Err(status) => Err(connection::refused(&status)),
         }
     }
+}
+
+/// Adds a row of a task. A task has several rows in `accounts`, one for each signal: each column has a value in one.
+fn add(row: Entry<'_, String, Vec<Cell>>, cells: Vec<Cell>, names: &[&str]) -> Result<(), Error> {
+    let mut row = match row {
+        Entry::Vacant(row) => {
+            row.insert(cells);
+            return Ok(());
+        }
+        Entry::Occupied(row) => row,
+    };
+    for ((known, cell), name) in row.get_mut().iter_mut().zip(cells).zip(names) {
+        if known.is_null() {
+            *known = cell;
+        } else if !cell.is_null() && known.order(&cell).is_ne() {
+            let hint = "choose one by the condition signal=LABEL";
+            return Err(failure!(Usage, "`{name}` has values of several signals: {hint}"));
+        }
+    }
+    Ok(())
 }
 
 fn interrupted() -> Error {
