@@ -52,6 +52,17 @@ pub enum SimError {
         /// The gear of its least power under the rule, in words.
         gear: &'static str,
     },
+    /// A signal that the policy reads has no value. Final.
+    #[error(
+        "`{key}` has no value at {now_s} s of the workload's clock: choose another `anchor`, or set beyond = \"hold\" or \
+         \"wrap\" for that signal"
+    )]
+    NotCovered {
+        /// The parameter that names the signal.
+        key: &'static str,
+        /// Simulated time.
+        now_s: f64,
+    },
     /// The policy took an impossible decision. Final, and a bug in the policy.
     #[error("policy error at {now_s} s: {what}")]
     Policy {

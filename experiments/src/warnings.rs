@@ -1,10 +1,10 @@
-//! What a user should know about a sweep before it runs: findings of [`powersweep_engine::batch::physics`], each with its
-//! place in the manifest.
+//! What a user should know about a sweep before it runs: findings of [`powersweep_engine::batch::physics`] and of the
+//! caller, each with its place in the manifest.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use powersweep_engine::batch::physics::{self, Demand, Finding, FindingKind};
-use powersweep_engine::spec::{Role, Section};
+use powersweep_engine::batch::physics::{self, Demand, Finding, FindingKind, Place};
+use powersweep_engine::spec::{Model, Role, Section};
 use powersweep_engine::{SimSpec, workload};
 use serde::{Serialize, Serializer};
 use toml::de::DeTable;
@@ -53,7 +53,7 @@ fn name_of<S: Serializer>(kind: &FindingKind, serializer: S) -> Result<S::Ok, S:
 impl Warning {
     /// Whether it only says how to read the results.
     pub fn is_note(&self) -> bool {
-        self.kind == FindingKind::RelativePower
+        matches!(self.kind, FindingKind::RelativePower | FindingKind::UserEstimates)
     }
 
     /// The warning as text. `file`: the manifest's name.
@@ -62,7 +62,8 @@ impl Warning {
         let Warning { line, block, message, help, found, checked, first_index, .. } = self;
         let of = if found == checked { String::new() } else { format!(" in {found} of {checked} combinations") };
         let task = if self.is_note() { String::new() } else { format!(", first in task {first_index}") };
-        format!("{word}: {message}\n  at {file}:{line} {block}{of}{task}; {help}")
+        let block = if block.is_empty() { String::new() } else { format!(" {block}") };
+        format!("{word}: {message}\n  at {file}:{line}{block}{of}{task}; {help}")
     }
 }
 
@@ -70,20 +71,29 @@ impl Sweep {
     /// The warnings about this sweep, in the order of the manifest; at most one of a kind for each line.
     ///
     /// In a small sweep all combinations are checked, in a large one a sample. `demand` gives the jobs of a task; `None`
-    /// where they are not known, so that only findings without jobs are made.
-    pub fn warnings(&self, mut demand: impl FnMut(&TaskSpec) -> Option<Demand>) -> Vec<Warning> {
+    /// where they are not known, so that only findings without jobs are made. `of_signals` finds the signals that jobs of a
+    /// machine cannot have.
+    pub fn warnings(
+        &self,
+        mut demand: impl FnMut(&TaskSpec) -> Option<Demand>,
+        of_signals: impl Fn(&Demand) -> Vec<Finding>,
+    ) -> Vec<Warning> {
         let manifest = self.manifest().inner();
         let Ok(top) = DeTable::parse(&manifest.text) else { return Vec::new() };
         let mut found: BTreeMap<(usize, FindingKind), Warning> = BTreeMap::new();
         let mut demands = Demands::default();
         let mut checked = 0;
+        let mut unrecorded: Vec<&str> = manifest.series.iter().flatten().copied().collect();
         let included = |index: &u64| !manifest.exclusion.contains(*index);
         for index in candidates(&manifest.levels).into_iter().filter(included) {
             checked += 1;
             let sim = spec(&manifest.levels, index);
-            let demand = demands.of(&sim, || demand(&self.task(index)?));
+            let demand = demands.of(&sim, manifest.tables.accounts, || demand(&self.task(index)?));
+            unrecorded.retain(|series| !physics::may_record(&sim, series));
             let mut lines = BTreeSet::new();
-            for finding in physics::findings(&sim, demand) {
+            let jobs = demand.filter(|demand| demand.problem.is_none() && sim.model() == Model::Batch);
+            let findings = physics::findings(&sim, demand).into_iter().chain(jobs.into_iter().flat_map(&of_signals));
+            for finding in findings {
                 let (line, block, keys) = self.place(top.get_ref(), index, &finding);
                 // A user who gives the period means a schedule.
                 if finding.kind == FindingKind::Schedule && keys.is_some_and(|keys| keys.contains_key("cap_period_s")) {
@@ -103,7 +113,36 @@ impl Sweep {
                 warning.found += u64::from(lines.insert(key));
             }
         }
+        if let (Some(warning), true) = (self.unrecorded(top.get_ref(), &unrecorded), checked > 0) {
+            found.insert((warning.line, warning.kind), Warning { found: checked, ..warning });
+        }
         found.into_values().map(|warning| Warning { checked, ..warning }).collect()
+    }
+
+    /// The warning about series that no task records.
+    fn unrecorded(&self, top: &DeTable<'_>, series: &[&str]) -> Option<Warning> {
+        let names: Vec<String> = series.iter().map(|name| format!("`{name}`")).collect();
+        let finding = Finding {
+            kind: FindingKind::UnrecordedSeries,
+            about: "series",
+            place: Place::Top,
+            message: format!("no task records the series {}", names.join(", ")),
+            help: "set watch_machine = true in [statistics] for series of the machine over time; `powersweep columns series` \
+                   says what records each"
+                .to_owned(),
+        };
+        let (line, block, _) = self.place(top, 0, &finding);
+        let Finding { kind, message, help, .. } = finding;
+        (!names.is_empty()).then_some(Warning {
+            kind,
+            line,
+            block,
+            message,
+            help,
+            found: 0,
+            checked: 0,
+            first_index: 0,
+        })
     }
 
     /// Line, block and the block's keys of a finding about a task: the line of the key that it is about, or else that of
@@ -114,22 +153,32 @@ impl Sweep {
         index: u64,
         finding: &Finding,
     ) -> (usize, String, Option<&'a DeTable<'i>>) {
-        let levels = &self.manifest().inner().levels;
-        let at = SECTIONS.iter().position(|section| *section == finding.role.section()).unwrap_or_default();
-        let (variant, _) = levels[at].locate(positions(levels, index)[at]);
-        let label = &levels[at].variants[variant].label;
-        let section = section_key(SECTIONS[at]);
-        let table = top.get(section).and_then(|table| table.get_ref().as_table());
-        let block = match SECTIONS[at] {
-            Section::Statistics => table,
-            _ => table.and_then(|blocks| blocks.get(&**label)?.get_ref().as_table()),
+        let blocks = |section: &str| top.get(section).and_then(|table| table.get_ref().as_table());
+        let (name, block, whole) = match &finding.place {
+            Place::Top => (String::new(), Some(top), 0..0),
+            Place::Signal(label) => {
+                let found = blocks("signals").and_then(|blocks| blocks.get_key_value(label.as_str()));
+                let (span, block) = found.map_or((0..0, None), |(key, block)| (key.span(), block.get_ref().as_table()));
+                (format!("signals.{label}"), block, span)
+            }
+            Place::Choice(role) => {
+                let levels = &self.manifest().inner().levels;
+                let at = SECTIONS.iter().position(|section| *section == role.section()).unwrap_or_default();
+                let (variant, _) = levels[at].locate(positions(levels, index)[at]);
+                let (label, section) = (&levels[at].variants[variant].label, section_key(SECTIONS[at]));
+                let block = match SECTIONS[at] {
+                    Section::Statistics => blocks(section),
+                    _ => blocks(section).and_then(|blocks| blocks.get(&**label)?.get_ref().as_table()),
+                };
+                let name = if label.is_empty() { section.to_owned() } else { format!("{section}.{label}") };
+                (name, block, span_of(top, at, label))
+            }
         };
         let key = block.and_then(|block| block.get_key_value(finding.about)).map(|(key, _)| key.span());
-        let span = key.unwrap_or_else(|| span_of(top, at, label));
+        let span = key.unwrap_or(whole);
         let text = &self.manifest().inner().text;
         let line = text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1;
-        let name = if label.is_empty() { section.to_owned() } else { format!("{section}.{label}") };
-        (line, format!("[{name}]"), block)
+        (line, if name.is_empty() { name } else { format!("[{name}]") }, block)
     }
 }
 
@@ -140,12 +189,15 @@ struct Demands {
 }
 
 impl Demands {
-    fn of(&mut self, sim: &SimSpec, look: impl FnOnce() -> Option<Demand>) -> Option<&Demand> {
+    /// `times_matter`: whether findings depend on the times of the jobs.
+    fn of(&mut self, sim: &SimSpec, times_matter: bool, look: impl FnOnce() -> Option<Demand>) -> Option<&Demand> {
         let mut key = Vec::new();
         // The locator of a log is part of the key: it stands for the log.
         push_choice(&mut key, sim.choice(Role::Source), |_| true);
-        push_choice(&mut key, sim.choice(Role::Rules), |param| {
-            !["wide_jobs", "interarrival_factor"].contains(&param.name)
+        push_choice(&mut key, sim.choice(Role::Rules), |param| match param.name {
+            "wide_jobs" => false,
+            "interarrival_factor" => times_matter,
+            _ => true,
         });
         let full = self.known.len() >= WORKLOADS_MAX;
         let small = workload::generated_jobs(sim).is_none_or(|jobs| jobs <= GENERATED_MAX);

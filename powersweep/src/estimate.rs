@@ -35,6 +35,8 @@ pub struct Estimate {
     pub bytes: f64,
     /// Time of all tasks on one core (s).
     pub core_s: f64,
+    /// Time of the longest of the simulated tasks on one core (s).
+    pub longest_task_s: f64,
     /// A task took longer than it was measured: the time is a lower bound.
     #[serde(rename = "core_s_is_lower_bound")]
     pub is_least: bool,
@@ -72,6 +74,7 @@ impl Estimate {
             tasks: to_run,
             jobs_each,
             core_s: (samples.iter().map(|sample| sample.seconds).sum::<f64>() / count + TASK_S) * to_run as f64,
+            longest_task_s: samples.iter().map(|sample| sample.seconds).fold(0.0, f64::max),
             is_least: samples.iter().any(|sample| sample.is_least),
             bytes: (TASK_ROW_BYTES + JOB_ROW_BYTES * job_rows) * to_run as f64,
             with_jobs,
@@ -109,7 +112,7 @@ fn shortened(task: &TaskSpec, logs: &ParsedLogs) -> Option<(SimSpec, Workload, O
         // Jobs of queues are drawn during the run.
         return Some((sim, Workload::default(), None));
     }
-    let whole = workload(task, logs)?;
+    let whole = workload(task, logs).ok()?;
     let kept = whole.jobs.len().min(usize::try_from(JOBS).ok()?);
     let short = Workload {
         jobs: whole.jobs[..kept].to_vec(),

@@ -7,10 +7,11 @@ use powersweep_coordinator::records::Loaded;
 use powersweep_coordinator::shards::ShardState;
 use powersweep_coordinator::store::Location;
 use powersweep_dataset::{Error, failure};
-use powersweep_engine::batch::physics::Demand;
-use powersweep_engine::workload::Workload;
+use powersweep_engine::batch::physics::{Demand, Finding, FindingKind, Place as Block};
+use powersweep_engine::workload::{Workload, WorkloadError};
 use powersweep_experiments::{Manifest, Sweep, TaskSpec, Warning};
 use powersweep_inputs::library::ParsedLogs;
+use powersweep_inputs::signals::Loaded as Signal;
 use powersweep_proto::v1;
 use powersweep_worker::task::TaskError;
 
@@ -113,14 +114,32 @@ fn verdict(state: &TaskState, location: &Location) -> (bool, String) {
     }
 }
 
-/// The workload of a task, if its log is among the parsed ones and it can be built: if not, the worker that runs the task
-/// reports why.
-pub(crate) fn workload(task: &TaskSpec, logs: &ParsedLogs) -> Option<Arc<Workload>> {
+/// The workload of a task whose log is among the parsed ones.
+///
+/// # Errors
+/// The log is not there ([`TaskError::Stopped`]), or the workload cannot be built.
+pub(crate) fn workload(task: &TaskSpec, logs: &ParsedLogs) -> Result<Arc<Workload>, TaskError> {
     let log = task.log.as_deref().unwrap_or_default();
-    logs.workload(&task.sim, task.digest, log, || Err(TaskError::Stopped)).ok()
+    logs.workload(&task.sim, task.digest, log, || Err(TaskError::Stopped))
 }
 
-/// The warnings about a sweep whose logs are parsed.
-pub fn warnings(sweep: &Sweep, logs: &ParsedLogs) -> Vec<Warning> {
-    sweep.warnings(|task| Some(Demand::of(&*workload(task, logs)?)))
+/// The warnings about a sweep whose files were read.
+pub fn warnings(sweep: &Sweep, signals: &[Signal], logs: &ParsedLogs) -> Vec<Warning> {
+    let demand = |task: &TaskSpec| match workload(task, logs) {
+        Ok(workload) => Some(Demand::of(&workload)),
+        // A worker may have more memory.
+        Err(TaskError::Stopped | TaskError::Workload(WorkloadError::TooLarge { .. })) => None,
+        Err(error) => Some(Demand::lacking(error.to_string())),
+    };
+    let of_signal = |signal: &Signal, demand: &Demand| {
+        let error = signal.check(demand.unix_start_s, demand.span_s).err()?;
+        Some(Finding {
+            kind: FindingKind::SignalElsewhere,
+            about: "file",
+            place: Block::Signal(signal.signal.label.to_string()),
+            message: error.to_string(),
+            help: "the task fails".to_owned(),
+        })
+    };
+    sweep.warnings(demand, |demand| signals.iter().filter_map(|signal| of_signal(signal, demand)).collect())
 }

@@ -214,6 +214,7 @@ impl Prepared {
         };
         let measured = simulate(sim, &self.workload, &within, details).map_err(|error| match error {
             SimError::Deadline if !limits.is_late() => TaskError::Stopped,
+            SimError::NotCovered { key, now_s } if let Some(error) = self.not_covered(key, now_s) => error.into(),
             error => TaskError::Simulation { message: limits.exceeded(&error), error },
         })?;
         let accounts = match (&self.accounts, &details.energy, measured.jobs()) {
@@ -223,6 +224,12 @@ impl Prepared {
             _ => None,
         };
         Ok(Ran { measured, accounts })
+    }
+
+    /// The error of a signal that the policy reads, by the parameter that names it, with the file and calendar times.
+    fn not_covered(&self, key: &str, now_s: f64) -> Option<PlaceError> {
+        let label = self.task.sim.signal_labels().find(|(name, _)| *name == key)?.1;
+        self.accounts.as_ref()?.not_covered(label, now_s)
     }
 }
 

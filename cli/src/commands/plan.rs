@@ -32,7 +32,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
     }
     let Plan { reply, served } = block_on(place.plan(&manifest, &files))?;
     let (axes, signals) = (sweep.axes(), &files.signals);
-    let (found, estimate) = (warnings(&sweep, &logs), Estimate::of(&sweep, reply.to_run, &logs));
+    let (found, estimate) = (warnings(&sweep, signals, &logs), Estimate::of(&sweep, reply.to_run, &logs));
     if args.output.is_json() {
         let mut plan = overview_json(&sweep, &axes, &reply, served.is_some());
         plan["signals"] = signals::json(signals).into();
@@ -64,7 +64,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
     }
     text.push_str(&submit::describe(&reply, true));
     if let Some(estimate) = estimate {
-        text.push_str(&format!("\n{}", estimate_text(&estimate)));
+        text.push_str(&format!("\n{}{}", estimate_text(&estimate), too_long(&estimate)));
     }
     if !found.is_empty() {
         text.push_str(&format!("\n{}", warnings::text(&found, &args.manifest)));
@@ -116,6 +116,20 @@ fn estimate_text(estimate: &Estimate) -> String {
         time(estimate.core_s),
         time(all)
     )
+}
+
+/// The warning about a sweep of days, or a task of days; empty for a shorter one.
+fn too_long(estimate: &Estimate) -> String {
+    const DAY_S: f64 = 86_400.0;
+    let about = if estimate.is_least { "at least" } else { "about" };
+    let (what, took_s, help) = if estimate.longest_task_s >= DAY_S {
+        ("one task", estimate.longest_task_s, "no number of workers makes it shorter; shorten its workload")
+    } else if estimate.core_s >= DAY_S {
+        ("the sweep", estimate.core_s, "run fewer tasks (`powersweep find`, [[exclude]]), or share them among workers")
+    } else {
+        return String::new();
+    };
+    format!("\nwarning: {what} takes {about} {} of one core; {help}", time(took_s))
 }
 
 /// A time for people, up to years.
@@ -188,6 +202,24 @@ fn task_json(task: &TaskSpec, verdict: &str, reason: &str) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn days_of_one_core_are_a_warning() {
+        let estimate = |core_s: f64, longest_task_s: f64| Estimate {
+            tasks: 9,
+            bytes: 0.0,
+            core_s,
+            longest_task_s,
+            is_least: false,
+            jobs_each: None,
+            with_jobs: false,
+        };
+        assert_eq!(too_long(&estimate(86_000.0, 10.0)), "");
+        assert!(
+            too_long(&estimate(62.0 * 86_400.0, 10.0)).contains("warning: the sweep takes about 62 days of one core")
+        );
+        assert!(too_long(&estimate(62.0 * 86_400.0, 3e5)).contains("warning: one task takes about 3 days of one core"));
+    }
 
     #[test]
     fn times_and_sizes_are_short() {

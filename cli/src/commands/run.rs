@@ -52,6 +52,7 @@ pub fn to_its_end(name: &str, local: &LocalArgs, options: RunOptions, show: usiz
     block_on(async {
         let (slots, search_path, stop) = (local.slots.count(), local.logs.traces.clone(), interrupt::token());
         let options = RunOptions { slots, search_path, stop, ..options };
+        let signals = files.signals.clone();
         let mut running = match place.run(&manifest, files, options).await {
             Ok(running) => running,
             Err(failure) if shard.is_some() => return Err(failure),
@@ -60,7 +61,7 @@ pub fn to_its_end(name: &str, local: &LocalArgs, options: RunOptions, show: usiz
         let part = shard.map_or_else(String::new, |shard| format!("shard {}: ", shard.shard));
         if !local.quiet {
             screen::note(&format!("{part}{}", submit::describe(running.submitted(), false)));
-            warnings::note(&plan::warnings(running.sweep(), &logs), name);
+            warnings::note(&plan::warnings(running.sweep(), &signals, &logs), name);
         }
         follow(local.quiet, &mut running).await;
         let sweep = running.sweep().clone();

@@ -23,7 +23,7 @@ pub fn run(args: &SubmitArgs) -> Outcome {
     let logs = Arc::new(ParsedLogs::new(LOGS_BYTES));
     let files = inputs::files(&manifest, &library, Some(&logs))?;
     let sweep = inputs::sweep(&manifest, &files.digests)?;
-    let found = plan::warnings(&sweep, &logs);
+    let found = plan::warnings(&sweep, &files.signals, &logs);
     let place = args.coordinator.place(&args.data)?;
     block_on(async {
         let mut farm = place.connect().await?;

@@ -176,16 +176,67 @@ fn wrong_signals_are_refused_before_anything_runs() {
     sandbox.write("price.csv", FILES[1].1);
     sandbox.write("grid.toml", MANIFEST.replace("defer_signal = \"grid\"", "defer_signal = \"gird\""));
     sandbox.run(&["plan", "grid.toml"]).exits(2).says(&["no block [signals.gird]", "did you mean `grid`?"]);
+    // All files are reported at once.
+    sandbox.write("grid.toml", MANIFEST.replace("unit = \"g/kWh\"", "unit = \"g\"").replace("Berlin", "Bonn"));
+    sandbox.run(&["run", "grid.toml"]).exits(4).says(&["carbon.csv: ", "price.csv: ", "\"Europe/Bonn\""]);
     // A signal on calendar time needs the begin of a workload that states none.
     sandbox.write("grid.toml", MANIFEST.replace("anchor = \"2023-03-26T00:00:00+01:00\"\n", ""));
-    sandbox.run(&["run", "grid.toml"]).exits(3).says(&["set `anchor` in [signals.tariff]"]);
     sandbox
-        .write("grid.toml", MANIFEST.replace("name = \"grid\"", "name = \"short\"").replace("beyond = \"wrap\"", ""));
+        .run(&["plan", "grid.toml"])
+        .exits(0)
+        .prints(&["the signal `tariff` is on calendar time", "[signals.tariff]"]);
+    sandbox.run(&["run", "grid.toml"]).exits(3).says(&["set `anchor` in [signals.tariff]"]);
+    let short = MANIFEST.replace("name = \"grid\"", "name = \"short\"");
+    sandbox.write("grid.toml", short.replace("beyond = \"wrap\"", ""));
+    sandbox.run(&["plan", "grid.toml"]).exits(0).prints(&[
+        "warning: the signal `grid` (carbon.csv) covers 0 s to 129600 s, and the run needs it at 129600 s",
+        "warning: the signal `tariff` (price.csv) covers 2023-03-25T23:00:00Z to",
+        "[signals.tariff], first in task 0; the task fails",
+    ]);
     sandbox.run(&["run", "grid.toml"]).exits(3).says(&[
         "(carbon.csv) covers 0 s to 129600 s",
-        "has no value at 86400 s",
+        "`night` (cap.csv) covers 0 s to 86400 s, and the run needs it at 86400 s",
         "simulate MANIFEST --index 0",
     ]);
+    sandbox.write("grid.toml", short);
+    sandbox
+        .run(&["run", "grid.toml"])
+        .exits(8)
+        .says(&["short has no rows, and was submitted with other inputs", "--restart"]);
+    sandbox.run(&["run", "grid.toml", "--restart"]).exits(0);
+}
+
+#[test]
+fn answers_take_columns_of_accounts() {
+    let sandbox = sandbox(&MANIFEST.replace("[workloads", "seeds = { from = 1, count = 2 }\n[workloads"));
+    sandbox.run(&["run", "grid.toml"]).exits(0);
+    let best = |column: &str, more: &[&str]| {
+        sandbox.run(&[&["best", "grid", "--format", "csv", "--by", "policy", "--minimise", column], more].concat())
+    };
+    best("jobs_emissions_g", &[]).exits(0).prints(&["waits,"]);
+    best("jobs_emissions_g", &["--subject-to", "jobs_cost > 0", "--subject-to", "wait_s_mean <= 1e9"]).exits(0);
+    best("jobs_emissions_g", &["--subject-to", "wait_s_mean <= 1h"])
+        .exits(2)
+        .says(&["for 1h, write wait_s_mean<=3600"]);
+    best("signal_time_mean", &[]).exits(2).says(&["has values of several signals (grid, night, tariff)"]);
+    best("signal_time_mean", &["--where", "signal=tariff"]).exits(0).prints(&["policy,"]);
+    let sets = ["compare", "grid:policy=at-once", "grid:policy=waits,defer_wait_max_s=86400"];
+    sandbox
+        .run(
+            &[&sets[..], &["--columns", "wait_s_mean,jobs_emissions_g,window_emissions_g", "--where", "signal=grid"]]
+                .concat(),
+        )
+        .exits(0)
+        .prints(&["jobs_emissions_g (g)", "window_emissions_g (g)", "over 2 seeds"]);
+    let find = ["find", "grid.toml", "--over", "defer_wait_max_s=21600,86400", "--minimise"];
+    let found = sandbox.run(&[&find[..], &["window_emissions_g", "--json"]].concat()).exits(0).json();
+    let answer = &found["groups"][0]["answer"];
+    assert_eq!(answer["seeds"], 2, "{found}");
+    sandbox
+        .run(&[&find[..], &["signal_time_mean"]].concat())
+        .exits(2)
+        .says(&["choose one by the condition signal=LABEL"]);
+    sandbox.run(&[&find[..], &["signal_time_mean", "--subject-to", "signal=grid"]].concat()).exits(0);
 }
 
 #[test]

@@ -371,8 +371,13 @@ fn check_pins(experiment: &Experiment, submission: &Submission) -> Result<(), Re
         return Ok(());
     }
     let name = experiment.name();
+    let has_rows = !experiment.done.is_empty() || experiment.extra() > 0;
+    let what = match has_rows {
+        true => "has rows that this submit would not reproduce",
+        false => "has no rows, and was submitted with other inputs",
+    };
     Err(Reply::Refused(format!(
-        "{name} has rows that this submit would not reproduce: {}. Give the experiment a new name, or submit with \
+        "{name} {what}: {}. Give the experiment a new name, or submit with \
          --restart: the old experiment is renamed {}, and a new one starts",
         changed.join("; "),
         aside_name(experiment)

@@ -1,8 +1,8 @@
 //! Warnings about sweeps, with their places in the manifest.
 
-use powersweep_engine::batch::physics::{Demand, FindingKind};
+use powersweep_engine::batch::physics::{Demand, Finding, FindingKind, Place};
 use powersweep_engine::workload;
-use powersweep_experiments::Warning;
+use powersweep_experiments::{TaskSpec, Warning};
 
 use crate::{errors, sweep};
 
@@ -23,7 +23,8 @@ cap_period_s = 600
 "#;
 
 fn warnings(text: &str) -> Vec<Warning> {
-    sweep(text).warnings(|task| Some(Demand::of(&workload::build(&task.sim, None).expect("a generated workload"))))
+    let demand = |task: &TaskSpec| workload::build(&task.sim, None).map(|jobs| Demand::of(&jobs)).ok();
+    sweep(text).warnings(demand, |_| Vec::new())
 }
 
 #[test]
@@ -80,8 +81,26 @@ fn a_schedule_without_a_period_is_shown_as_an_axis_too() {
 #[test]
 fn shipped_manifests_have_no_warnings_but_the_note_on_relative_power() {
     for (name, text) in powersweep_experiments::manifests::builtin() {
-        let found = sweep(text).warnings(|_| None);
+        let found = sweep(text).warnings(|_| None, |_| Vec::new());
         assert!(found.iter().all(Warning::is_note), "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn a_finding_about_a_signal_has_the_line_of_its_block() {
+    let text = format!("{MANIFEST}[signals.grid]\nquantity = \"carbon\"\nfile = \"grid.csv\"\n");
+    let finding = |about: &'static str| Finding {
+        kind: FindingKind::SignalElsewhere,
+        about,
+        place: Place::Signal("grid".to_owned()),
+        message: String::new(),
+        help: String::new(),
+    };
+    for (about, line) in [("file", 17), ("anchor", 15)] {
+        let demand = |_: &TaskSpec| Some(Demand::default());
+        let found = sweep(&text).warnings(demand, |_| vec![finding(about)]);
+        let found = found.iter().find(|warning| warning.kind == FindingKind::SignalElsewhere).expect("the finding");
+        assert_eq!((found.line, found.block.as_str(), found.found), (line, "[signals.grid]", found.checked));
     }
 }
 

@@ -162,6 +162,7 @@ fn kind(error: &SimError) -> FailureKind {
         | SimError::TooWide { .. }
         | SimError::NeedTooLarge { .. }
         | SimError::Empty(_)
+        | SimError::NotCovered { .. }
         | SimError::Starved { .. } => FailureKind::Spec,
         SimError::Policy { .. } => FailureKind::Policy,
         SimError::Deadline => FailureKind::Deadline,

@@ -46,7 +46,7 @@ impl Composed {
 
     /// Whether power and occupancy are watched over time: under a cap, with `within-priority`, with a deferral rule that
     /// suspends jobs, and with `watch_machine`.
-    fn is_watched(spec: &SimSpec) -> bool {
+    pub(crate) fn is_watched(spec: &SimSpec) -> bool {
         let name = |role: Role| spec.choice(role).component().name;
         name(Role::Cap) != "none"
             || name(Role::Backfill) == within_priority::COMPONENT.name

@@ -34,6 +34,10 @@ series! {
     SUSPENDED: "suspended_procs", "procs", "Procs of suspended jobs from `x` (s) on.";
 }
 
+/// The series of a watched machine.
+pub(crate) const ALL: [Series; 10] =
+    [CPU_UTILIZATION, CPU_UTILIZATION_SHARE, FREQUENCY, IDLE, CAP, POWER, BY_GEAR, BY_CLASS, BY_PRIORITY, SUSPENDED];
+
 /// Bins of the distribution of CPU utilization: each 0.05 wide, and one for a full machine.
 const UTILIZATION_BINS: usize = 21;
 

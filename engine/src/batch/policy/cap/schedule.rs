@@ -19,11 +19,11 @@ fn unit_w(is_share: bool, machine: &Machine) -> f64 {
     if is_share { machine.peak_w(false) } else { 1.0 }
 }
 
-/// The signal of a spec's cap and the watts of a value of 1; `None` for another cap.
-fn signal(spec: &SimSpec, machine: &Machine) -> Result<Option<(Arc<Signal>, f64)>, SimError> {
+/// The signal of a spec's cap with the parameter that names it; `None` for another cap.
+fn signal(spec: &SimSpec, machine: &Machine) -> Result<Option<Caps>, SimError> {
     for (param, is_share) in [(CAP_SIGNAL, false), (CAP_SIGNAL_SHARE, true)] {
         if let Some(signal) = spec.signal(Role::Cap, param.name)? {
-            return Ok(Some((signal, unit_w(is_share, machine))));
+            return Ok(Some(Caps::Signal { key: param.name, signal, unit_w: unit_w(is_share, machine) }));
         }
     }
     Ok(None)
@@ -36,11 +36,11 @@ pub(crate) fn caps_w(spec: &SimSpec, machine: &Machine) -> Vec<f64> {
         return caps.iter().map(|cap| cap * unit_w).collect();
     }
     match signal(spec, machine) {
-        Ok(Some((signal, unit_w))) => {
+        Ok(Some(Caps::Signal { signal, unit_w, .. })) => {
             let held = signal.held().into_iter().flat_map(|(before, behind)| [before, behind]);
             signal.interval_means().into_iter().chain(held).map(|cap| cap * unit_w).collect()
         }
-        Ok(None) | Err(_) => Vec::new(),
+        Ok(_) | Err(_) => Vec::new(),
     }
 }
 
@@ -49,8 +49,8 @@ pub(crate) fn caps_w(spec: &SimSpec, machine: &Machine) -> Vec<f64> {
 enum Caps {
     /// Caps (W), each for one period.
     List { caps_w: Vec<f64>, period_s: f64 },
-    /// A signal, and the watts of a value of 1.
-    Signal { signal: Arc<Signal>, unit_w: f64 },
+    /// A signal, the parameter that names it, and the watts of a value of 1.
+    Signal { key: &'static str, signal: Arc<Signal>, unit_w: f64 },
 }
 
 /// Number of changes to another cap while a list is gone through once and begins again.
@@ -75,7 +75,7 @@ impl Schedule {
     /// The schedule of a spec's cap.
     pub(super) fn new(spec: &SimSpec, machine: &Machine) -> Result<Schedule, SimError> {
         let caps = match signal(spec, machine)? {
-            Some((signal, unit_w)) => Caps::Signal { signal, unit_w },
+            Some(caps) => caps,
             None => {
                 let period_s = spec.choice(Role::Cap).real("cap_period_s");
                 Caps::List { caps_w: caps_w(spec, machine), period_s }
@@ -133,14 +133,9 @@ impl Schedule {
 
     /// Takes the signal's cap, and finds its next change to another value.
     fn follow(&mut self, now_s: f64) -> Result<(), SimError> {
-        let Caps::Signal { signal, unit_w } = &self.caps else { return Ok(()) };
+        let Caps::Signal { key, signal, unit_w } = &self.caps else { return Ok(()) };
         let value_at = |at_s: f64| signal.interval_mean(at_s).map(|value| value * unit_w);
-        self.present_w = value_at(now_s).ok_or_else(|| {
-            SimError::Invalid(format!(
-                "the signal of the cap has no value at {now_s} s of the workload's clock: choose another `anchor`, or set \
-                 beyond = \"hold\" or \"wrap\" for it"
-            ))
-        })?;
+        self.present_w = value_at(now_s).ok_or(SimError::NotCovered { key, now_s })?;
         // A signal that repeats one value has no change.
         let edges = std::iter::successors(Some(signal.next_after(now_s)), |edge_s| Some(signal.next_after(*edge_s)));
         let mut edges = edges.take(signal.edges().count()).take_while(|edge_s| *edge_s < f64::INFINITY);

@@ -245,9 +245,6 @@ impl Deferral {
         if self.forecast.issue(now_s) {
             return Ok(());
         }
-        Err(Stop::new(SimError::Invalid(format!(
-            "`defer_signal` has no value at {now_s} s of the workload's clock: choose another `anchor`, or set beyond = \
-             \"hold\" or \"wrap\" for that signal"
-        ))))
+        Err(Stop::new(SimError::NotCovered { key: rule::DEFER_SIGNAL.name, now_s }))
     }
 }
