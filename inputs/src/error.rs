@@ -130,7 +130,7 @@ impl Problem {
     pub(crate) fn no_timezone(place: Place, text: &str) -> Problem {
         let reason = format!(
             "the time {:?} has no offset and the file names no zone, so it could be UTC or the time of any local clock: set \
-             `timezone` to an IANA name such as \"Europe/Berlin\", or to \"UTC\"",
+             `timezone` to an IANA name such as \"Europe/Berlin\", to \"UTC\", or for a fixed offset such as UTC+1 to \"Etc/GMT-1\"",
             shortened(text)
         );
         Problem::Zone { place, reason }

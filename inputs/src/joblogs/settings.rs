@@ -126,6 +126,9 @@ pub struct Settings {
     /// as submit=arrival_time,run=length,cpus=cpus.
     #[arg(long, value_name = "LIST")]
     pub columns: Option<String>,
+    /// Separator of the columns of a table, one character, where it is no comma, semicolon or tab.
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    pub delimiter: Option<u8>,
     /// Unit of numbers that are times, in tables; seconds by default, milliseconds for opendc.
     #[arg(long, value_name = "UNIT", value_parser = words::<TimeUnit>())]
     pub time_unit: Option<TimeUnit>,
@@ -144,6 +147,16 @@ pub struct Settings {
     pub machine_procs: Option<u32>,
 }
 
+/// One character that can separate columns.
+fn delimiter(text: &str) -> Result<u8, String> {
+    let separates = |byte: &u8| (byte.is_ascii_punctuation() && !b"\"'".contains(byte)) || b"\t ".contains(byte);
+    match text.as_bytes() {
+        b"\\t" => Ok(b'\t'),
+        [byte] if separates(byte) => Ok(*byte),
+        _ => Err("expected one character such as | or \\t".to_owned()),
+    }
+}
+
 /// A parser of one of a few words.
 fn words<T: Word + Send + Sync>() -> impl TypedValueParser<Value = T> {
     let words = T::WORDS.iter().map(|(_, word)| *word);
@@ -157,6 +170,7 @@ impl Settings {
             format,
             timezone: None,
             columns: None,
+            delimiter: None,
             time_unit: None,
             power_step_s: None,
             procs: Procs::default(),
@@ -195,6 +209,18 @@ impl Settings {
         }
     }
 
+    /// Refuses the setting `delimiter`.
+    pub(crate) fn refuse_delimiter(&self) -> Result<(), Problem> {
+        match self.delimiter {
+            None => Ok(()),
+            Some(_) => {
+                let reason =
+                    format!("{} has no table whose separator is asked for; leave the setting out", self.format.word());
+                Err(Problem::setting("delimiter", reason))
+            }
+        }
+    }
+
     /// Refuses the setting `time_unit`.
     pub(crate) fn refuse_time_unit(&self) -> Result<(), Problem> {
         match self.time_unit {
@@ -214,6 +240,7 @@ impl Settings {
             ("arrival", Some(self.arrival.word().to_owned())),
             ("timezone", self.timezone.clone()),
             ("columns", self.columns.clone()),
+            ("delimiter", self.delimiter.map(|delimiter| char::from(delimiter).to_string())),
             ("time_unit", self.time_unit.map(|unit| unit.word().to_owned())),
             ("power_step_s", self.power_step_s.map(|step_s| step_s.to_string())),
             ("machine_procs", self.machine_procs.map(|procs| procs.to_string())),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
-use powersweep_experiments::signals::ClockChange;
+use powersweep_experiments::signals::{ClockChange, words};
 
 use crate::error::{self, Place, Problem};
 use crate::signals::ledger::{Ledger, Rule};
@@ -96,15 +96,25 @@ enum Kind {
 pub(crate) struct Times {
     kind: Option<Kind>,
     first: (u32, String),
+    day_first: bool,
 }
 
 impl Times {
+    /// The times of a column of this name. ENTSO-E writes the day first, and calls its times market time units (MTU).
+    pub(crate) fn of_column(name: &str) -> Times {
+        Times { day_first: words(name).iter().any(|word| word == "mtu"), ..Times::default() }
+    }
+
     /// The time of a text (µs), or why there is none.
     pub(crate) fn read(&mut self, text: &str, line: u32) -> Result<i64, String> {
-        let stamp = Stamp::parse(text).ok_or(
-            "is not a time: times are dates from 1970 to 2200 such as 2023-01-31 14:00 (with an offset such as +01:00 or Z, or \
-             without), Unix times, or seconds from the simulated time 0",
-        )?;
+        let is_either = || Stamp::parse_by(text, true).is_some();
+        let stamp = Stamp::parse_by(text, self.day_first).ok_or_else(|| match is_either() {
+            true => "may begin with the day or with the month: write the year first, as in 2023-01-31 14:00",
+            false => {
+                "is not a time: times are dates from 1970 to 2200 such as 2023-01-31 14:00 (with an offset such as +01:00 or \
+                 Z, or without), Unix times, or seconds from the simulated time 0"
+            }
+        })?;
         let kind = match (self.kind, stamp) {
             (Some(kind @ (Kind::UnixS | Kind::UnixMs | Kind::Offset)), Stamp::Number(_)) => kind,
             (_, Stamp::Local(_)) => Kind::Local,

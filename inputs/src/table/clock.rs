@@ -51,8 +51,9 @@ impl Zone {
     /// The zone of the setting `timezone`.
     pub(crate) fn named(name: &str) -> Result<Zone, Problem> {
         let rules = TimeZoneDatabase::bundled().get(name).map_err(|_| {
+            let hint = fixed_zone(name).unwrap_or_default();
             let name = shortened(name);
-            let reason = format!("there is no time zone {name:?}; names are IANA's, such as \"Europe/Berlin\"");
+            let reason = format!("there is no time zone {name:?}; names are IANA's, such as \"Europe/Berlin\"{hint}");
             Problem::setting("timezone", reason)
         })?;
         Ok(Zone { name: name.to_owned(), rules })
@@ -72,6 +73,24 @@ impl Zone {
     /// The local time of an instant.
     pub(crate) fn local(&self, us: i64) -> Option<DateTime> {
         Timestamp::from_microsecond(us).ok().map(|time| self.rules.to_datetime(time))
+    }
+}
+
+/// The zone of a fixed offset such as `UTC+2`, `GMT-05:00` or `+02:00`, for messages: the sign of IANA's names is reversed.
+fn fixed_zone(text: &str) -> Option<String> {
+    let text = text.trim();
+    let signed = ["UTC", "GMT"].iter().find_map(|known| text.strip_prefix(known)).unwrap_or(text).trim();
+    let (sign, reversed, digits) = match (signed.strip_prefix('+'), signed.strip_prefix('-')) {
+        (Some(digits), _) => ('+', '-', digits),
+        (_, Some(digits)) => ('-', '+', digits),
+        _ => return None,
+    };
+    let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "00"));
+    let hours: u8 = hours.parse().ok().filter(|hours| *hours <= 14)?;
+    match minutes {
+        "00" if hours == 0 => Some("; use \"UTC\"".to_owned()),
+        "00" => Some(format!("; UTC{sign}{hours} is \"Etc/GMT{reversed}{hours}\", whose sign is reversed")),
+        _ => None,
     }
 }
 

@@ -63,11 +63,13 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Sheet<'a> {
-    /// Reads the header of a text, and its first row, which tells a table from other text.
-    pub(crate) fn of_text(text: &'a [u8]) -> Result<Sheet<'a>, Problem> {
-        let banner = banner(text);
+    /// Reads the header of a text, and its first row, which tells a table from other text. Without `separator`, the header
+    /// shows which of the usual ones separates the columns.
+    pub(crate) fn of_text(text: &'a [u8], separator: Option<u8>) -> Result<Sheet<'a>, Problem> {
+        // A banner is known by the usual separators.
+        let banner = if separator.is_none() { banner(text) } else { Vec::new() };
         let (lines_before, text) = banner.last().map_or((0, text), |(line, end)| (*line, &text[*end..]));
-        let separator = separator(text);
+        let separator = separator.unwrap_or_else(|| usual_separator(text));
         let mut reader = ReaderBuilder::new().delimiter(separator).has_headers(false).flexible(true).from_reader(text);
         let mut header = ByteRecord::new();
         reader.read_byte_record(&mut header).map_err(unreadable)?;
@@ -77,7 +79,7 @@ impl<'a> Sheet<'a> {
         })?;
         if names.len() < 2 {
             return Err(Problem::Content(format!(
-                "the first line, {:?}, names one column: a table has several, separated by commas, semicolons or tabs",
+                "the first line, {:?}, names one column: a table has several, between commas, semicolons or tabs",
                 shortened(names.first().map_or("", String::as_str))
             )));
         }
@@ -313,11 +315,12 @@ fn banner(text: &[u8]) -> Vec<(u64, usize)> {
     let filled: Vec<usize> =
         (0..lines.len()).filter(|at| !lines[*at].2.trim_ascii().is_empty()).take(BANNER_MAX).collect();
     let cells = |at: usize, separator: u8| outside_of_quotes(lines[at].2).filter(|byte| *byte == separator).count() + 1;
-    let header = filled.windows(2).map(|pair| (pair, separator(lines[pair[0]].2))).find_map(|(pair, separator)| {
-        let count = cells(pair[0], separator);
-        let is_header = count > 1 && cells(pair[1], separator) == count;
-        is_header.then_some((pair[0], separator, count))
-    });
+    let header =
+        filled.windows(2).map(|pair| (pair, usual_separator(lines[pair[0]].2))).find_map(|(pair, separator)| {
+            let count = cells(pair[0], separator);
+            let is_header = count > 1 && cells(pair[1], separator) == count;
+            is_header.then_some((pair[0], separator, count))
+        });
     let Some((header, separator, count)) = header else { return Vec::new() };
     let is_banner = |at: &usize| {
         // Spreadsheets write the separator into a line of its own.
@@ -342,7 +345,7 @@ fn outside_of_quotes(line: &[u8]) -> impl Iterator<Item = u8> {
 }
 
 /// The separator that the header has most of outside of quotes; the first one where counts are equal.
-fn separator(text: &[u8]) -> u8 {
+fn usual_separator(text: &[u8]) -> u8 {
     let header = text.trim_ascii_start().split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
     let mut counts = SEPARATORS.map(|_| 0_usize);
     for byte in outside_of_quotes(header) {

@@ -25,9 +25,14 @@ pub(crate) enum Stamp {
 impl Stamp {
     /// Reads a time; `None` if the text is none.
     pub(crate) fn parse(text: &str) -> Option<Stamp> {
+        Stamp::parse_by(text, false)
+    }
+
+    /// Reads a time. `day_first`: `01/02/2025` is the first of February; otherwise it is no time, since it can mean two.
+    pub(crate) fn parse_by(text: &str, day_first: bool) -> Option<Stamp> {
         // An interval such as `01.01.2025 00:00 - 01.01.2025 01:00` is at its begin.
         let text = text.split_once(" - ").map_or(text, |(begin, _)| begin).trim();
-        match dated(text.as_bytes()) {
+        match dated(text.as_bytes(), day_first) {
             Some(stamp) => Some(stamp),
             None => number(text).map(Stamp::Number),
         }
@@ -59,11 +64,12 @@ fn digits(text: &[u8]) -> Option<i32> {
 
 /// Date and time: `2023-01-31`, `2023/01/31` or `31.01.2023`, then a blank or `T`, `HH:MM`, seconds and their fraction if
 /// there are any, `AM` or `PM` for hours from 1 to 12, then `Z` or an offset if there is one. `24:00` is the begin of the next day.
-fn dated(text: &[u8]) -> Option<Stamp> {
+fn dated(text: &[u8], day_first: bool) -> Option<Stamp> {
     let mut rest = Rest(text);
     let (year, month, day) = match text.get(2) {
-        Some(b'.') => {
-            let (day, _, month, _) = (rest.number(2, 2)?, rest.byte(b".")?, rest.number(2, 2)?, rest.byte(b".")?);
+        Some(separator @ (b'.' | b'/')) if day_first || *separator == b'.' => {
+            let (day, _, month) = (rest.number(2, 2)?, rest.byte(&[*separator])?, rest.number(2, 2)?);
+            rest.byte(&[*separator])?;
             (rest.number(4, 4)?, month, day)
         }
         _ => {
@@ -214,6 +220,13 @@ mod tests {
         assert_eq!(fraction, Some(Stamp::Instant(1_623_922_020_121_955)));
         assert_eq!(Stamp::parse("1577836800"), Some(Stamp::Number(1_577_836_800.0)));
         assert_eq!(Stamp::parse("-0.5"), Some(Stamp::Number(-0.5)));
+    }
+
+    #[test]
+    fn the_day_may_be_first() {
+        let interval = "14/03/2023 00:00:00 - 14/03/2023 01:00:00";
+        assert_eq!(Stamp::parse_by(interval, true), Some(Stamp::Local(PI_DAY_US)));
+        assert_eq!((Stamp::parse(interval), Stamp::parse_by("03/14/2023 00:00", true)), (None, None));
     }
 
     #[test]

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use powersweep_coordinator::LogSource;
-use powersweep_dataset::{Error, Kind, Notes, OrKind};
+use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
 use powersweep_engine::wasm::Module;
 use powersweep_engine::workload::LogFormat;
+use powersweep_experiments::signals::Signal;
 use powersweep_experiments::{Digest, FileRef, Manifest};
 use powersweep_inputs::ReadError;
 use powersweep_inputs::library::{Library, LogBytes, ParsedLogs};
-use powersweep_inputs::signals::Loaded;
+use powersweep_inputs::signals::{self, Loaded};
 use powersweep_results::part::LEDGERS_BYTES_MAX;
 use powersweep_worker::task::{FileSource, TaskError};
 use serde_json::{Value as Json, json};
@@ -58,7 +59,10 @@ impl Files {
         let found = read_all(manifest, library, logs.map(|logs| &**logs), notes)?;
         let bytes = |file: &str| found.get(file).map(|content| content.bytes.as_slice()).unwrap_or_default();
         let signals = Loaded::all(manifest.signals(), |signal| Ok::<_, ReadError>(bytes(&signal.file)));
-        let signals = signals.or_kind(Kind::Workload)?;
+        let signals = signals.map_err(|_| {
+            let read = |signal: &Signal| signals::read(bytes(&signal.file), &signal.file, &signal.reading);
+            all_of(manifest.signals().iter().filter_map(|signal| read(signal).err()).map(|error| error.to_string()))
+        })?;
         let digests: BTreeMap<String, Digest> =
             found.iter().filter_map(|(name, content)| Some((name.clone(), content.digest?))).collect();
         let mut all: Vec<Json> = found.into_values().filter_map(|content| content.ledger).collect();
@@ -99,7 +103,21 @@ fn read_all(
 ) -> Result<BTreeMap<String, Content>, Error> {
     let files = manifest.files();
     let found = on_all_cores(&files, |needed| content(manifest, library, needed, logs, notes));
+    if found.iter().filter(|content| content.is_err()).count() > 1 {
+        return Err(all_of(found.into_iter().filter_map(|content| content.err()).map(|error| error.message)));
+    }
     files.into_iter().zip(found).map(|(file, content)| Ok((file.name, content?))).collect()
+}
+
+/// One error of the problems of several files, each once.
+fn all_of(problems: impl Iterator<Item = String>) -> Error {
+    let mut different: Vec<String> = Vec::new();
+    for problem in problems {
+        if !different.contains(&problem) {
+            different.push(problem);
+        }
+    }
+    failure!(Workload, "{}", different.join("\n"))
 }
 
 fn content(

@@ -11,7 +11,7 @@ use crate::joblogs::settings::{Settings, TimeUnit};
 use crate::table::{Sheet, need};
 
 pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
-    let mut sheet = super::open(bytes)?;
+    let mut sheet = super::open(bytes, settings)?;
     let plan = plan(&sheet, settings)?;
     plan.read(&mut sheet, settings, ledger)
 }

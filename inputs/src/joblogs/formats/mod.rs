@@ -23,6 +23,9 @@ const LIMITS: Limits = Limits { rows: 20_000_000, bytes: 4_000 << 20 };
 /// Reads the entries of a file.
 pub(crate) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
     let bytes = content(bytes, if settings.format.may_be_parquet() { &[PARQUET] } else { &[] })?;
+    if matches!(settings.format, Format::Slurm | Format::Pbs | Format::OpenDc) {
+        settings.refuse_delimiter()?;
+    }
     match settings.format {
         Format::Slurm => slurm::read(bytes, settings, ledger),
         Format::Pbs => pbs::read(bytes, settings, ledger),
@@ -35,9 +38,9 @@ pub(crate) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
 }
 
 /// Opens a table of text or Parquet.
-fn open(bytes: &[u8]) -> Result<Sheet<'_>, Problem> {
+fn open<'a>(bytes: &'a [u8], settings: &Settings) -> Result<Sheet<'a>, Problem> {
     match bytes.starts_with(PARQUET) {
-        true => Sheet::of_parquet(bytes, LIMITS),
-        false => Sheet::of_text(bytes),
+        true => settings.refuse_delimiter().and_then(|()| Sheet::of_parquet(bytes, LIMITS)),
+        false => Sheet::of_text(bytes, settings.delimiter),
     }
 }

@@ -28,6 +28,8 @@ struct Published {
     memory_parts: f64,
     gpu_milli: Option<&'static str>,
     instances: Option<&'static str>,
+    /// The column of the name of a cluster, which some versions of the table lack.
+    cluster: Option<&'static str>,
     outcome: fn(&str) -> Outcome,
     /// Whether a job that was deleted at the last instant of the table had not ended.
     is_cut: bool,
@@ -46,6 +48,7 @@ const PUBLISHED: Published = Published {
     memory_parts: 1.0,
     gpu_milli: None,
     instances: None,
+    cluster: None,
     outcome: Outcome::of,
     is_cut: false,
     limit_unit: None,
@@ -193,6 +196,7 @@ const XDMOD: [Published; 1] = [Published {
         (Field::Run, "wall_time"),
         (Field::Limit, "timelimit"),
     ],
+    cluster: Some("resource_name"),
     outcome: exit_state,
     ..PUBLISHED
 }];
@@ -213,7 +217,7 @@ fn pod_phase(phase: &str) -> Outcome {
 
 pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Result<Entries, Problem> {
     settings.refuse_columns("the columns are known")?;
-    let mut sheet = super::open(bytes)?;
+    let mut sheet = super::open(bytes, settings)?;
     let tables: &[Published] = match settings.format {
         Format::Helios => &HELIOS,
         Format::Pm100 => &PM100,
@@ -237,6 +241,7 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
     }
     plan.gpu_milli = table.gpu_milli.map(find).transpose()?;
     plan.instances = table.instances.map(find).transpose()?;
+    plan.cluster = table.cluster.and_then(|name| crate::table::find(&sheet.names, name).ok().flatten());
     if plan.column(Field::of(settings.procs)).is_none() {
         let has = Procs::WORDS.iter().filter(|(procs, _)| plan.column(Field::of(*procs)).is_some());
         let has = has.map(|(_, word)| *word).collect::<Vec<_>>().join(" and ");

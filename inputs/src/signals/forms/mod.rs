@@ -42,10 +42,10 @@ pub(crate) fn read(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
         None if is_parquet => csv::read(parquet()?, Form::OpenDc, reading),
         None if is_json && json::is_list(bytes) => csv::read(json::sheet(bytes)?, Form::Json, reading),
         None if is_json => open_meteo::read(bytes, reading),
-        Some(Form::Csv) => csv::read(Sheet::of_text(bytes)?, Form::Csv, reading),
-        Some(Form::ElectricityMaps) => electricity_maps::read(Sheet::of_text(bytes)?, reading),
+        Some(Form::Csv) => csv::read(Sheet::of_text(bytes, None)?, Form::Csv, reading),
+        Some(Form::ElectricityMaps) => electricity_maps::read(Sheet::of_text(bytes, None)?, reading),
         None => {
-            let sheet = Sheet::of_text(bytes)?;
+            let sheet = Sheet::of_text(bytes, None)?;
             let exported = reading.quantity == Quantity::Carbon && electricity_maps::is_export(&sheet.names);
             if exported { electricity_maps::read(sheet, reading) } else { csv::read(sheet, Form::Csv, reading) }
         }

@@ -173,7 +173,7 @@ pub(super) fn table(
     reading: &Reading,
 ) -> Result<Table, Problem> {
     let mut rows = Vec::new();
-    let (mut times, mut flagged, mut by_source) = (Times::default(), 0, 0);
+    let (mut times, mut flagged, mut by_source) = (Times::of_column(&sheet.names[columns.time]), 0, 0);
     let mut dropped: Vec<(Rule, u64)> = sheet.banner().into_iter().map(|line| (Rule::Banner, line)).collect();
     let (is_timestamp, has_rows) = (sheet.is_timestamp(columns.time), sheet.has_rows());
     if reading.zone.is_some() && columns.zones.is_empty() {

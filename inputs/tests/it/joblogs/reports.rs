@@ -334,11 +334,27 @@ shredded_job_id,source_format,job_id,job_array_index,resource_name,queue_name,us
 12,slurm,700,2,frontera,normal,ann,physics,1740992460,1740994260,1740992400,1740992400,1800,TIMEOUT,2,112,0,1800
 13,pbs,701,NULL,frontera,normal,bob,physics,1740992460,1740994260,1740992400,\\N,1800,NULL,1,56,4,NULL
 ";
-    let log = log(text, &Settings::new(Format::Xdmod));
+    let read = |text: &str| log(text, &Settings::new(Format::Xdmod));
+    let one = read(text);
     let jobs: Vec<_> =
-        log.records.iter().map(|job| (job.id, job.wait_s, job.run_s, job.procs_allocated, job.status)).collect();
+        one.records.iter().map(|job| (job.id, job.wait_s, job.run_s, job.procs_allocated, job.status)).collect();
     assert_eq!(jobs, [(11, 60.0, 1800.0, 112, 1), (12, 60.0, 1800.0, 112, 0), (13, 60.0, 1800.0, 56, 1)]);
-    assert_eq!(ledger(&log), "3 = 3 + 0, limit_unknown 1");
+    assert_eq!(ledger(&one), "3 = 3 + 0, limit_unknown 1");
+    let two = read(&text.replace("13,pbs,701,NULL,frontera", "13,pbs,701,NULL,stampede"));
+    assert_eq!(ledger(&two), "3 = 3 + 0, limit_unknown 1, several_clusters 3");
+    assert_eq!(
+        two.details.iter().map(|job| job.id.as_str()).collect::<Vec<_>>(),
+        ["frontera:11", "frontera:12", "stampede:13"]
+    );
+}
+
+#[test]
+fn columns_between_another_delimiter() {
+    let text = "start|run|cpus\n0|0,75|4\n".replace("start", "submit");
+    let settings = Settings::parse("csv --columns submit=submit,run=run,cpus=cpus --time-unit h --delimiter '|'");
+    let jobs = log(&text, &settings.expect("settings")).records;
+    assert_eq!(jobs.iter().map(|job| (job.run_s, job.procs_allocated)).collect::<Vec<_>>(), [(2700.0, 4)]);
+    assert!(Settings::parse("csv --delimiter ab").is_err_and(|error| error.contains("one character such as |")));
 }
 
 #[test]

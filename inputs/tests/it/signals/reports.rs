@@ -207,9 +207,29 @@ fn times_of_publishers() {
         ["2025-03-03 11:00 PM", "2025-03-04 12:00 AM"],
         ["2025-03-03 23:00", "2025-03-03 24:00"],
         ["03.03.2025 23:00 - 04.03.2025 00:00", "04.03.2025 00:00 - 04.03.2025 01:00"],
+        ["03/03/2025 23:00:00 - 04/03/2025 00:00:00", "04/03/2025 00:00:00 - 04/03/2025 01:00:00"],
     ] {
         assert_eq!(reads(price("MTU (UTC)", times), "quantity = 'price'"), shown, "{times:?}");
     }
+}
+
+#[test]
+fn days_and_months_are_told_apart() {
+    let refusal = refused("time (UTC),price (EUR/MWh)\n04/03/2025 00:00,10\n", "quantity = 'price'");
+    assert!(refusal.contains("may begin with the day or with the month: write the year first"), "{refusal}");
+}
+
+#[test]
+fn fixed_offsets_have_names_with_a_reversed_sign() {
+    let text = "time,price (EUR/MWh)\n2025-03-04 00:00,10\n2025-03-04 01:00,20\n";
+    let of = |zone: &str| refused(text, &format!("quantity = 'price'; timezone = '{zone}'"));
+    for (zone, name) in
+        [("UTC+2", "UTC+2 is \"Etc/GMT-2\""), ("GMT-05:00", "UTC-5 is \"Etc/GMT+5\""), ("+00:00", "\"UTC\"")]
+    {
+        assert!(of(zone).contains(name), "{}", of(zone));
+    }
+    assert!(!of("UTC+05:30").contains("Etc"));
+    assert!(refused(text, "quantity = 'price'").contains("for a fixed offset such as UTC+1 to \"Etc/GMT-1\""));
 }
 
 #[test]

@@ -159,10 +159,10 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
 }
 
 /// Between the name of a cluster and the id of a job.
-const CLUSTER_END: char = ':';
+pub(super) const CLUSTER_END: char = ':';
 
 /// Removes the names of clusters from ids where the file has jobs of one cluster: only several clusters give the same id twice.
-fn name_clusters(entries: &mut [Entry]) {
+pub(super) fn name_clusters(entries: &mut [Entry]) {
     let cluster = |entry: &Entry| entry.id.split_once(CLUSTER_END).map(|(cluster, _)| cluster.to_owned());
     let clusters: BTreeSet<String> = entries.iter().filter_map(cluster).collect();
     for entry in entries {

@@ -8,7 +8,7 @@ mod cells;
 use crate::error::Problem;
 use crate::joblogs::clock::{JobClock, Time};
 use crate::joblogs::entry::{COUNT_MAX, Entries, Entry, Measured, Outcome, PowerSamples, Size, TimeLimit, job_number};
-use crate::joblogs::formats::slurm::duration;
+use crate::joblogs::formats::slurm::{CLUSTER_END, duration, name_clusters};
 use crate::joblogs::odd_rows::OddRows;
 use crate::joblogs::settings::{Procs, Settings, TimeUnit};
 use crate::joblogs::{Ledger, Rule};
@@ -97,6 +97,8 @@ pub(super) struct Plan {
     pub(super) gpu_milli: Option<usize>,
     /// Column of the number of equal instances of which the job consists.
     pub(super) instances: Option<usize>,
+    /// Column of the name of the cluster, if a table has several.
+    pub(super) cluster: Option<usize>,
     /// The outcome of a state.
     pub(super) outcome: fn(&str) -> Outcome,
 }
@@ -114,6 +116,7 @@ impl Plan {
             memory_parts: 1.0,
             gpu_milli: None,
             instances: None,
+            cluster: None,
             outcome: Outcome::of,
         }
     }
@@ -137,7 +140,9 @@ impl Plan {
         let clock = JobClock::new(settings.timezone.as_deref())?;
         let mut times = TableTimes::new(self.unit, clock);
         let mut list = Vec::new();
-        sheet.read_only(self.columns.into_iter().flatten().chain(self.gpu_milli).chain(self.instances));
+        sheet.read_only(
+            self.columns.into_iter().flatten().chain(self.gpu_milli).chain(self.instances).chain(self.cluster),
+        );
         let mut odd = OddRows::default();
         for line in sheet.banner() {
             ledger.read += 1;
@@ -165,6 +170,9 @@ impl Plan {
             for time in [submit, eligible, start, end] {
                 *time = time.filter(|time| !times.is_zero(*time));
             }
+        }
+        if self.cluster.is_some() {
+            name_clusters(&mut list);
         }
         let is_calendar = times.finish()?;
         Ok(Entries { list, is_calendar })
@@ -232,6 +240,10 @@ impl Cells<'_> {
             None => i64::try_from(self.row.number).ok(),
         };
         let id = number.filter(|_| id.is_empty()).map_or(id, |number| number.to_string());
+        let id = match self.plan.cluster.map(|at| self.row.get(at)).filter(|cluster| !is_missing(cluster)) {
+            Some(cluster) => format!("{cluster}{CLUSTER_END}{id}"),
+            None => id,
+        };
         let mut changes = Vec::new();
         Ok(Entry {
             line: self.row.place.number(),
