@@ -1,17 +1,19 @@
 //! Where tables are: one trait of two methods, for a data folder, an object store and a coordinator.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::path::Path;
 use powersweep_results::Table;
-use powersweep_results::layout::StoredPart;
+use powersweep_results::layout::{StoredPart, part_id};
 use powersweep_results::unpublished::UnpublishedRows;
+use uuid::Uuid;
 
-use crate::reading::Reading;
+use crate::reading::{Part, Reading};
 use crate::{Error, Notes};
 
 /// Which rows of a table are listed.
@@ -61,12 +63,14 @@ pub trait Tables: fmt::Display + Send + Sync {
 pub struct Datasets {
     tables: Arc<dyn Tables>,
     notes: Notes,
+    /// Copies of parts that a note has named.
+    copies: Arc<Mutex<BTreeSet<Path>>>,
 }
 
 impl Datasets {
     /// The datasets of a place.
     pub fn new(tables: impl Tables + 'static, notes: Notes) -> Datasets {
-        Datasets { tables: Arc::new(tables), notes }
+        Datasets { tables: Arc::new(tables), notes, copies: Arc::default() }
     }
 
     /// Lists the rows of a table, published or not, to read them.
@@ -80,8 +84,31 @@ impl Datasets {
     }
 
     async fn listed(&self, experiment: &str, table: Table, wanted: Wanted) -> Result<Reading, Error> {
-        let listing = self.tables.list(experiment, table, wanted).await?;
+        let mut listing = self.tables.list(experiment, table, wanted).await?;
+        self.drop_copies(&mut listing).await?;
         Ok(Reading::new(self.clone(), listing, experiment, table))
+    }
+
+    /// Leaves out files that are copies of parts: they have the id of a part in their footer, and another name. A note names
+    /// each.
+    async fn drop_copies(&self, listing: &mut Listing) -> Result<(), Error> {
+        let id_in_name = |part: &StoredPart| part.path.filename().and_then(part_id);
+        let mut known: BTreeSet<Uuid> = listing.parts.iter().filter_map(id_in_name).collect();
+        let mut copies = BTreeSet::new();
+        for part in listing.parts.iter().filter(|part| id_in_name(part).is_none()) {
+            // A file that cannot be read is reported where its rows are read.
+            let Ok(read) = Part::stored(&self.tables, &part.path, part.bytes).await else { continue };
+            if read.id().is_some_and(|id| !known.insert(id)) {
+                copies.insert(part.path.clone());
+            }
+        }
+        let mut named = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        for copy in copies.iter().filter(|copy| named.insert((*copy).clone())) {
+            self.notes.say(&format!("{copy} is a copy of a part: its rows count once; delete the file"));
+        }
+        drop(named);
+        listing.parts.retain(|part| !copies.contains(&part.path));
+        Ok(())
     }
 
     /// Where the tables are.

@@ -1,5 +1,6 @@
 //! Rebuilding a lost state from the published rows.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -214,7 +215,10 @@ impl Scan {
 
     /// Reads the published parts of a table, one after the other.
     async fn table(&mut self, table: Table) -> Result<(), Error> {
-        for path in self.list(&layout::table_dir(&self.experiment, table.name())).await? {
+        let paths = self.list(&layout::table_dir(&self.experiment, table.name())).await?;
+        let id_in_name = |path: &Path| path.filename().and_then(layout::part_id);
+        let mut known: BTreeSet<Uuid> = paths.iter().filter_map(id_in_name).collect();
+        for path in paths {
             let bytes = self.object(&path).await?;
             let footer = match part::read_footer(&bytes) {
                 Ok(footer) if footer.experiment == self.experiment => footer,
@@ -227,6 +231,10 @@ impl Scan {
                     continue;
                 }
             };
+            // Every reader leaves out a copy, and says so.
+            if id_in_name(&path).is_none() && !known.insert(footer.part_id) {
+                continue;
+            }
             self.adoption.part(table, footer.rows, bytes.len() as u64);
             let (adoption, duplicates_in) = (&mut self.adoption, &mut self.duplicates_in);
             match table {

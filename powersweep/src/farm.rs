@@ -245,7 +245,7 @@ pub fn opening(error: OpenError) -> Error {
         _ => Kind::Storage,
     };
     let mut message = chain(&error);
-    if kind == Kind::Storage && !message.contains("--data") {
+    if kind == Kind::Storage && !message.contains("--data") && !message.contains("--set-aside") {
         message.push_str("\nif this cannot be repaired, choose another place with --data");
     }
     Error::new(kind, message)

@@ -43,7 +43,8 @@ const SAMPLED_ROWS: usize = 100;
 const PAGE_ROWS: usize = 4096;
 
 const KEY_EXPERIMENT: &str = "powersweep.experiment";
-const KEY_PART_ID: &str = "powersweep.part_id";
+/// Key of a part's id in its footer.
+pub const KEY_PART_ID: &str = "powersweep.part_id";
 const KEY_ROWS: &str = "powersweep.rows";
 const KEY_SCHEMA: &str = "powersweep.schema";
 const KEY_VERSION: &str = "powersweep.version";

@@ -69,3 +69,51 @@ fn the_page_has_every_file_of_a_data_folder() {
         assert!(found.iter().any(|path| matches(pattern, path)), "no file is {pattern}: {found:#?}");
     }
 }
+
+/// The newest file below a folder whose path has this part.
+fn newest(folder: &Path, part: &str) -> std::path::PathBuf {
+    let files = contents(folder).into_keys().filter(|path| path.to_string_lossy().contains(part));
+    files.max().expect("there is one")
+}
+
+#[test]
+fn a_copied_part_counts_once_and_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("plain.toml", synthetic("plain", 2));
+    sandbox.run(&["run", "plain.toml", "--quiet", "--data", "data"]).exits(0);
+    let part = newest(&sandbox.path("data/plain/tasks"), "part-");
+    std::fs::copy(&part, part.with_file_name("part (copy).parquet")).expect("a copy");
+    let note = ["plain/tasks/part (copy).parquet is a copy of a part: its rows count once"];
+    let count = ["results", "plain", "--data", "data", "--stat", "count", "--by", "policy", "--columns", "wait_s_mean"];
+    let csv = ["--format", "csv"];
+    sandbox.run(&[&count[..], &csv].concat()).exits(0).says(&note).prints(&["plain,4"]);
+    let rows = sandbox.run(&["results", "plain", "--data", "data", "--format", "csv"]).exits(0).says(&note);
+    assert_eq!(rows.stdout.lines().count(), 5, "{rows}");
+    sandbox.run(&["verify", "plain", "--data", "data"]).exits(0).says(&note).prints(&["of 4 tasks"]);
+    std::fs::remove_dir_all(sandbox.path("data/.powersweep")).expect("the state is there");
+    sandbox.run(&["adopt", "plain.toml", "--data", "data"]).exits(0).prints(&["4 of 4 tasks have rows"]);
+    sandbox.run(&count).exits(0).says(&note);
+}
+
+#[test]
+fn a_cut_state_names_the_way_out() {
+    let sandbox = Sandbox::new();
+    sandbox.write("plain.toml", synthetic("plain", 1));
+    sandbox.run(&["run", "plain.toml", "--quiet", "--data", "data"]).exits(0);
+    for part in ["/compacted/", "/manifest/"] {
+        let files = contents(&sandbox.path("data/.powersweep/state")).into_iter();
+        let files = files.filter(|(path, _)| path.to_string_lossy().contains(part));
+        // The newest manifest is read; of sorted files, the largest has the records.
+        let (file, bytes) = match part {
+            "/manifest/" => files.max().expect("there is one"),
+            _ => files.max_by_key(|(_, bytes)| bytes.len()).expect("there is one"),
+        };
+        std::fs::write(&file, &bytes[..bytes.len() / 2]).expect("it is cut");
+        for command in [&["status"][..], &["results", "plain"]] {
+            let ended = sandbox.run(&[command, &["--data", "data"]].concat()).exits(5);
+            ended.says(&["`powersweep adopt MANIFEST --set-aside` rebuilds the state"]);
+        }
+        let adopt = ["adopt", "plain.toml", "--data", "data", "--set-aside"];
+        sandbox.run(&adopt).exits(0).prints(&["2 of 2 tasks have rows"]);
+    }
+}

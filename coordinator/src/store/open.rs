@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use powersweep_results::{ResultsError, wire};
 
-use super::{Location, SlateStore, Store, StoreError};
+use super::{Location, ReadOnly, SlateStore, Store, StoreError};
 use crate::owner::{OwnerError, Ownership};
 use crate::probe::{ProbeError, probe};
 use crate::records::RowsHeader;
@@ -54,7 +54,7 @@ pub async fn open(location: &Location, endpoint: &str, take_over: bool) -> Resul
     let ownership = Ownership::take(location, endpoint, take_over).await?;
     let opened = tokio::select! {
         opened = open_state(location) => opened,
-        error = fails(location) => Err(error.into()),
+        error = fails(location) => Err(error),
         () = tokio::time::sleep(OPEN_TIME) => Err(OpenError::Hangs { data: location.to_string() }),
     };
     match opened {
@@ -69,15 +69,23 @@ pub async fn open(location: &Location, endpoint: &str, take_over: bool) -> Resul
     }
 }
 
-/// Ends when storage becomes unusable. Slow storage is not an error.
-async fn fails(location: &Location) -> ProbeError {
+/// Ends when storage becomes unusable, or the state proves damaged. Slow storage is not an error.
+async fn fails(location: &Location) -> OpenError {
     loop {
         tokio::time::sleep(PROBE_AGAIN).await;
         match probe(location).await {
             Ok(()) | Err(ProbeError::Slow { .. }) => {}
-            Err(error) => return error,
+            Err(error) => return error.into(),
+        }
+        if let Err(error @ StoreError::Corrupt { .. }) = read(location).await {
+            return error.into();
         }
     }
+}
+
+/// Reads the state without writing, which does not wait for files that are damaged.
+async fn read(location: &Location) -> Result<(), StoreError> {
+    ReadOnly::open(location).await?.load().await.map(drop)
 }
 
 async fn open_state(location: &Location) -> Result<SlateStore, OpenError> {

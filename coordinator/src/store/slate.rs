@@ -16,7 +16,9 @@ use async_trait::async_trait;
 use futures::TryStreamExt;
 use object_store::ObjectStore;
 use object_store::path::Path;
+use powersweep_experiments::plain::chain;
 use powersweep_results::Table;
+use powersweep_results::layout::STATE_FOLDER;
 use slatedb::config::{DbReaderOptions, FlushOptions, FlushType, ScanOptions};
 use slatedb::{CloseReason, CompactorBuilder, Db, DbReadOps, DbReader, DbReaderMode, ErrorKind, WriteBatch};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -233,8 +235,19 @@ async fn flush_loop(
 /// damaged data, so only the message tells the difference.
 const RECORD_EXISTS: &str = "version already exists";
 
+/// What a store says about a read beyond the end of an object: files of the state do not change.
+const CUT: &str = "range was invalid";
+
+/// The way out of a state that cannot be read.
+const REBUILD: &str =
+    "`powersweep adopt MANIFEST --set-aside` rebuilds the state of an experiment from its published rows";
+
 fn from_slate(data: &str, op: &'static str, error: slatedb::Error) -> StoreError {
     match error.kind() {
+        ErrorKind::Unavailable if chain(&error).contains(CUT) => {
+            let cut = format!("a file below {STATE_FOLDER}/state was cut: {error}; {REBUILD}");
+            StoreError::Corrupt { path: state_in(data), reason: cut }
+        }
         ErrorKind::Unavailable | ErrorKind::Transaction => unavailable(op, &state_in(data), error),
         // Another owner wrote it, or an own write succeeded and was reported as failed: loading the state decides.
         ErrorKind::Data if error.to_string().contains(RECORD_EXISTS) => unavailable(op, &state_in(data), error),
@@ -251,8 +264,11 @@ fn from_slate_kind(data: &str, op: &'static str, kind: ErrorKind, message: Strin
     match kind {
         ErrorKind::Closed(CloseReason::Fenced) => StoreError::Fenced { data },
         ErrorKind::Closed(CloseReason::Clean) => StoreError::Closed { data },
-        ErrorKind::Closed(_) | ErrorKind::Internal => StoreError::Broken { data, reason: message },
-        ErrorKind::Data => StoreError::Corrupt { path: state_in(&data), reason: message },
+        ErrorKind::Closed(_) => StoreError::Broken { data, reason: message },
+        ErrorKind::Internal => {
+            StoreError::Broken { data, reason: format!("{message}; if that happens again, {REBUILD}") }
+        }
+        ErrorKind::Data => StoreError::Corrupt { path: state_in(&data), reason: format!("{message}; {REBUILD}") },
         ErrorKind::Invalid => StoreError::Invalid { reason: message },
         _ => unavailable(op, &state_in(&data), message),
     }

@@ -18,7 +18,8 @@ use parquet::file::metadata::{
     ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder, RowGroupMetaData,
 };
 use parquet::file::statistics::Statistics;
-use powersweep_results::part::Origin;
+use powersweep_results::part::{KEY_PART_ID, Origin};
+use uuid::Uuid;
 
 use super::{fitted, unreadable};
 use crate::tables::Tables;
@@ -113,6 +114,12 @@ impl Part {
     pub fn origin(&self) -> Origin {
         let pairs = self.metadata().file_metadata().key_value_metadata();
         Origin::of(|key| pairs?.iter().find(|pair| pair.key == key)?.value.clone())
+    }
+
+    /// The id of the part, if the footer has one.
+    pub fn id(&self) -> Option<Uuid> {
+        let pairs = self.metadata().file_metadata().key_value_metadata();
+        pairs?.iter().find(|pair| pair.key == KEY_PART_ID)?.value.as_deref()?.parse().ok()
     }
 
     fn metadata(&self) -> &ParquetMetaData {
