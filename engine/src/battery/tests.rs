@@ -96,6 +96,61 @@ fn a_mean_is_compared_without_rounding() {
     }
 }
 
+/// The actions of a running policy by the sentences of the page on exact rules.
+fn by_sentences(statistic: Statistic, window: usize, first: Option<f64>, values: &[f64]) -> String {
+    let all: Vec<f64> = first.into_iter().chain(values.iter().copied()).collect();
+    let begin = all.len() - values.len();
+    let action = |at: usize| {
+        let value = all[at];
+        let mut seen = all[(at + 1).saturating_sub(window)..=at].to_vec();
+        seen.sort_by(f64::total_cmp);
+        let n = seen.len();
+        // The value at the position share * (n - 1), linear between neighbours.
+        let quantile = |share: f64| {
+            let place = share * (n - 1) as f64;
+            let low = place.floor() as usize;
+            seen[low] + (place - low as f64) * (seen[(low + 1).min(n - 1)] - seen[low])
+        };
+        let mean = seen.iter().sum::<f64>() / n as f64;
+        let rises = at == 0 || value >= all[at - 1];
+        let (discharges, charges) = match statistic {
+            Statistic::Mean => (value >= mean, value < mean),
+            Statistic::MeanPlus => (value >= mean, value < mean && rises),
+            Statistic::Median => (value >= quantile(0.5), value < quantile(0.5)),
+            Statistic::Quartiles if n < window => (value >= quantile(0.5), value <= quantile(0.5)),
+            Statistic::Quartiles => (value >= quantile(0.75), value <= quantile(0.25)),
+        };
+        if discharges {
+            'd'
+        } else if charges {
+            'c'
+        } else {
+            '-'
+        }
+    };
+    (begin..all.len()).map(action).collect()
+}
+
+#[test]
+fn running_policies_follow_their_sentences() {
+    let mut rng = Philox::stream(9, Purpose::Arrival);
+    let mut below = |count: u64| rng.below(count);
+    for case in 0..200 {
+        // Multiples of 1/8: means that differ from a value differ by more than rounding.
+        let values: Vec<f64> = (0..60).map(|_| below(40) as f64 / 8.0).collect();
+        let window = 1 + below(16) as usize;
+        let first = (below(2) == 0).then(|| below(40) as f64 / 8.0);
+        for statistic in [Statistic::Mean, Statistic::MeanPlus, Statistic::Median, Statistic::Quartiles] {
+            let policy = BatteryPolicy::Running { statistic, window, first };
+            assert_eq!(
+                actions(policy, &values),
+                by_sentences(statistic, window, first, &values),
+                "{case} {statistic:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn energy_moves_from_low_to_high_values() {
     let battery = Battery {

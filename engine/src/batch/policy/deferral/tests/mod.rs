@@ -1,3 +1,4 @@
+mod sentences;
 mod suspension;
 
 use super::*;
