@@ -100,6 +100,10 @@ impl Condition {
             let value = if value.is_null() { "no value" } else { "a list" };
             return Err(usage(format!("`{text}`: {value} has no order: use = or !=")).into());
         }
+        if of == DataType::Utf8 && !matches!(op, Op::Equal | Op::NotEqual) {
+            let hint = "which are neither less nor greater: use = or !=, or a column of numbers";
+            return Err(usage(format!("`{text}`: {column} has texts, {hint}")).into());
+        }
         Ok(Condition { column: column.to_owned(), op, value })
     }
 
@@ -218,6 +222,7 @@ mod tests {
             ("wait_s=nan", "a number or unlimited"),
             ("wait_s <= 1h", "a number or unlimited; for 1h, write wait_s<=3600"),
             ("nothing=1", "no column nothing"),
+            ("policy>=3", "policy has texts"),
         ] {
             let error = parse(text).expect_err(text).message;
             assert!(error.contains(part), "{text}: {error}");

@@ -26,9 +26,9 @@ pub const PIVOT: &str = "pivot";
 /// The unit of energies and powers if the power of a busy proc is left at its default of 1.
 pub const RELATIVE: &str = "relative";
 
-/// Whether a unit becomes [`RELATIVE`] in relative rows.
-pub fn is_relative_unit(unit: &str) -> bool {
-    ["J", "W", "J s"].contains(&unit)
+/// The unit of rows whose energies may be relative: they have no joules and no watts.
+pub fn unit_of(unit: &str, are_relative: bool) -> &str {
+    if are_relative && ["J", "W", "J s"].contains(&unit) { RELATIVE } else { unit }
 }
 
 /// Rows whose first columns tell them apart.

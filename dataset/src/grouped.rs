@@ -9,7 +9,7 @@ use crate::group::{grouped_ratios, mixed};
 use crate::order::INDEX;
 use crate::reading::Reading;
 use crate::scan::{self, ColumnScan, SEED, Tasks};
-use crate::source::{Source, conditions};
+use crate::source::{Source, conditions, why_none};
 use crate::words::count;
 use crate::{Condition, Datasets, Error, Frame, Rows, Stat, baseline, grouped, page};
 
@@ -136,6 +136,9 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
         axes.push(SEED);
     }
     let rows = collected(datasets, reading, &facts, [&axes, &measures], only).await?;
+    if rows.is_empty() && !query.only.is_empty() {
+        return Err(usage(why_none(datasets, reading, &query.only).await?));
+    }
     let mixed = mixed(&rows, &by, &others)?;
     if !mixed.is_empty() {
         let mixed = mixed.join(", ");

@@ -40,6 +40,7 @@ pub mod source;
 pub mod stats;
 pub mod tables;
 pub mod text;
+pub mod titles;
 pub mod words;
 pub mod writing;
 

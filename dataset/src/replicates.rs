@@ -96,6 +96,12 @@ impl Replicates {
         Replicates::of_pairs(rows.map(|(replicate, value)| (replicate, 0.0, value)), method)
     }
 
+    /// Replicates as (sum of the values of their rows, number of their rows).
+    pub fn of_sums(parts: impl Iterator<Item = (f64, f64)>, method: Method) -> Replicates {
+        let sums = parts.map(|(b, count)| Sums { count, a: 0.0, b });
+        Replicates { sums: sums.collect(), method, is_positive: false }
+    }
+
     /// Number of replicates.
     pub fn count(&self) -> usize {
         self.sums.len()

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, FieldRef, Float64Type, Int64Type, Schema};
 
 use crate::cell::array;
 use crate::error::{Error, usage};
-use crate::frame::{RELATIVE, UNIT, is_relative_unit};
+use crate::frame::{UNIT, unit_of};
 use crate::{Cell, Column, Frame};
 
 /// Maximum number of rows that are held: a row takes 4 bytes for each axis and 8 for each measure.
@@ -178,8 +178,8 @@ impl Rows {
     pub fn with_relative_units(mut self) -> Rows {
         for (field, _) in &mut self.measures {
             let mut metadata = field.metadata().clone();
-            if metadata.get(UNIT).is_some_and(|unit| is_relative_unit(unit)) {
-                metadata.insert(UNIT.to_owned(), RELATIVE.to_owned());
+            if let Some(unit) = metadata.get(UNIT).map(|unit| unit_of(unit, true).to_owned()) {
+                metadata.insert(UNIT.to_owned(), unit);
                 *field = FieldRef::new(field.as_ref().clone().with_metadata(metadata));
             }
         }

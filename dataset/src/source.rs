@@ -12,12 +12,15 @@ use powersweep_results::join::{self, TasksById};
 use powersweep_results::tasks;
 
 use crate::Datasets;
-use crate::condition::satisfying;
+use crate::condition::{Op, satisfying};
 use crate::reading::{Reading, relaxed};
-use crate::{Condition, Error, Kind, OrKind, failure};
+use crate::rows::Axis;
+use crate::{Cell, Condition, Error, Kind, OrKind, failure, grouped};
 
 /// The column by which rows find their task.
 const TASK_ID: &str = "task_id";
+/// Maximum number of names or values that a message offers.
+const OFFERED: usize = 8;
 
 /// Rows of one table that satisfy conditions, with the columns of their tasks that are asked for.
 pub struct Source<'a> {
@@ -103,15 +106,69 @@ pub fn type_of(table: Table, name: &str) -> Result<DataType, Error> {
     let found = [&own, &of_tasks].into_iter().find_map(|schema| schema.field_with_name(name).ok());
     found.map(|field| field.data_type().clone()).ok_or_else(|| {
         let names = own.fields().iter().chain(of_tasks.fields()).map(|field| field.name().as_str());
-        let known: Vec<&str> = names.collect::<BTreeSet<_>>().into_iter().collect();
-        let near = similar(name, &known);
-        let hint = match near.is_empty() {
-            _ if table_of([name].into_iter()) == Table::Accounts => "`accounts` has it: choose that table".to_owned(),
-            true => format!("`powersweep columns {table}` lists them"),
-            false => format!("did you mean {}?", near.join(" or ")),
-        };
-        failure!(Usage, "{table} has no column `{name}`; {hint}")
+        no_column(table, name, &names.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>())
     })
+}
+
+/// The error of a name that no column has, with the names that may be meant.
+pub fn no_column(table: Table, name: &str, known: &[&str]) -> Error {
+    let parts: Vec<&str> = name.split_whitespace().collect();
+    let with_word: Vec<&str> =
+        known.iter().copied().filter(|known| known.split('_').any(|word| word == name)).collect();
+    let near = similar(name, known);
+    let hint = match () {
+        () if table != Table::Accounts && table_of([name].into_iter()) == Table::Accounts => {
+            "`accounts` has it: choose that table".to_owned()
+        }
+        () if parts.len() > 1 && parts.iter().all(|part| known.contains(part)) => {
+            format!("names are separated by commas: {}", parts.join(","))
+        }
+        () if with_word.len() > 1 => {
+            let more = with_word.len().saturating_sub(OFFERED);
+            let more = if more > 0 {
+                format!(" and {more} more, which `powersweep columns {table}` lists")
+            } else {
+                String::new()
+            };
+            format!("it has {}{more}", with_word[..with_word.len().min(OFFERED)].join(", "))
+        }
+        () if !near.is_empty() => format!("did you mean {}?", near.join(" or ")),
+        () if !with_word.is_empty() => format!("did you mean `{}`?", with_word[0]),
+        () => format!("`powersweep columns {table}` lists them"),
+    };
+    failure!(Usage, "{table} has no column `{name}`; {hint}")
+}
+
+/// Says which of some conditions no row satisfies, and what the rows have there.
+///
+/// # Errors
+/// A condition asks for a value that no row has.
+pub async fn why_none(datasets: &Datasets, reading: &Reading, texts: &[String]) -> Result<String, Error> {
+    for (only, text) in conditions(reading.table(), texts)?.into_iter().zip(texts) {
+        let column = only.column.as_str();
+        let rows = grouped::read(datasets, reading, [&[column][..], &[]], Vec::new()).await?;
+        let Some(values) = rows.axis(column).map(Axis::values).filter(|values| !values.is_empty()) else { continue };
+        if values.iter().any(|value| only.holds(value)) {
+            continue;
+        }
+        let mut shown: Vec<&Cell> = values.iter().filter(|value| !value.is_null()).collect();
+        shown.sort_by(|one, other| one.order(other));
+        let names: Vec<String> = shown.iter().map(|value| value.exact()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let near = similar(&only.value.exact(), &names);
+        let found = match names.as_slice() {
+            [] => format!("no row has a value of {column}"),
+            names if names.len() <= OFFERED => format!("{column} is {}", names.join(", ")),
+            [least, .., greatest] if shown[0].number().is_some() => {
+                format!("{column} lies between {least} and {greatest}")
+            }
+            names => format!("{column} is {}, … ({} values)", names[..OFFERED].join(", "), names.len()),
+        };
+        let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) };
+        let message = format!("no row satisfies `{text}`: {found}{hint}");
+        return if only.op == Op::Equal { Err(failure!(Usage, "{message}")) } else { Ok(message) };
+    }
+    Ok(format!("no row satisfies all of these conditions: {}", texts.join(", ")))
 }
 
 /// The conditions on the rows of a table.

@@ -8,6 +8,7 @@ use std::fmt::Write;
 use arrow::array::RecordBatch;
 
 use crate::frame::{MEASURE, PIVOT, STAT, UNIT, is_interval_of};
+use crate::titles::{labelled, prefixed, title};
 use crate::{Cell, Frame};
 
 /// Significant digits of the greatest number of a column, unless an interval asks for more or fewer.
@@ -31,14 +32,18 @@ pub enum Entry {
 /// A column of a [`Sheet`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// Its name for people.
+    /// Its name, as commands take it.
     pub name: String,
+    /// What it has, in words for a paper.
+    pub title: String,
     /// Symbol of the unit; empty for none.
     pub unit: String,
     /// The numbers are to be multiplied by this power of ten.
     pub exponent: i32,
     /// Whether it has numbers.
     pub is_numeric: bool,
+    /// The intervals of its numbers, such as "± 95% CI"; empty without any.
+    pub interval: String,
     /// The rows.
     pub entries: Vec<Entry>,
 }
@@ -51,15 +56,29 @@ pub struct Sheet {
 }
 
 impl Column {
-    /// The name with factor and unit, such as "energy_total_j (10^9 J)".
+    /// The name with factor and unit, such as "energy_total_j (GJ)".
     pub fn heading(&self) -> String {
-        self.headed(|exponent| format!("10^{exponent}"))
+        self.headed(&self.name, |exponent| format!("10^{exponent}"))
     }
 
-    fn headed(&self, factor: impl Fn(i32) -> String) -> String {
-        let factor = (self.exponent != 0).then(|| factor(self.exponent));
-        let parts: Vec<String> = factor.into_iter().chain((!self.unit.is_empty()).then(|| self.unit.clone())).collect();
-        if parts.is_empty() { self.name.clone() } else { format!("{} ({})", self.name, parts.join(" ")) }
+    /// The heading for a paper: words, factor, unit, and what the intervals are.
+    fn in_words(&self, factor: impl Fn(i32) -> String) -> String {
+        let heading = self.headed(&self.title, factor);
+        if self.interval.is_empty() { heading } else { format!("{heading} {}", self.interval) }
+    }
+
+    fn headed(&self, name: &str, factor: impl Fn(i32) -> String) -> String {
+        let (factor, unit) = match prefixed(&self.unit, self.exponent.div_euclid(3)) {
+            Some(unit) if self.exponent.rem_euclid(3) == 0 => (None, unit),
+            _ => ((self.exponent != 0).then(|| factor(self.exponent)), self.unit.clone()),
+        };
+        let parts: Vec<String> = factor.into_iter().chain((!unit.is_empty()).then_some(unit)).collect();
+        if parts.is_empty() { name.to_owned() } else { format!("{name} ({})", parts.join(" ")) }
+    }
+
+    /// Whether a number has half the width of its interval behind it.
+    fn has_halves(&self) -> bool {
+        self.entries.iter().any(|entry| matches!(entry, Entry::Number(_, Some(_))))
     }
 }
 
@@ -102,20 +121,30 @@ impl Sheet {
         text
     }
 
-    /// A LaTeX table, for the package `booktabs`.
+    /// A LaTeX table, for the package `booktabs`. A mean and its interval are two columns, which are aligned by their points.
     pub fn latex(&self) -> String {
-        let align: String = self.columns.iter().map(|column| if column.is_numeric { 'r' } else { 'l' }).collect();
+        let align = |column: &Column| match (column.is_numeric, column.has_halves()) {
+            (_, true) => "r@{\\,}r",
+            (true, false) => "r",
+            (false, false) => "l",
+        };
+        let align: String = self.columns.iter().map(align).collect();
         let line = |cells: Vec<String>| format!("{} \\\\\n", cells.join(" & "));
-        let heading = |column: &Column| latex_text(&column.headed(|exponent| format!("\u{1}{exponent}\u{2}")));
+        let heading = |column: &Column| {
+            let words = latex_text(&column.in_words(|exponent| format!("\u{1}{exponent}\u{2}")));
+            if column.has_halves() { format!("\\multicolumn{{2}}{{c}}{{{words}}}") } else { words }
+        };
         let mut text = format!("\\begin{{tabular}}{{{align}}}\n\\toprule\n");
         text += &line(self.columns.iter().map(heading).collect());
         text += "\\midrule\n";
         for row in 0..self.rows() {
             let cell = |column: &Column| match &column.entries[row] {
-                Entry::Number(..) => {
-                    format!("${}$", written(&column.entries[row], &column.pads("\\phantom{0}"), " \\pm "))
-                }
-                entry => latex_text(&written(entry, &Pads::default(), "")),
+                Entry::Number(number, Some(half)) => format!("${number}$ & $\\pm\\,{half}$"),
+                Entry::Number(number, None) if column.has_halves() => format!("${number}$ &"),
+                Entry::Number(number, None) => format!("${number}$"),
+                Entry::Text(text) if column.has_halves() => format!("{} &", latex_text(text)),
+                Entry::Text(text) => latex_text(text),
+                Entry::Empty => String::from(if column.has_halves() { "&" } else { "" }),
             };
             text += &line(self.columns.iter().map(cell).collect());
         }
@@ -131,7 +160,7 @@ impl Sheet {
         let _ = writeln!(text, "  columns: {},", self.columns.len());
         let _ = writeln!(text, "  align: ({},),", align.join(", "));
         text += "  stroke: none,\n  table.hline(),\n";
-        let headings = self.columns.iter().map(|column| format!("[{}]", typst_text(&column.headed(factor))));
+        let headings = self.columns.iter().map(|column| format!("[{}]", typst_text(&column.in_words(factor))));
         let _ = writeln!(text, "  table.header({}),", headings.collect::<Vec<_>>().join(", "));
         text += "  table.hline(stroke: 0.5pt),\n";
         for row in 0..self.rows() {
@@ -179,7 +208,8 @@ fn written(entry: &Entry, pads: &Pads, sign: &str) -> String {
 /// The column at a position, which is a key if it is one of the first `keys`. `interval`: number of the columns behind it
 /// that have intervals: one has half widths, two have the ends.
 fn column(batch: &RecordBatch, keys: usize, at: usize, interval: usize) -> Column {
-    let field = &batch.schema_ref().fields()[at];
+    let fields = batch.schema_ref().fields();
+    let field = &fields[at];
     let cells = |at: usize| (0..batch.num_rows()).map(|row| Cell::of(batch.column(at), row)).collect::<Vec<_>>();
     let own = cells(at);
     let ends: Vec<(Option<f64>, Option<f64>)> = match interval {
@@ -195,14 +225,12 @@ fn column(batch: &RecordBatch, keys: usize, at: usize, interval: usize) -> Colum
     };
     let tag = |key: &str| field.metadata().get(key).cloned().unwrap_or_default();
     let (measure, stat, pivot) = (tag(MEASURE), tag(STAT), tag(PIVOT));
-    let base = if stat == "mean" {
-        measure
-    } else if stat.is_empty() {
-        field.name().clone()
-    } else {
-        format!("{stat}({measure})")
+    let (name, (words, own_unit)) = match stat.as_str() {
+        "" => (field.name().clone(), title(field.name())),
+        "mean" => (measure.clone(), title(&measure)),
+        stat => (format!("{stat}({measure})"), (format!("{stat} of {}", title(&measure).0), String::new())),
     };
-    let name = if pivot.is_empty() { base } else { format!("{base} {pivot}") };
+    let [name, title] = [name, words].map(|base| if pivot.is_empty() { base } else { format!("{base} {pivot}") });
     let format = if at < keys { Format::exact(&own) } else { Format::of(&own, &halves) };
     let entry = |(row, cell): (usize, &Cell)| match cell {
         Cell::Null => Entry::Empty,
@@ -219,8 +247,18 @@ fn column(batch: &RecordBatch, keys: usize, at: usize, interval: usize) -> Colum
     };
     let entries: Vec<Entry> = own.iter().enumerate().map(entry).collect();
     let is_numeric = interval == 2 || entries.iter().any(|entry| matches!(entry, Entry::Number(..)));
+    // The name of a key has its unit.
+    let title = if at < keys { labelled(&title, &own_unit) } else { title };
     let unit = if at < keys { String::new() } else { tag(UNIT) };
-    Column { name, unit, exponent: format.exponent, is_numeric, entries }
+    let stat = |at: usize| fields.get(at).and_then(|field| field.metadata().get(STAT)).cloned().unwrap_or_default();
+    let coverage: String = stat(at + 1).chars().filter(char::is_ascii_digit).collect();
+    let coverage = if coverage.is_empty() { "95" } else { &coverage };
+    let interval = match interval {
+        0 => String::new(),
+        1 => format!("± {coverage}% CI"),
+        _ => format!("[{coverage}% CI]"),
+    };
+    Column { name, title, unit, exponent: format.exponent, is_numeric, interval, entries }
 }
 
 /// How the real numbers of a column are written.
@@ -284,6 +322,8 @@ fn latex_text(text: &str) -> String {
             '\u{1}' => escaped.push_str("$10^{"),
             '\u{2}' => escaped.push_str("}$"),
             '#' | '$' | '%' | '&' | '_' | '{' | '}' => escaped.extend(['\\', c]),
+            '±' => escaped.push_str("$\\pm$"),
+            '∞' => escaped.push_str("$\\infty$"),
             '~' => escaped.push_str("\\textasciitilde{}"),
             '^' => escaped.push_str("\\textasciicircum{}"),
             '\\' => escaped.push_str("\\textbackslash{}"),

@@ -107,7 +107,7 @@ pub fn unit_in(name: &str) -> &'static str {
         ("proc_days", "proc days"),
         ("queue_length", "jobs"),
     ];
-    const BY_WORD: [(&str, &str); 8] = [
+    const BY_WORD: [(&str, &str); 10] = [
         ("count", "count"),
         ("procs", "procs"),
         ("ms", "ms"),
@@ -116,6 +116,8 @@ pub fn unit_in(name: &str) -> &'static str {
         ("w", "W"),
         ("js", "J s"),
         ("ghz", "GHz"),
+        ("g", "g"),
+        ("kwh", "kWh"),
     ];
     let bare = name.replace("procs_weighted", "").replace("_size_1", "");
     if let Some((_, unit)) = BY_PHRASE.iter().find(|(phrase, _)| format!("_{bare}_").contains(&format!("_{phrase}_"))) {
@@ -227,6 +229,8 @@ mod tests {
             ("power_p95_w", "W"),
             ("utilization_active", ""),
             ("procs_residual", ""),
+            ("jobs_emissions_g", "g"),
+            ("battery_kwh", "kWh"),
         ] {
             assert_eq!(unit_in(name), unit, "{name}");
         }

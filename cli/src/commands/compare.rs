@@ -77,9 +77,11 @@ fn shown(found: &Compared) -> Sheet {
     let percent = |share: f64| Entry::Text(format!("{:.0}%", 100.0 * share));
     let column = |name: &str, is_numeric: bool, entries: Vec<Entry>| Column {
         name: name.to_owned(),
+        title: name.replace("interval", "95% CI"),
         unit: String::new(),
         exponent: 0,
         is_numeric,
+        interval: String::new(),
         entries,
     };
     let of = |name: &str, entry: &dyn Fn(&Comparison) -> Entry| {

@@ -176,10 +176,11 @@ fn tables_are_sorted_pivoted_and_written_for_papers() {
     run(&["--format", "latex", "--output", "table.tex"]).exits(0);
     let latex = std::fs::read_to_string(sandbox.path("table.tex")).expect("it was written");
     assert!(
-        latex.starts_with("\\begin{tabular}{rlr}\n\\toprule\n") && latex.contains("size\\_factor & policy"),
+        latex.starts_with("\\begin{tabular}{rlr@{\\,}r}\n\\toprule\n")
+            && latex.contains("size factor & policy & \\multicolumn"),
         "{latex}"
     );
-    run(&["--format", "typst"]).exits(0).prints(&["#table(", "table.header([size\\_factor]"]);
+    run(&["--format", "typst"]).exits(0).prints(&["#table(", "table.header([size factor]"]);
     run(&["--format", "csv"]).exits(0).prints(&["size_factor,policy,mean(energy_total_j)"]);
     // Rows without groups, too.
     sandbox
