@@ -148,6 +148,13 @@ pub struct Axis {
     pub(crate) cycle: Option<f64>,
 }
 
+impl Axis {
+    /// The first values, as they are shown.
+    pub fn first_values(&self) -> impl Iterator<Item = &String> {
+        self.order.iter().map(|value| self.names.get(value).unwrap_or(value))
+    }
+}
+
 /// The vertical axis.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename = "a vertical axis")]

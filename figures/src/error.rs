@@ -10,7 +10,7 @@ pub enum FigureError {
     #[error(transparent)]
     NoColumn(#[from] powersweep_dataset::Error),
     /// A column of texts is used as numbers.
-    #[error("`{0}` has texts: this place of the figure needs numbers")]
+    #[error("`{0}` has texts, and this axis needs numbers: name a column such as wait_s_mean, or swap the axes")]
     NotNumbers(String),
     /// Nothing can be drawn.
     #[error("there is nothing to draw: {0}")]
@@ -29,10 +29,10 @@ pub enum FigureError {
     #[error("a style is a JSON object with keys of the Vega-Lite config, such as {{\"axis\": {{\"grid\": false}}}}")]
     Style,
     /// The caller stopped the drawing.
-    #[error("the figure took too long and was stopped")]
+    #[error("the figure took too long and was stopped: draw fewer rows, by conditions")]
     Stopped,
     /// The drawing needs more memory than it may have.
-    #[error("the figure needs more than {0} MiB: draw fewer rows")]
+    #[error("the figure needs more than {0} MiB: draw fewer rows, by conditions")]
     Memory(usize),
     /// Vega or Vega-Lite refused the spec.
     #[error("the figure cannot be drawn: {0}")]

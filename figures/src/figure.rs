@@ -5,6 +5,8 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::{Drawn, Engine};
 use crate::error::{FigureError, Result};
+use crate::kinds::{Axes, Limits};
+use crate::labels;
 use crate::look::Look;
 use crate::rows::{Drawable, text};
 
@@ -41,6 +43,8 @@ pub(crate) struct Content {
     pub(crate) height_px: Option<f64>,
     /// The scales that each panel has for itself, such as `y`.
     pub(crate) free: Vec<&'static str>,
+    /// Calculations before anything is drawn.
+    pub(crate) transform: Vec<Value>,
     /// What was left out.
     pub(crate) notes: Vec<String>,
 }
@@ -50,13 +54,23 @@ impl Content {
     pub(crate) fn new(rows: Frame, layers: Vec<Value>, facet: Option<&str>) -> Content {
         let datasets = vec![("rows".to_owned(), rows)];
         let facet = facet.map(str::to_owned);
-        Content { datasets, layers, facet, beside: Map::new(), height_px: None, free: Vec::new(), notes: Vec::new() }
+        let (free, transform, notes) = (Vec::new(), Vec::new(), Vec::new());
+        Content { datasets, layers, facet, beside: Map::new(), height_px: None, free, transform, notes }
+    }
+
+    /// Layers over one table, along axes with these limits.
+    pub(crate) fn limited(rows: Frame, layers: Vec<Value>, axes: &Axes, limits: Limits) -> Content {
+        let Limits { transform, notes, .. } = limits;
+        Content { free: axes.free(), transform, notes, ..Content::new(rows, layers, axes.facet.as_deref()) }
     }
 
     /// The figure of this content.
     pub(crate) fn figure(self, look: &Look) -> Result<Figure> {
         let data: Map<String, Value> = self.datasets.iter().map(|(name, table)| (name.clone(), table.json())).collect();
         let mut spec = json!({ "$schema": SCHEMA, "datasets": data, "config": look.config() });
+        if !self.transform.is_empty() {
+            spec["transform"] = json!(self.transform);
+        }
         let width_px = look.width.px();
         let mut plot = Map::from_iter([("layer".to_owned(), Value::Array(self.layers))]);
         plot.extend(self.beside);
@@ -72,12 +86,17 @@ impl Content {
             Some(facet) => {
                 let levels = self.datasets[0].1.column(facet)?.levels();
                 let columns = look.width.panels(levels.len());
-                plot.insert("width".to_owned(), json!(((width_px - 50.0) / columns as f64 - 10.0).floor()));
+                let panel_px = ((width_px - 50.0) / columns as f64 - 10.0).floor();
+                plot.insert("width".to_owned(), json!(panel_px));
                 plot.insert("height".to_owned(), json!(self.height_px.unwrap_or_else(|| look.width.panel_height_px())));
-                let panel = json!({ "field": escaped(facet), "type": "nominal", "sort": levels, "title": null });
-                let panels =
-                    json!({ "data": { "name": self.datasets[0].0 }, "facet": panel, "columns": columns, "spec": plot });
+                let mut header = json!({ "title": null });
+                labels::show(&mut header, &levels, &labels::shortened(&levels, panel_px));
+                let panel = json!({ "field": escaped(facet), "type": "nominal", "sort": levels, "header": header });
+                let panels = json!({ "data": { "name": self.datasets[0].0 }, "facet": panel, "columns": columns, "align": "all", "spec": plot });
                 crate::look::merge(&mut spec, &panels);
+                // A label that stands out of its panel would move the title over it.
+                let flush = json!({ "config": { "axisYQuantitative": { "labelFlush": true } } });
+                crate::look::merge(&mut spec, &flush);
                 for scale in self.free {
                     crate::look::merge(&mut spec, &json!({ "resolve": { "scale": { scale: "independent" } } }));
                 }

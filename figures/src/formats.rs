@@ -87,7 +87,8 @@ pub fn pdf(svg: &str, origin: &Value) -> Result<Vec<u8>> {
     document.finish().map_err(|error| failed(format!("{error:?}")))
 }
 
-/// An HTML page that draws the spec by the same libraries, which it contains. A mark shows its values under the pointer.
+/// An HTML page that draws the spec by the same libraries, which it contains. The figure fills the page, and a mark shows its
+/// values under the pointer.
 pub fn html(spec: &Value, title: &str) -> String {
     let mut spec = spec.clone();
     look::merge(&mut spec, &json!({ "config": { "mark": { "tooltip": true } } }));
@@ -96,6 +97,7 @@ pub fn html(spec: &Value, title: &str) -> String {
     let title: String = title.chars().filter(|letter| !matches!(letter, '<' | '>' | '&')).collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
+         <style>body {{ margin: 1vmin }} #figure svg {{ width: 100%; height: auto; max-height: 97vh }}</style>\n\
          <!-- Drawn by Vega and Vega-Lite:\n\n{}\n{}-->\n<script>{}</script>\n<script>{}</script>\n</head>\n<body>\n\
          <div id=\"figure\"></div>\n<script>\nconst spec = {spec};\n{}</script>\n</body>\n</html>\n",
         include_str!("../vendor/vega.LICENSE"),

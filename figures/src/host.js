@@ -10,6 +10,9 @@ globalThis.setTimeout = (work) => {
 globalThis.structuredClone = (value) => {
   if (Array.isArray(value)) return value.map(structuredClone);
   if (value === null || typeof value !== 'object') return value;
+  // An aggregate has its names in a set.
+  if (value instanceof Set) return new Set([...value].map(structuredClone));
+  if (value instanceof Map) return new Map([...value].map(structuredClone));
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, structuredClone(part)]));
 };
 

@@ -29,6 +29,7 @@ mod figure;
 mod font;
 pub mod formats;
 pub mod kinds;
+mod labels;
 mod look;
 mod rows;
 mod thin;

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{FigureError, Result};
 use crate::font::{self, FAMILIES, SIZE_PX};
+use crate::labels;
 
 /// The colours of Okabe and Ito, which people with any kind of colour vision tell apart. The first ones differ most in
 /// lightness.
@@ -19,6 +20,8 @@ pub(crate) const ORDERED: &str = "viridis";
 pub(crate) const LEVELS_MAX: usize = 24;
 /// Number of panels.
 pub(crate) const PANELS_MAX: usize = 24;
+/// Legends begin behind the vertical axis, which is about this wide (px).
+pub(crate) const AXIS_PX: f64 = 60.0;
 /// Space that a legend's symbol, its offsets and the gap to the next entry take (px).
 const SYMBOL_PX: f64 = 26.0;
 
@@ -87,17 +90,25 @@ impl Look {
         Ok(self)
     }
 
-    /// The colour of the value at this place: of the style's `range.category`, else of [`COLOURS`]. Colours repeat.
+    /// The colour of the value at this place: of the style's `range.category`, else of [`COLOURS`]. Behind the last one they
+    /// return in a lighter and in a darker tone.
     pub(crate) fn colour(&self, at: usize) -> String {
         let styled = self.style.get("range").and_then(|range| range["category"].as_array());
         let styled: Vec<&str> = styled.into_iter().flatten().filter_map(Value::as_str).collect();
         let palette = if styled.is_empty() { &COLOURS } else { styled.as_slice() };
-        palette[at % palette.len()].to_owned()
+        let colour = palette[at % palette.len()];
+        match at / palette.len() % 3 {
+            0 => colour.to_owned(),
+            1 => toned(colour, 255, 0.5),
+            // Black has no darker tone.
+            _ if colour == "#000000" => toned(colour, 255, 0.25),
+            _ => toned(colour, 0, 0.4),
+        }
     }
 
-    /// The colours of this number of values.
-    pub(crate) fn colours(&self, count: usize) -> Vec<String> {
-        (0..count).map(|at| self.colour(at)).collect()
+    /// The colours of the values at these places.
+    pub(crate) fn colours(&self, places: &[usize]) -> Vec<String> {
+        places.iter().map(|at| self.colour(*at)).collect()
     }
 
     /// Vega-Lite's config.
@@ -145,19 +156,32 @@ pub(crate) fn merge(into: &mut Value, from: &Value) {
     }
 }
 
-/// The dash of the value at this place.
-pub(crate) fn dashes(count: usize) -> Vec<&'static [u32]> {
-    (0..count).map(|at| DASHES[at % DASHES.len()]).collect()
+/// A colour such as #0072B2, mixed with a share of black (0) or white (255); other words for colours stay.
+fn toned(colour: &str, towards: u8, share: f64) -> String {
+    let part = |at: usize| u8::from_str_radix(colour.get(at..at + 2)?, 16).ok();
+    let parts = (colour.len() == 7).then(|| Some([part(1)?, part(3)?, part(5)?])).flatten();
+    let mixed = |part: u8| (f64::from(part) + (f64::from(towards) - f64::from(part)) * share).round() as u8;
+    parts.map_or(colour.to_owned(), |parts| {
+        let [red, green, blue] = parts.map(mixed);
+        format!("#{red:02X}{green:02X}{blue:02X}")
+    })
 }
 
-/// The shape of the value at this place.
-pub(crate) fn shapes(count: usize) -> Vec<&'static str> {
-    (0..count).map(|at| SHAPES[at % SHAPES.len()]).collect()
+/// The dashes of the values at these places.
+pub(crate) fn dashes(places: &[usize]) -> Vec<&'static [u32]> {
+    places.iter().map(|at| DASHES[at % DASHES.len()]).collect()
+}
+
+/// The shapes of the values at these places.
+pub(crate) fn shapes(places: &[usize]) -> Vec<&'static str> {
+    places.iter().map(|at| SHAPES[at % SHAPES.len()]).collect()
 }
 
 /// A legend over the figure: as many columns as fit, its title beside them, or over them where that leaves no room.
 pub(crate) fn legend(title: &str, levels: &[String], symbol_px: f64, width: Width) -> Value {
-    let widest = levels.iter().map(|level| font::width(level, SIZE_PX, false)).fold(0.0, f64::max);
+    let most_px = width.px() - AXIS_PX - SYMBOL_PX - symbol_px;
+    let shown = labels::shortened(levels, most_px);
+    let widest = shown.iter().map(|level| font::width(level, SIZE_PX, false)).fold(0.0, f64::max);
     let entry_px = widest + SYMBOL_PX + symbol_px;
     let beside_px = width.px() - font::width(title, SIZE_PX, false) - 20.0;
     let fits = |px: f64| ((px / entry_px).floor() as usize).clamp(1, levels.len().max(1));
@@ -167,8 +191,11 @@ pub(crate) fn legend(title: &str, levels: &[String], symbol_px: f64, width: Widt
     };
     // Rows of equal length look better than a full and a nearly empty one.
     let rows = levels.len().div_ceil(columns).max(1);
-    let limit_px = (width.px() - SYMBOL_PX - symbol_px).floor();
-    json!({ "title": title, "titleOrient": orient, "columns": levels.len().div_ceil(rows), "labelLimit": limit_px })
+    let mut legend = json!({
+        "title": title, "titleOrient": orient, "columns": levels.len().div_ceil(rows), "labelLimit": most_px.floor(),
+    });
+    labels::show(&mut legend, levels, &shown);
+    legend
 }
 
 /// About how wide a legend is (px).
@@ -199,6 +226,14 @@ mod tests {
             3,
             "not 4 and 1: rows of equal length"
         );
+    }
+
+    #[test]
+    fn colours_repeat_in_other_tones() {
+        let look = Look::of(Width::Column);
+        let colours: std::collections::BTreeSet<String> = (0..24).map(|at| look.colour(at)).collect();
+        assert_eq!(colours.len(), 24);
+        assert_eq!((look.colour(8), look.colour(16)), ("#80B9D9".to_owned(), "#00446B".to_owned()));
     }
 
     #[test]

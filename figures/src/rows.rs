@@ -1,5 +1,6 @@
 //! The rows of a figure: which of them can be drawn, and as what.
 
+use powersweep_dataset::titles::labelled;
 use powersweep_dataset::{Column, Frame};
 use serde_json::{Map, Value, json};
 
@@ -60,11 +61,6 @@ impl Drawable for Frame {
 /// The text of a row; `None` without a value.
 pub(crate) fn text(column: &Column, row: usize) -> Option<String> {
     (!column.cell(row).is_null()).then(|| column.text(row))
-}
-
-/// A title with its unit: `energy (J)`.
-pub(crate) fn labelled(title: &str, unit: &str) -> String {
-    if unit.is_empty() { title.to_owned() } else { format!("{title} ({unit})") }
 }
 
 /// The title of a column with its unit.

@@ -172,6 +172,7 @@ class Experiment:
         cap: str | float | None = None,
         between: tuple[float, float] | None = None,
         log: Names = None,
+        free: Names = None,
         maximise: Names = None,
         width: str | None = None,
         style: Path | None = None,
@@ -187,7 +188,7 @@ class Experiment:
         if preset is not None:
             alone(
                 "preset", figure=figure, x=x, y=y, colour=colour, facet=facet, value=value, table=table, where=where,
-                cap=cap, between=between, log=log, maximise=maximise,
+                cap=cap, between=between, log=log, free=free, maximise=maximise,
             )  # fmt: skip
         drawing = call(
             _native.plot,
@@ -205,6 +206,7 @@ class Experiment:
             cap=None if cap is None else text(cap),
             between=between,
             log=names(log),
+            free=names(free),
             maximise=names(maximise),
             width=width,
             style=style,

@@ -117,6 +117,7 @@ def plot(
     cap: str | None,
     between: tuple[float, float] | None,
     log: list[str],
+    free: list[str],
     maximise: list[str],
     width: str | None,
     style: _Path | None,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 #[cfg(feature = "figures")]
-use powersweep::plot::{Axes, Chart, PlotOptions, Width};
+use powersweep::plot::{Chart, Columns, PlotOptions, Width};
 use powersweep_results::Table;
 
 use super::TablesArgs;
@@ -58,9 +58,9 @@ enum FigureWidth {
     Page,
 }
 
-/// An axis with a logarithmic scale.
+/// An axis of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum LogAxis {
+enum PlotAxis {
     /// The horizontal one.
     X,
     /// The vertical one.
@@ -82,7 +82,7 @@ pub struct PlotArgs {
     /// paper, too: etinski2010/figure3.
     #[arg(
         long, value_name = "[PAPER/]NAME",
-        conflicts_with_all = ["figure", "table", "x", "y", "colour", "facet", "value", "cap", "only", "between", "log", "maximise"]
+        conflicts_with_all = ["figure", "table", "x", "y", "colour", "facet", "value", "cap", "only", "between", "log", "free", "maximise"]
     )]
     pub preset: Option<String>,
     /// List the figures and tables of papers, and draw nothing.
@@ -118,7 +118,10 @@ pub struct PlotArgs {
     between: Option<(f64, f64)>,
     /// Axes with a logarithmic scale.
     #[arg(long, value_enum, value_name = "AXIS", value_delimiter = ',')]
-    log: Vec<LogAxis>,
+    log: Vec<PlotAxis>,
+    /// Axes whose scale each panel of --facet has for itself; all panels share the others.
+    #[arg(long, value_enum, value_name = "AXIS", value_delimiter = ',', requires = "facet")]
+    free: Vec<PlotAxis>,
     /// Column of a Pareto front whose great values are better; may be repeated.
     #[arg(long, value_name = "COLUMN")]
     maximise: Vec<String>,
@@ -153,52 +156,23 @@ impl PlotArgs {
 #[cfg(feature = "figures")]
 impl PlotArgs {
     /// The chart, with the columns that it needs.
-    pub fn chart(&self) -> Result<Chart, Failure> {
-        let axes = || {
-            let lacks_y = || failure!(Usage, "this figure needs a vertical axis: --y COLUMN");
-            Ok::<Axes, Failure>(Axes { x: self.one_x()?, y: self.y.clone().ok_or_else(lacks_y)? })
+    pub fn chart(&self, options: &PlotOptions) -> Result<Chart, Failure> {
+        let kind = self.figure.ok_or_else(|| failure!(Usage, "a figure needs --figure KIND"))?;
+        let name = kind.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+        let columns = Columns {
+            x: self.x.clone(),
+            y: self.y.clone(),
+            value: self.value.clone(),
+            cap: self.cap.clone(),
+            between: self.between,
+            maximise: self.maximise.clone(),
         };
-        let has_colour = self.colour.is_some();
-        let between = self.between;
-        Ok(match self.figure.ok_or_else(|| failure!(Usage, "a figure needs --figure KIND"))? {
-            FigureKind::Bars => Chart::Bars(axes()?),
-            FigureKind::Lines => Chart::Lines(axes()?),
-            FigureKind::Cdf => Chart::Cdf(self.one_x()?),
-            FigureKind::Series => {
-                let name = self.y.clone().ok_or_else(|| failure!(Usage, "this figure needs a series: --y SERIES"))?;
-                Chart::Series { name, cap: self.cap.clone(), between }
-            }
-            FigureKind::Gantt => Chart::Gantt { between },
-            FigureKind::Heatmap if has_colour => {
-                return Err(failure!(Usage, "a heat map has no --colour: --value COLUMN shows the mean of a column"));
-            }
-            FigureKind::Heatmap => Chart::Heatmap { axes: axes()?, value: self.value.clone() },
-            FigureKind::Effect if has_colour => {
-                return Err(failure!(Usage, "the effect of an axis has no --colour: --facet splits it into panels"));
-            }
-            FigureKind::Effect => Chart::Effect(axes()?),
-            FigureKind::Parallel if self.x.is_empty() => {
-                return Err(failure!(Usage, "this figure needs columns: --x A,B,C"));
-            }
-            FigureKind::Parallel if self.facet.is_some() || self.y.is_some() => {
-                let hint = "--x A,B,C has all columns";
-                return Err(failure!(Usage, "parallel coordinates have no --y and no --facet: {hint}"));
-            }
-            FigureKind::Parallel => Chart::Parallel(self.x.clone()),
-            FigureKind::Pareto => Chart::Pareto { axes: axes()?, maximise: self.maximise.clone() },
-        })
-    }
-
-    fn one_x(&self) -> Result<String, Failure> {
-        match self.x.as_slice() {
-            [x] => Ok(x.clone()),
-            _ => Err(failure!(Usage, "this figure needs one column: --x COLUMN")),
-        }
+        Chart::of(&name, columns, options)
     }
 
     /// How the figure is drawn.
     pub fn options(&self) -> Result<PlotOptions, Failure> {
-        let PlotArgs { table, colour, facet, only, log, width, style, .. } = self;
+        let PlotArgs { table, colour, facet, only, log, free, width, style, .. } = self;
         let style = style.as_ref().map(|file| {
             let wrong = |error: &dyn std::fmt::Display| failure!(Usage, "{}: {error}", file.display());
             let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
@@ -209,8 +183,10 @@ impl PlotArgs {
             colour: colour.clone(),
             facet: facet.clone(),
             only: only.clone(),
-            log_x: log.contains(&LogAxis::X),
-            log_y: log.contains(&LogAxis::Y),
+            log_x: log.contains(&PlotAxis::X),
+            log_y: log.contains(&PlotAxis::Y),
+            free_x: free.contains(&PlotAxis::X),
+            free_y: free.contains(&PlotAxis::Y),
             width: width.map(|width| if width == FigureWidth::Page { Width::Page } else { Width::Column }),
             style: style.transpose()?,
         })

@@ -163,6 +163,49 @@ watch_machine = true
         }
     }
 
+    /// The intervals of two seeds reach below 0: the axis has an edge, and the rows keep their numbers.
+    #[test]
+    fn intervals_that_reach_0_end_at_the_edge_of_a_logarithmic_axis() {
+        let sandbox = swept();
+        for kind in ["bars --x queue_order --colour bsld_threshold", "lines --x bsld_threshold --colour queue_order"] {
+            let arguments = format!("--figure {kind} --y wait_s_mean --log y");
+            let drawn = plot(&sandbox, "drawn", &arguments).exits(0);
+            let drawn = drawn.says(&["at the edge of the logarithmic axis"]);
+            assert!(!drawn.stdout.contains("NaN") && !drawn.stderr.contains("WARN"), "{drawn}");
+            let csv = plot(&sandbox, "drawn", &format!("{arguments} --format csv")).exits(0);
+            assert!(rows(&csv.stdout).iter().any(|row| number(row, "wait_s_mean_low") < 0.0), "{csv}");
+        }
+    }
+
+    /// `sjf` keeps its colour where `fcfs` is left out, and panels have axes of their own if asked for.
+    #[test]
+    fn a_value_has_one_colour_and_panels_may_have_their_own_axes() {
+        let sandbox = swept();
+        let spec = |arguments: &str| {
+            let kind = "--figure bars --x bsld_threshold --y wait_s_mean --format vl.json";
+            plot(&sandbox, "drawn", &format!("{kind} {arguments}")).exits(0).json()
+        };
+        let all = spec("--colour queue_order")["layer"][0]["encoding"]["color"]["scale"].clone();
+        let one =
+            spec("--colour queue_order --where queue_order=sjf")["layer"][0]["encoding"]["color"]["scale"].clone();
+        assert_eq!((&all["domain"][1], &all["range"][1]), (&one["domain"][0], &one["range"][0]));
+        let scale = |arguments: &str| spec(&format!("--facet queue_order {arguments}"))["resolve"]["scale"].clone();
+        assert_eq!((scale(""), scale("--free y")["y"].as_str()), (serde_json::Value::Null, Some("independent")));
+    }
+
+    /// The thresholds of a queue order are joined, each in the order of the thresholds.
+    #[test]
+    fn the_points_of_a_front_are_joined_by_their_threshold() {
+        let sandbox = swept();
+        let kind = "--figure pareto --x energy_total_j --y wait_s_mean --colour queue_order --format csv";
+        let drawn = rows(&plot(&sandbox, "drawn", kind).exits(0).stdout);
+        let places: Vec<(&str, f64)> =
+            drawn.iter().map(|row| (row["joined_as"].as_str(), number(row, "joined_place"))).collect();
+        for place in [("fcfs", 0.0), ("fcfs", 1.0), ("sjf", 0.0), ("sjf", 1.0)] {
+            assert!(places.contains(&place), "{places:?}");
+        }
+    }
+
     #[test]
     fn the_ending_of_the_file_says_its_format() {
         let sandbox = swept();
@@ -203,7 +246,8 @@ watch_machine = true
             ("bars --x queue_order", "--y COLUMN"),
             ("bars --x queue_order --y wait_s_mean --where seed", "COLUMN=VALUE"),
             ("bars --x queue_order --y wait_s_mean --where seed=one", "a value of seed is a whole number"),
-            ("bars --x queue_order --y wait_s_mean --where seed=9", "no row of tasks satisfies"),
+            ("bars --x queue_order --y wait_s_mean --where seed=9", "no row satisfies `seed=9`: seed is 1, 2"),
+            ("bars --x queue_order --y wait_s_mean --free y", "the following required arguments were not provided"),
             ("series --y power", "unknown series `power`"),
             ("series --y active_procs", "has no points of active_procs"),
             ("series --y power_w", "8 tasks would share a line"),

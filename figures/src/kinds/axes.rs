@@ -19,8 +19,17 @@ pub struct Axes {
     pub interval_x: Option<(String, String)>,
     /// Column whose values have different colours, dashes or shapes.
     pub colour: Option<String>,
+    /// All values of the column of colours, in their order. A value has one colour in all figures of some of them. Empty:
+    /// the values of the rows.
+    pub levels: Vec<String>,
     /// Column whose values have panels of their own.
     pub facet: Option<String>,
+    /// Columns of the path of a point of a Pareto front, and of its place on the path: points of one path are joined.
+    pub joined: Option<(String, String)>,
+    /// Column with a limit of `y`, which points show as a dashed line.
+    pub limit: Option<String>,
+    /// Column with a value for the points that are encircled: the answers of a search.
+    pub answer: Option<String>,
     /// Whether the horizontal axis is logarithmic.
     pub log_x: bool,
     /// Whether the vertical axis is logarithmic.
@@ -41,7 +50,7 @@ impl Axes {
     }
 
     /// The scales that each panel has for itself.
-    pub(super) fn free(&self) -> Vec<&'static str> {
+    pub(crate) fn free(&self) -> Vec<&'static str> {
         [(self.free_x, "x"), (self.free_y, "y")]
             .into_iter()
             .filter_map(|(is_free, name)| is_free.then_some(name))

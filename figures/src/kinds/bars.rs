@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::axes::Axes;
 use super::code::{Code, few, has_interval};
+use super::limits::Limits;
 use super::published;
 use super::scales::{self, Scale, plot_px};
 use crate::error::Result;
@@ -24,13 +25,19 @@ pub fn bars(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     let groups = few(&x, GROUPS_MAX)?;
     let panels = axes.facet.as_ref().map_or(Ok(1), |facet| rows.column(facet).map(|column| column.levels().len()))?;
     let plot_px = plot_px(look.width, panels);
-    let code = Code::of(&rows, axes.colour.as_ref(), look)?;
-    let y = scales::number(&rows.column(&axes.y)?, Scale { is_log: axes.log_y, zero: true, ..Scale::default() });
+    let code = Code::of(&rows, axes, look)?;
+    let limits = Limits::of(&rows, axes, true)?;
+    let y = scales::number(&rows.column(&axes.y)?, Scale { is_log: axes.log_y, zero: true, domain: limits.y });
     let mut at = json!({ "x": scales::names(&x, &groups, plot_px) });
     if let Some(code) = code.as_ref().filter(|_| axes.colour != Some(axes.x.clone())) {
         code.offset(&mut at);
     }
     let mut bar = with(&at, &[("y", y.clone())]);
+    if axes.log_y {
+        // A logarithmic axis has no 0 on which a bar could stand.
+        bar["y"]["stack"] = json!(null);
+        bar["y2"] = json!({ "value": "height" });
+    }
     let mut layers = Vec::new();
     let fill = json!({ "type": "bar", "stroke": "#000000", "strokeWidth": 0.4 });
     match &code {
@@ -53,7 +60,7 @@ pub fn bars(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     }
     let free_px = look.width.px() - code.as_ref().map_or(0.0, |code| code.legend_px(false));
     published::beside(&mut layers, &rows, axes, with(&at, &[("y", y)]), free_px)?;
-    Content { free: axes.free(), ..Content::new(rows, layers, axes.facet.as_deref()) }.figure(look)
+    Content::limited(rows, layers, axes, limits).figure(look)
 }
 
 /// Lines from the lower to the upper end of the interval around `y`.
@@ -129,10 +136,17 @@ mod tests {
             ])
         );
         let bar = &figure.spec()["layer"][0]["encoding"];
-        assert_eq!(bar["y"]["axis"]["title"], "wait (10⁶ s)");
+        assert_eq!(bar["y"]["axis"]["title"], "wait (d)");
         assert_eq!(bar["color"]["scale"]["domain"], json!(["70", "90"]), "numbers in their order");
         let csv = String::from_utf8(figure.csv().expect("rows")).expect("text");
         assert_eq!(csv, "log,cap_w,wait_s,low,high\nctc,90,3.5,3,4\nctc,70,0.125,,\nsdsc,70,2000000,1000000,3000000\n");
+    }
+
+    #[test]
+    fn bars_of_a_logarithmic_axis_stand_on_its_edge() {
+        let axes = Axes { log_y: true, ..Axes::of("log", "wait_s") };
+        let figure = bars(&table(), &axes, &Look::of(Width::Column)).expect("a figure");
+        assert_eq!(figure.spec()["layer"][0]["encoding"]["y2"], json!({ "value": "height" }));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::axes::Axes;
 use super::bars::{band, with};
 use super::code::Code;
-use super::replications::{Numbered, Replications};
+use super::replicates::{Numbered, half_width};
 use super::scales::{self, Scale, extent};
 use crate::error::{FigureError, Result};
 use crate::figure::{Content, Figure};
@@ -32,10 +32,11 @@ struct Point {
 
 /// The share of rows whose `x` is at most a value, one line for each value of `colour`. A row is one observation; `y` has the
 /// title of the share, such as "share of jobs". On a logarithmic axis a line begins with the share of the values that are
-/// not positive. With `replications`, a line has a band: the pointwise interval of the share.
-pub fn cdf(table: &Frame, axes: &Axes, replications: Option<Replications>, look: &Look) -> Result<Figure> {
+/// not positive. With `replicates`, the column that
+/// tells replicates apart, a line has a band: the pointwise interval of the share.
+pub fn cdf(table: &Frame, axes: &Axes, replicates: Option<&str>, look: &Look) -> Result<Figure> {
     let rows = axes.rows(table, &[&axes.x], &[])?;
-    let numbered = replications.map(|replications| replications.numbered(&rows)).transpose()?;
+    let numbered = replicates.map(|column| Numbered::of(&rows, column)).transpose()?;
     let x = rows.numeric(&axes.x)?;
     let (low, high) = domain(&x, axes.log_x)?;
     let (width, height) = (look.width.px(), look.width.height_px());
@@ -66,8 +67,9 @@ pub fn cdf(table: &Frame, axes: &Axes, replications: Option<Replications>, look:
         }
     }
     let (drawn, has_band) = drawn(&rows, axes, &points)?;
-    let code = Code::of(&drawn, axes.colour.as_ref(), look)?;
-    let scale = Scale { is_log: axes.log_x, domain: Some((low, high)), ..Scale::default() };
+    let code = Code::of(&drawn, axes, look)?;
+    let domain = (!axes.free_x).then_some((low, high));
+    let scale = Scale { is_log: axes.log_x, domain, ..Scale::default() };
     let unit = Scale { domain: Some((0.0, 1.0)), ..Scale::default() };
     // A step function is drawn in the order of its rows: several rows may have one abscissa.
     let at = json!({ "x": scales::number(&drawn.column(&axes.x)?, scale), "order": null });
@@ -85,7 +87,7 @@ pub fn cdf(table: &Frame, axes: &Axes, replications: Option<Replications>, look:
         mark.as_object_mut().expect("an object").remove("color");
     }
     layers.push(json!({ "mark": mark, "encoding": line }));
-    Content::new(drawn, layers, axes.facet.as_deref()).figure(look)
+    Content { free: axes.free(), ..Content::new(drawn, layers, axes.facet.as_deref()) }.figure(look)
 }
 
 /// The table of the points, and whether it has intervals.
@@ -109,28 +111,27 @@ fn drawn(rows: &Frame, axes: &Axes, points: &[Point]) -> Result<(Frame, bool)> {
     Ok((drawn, has_band))
 }
 
-/// The values of a line by replication.
-struct Band<'a> {
-    numbered: &'a Numbered,
-    /// Sorted values of each replication that has any.
+/// The values of a line by replicate.
+struct Band {
+    /// Sorted values of each replicate that has any.
     values: Vec<Vec<f64>>,
 }
 
-impl Band<'_> {
-    fn of<'a>(numbered: &'a Numbered, rows: &[usize], x: &Column) -> Band<'a> {
+impl Band {
+    fn of(numbered: &Numbered, rows: &[usize], x: &Column) -> Band {
         let mut by_number: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for row in rows {
-            by_number.entry(numbered.of(*row)).or_default().extend(x.number(*row));
+            by_number.entry(numbered.number(*row)).or_default().extend(x.number(*row));
         }
         let mut values: Vec<Vec<f64>> = by_number.into_values().collect();
         values.iter_mut().for_each(|values| values.sort_by(f64::total_cmp));
-        Band { numbered, values }
+        Band { values }
     }
 
     /// Half the width of the interval of the share of values that satisfy a condition, which the least values satisfy.
     fn half_width(&self, condition: impl Fn(&f64) -> bool) -> Option<f64> {
         let part = |values: &Vec<f64>| (values.partition_point(&condition) as f64, values.len() as f64);
-        self.numbered.half_width(&self.values.iter().map(part).collect::<Vec<_>>())
+        half_width(&self.values.iter().map(part).collect::<Vec<_>>())
     }
 }
 
@@ -169,23 +170,24 @@ mod tests {
         assert_eq!(drawn(&[0.0, 0.0, 0.0, 250.0], true), json!([row(100.0, 0.75), row(250.0, 1.0), row(250.0, 1.0)]));
     }
 
-    /// Shares up to 15 s: 1/2 of seed 1, 1/4 of seed 2, 2/6 of both; residuals 1/3 and -1/3; error sqrt(2/9 * 2) / 6 = 1/9.
+    /// Shares of three seeds up to 10 s: 0.4, 0.5 and 0.6, with the error 0.1 / sqrt(3); t(0.95; 2) = 4.302653.
     #[test]
-    fn a_band_is_over_replications() {
-        let waits = [10.0, 20.0, 10.0, 20.0, 20.0, 20.0];
-        let table = Frame::of([
-            Column::numbers("wait_s", "wait", "s", waits),
-            Column::numbers("seed", "seed", "", [1.0, 1.0, 2.0, 2.0, 2.0, 2.0]),
-        ]);
-        let seeds = Replications { column: "seed", t: |_| 1.5 };
-        let figure = cdf(&table, &Axes::of("wait_s", ""), Some(seeds), &Look::of(Width::Column)).expect("a figure");
-        let row = |wait_s: f64, share: f64, low: f64, high: f64| json!({ "wait_s": wait_s, "share": share, "share_low": low, "share_high": high });
+    fn a_band_is_over_replicates() {
+        let rows = [4, 5, 6]
+            .into_iter()
+            .enumerate()
+            .flat_map(|(seed, short)| (0..10).map(move |job| (seed as f64, if job < short { 10.0 } else { 20.0 })));
+        let (seeds, waits): (Vec<f64>, Vec<f64>) = rows.unzip();
+        let table =
+            Frame::of([Column::numbers("wait_s", "wait", "s", waits), Column::numbers("seed", "seed", "", seeds)]);
+        let figure = cdf(&table, &Axes::of("wait_s", ""), Some("seed"), &Look::of(Width::Column)).expect("a figure");
+        let row = |share: f64| json!({ "wait_s": 20.0, "share": share, "share_low": share, "share_high": share });
         let rows = figure.spec()["datasets"]["rows"].as_array().expect("rows").clone();
-        assert_eq!(rows[0], row(10.0, 0.0, 0.0, 0.0));
         let number = |name: &str| rows[1][name].as_f64().expect("a number");
-        assert!((number("share_high") - number("share") - 1.5 / 9.0).abs() < 1e-12);
-        assert!((number("share") - number("share_low") - 1.5 / 9.0).abs() < 1e-12);
-        assert_eq!(rows[2..], [row(20.0, 1.0, 1.0, 1.0), row(20.0, 1.0, 1.0, 1.0)]);
+        let half = 4.302_652_73 * 0.1 / 3f64.sqrt();
+        assert!((number("share") - 0.5).abs() < 1e-12 && (number("share_high") - 0.5 - half).abs() < 1e-8);
+        assert!((0.5 - number("share_low") - half).abs() < 1e-8);
+        assert_eq!(rows[2..], [row(1.0), row(1.0)]);
         assert_eq!(figure.spec()["layer"][0]["mark"]["type"], "area");
     }
 

@@ -3,6 +3,7 @@
 use powersweep_dataset::{Column, Frame};
 use serde_json::{Value, json};
 
+use super::axes::Axes;
 use crate::error::{FigureError, Result};
 use crate::figure::escaped;
 use crate::look::{self, LEVELS_MAX, Look, ORDERED};
@@ -16,17 +17,23 @@ const SYMBOL_PX: f64 = 10.0;
 pub(super) struct Code {
     field: String,
     pub(super) levels: Vec<String>,
+    /// The places of the levels among all values of the column, which decide their colours.
+    places: Vec<usize>,
     title: String,
     look: Look,
 }
 
 impl Code {
-    /// The codes of a column of names, if there is one.
-    pub(super) fn of(rows: &Frame, name: Option<&String>, look: &Look) -> Result<Option<Code>> {
-        let Some(name) = name else { return Ok(None) };
+    /// The codes of the column of colours, if there is one.
+    pub(super) fn of(rows: &Frame, axes: &Axes, look: &Look) -> Result<Option<Code>> {
+        let Some(name) = &axes.colour else { return Ok(None) };
         let column = rows.column(name)?;
         let levels = few(&column, LEVELS_MAX)?;
-        Ok(Some(Code { field: escaped(name), levels, title: label(&column), look: look.clone() }))
+        // A value that the caller does not know stands behind the known ones.
+        let new = levels.iter().filter(|level| !axes.levels.contains(level));
+        let all: Vec<&String> = axes.levels.iter().chain(new).collect();
+        let places = levels.iter().filter_map(|level| all.iter().position(|known| *known == level)).collect();
+        Ok(Some(Code { field: escaped(name), levels, places, title: label(&column), look: look.clone() }))
     }
 
     fn channel(&self, range: &Value, legend: &Value) -> Value {
@@ -46,7 +53,7 @@ impl Code {
 
     /// Adds colour and dash.
     pub(super) fn lines(&self, encoding: &mut Value) {
-        self.lines_in(encoding, &json!(self.look.colours(self.levels.len())), &json!(look::dashes(self.levels.len())));
+        self.lines_in(encoding, &json!(self.look.colours(&self.places)), &json!(look::dashes(&self.places)));
     }
 
     /// Adds the colour of lines, for their bands and points.
@@ -55,8 +62,16 @@ impl Code {
         encoding.as_object_mut().expect("an object").remove("strokeDash");
     }
 
+    /// Adds colour and dash, those of caps to the levels behind the first ones.
+    pub(super) fn lines_and_caps(&self, encoding: &mut Value, lines: usize) {
+        let (lines, caps) = self.places.split_at(lines.min(self.places.len()));
+        let colours = self.look.colours(lines).into_iter().chain((0..caps.len()).map(|at| self.look.colour(6 + at)));
+        let dashes = look::dashes(lines).into_iter().chain(caps.iter().map(|_| &[4u32, 2][..]));
+        self.lines_in(encoding, &json!(colours.collect::<Vec<_>>()), &json!(dashes.collect::<Vec<_>>()));
+    }
+
     /// Adds these colours and dashes.
-    pub(super) fn lines_in(&self, encoding: &mut Value, colours: &Value, dashes: &Value) {
+    fn lines_in(&self, encoding: &mut Value, colours: &Value, dashes: &Value) {
         let mut legend = self.legend(LINE_PX - SYMBOL_PX);
         let (half, shift) = (LINE_PX / SYMBOL_PX, (LINE_PX - SYMBOL_PX) / 2.0);
         let symbol = json!({
@@ -71,12 +86,12 @@ impl Code {
     /// Adds colour and shape.
     pub(super) fn points(&self, encoding: &mut Value) {
         self.fills(encoding);
-        encoding["shape"] = self.channel(&json!(look::shapes(self.levels.len())), &self.legend(0.0));
+        encoding["shape"] = self.channel(&json!(look::shapes(&self.places)), &self.legend(0.0));
     }
 
     /// Adds colour alone.
     pub(super) fn fills(&self, encoding: &mut Value) {
-        encoding["color"] = self.channel(&json!(self.look.colours(self.levels.len())), &self.legend(0.0));
+        encoding["color"] = self.channel(&json!(self.look.colours(&self.places)), &self.legend(0.0));
     }
 
     /// Adds colours from light to dark.

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::axes::Axes;
 use super::bars::{merged, whiskers, with};
 use super::code::{few, is_ordered, is_valid};
+use super::limits::Limits;
 use super::scales::{self, Scale, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};
@@ -32,13 +33,7 @@ pub fn effect(means: &Frame, settings: Option<&Frame>, axes: &Axes, look: &Look)
     let means = prepared(means)?;
     let column = means.column(&axes.x)?;
     let panels = means.groups(axes.facet.as_deref())?.len();
-    let x = match is_number {
-        true => scales::number(&column, Scale { is_log: axes.log_x, ..Scale::default() }),
-        false => scales::names(&column, &few(&column, VALUES_MAX)?, plot_px(look.width, panels)),
-    };
-    let y = scales::number(&means.column(&axes.y)?, Scale { is_log: axes.log_y, ..Scale::default() });
-    let at = json!({ "x": x });
-    let (mut drawn, mut layers, mut notes, mut only_means) = (means, Vec::new(), Vec::new(), json!([]));
+    let (mut drawn, mut notes) = (means, Vec::new());
     if let (Some(settings), Some(setting)) = (settings, &setting) {
         let mut settings = prepared(settings)?.with_texts(&[setting]);
         let levels = settings.column(setting)?.levels();
@@ -48,23 +43,45 @@ pub fn effect(means: &Frame, settings: Option<&Frame>, axes: &Axes, look: &Look)
             let column = settings.column(setting)?;
             settings = settings.kept(|row| known.contains(&column.text(row)));
         }
-        let opacity = if levels.len() > 60 { 0.25 } else { 0.6 };
-        let line = with(&at, &[("y", y.clone()), ("detail", json!({ "field": escaped(setting), "type": "nominal" }))]);
-        let mark = json!({ "type": "line", "color": "#999999", "strokeWidth": 0.5, "strokeOpacity": opacity });
-        layers.push(json!({ "transform": [{ "filter": is_valid(setting) }], "mark": mark, "encoding": line }));
-        only_means = json!([{ "filter": format!("!{}", is_valid(setting)) }]);
-        // One table, because panels divide no other one. A mean has no value in the column of combinations.
+        // One table, because panels divide no other one. A mean has no value in the column of combinations, and a
+        // combination has no interval: hundreds of them would cover the lines.
         drawn.push(settings.column(setting)?.without_values(drawn.rows()));
+        for end in axes.interval.iter().flat_map(|(low, high)| [low, high]) {
+            settings.push(drawn.column(end)?.without_values(settings.rows()));
+        }
         drawn.append(&settings);
     }
+    let limits = Limits::of(&drawn, &axes, false)?;
+    let x = match is_number {
+        true => scales::number(&column, Scale { is_log: axes.log_x, domain: limits.x, ..Scale::default() }),
+        false => scales::names(&column, &few(&column, VALUES_MAX)?, plot_px(look.width, panels)),
+    };
+    let y = Scale { is_log: axes.log_y, domain: limits.y, ..Scale::default() };
+    let y = scales::number(&drawn.column(&axes.y)?, y);
+    let at = json!({ "x": x });
+    let (mut layers, mut only_means) = (Vec::new(), json!([]));
+    if let Some(setting) = setting.filter(|_| settings.is_some()) {
+        let count = drawn.column(&setting)?.levels().len();
+        // More lines are paler, so that dense places stay readable.
+        let opacity = (4.0 / (count as f64).sqrt()).clamp(0.15, 0.6);
+        let line = with(&at, &[("y", y.clone()), ("detail", json!({ "field": escaped(&setting), "type": "nominal" }))]);
+        let mark = json!({ "type": "line", "color": "#999999", "strokeWidth": 0.5, "strokeOpacity": opacity });
+        layers.push(json!({ "transform": [{ "filter": is_valid(&setting) }], "mark": mark, "encoding": line }));
+        only_means = json!([{ "filter": format!("!{}", is_valid(&setting)) }]);
+    }
+    let mean = with(&at, &[("y", y.clone())]);
+    // A white border sets the mean off the thin lines.
+    let border = json!({ "type": "line", "color": "white", "strokeWidth": 4 });
+    layers.push(json!({ "transform": only_means, "mark": border, "encoding": mean }));
     if let Some(interval) = &axes.interval {
         layers.push(whiskers(&at, &y, interval));
     }
-    let mean = with(&at, &[("y", y)]);
     let mark = json!({ "type": "line", "color": look.colour(0), "point": { "filled": true, "size": 24, "color": look.colour(0) } });
     let mark = merged(mark, json!({ "strokeWidth": 1.8 }));
     layers.push(json!({ "transform": only_means, "mark": mark, "encoding": mean }));
-    Content { notes, ..Content::new(drawn, layers, axes.facet.as_deref()) }.figure(look)
+    let mut content = Content::limited(drawn, layers, &axes, limits);
+    content.notes.extend(notes);
+    content.figure(look)
 }
 
 #[cfg(test)]

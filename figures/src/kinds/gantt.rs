@@ -72,8 +72,8 @@ pub fn gantt(table: &Frame, gantt: &Gantt, look: &Look) -> Result<Figure> {
         )));
     }
     let drawn = drawn(&rows, gantt, &kept, &axes)?;
-    let code = Code::of(&drawn, gantt.colour.as_ref(), look)?;
-    let time = Scale { domain: Some((low, high)), is_time: true, ..Scale::default() };
+    let code = Code::of(&drawn, &axes, look)?;
+    let time = Scale { domain: Some((low, high)), ..Scale::default() };
     let across = Scale { domain: Some((0.0, procs as f64)), ..Scale::default() };
     let start = drawn.column(&gantt.start)?;
     let time = scales::number(&start.titled("time", start.unit()), time);

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::axes::Axes;
 use super::bars::{band, with};
 use super::code::{Code, few, is_ordered};
+use super::limits::Limits;
 use super::published;
 use super::scales::{self, Scale, plot_px};
 use crate::error::Result;
@@ -26,12 +27,13 @@ pub fn lines(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     };
     let column = rows.column(&axes.x)?;
     let panels = axes.facet.as_ref().map_or(Ok(1), |facet| rows.column(facet).map(|column| column.levels().len()))?;
+    let limits = Limits::of(&rows, axes, false)?;
     let x = match is_number {
-        true => scales::number(&column, Scale { is_log: axes.log_x, ..Scale::default() }),
+        true => scales::number(&column, Scale { is_log: axes.log_x, domain: limits.x, ..Scale::default() }),
         false => scales::names(&column, &few(&column, NAMES_MAX)?, plot_px(look.width, panels)),
     };
-    let y = scales::number(&rows.column(&axes.y)?, Scale { is_log: axes.log_y, ..Scale::default() });
-    let code = Code::of(&rows, axes.colour.as_ref(), look)?;
+    let y = scales::number(&rows.column(&axes.y)?, Scale { is_log: axes.log_y, domain: limits.y, ..Scale::default() });
+    let code = Code::of(&rows, axes, look)?;
     let at = json!({ "x": x });
     let mut layers = Vec::new();
     if let Some(interval) = &axes.interval {
@@ -55,7 +57,7 @@ pub fn lines(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     }
     let free_px = look.width.px() - code.as_ref().map_or(0.0, |code| code.legend_px(true));
     published::beside(&mut layers, &rows, axes, with(&at, &[("y", y)]), free_px)?;
-    Content { free: axes.free(), ..Content::new(rows, layers, axes.facet.as_deref()) }.figure(look)
+    Content::limited(rows, layers, axes, limits).figure(look)
 }
 
 #[cfg(test)]

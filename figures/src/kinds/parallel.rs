@@ -1,5 +1,6 @@
 //! Parallel coordinates: one line through all columns for each row.
 
+use powersweep_dataset::titles::labelled;
 use powersweep_dataset::{Column, Frame};
 use serde_json::{Value, json};
 
@@ -10,7 +11,6 @@ use crate::error::{FigureError, Result};
 use crate::figure::{Content, Figure};
 use crate::font::{self, SIZE_PX};
 use crate::look::Look;
-use crate::rows::labelled;
 
 /// Rows that are drawn as one path. Paths of single rows take several times as long; their colours would add up where they
 /// cross, those within a path do not.
@@ -45,7 +45,7 @@ pub fn parallel(table: &Frame, columns: &[String], colour: Option<&str>, look: &
     let slot_px = look.width.px() / columns.len() as f64;
     let scales: Vec<Coordinate> = names.iter().map(|column| Coordinate::of(column, slot_px)).collect::<Result<_>>()?;
     let drawn = paths(&rows, &names, &scales, colour)?;
-    let code = Code::of(&drawn, axes.colour.as_ref(), look)?;
+    let code = Code::of(&drawn, &axes, look)?;
     let titles: Vec<&str> = scales.iter().map(|scale| scale.title.as_str()).collect();
     let ends = ends(&scales);
     let x = json!({

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::axes::Axes;
 use super::bars::{merged, with};
 use super::code::{Code, has_interval};
+use super::limits::Limits;
 use super::scales::{self, Scale, extent};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};
@@ -57,12 +58,15 @@ pub fn pareto(table: &Frame, axes: &Axes, better: (Better, Better), look: &Look)
     let mut drawn = all.picked(&kept);
     let intervals: Vec<&(String, String)> = axes.interval_x.iter().chain(&axes.interval).collect();
     let ends = intervals.iter().flat_map(|(low, high)| [low.as_str(), high]);
-    let names: Vec<&str> = [axes.x.as_str(), &axes.y, FRONT].into_iter().chain(axes.names()).chain(ends).collect();
+    let joined = axes.joined.iter().flat_map(|(path, place)| [path.as_str(), place]);
+    let names = [axes.x.as_str(), &axes.y, FRONT].into_iter().chain(axes.names()).chain(ends).chain(joined);
+    let names: Vec<&str> = names.collect();
     drawn.keep(&names);
-    let code = Code::of(&drawn, axes.colour.as_ref(), look)?;
+    let code = Code::of(&drawn, axes, look)?;
+    let limits = Limits::of(&drawn, axes, false)?;
     let at = json!({
-        "x": scales::number(&x, Scale { is_log: axes.log_x, ..Scale::default() }),
-        "y": scales::number(&y, Scale { is_log: axes.log_y, ..Scale::default() }),
+        "x": scales::number(&x, Scale { is_log: axes.log_x, domain: limits.x, ..Scale::default() }),
+        "y": scales::number(&y, Scale { is_log: axes.log_y, domain: limits.y, ..Scale::default() }),
     });
     let only_front = json!([{ "filter": format!("datum.{FRONT} === 'yes'") }]);
     let (mut cloud, mut best) = (at.clone(), at.clone());
@@ -80,12 +84,25 @@ pub fn pareto(table: &Frame, axes: &Axes, better: (Better, Better), look: &Look)
     // Between two rows of the front, the best attained y is that of the row with the worse x.
     let interpolate = if better.0 == Better::Lower { "step-after" } else { "step-before" };
     let line = json!({ "type": "line", "interpolate": interpolate, "color": "black", "strokeWidth": 1 });
-    let mut layers = vec![json!({ "mark": cloud_mark, "encoding": cloud })];
+    let mut layers = Vec::new();
+    if let Some((path, place)) = &axes.joined {
+        let order = json!({ "field": escaped(place), "type": "quantitative" });
+        let detail = json!({ "field": escaped(path), "type": "nominal" });
+        let mut thread = with(&at, &[("order", order), ("detail", detail)]);
+        if let Some(code) = &code {
+            code.bands(&mut thread);
+            // The points have the legend.
+            thread["color"]["legend"] = cloud["color"]["legend"].clone();
+        }
+        let mark = json!({ "type": "line", "strokeWidth": 0.8, "strokeOpacity": 0.7, "color": "#888888" });
+        layers.push(json!({ "mark": mark, "encoding": thread }));
+    }
+    layers.push(json!({ "mark": cloud_mark, "encoding": cloud }));
     layers.extend(axes.interval_x.iter().map(|interval| bar(&at, ("x", "x2"), interval)));
     layers.extend(axes.interval.iter().map(|interval| bar(&at, ("y", "y2"), interval)));
     layers.push(json!({ "transform": only_front, "mark": line, "encoding": with(&at, &[]) }));
     layers.push(json!({ "transform": only_front, "mark": best_mark, "encoding": best }));
-    let mut content = Content::new(drawn, layers, axes.facet.as_deref());
+    let mut content = Content::limited(drawn, layers, axes, limits);
     if left_out > 0 {
         content.notes.push(format!("{left_out} of {} points are covered by others and left out", all.rows()));
     }
@@ -165,6 +182,22 @@ mod tests {
         assert_eq!((&bar["mark"]["type"], &bar["encoding"]["y2"]["field"]), (&json!("rule"), &json!("wait_s_high")));
         assert_eq!(bar["transform"].as_array().map(Vec::len), Some(2));
         assert!(String::from_utf8(figure.csv().expect("rows")).expect("text").contains("1,9,yes,8,10"));
+    }
+
+    #[test]
+    fn points_of_a_path_are_joined_in_the_order_of_their_places() {
+        let table = Frame::of([
+            Column::numbers("energy_j", "energy", "J", [1.0, 2.0, 3.0]),
+            Column::numbers("wait_s", "wait", "s", [9.0, 4.0, 5.0]),
+            Column::texts("path", "", ["easy", "easy", "easy"]),
+            Column::numbers("bsld_threshold", "", "", [1.0, 3.0, 2.0]),
+        ]);
+        let joined = Some(("path".to_owned(), "bsld_threshold".to_owned()));
+        let axes = Axes { joined, ..Axes::of("energy_j", "wait_s") };
+        let figure = pareto(&table, &axes, (Better::Lower, Better::Lower), &Look::of(Width::Column)).expect("a figure");
+        let thread = &figure.spec()["layer"][0];
+        assert_eq!((&thread["mark"]["type"], &thread["encoding"]["detail"]["field"]), (&json!("line"), &json!("path")));
+        assert_eq!(thread["encoding"]["order"]["field"], "bsld_threshold");
     }
 
     #[test]

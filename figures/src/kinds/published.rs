@@ -8,14 +8,13 @@ use super::code::is_valid;
 use crate::error::Result;
 use crate::figure::escaped;
 use crate::font::{self, SIZE_PX};
+use crate::look::AXIS_PX;
 use crate::rows::text;
 
 /// Area of a point (px²).
 const POINT_PX2: f64 = 34.0;
 /// Width of a point in the legend, with the gaps around it (px).
 const SYMBOL_PX: f64 = 30.0;
-/// Legends begin behind the vertical axis, which is about this wide (px).
-const AXIS_PX: f64 = 60.0;
 
 /// Adds published points to layers, which then show the other rows. `at` is the encoding of a point's place. The legend
 /// stands at the right of another one where at least `free_px` are left, else below the figure.

@@ -1,18 +1,17 @@
 //! Axes: titles with units, magnitudes of large numbers, ticks of times.
 
 use powersweep_dataset::Column;
+use powersweep_dataset::titles::{labelled, prefixed};
 use serde_json::{Map, Value, json};
 
 use crate::figure::escaped;
 use crate::font::{self, SIZE_PX};
+use crate::labels;
 use crate::look::Width;
-use crate::rows::{label, labelled};
+use crate::rows::label;
 
-/// Units that take the prefixes of the SI.
-const PREFIXED: [&str; 6] = ["J", "W", "Wh", "B", "g", "Hz"];
-const PREFIXES: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
 const POWERS: [&str; 7] = ["", "10³", "10⁶", "10⁹", "10¹²", "10¹⁵", "10¹⁸"];
-/// Width of a name along an axis (px); longer ones are cut.
+/// Width of a name along an axis (px); longer ones are shortened.
 const NAME_PX_MAX: f64 = 110.0;
 /// Number of intervals between the ticks of a time axis.
 const TIME_TICKS: f64 = 6.0;
@@ -24,8 +23,6 @@ pub(super) struct Scale {
     /// Whether the axis begins at 0.
     pub(super) zero: bool,
     pub(super) domain: Option<(f64, f64)>,
-    /// Whether seconds are shown as hours or days where there are many.
-    pub(super) is_time: bool,
 }
 
 /// The encoding of a numeric column: values stay unchanged in the data, labels are divided by the power of the title.
@@ -34,12 +31,19 @@ pub(super) fn number(column: &Column, scale: Scale) -> Value {
         Some((low, high)) => low.abs().max(high.abs()),
         None => column.finite().fold(0.0, |most: f64, value| most.max(value.abs())),
     };
-    let mut axis = match (scale.is_log, scale.is_time && column.unit() == "s") {
+    let mut axis = match (scale.is_log, scale.domain.and_then(|ends| Some((time_step(column.unit(), ends)?, ends)))) {
         (true, _) => log_axis(column, scale.domain),
-        (false, true) => time_axis(column, scale.domain, greatest),
-        (false, false) => magnitude_axis(column, greatest),
+        (false, Some((step, ends))) => time_axis(column, step, ends),
+        (false, None) if scale.zero => magnitude_axis(column, greatest),
+        (false, None) => {
+            let span = scale.domain.or_else(|| extent(column.finite())).map_or(0.0, |(low, high)| high - low);
+            // Hours are read off an axis that is hours long.
+            magnitude_axis(column, if column.unit() == "s" { span } else { greatest })
+        }
     };
-    crate::look::merge(&mut axis, &json!({ "grid": true }));
+    // Of labels that would touch, every second one is left out: the others stay evenly spaced.
+    let overlap = if scale.is_log { "greedy" } else { "parity" };
+    crate::look::merge(&mut axis, &json!({ "grid": true, "labelOverlap": overlap }));
     let mut scale_json = Map::new();
     match scale.is_log {
         true => scale_json.insert("type".to_owned(), json!("log")),
@@ -52,26 +56,50 @@ pub(super) fn number(column: &Column, scale: Scale) -> Value {
     json!({ "field": escaped(column.name()), "type": "quantitative", "axis": axis, "scale": scale_json })
 }
 
-/// The power of 1000 by which labels are divided, and the unit with it.
+/// The number by which labels are divided, and the unit then: a power of 1000 with its prefix; hours or days in place of
+/// many seconds.
 pub(super) fn magnitude(unit: &str, greatest: f64) -> (f64, String) {
-    let is_prefixed = PREFIXED.contains(&unit);
-    let from = if is_prefixed { 1e4 } else { 1e5 };
+    if let Some((divisor, unit)) = long_time(unit, greatest) {
+        return (divisor, unit.to_owned());
+    }
+    let from = if prefixed(unit, 0).is_some() { 1e4 } else { 1e5 };
     if greatest < from {
         return (1.0, unit.to_owned());
     }
-    let power = ((greatest.log10() / 3.0 + 1e-12).floor() as usize).min(PREFIXES.len() - 1);
-    let shown = match (is_prefixed, unit.is_empty()) {
-        (true, _) => format!("{}{unit}", PREFIXES[power]),
-        (false, true) => POWERS[power].to_owned(),
-        (false, false) => format!("{} {unit}", POWERS[power]),
-    };
+    let power = ((greatest.log10() / 3.0 + 1e-12).floor() as usize).min(POWERS.len() - 1);
+    let shown = prefixed(unit, power as i32).unwrap_or_else(|| match unit {
+        "" => POWERS[power].to_owned(),
+        unit => format!("{} {unit}", POWERS[power]),
+    });
     (1000f64.powi(power as i32), shown)
+}
+
+/// Hours or days for this many seconds: the divisor and the unit.
+fn long_time(unit: &str, span: f64) -> Option<(f64, &'static str)> {
+    match span {
+        _ if unit != "s" => None,
+        span if span > 4.0 * 86_400.0 => Some((86_400.0, "d")),
+        span if span > 3.0 * 3_600.0 => Some((3_600.0, "h")),
+        _ => None,
+    }
+}
+
+/// The distance of ticks at whole hours or days (s), on an axis of seconds that is long enough.
+pub(super) fn time_step(unit: &str, (low, high): (f64, f64)) -> Option<f64> {
+    let (divisor, _) = long_time(unit, high - low)?;
+    Some(round_step((high - low) / divisor / TIME_TICKS) * divisor)
 }
 
 fn magnitude_axis(column: &Column, greatest: f64) -> Value {
     let (divisor, unit) = magnitude(column.unit(), greatest);
     let title = labelled(column.title(), &unit);
-    json!({ "title": title, "labelExpr": format!("format(datum.value / {divisor:e}, ',~g')"), "tickCount": 5 })
+    // Thirds of an hour are no short numbers.
+    let digits = if long_time(column.unit(), greatest).is_some() { ",.2~f" } else { ",~g" };
+    let mut axis = json!({ "title": title, "labelExpr": format!("format(datum.value / {divisor:e}, '{digits}')"), "tickCount": 5 });
+    if column.finite().all(|value| value.fract() == 0.0) {
+        axis["tickMinStep"] = json!(1);
+    }
+    axis
 }
 
 /// Powers of ten, or 1, 2 and 5 times these where there are few.
@@ -89,14 +117,8 @@ fn log_axis(column: &Column, domain: Option<(f64, f64)>) -> Value {
 }
 
 /// Seconds in hours or days, with ticks at whole ones.
-fn time_axis(column: &Column, domain: Option<(f64, f64)>, greatest: f64) -> Value {
-    let (low, high) = domain.unwrap_or((0.0, greatest));
-    let (divisor, unit) = match high - low {
-        span if span > 4.0 * 86_400.0 => (86_400.0, "d"),
-        span if span > 3.0 * 3_600.0 => (3_600.0, "h"),
-        _ => return magnitude_axis(column, greatest),
-    };
-    let step = round_step((high - low) / divisor / TIME_TICKS) * divisor;
+fn time_axis(column: &Column, step: f64, (low, high): (f64, f64)) -> Value {
+    let (divisor, unit) = long_time("s", high - low).unwrap_or((1.0, "s"));
     let first = (low / step).ceil() as i64;
     let ticks: Vec<f64> = (first..).map(|tick| tick as f64 * step).take_while(|tick| *tick <= high).collect();
     let title = labelled(column.title(), unit);
@@ -111,7 +133,8 @@ fn round_step(least: f64) -> f64 {
 
 /// The encoding of a column of names along an axis: in the order of the levels, turned where they are too wide.
 pub(super) fn names(column: &Column, levels: &[String], plot_px: f64) -> Value {
-    let widest = levels.iter().map(|level| font::width(level, SIZE_PX, false)).fold(0.0, f64::max).min(NAME_PX_MAX);
+    let shown = labels::shortened(levels, NAME_PX_MAX);
+    let widest = shown.iter().map(|label| font::width(label, SIZE_PX, false)).fold(0.0, f64::max);
     let slot_px = plot_px / levels.len().max(1) as f64;
     let angle = match () {
         () if widest + 4.0 <= slot_px => 0,
@@ -120,8 +143,9 @@ pub(super) fn names(column: &Column, levels: &[String], plot_px: f64) -> Value {
     };
     // Each name is shown: the place tells nothing without it.
     let mut axis = json!({
-        "title": label(column), "labelAngle": angle, "labelLimit": NAME_PX_MAX, "labelOverlap": false, "grid": false,
+        "title": label(column), "labelAngle": angle, "labelLimit": 0, "labelOverlap": false, "grid": false,
     });
+    labels::show(&mut axis, levels, &shown);
     if angle != 0 {
         crate::look::merge(&mut axis, &json!({ "labelAlign": "right", "labelBaseline": "middle" }));
     }
@@ -154,15 +178,18 @@ mod tests {
     fn large_numbers_are_shown_with_a_power() {
         assert_eq!(magnitude("J", 3.2e9), (1e9, "GJ".to_owned()));
         assert_eq!(magnitude("W", 9_000.0), (1.0, "W".to_owned()));
-        assert_eq!(magnitude("s", 35_946.0), (1.0, "s".to_owned()));
-        assert_eq!(magnitude("s", 1e6), (1e6, "10⁶ s".to_owned()));
+        assert_eq!(magnitude("s", 9_000.0), (1.0, "s".to_owned()));
+        assert_eq!(magnitude("s", 35_946.0), (3_600.0, "h".to_owned()));
+        assert_eq!(magnitude("s", 1e6), (86_400.0, "d".to_owned()));
+        assert_eq!(magnitude("g", 4.5e5), (1e3, "kg".to_owned()));
+        assert_eq!(magnitude("kWh", 4.5e4), (1e3, "MWh".to_owned()));
         assert_eq!(magnitude("", 250_000.0), (1e3, "10³".to_owned()));
     }
 
     #[test]
     fn times_have_ticks_at_whole_hours_or_days() {
         let time = Column::numbers("x", "time", "s", [0.0, 10.0 * 86_400.0]);
-        let axis = &number(&time, Scale { is_time: true, ..Scale::default() })["axis"];
+        let axis = &number(&time, Scale { domain: Some((0.0, 864_000.0)), ..Scale::default() })["axis"];
         assert_eq!(axis["title"], "time (d)");
         assert_eq!(axis["values"], json!([0.0, 172_800.0, 345_600.0, 518_400.0, 691_200.0, 864_000.0]));
         assert_eq!((from_zero((3.0, 100.0)), from_zero((30.0, 100.0))), ((0.0, 100.0), (30.0, 100.0)));

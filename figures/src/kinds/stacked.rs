@@ -54,8 +54,8 @@ pub fn stacked(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     }
     let names: Vec<&str> = [axes.x.as_str(), &axes.y].into_iter().chain(EDGES).chain(axes.names()).collect();
     drawn.keep(&names);
-    let code = Code::of(&drawn, axes.colour.as_ref(), look)?;
-    let time = Scale { domain: Some((low, high)), is_time: true, ..Scale::default() };
+    let code = Code::of(&drawn, axes, look)?;
+    let time = Scale { domain: Some((low, high)), ..Scale::default() };
     let height = Scale { zero: true, ..Scale::default() };
     let mut area = json!({
         "x": scales::number(&drawn.column(&axes.x)?, time),

@@ -5,10 +5,11 @@ use serde_json::json;
 
 use super::axes::Axes;
 use super::code::Code;
+use super::limits::Limits;
 use super::scales::{self, Scale, extent};
 use crate::error::{FigureError, Result};
 use crate::figure::{Content, Figure};
-use crate::look::{self, Look};
+use crate::look::Look;
 use crate::rows::Drawable;
 use crate::thin;
 
@@ -33,28 +34,26 @@ pub fn steps(table: &Frame, caps: Option<&Frame>, axes: &Axes, look: &Look) -> R
     let names: Vec<&str> = [axes.x.as_str(), &axes.y].into_iter().chain(axes.names()).collect();
     let mut drawn = thinned(&rows, &axes, |instant| (instant - low) / (high - low) * dots)?;
     drawn.keep(&names);
-    let count = Code::of(&drawn, axes.colour.as_ref(), look)?.map_or(0, |code| code.levels.len());
+    let count = Code::of(&drawn, &axes, look)?.map_or(0, |code| code.levels.len());
     if let Some(caps) = &caps {
-        let mut caps = caps.clone();
+        let mut caps = held(caps, &rows, &axes)?;
         caps.keep(&names);
         drawn.append(&caps);
     }
-    let code = Code::of(&drawn, axes.colour.as_ref(), look)?;
+    let code = Code::of(&drawn, &axes, look)?;
+    let limits = Limits::of(&drawn, &axes, true)?;
     let domain = (!axes.free_x).then_some((low, high));
-    let time = Scale { domain, is_time: true, ..Scale::default() };
-    let value = Scale { is_log: axes.log_y, zero: true, ..Scale::default() };
+    let time = Scale { domain, ..Scale::default() };
+    let value = Scale { is_log: axes.log_y, zero: true, domain: limits.y };
     let mut line = json!({ "x": scales::number(&drawn.column(&axes.x)?, time), "y": scales::number(&drawn.column(&axes.y)?, value) });
     line["order"] = json!(null);
     let mut mark = json!({ "type": "line", "interpolate": "step-after", "strokeWidth": 1, "color": look.colour(0) });
     if let Some(code) = &code {
-        let capped = code.levels.len() - count;
-        let colours = look.colours(count).into_iter().chain((0..capped).map(|at| look.colour(6 + at)));
-        let dashes = look::dashes(count).into_iter().chain((0..capped).map(|_| &[4u32, 2][..]));
-        code.lines_in(&mut line, &json!(colours.collect::<Vec<_>>()), &json!(dashes.collect::<Vec<_>>()));
+        code.lines_and_caps(&mut line, count);
         mark.as_object_mut().expect("an object").remove("color");
     }
     let layers = vec![json!({ "mark": mark, "encoding": line })];
-    Content { free: axes.free(), ..Content::new(drawn, layers, axes.facet.as_deref()) }.figure(look)
+    Content::limited(drawn, layers, &axes, limits).figure(look)
 }
 
 /// The tables with a column that tells series from caps, where there is no colour.
@@ -67,6 +66,27 @@ fn told_apart(table: &Frame, caps: Option<&Frame>, axes: &mut Axes) -> Result<(F
         axes.colour = Some(SERIES.to_owned());
     }
     Ok((rows, Some(caps)))
+}
+
+/// The caps, each held until the last instant of the series in its panel.
+fn held(caps: &Frame, rows: &Frame, axes: &Axes) -> Result<Frame> {
+    let (x, of_caps) = (rows.numeric(&axes.x)?, caps.numeric(&axes.x)?);
+    let panels = rows.groups(axes.facet.as_deref())?;
+    let mut ends: Vec<(usize, f64)> = Vec::new();
+    for (panel, in_panel) in caps.groups(axes.facet.as_deref())? {
+        let of_series = panels.iter().filter(|(name, _)| *name == panel).flat_map(|(_, rows)| rows);
+        let Some((_, end)) = extent(of_series.filter_map(|row| x.number(*row))) else { continue };
+        for (_, in_line) in caps.picked(&in_panel).groups(axes.colour.as_deref())? {
+            let points = in_line.iter().filter_map(|row| Some((in_panel[*row], of_caps.number(in_panel[*row])?)));
+            let last = points.max_by(|one, other| one.1.total_cmp(&other.1));
+            ends.extend(last.filter(|(_, instant)| *instant < end).map(|(row, _)| (row, end)));
+        }
+    }
+    let mut added = caps.picked(&ends.iter().map(|(row, _)| *row).collect::<Vec<_>>());
+    added.push(of_caps.with_numbers(ends.iter().map(|(_, end)| *end)));
+    let mut held = caps.clone();
+    held.append(&added);
+    Ok(held)
 }
 
 /// The rows that the drawing can show, in the order of time within each line.
@@ -114,6 +134,16 @@ mod tests {
         );
         let dashes = &figure.spec()["layer"][0]["encoding"]["strokeDash"]["scale"]["range"];
         assert_eq!(dashes, &json!([[], [4, 2]]));
+    }
+
+    #[test]
+    fn a_cap_holds_until_the_series_ends() {
+        let caps = power(&[(0.0, 90.0), (20.0, 60.0)]);
+        let series = power(&[(0.0, 80.0), (50.0, 55.0)]);
+        let figure = steps(&series, Some(&caps), &Axes::of("x", "value"), &Look::of(Width::Column)).expect("a figure");
+        let rows = figure.spec()["datasets"]["rows"].as_array().expect("rows").clone();
+        let last = rows.last().expect("a row");
+        assert_eq!((rows.len(), last["x"].as_f64(), last["value"].as_f64()), (5, Some(50.0), Some(60.0)));
     }
 
     #[test]

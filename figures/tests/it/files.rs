@@ -58,6 +58,7 @@ fn an_html_file_has_all_that_it_needs() {
     let html = formats::html(figure.spec(), "a <title> & more");
     assert_eq!(html.matches("</script>").count(), 3, "names of rows end no script");
     assert!(html.contains("<title>a title  more</title>"));
+    assert!(html.contains("#figure svg { width: 100%; height: auto; max-height: 97vh }"), "the figure fills the page");
     for outside in ["src=", "<link", "@import"] {
         assert!(!html.contains(&format!("<script {outside}")) && !html.contains(&format!("<{outside}")), "{outside}");
     }

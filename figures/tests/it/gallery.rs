@@ -40,6 +40,9 @@ fn check(width: &str, look: &Look, engine: &Engine, again: &Engine) -> Vec<Strin
         if !(look.width.px() - 4.0..=look.width.px() + 0.5).contains(&drawn_px) {
             found.push(format!("{drawn_px} px wide instead of {}", look.width.px()));
         }
+        if drawn.svg.contains("NaN") {
+            found.push("a mark has no place".to_owned());
+        }
         // Each such mark is drawn as a layer of its own: thousands of them take minutes as PNG.
         if drawn.svg.contains(" opacity=\"0") {
             found.push("a mark has an opacity in place of that of its fill or stroke".to_owned());

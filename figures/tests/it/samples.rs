@@ -2,14 +2,13 @@
 
 use powersweep_dataset::{Column, Frame};
 use powersweep_figures::kinds::{
-    Axes, Better, Gantt, Replications, bars, cdf, effect, gantt, heatmap, lines, parallel, pareto, points, stacked,
-    steps,
+    Axes, Better, Gantt, bars, cdf, effect, gantt, heatmap, lines, parallel, pareto, points, stacked, steps,
 };
 use powersweep_figures::{Figure, Look, Result, Width};
 
 const POLICIES: [&str; 4] = ["fcfs", "easy backfilling", "bsld threshold", "power aware"];
 /// Ten seeds in each table that has them.
-const SEEDS: Option<Replications> = Some(Replications { column: "seed", t: |_| 2.262 });
+const SEEDS: Option<&str> = Some("seed");
 const LOGS: [&str; 4] = ["CTC SP2", "SDSC SP2", "SDSC Blue", "LLNL Thunder"];
 
 /// Numbers from 0 to 1 that look random and are always the same.
@@ -374,7 +373,13 @@ pub fn verdicts_of_candidates(look: &Look) -> Result<Figure> {
             rows.push((owned(&[policy, verdict]), vec![size, mean, mean - half, mean + half]));
         }
     }
-    points(&table(&names, &numbers, &rows), &axes("size_factor", "bsld_mean", Some("verdict"), Some("policy")), look)
+    let mut table = table(&names, &numbers, &rows);
+    table.push(Column::numbers("limit", "bsld_mean <= 5", "", vec![5.0; rows.len()]));
+    let answers = (0..rows.len()).map(|row| [9, 17].contains(&row).then_some("answer"));
+    table.push(Column::optional_texts("answer", "", answers));
+    let [limit, answer] = ["limit", "answer"].map(|name| Some(name.to_owned()));
+    let axes = axes("size_factor", "bsld_mean", Some("verdict"), Some("policy"));
+    points(&table, &Axes { limit, answer, ..axes }, look)
 }
 
 /// Candidates of two parameters, one of which has names.
@@ -394,11 +399,58 @@ pub fn verdicts_of_pairs(look: &Look) -> Result<Figure> {
     points(&table, &axes, look)
 }
 
+/// Waits over four orders of magnitude, whose intervals reach 0, on logarithmic axes.
+fn logarithmic(facet: Option<&str>) -> Axes {
+    Axes { log_y: true, free_y: facet.is_some(), ..axes("queue_order", "wait_s_mean", Some("policy"), facet) }
+}
+
+fn skewed_waits() -> Frame {
+    let mut draws = Draws::new();
+    let mut rows = Vec::new();
+    for (at, log) in LOGS[..2].iter().enumerate() {
+        for (step, order) in ["fcfs", "sjf", "wfp3"].iter().enumerate() {
+            for (place, policy) in POLICIES[..3].iter().enumerate() {
+                let mean = 10f64.powi((step + 2 * at) as i32 + 1) * (1.0 + draws.next());
+                let mean = if (at, step, place) == (0, 0, 1) { 0.0 } else { mean };
+                let half = mean * 2.0 * draws.next();
+                rows.push((owned(&[log, order, policy]), vec![mean, mean - half, mean + half]));
+            }
+        }
+    }
+    let numbers = [("wait_s_mean", "mean wait", "s"), ("wait_s_mean_low", "", "s"), ("wait_s_mean_high", "", "s")];
+    table(&[("workload", "workload"), ("queue_order", "queue order"), ("policy", "policy")], &numbers, &rows)
+}
+
+/// Bars whose intervals reach 0, in panels with logarithmic axes of their own.
+pub fn logarithmic_bars(look: &Look) -> Result<Figure> {
+    bars(&skewed_waits(), &logarithmic(Some("workload")), look)
+}
+
+/// Lines whose bands reach 0, on a logarithmic axis.
+pub fn logarithmic_lines(look: &Look) -> Result<Figure> {
+    let log = |rows: &Frame| rows.column("workload").map(|logs| rows.kept(|row| logs.text(row) == LOGS[0]));
+    lines(&log(&skewed_waits())?, &logarithmic(None), look)
+}
+
+/// Twelve long names along an axis, in a legend and over panels.
+fn long_names(kind: fn(&Frame, &Axes, &Look) -> Result<Figure>, axes: &Axes, look: &Look) -> Result<Figure> {
+    let mut draws = Draws::new();
+    let mut rows = Vec::new();
+    for order in ["fcfs", "sjf", "wfp3", "widest"] {
+        for backfill in ["easy", "conservative", "none"] {
+            let name = format!("policy-with-a-long-descriptive-name-paper-{order}-{backfill}");
+            rows.extend([1.0, 2.0].map(|seed| (vec![name.clone()], vec![seed, 1e5 * draws.next()])));
+        }
+    }
+    let numbers = [("seed", "seed", ""), ("wait_s_mean", "mean wait", "s")];
+    kind(&table(&[("policy", "policy")], &numbers, &rows), axes, look)
+}
+
 /// Builds the figure of a look.
 pub type Sample = fn(&Look) -> Result<Figure>;
 
 /// All of them, by name.
-pub const ALL: [(&str, Sample); 20] = [
+pub const ALL: [(&str, Sample); 25] = [
     ("bars", grouped_bars),
     ("bars-panels", bars_in_panels),
     ("bars-published", published_beside_bars),
@@ -418,6 +470,15 @@ pub const ALL: [(&str, Sample); 20] = [
     ("points-names", verdicts_of_pairs),
     ("awkward", awkward_names),
     ("missing", missing_values),
+    ("bars-log", logarithmic_bars),
+    ("lines-log", logarithmic_lines),
+    ("bars-long", |look| long_names(bars, &Axes::of("policy", "wait_s_mean"), look)),
+    ("lines-long", |look| {
+        long_names(lines, &Axes { colour: Some("policy".to_owned()), ..Axes::of("seed", "wait_s_mean") }, look)
+    }),
+    ("points-long", |look| {
+        long_names(points, &Axes { facet: Some("policy".to_owned()), ..Axes::of("seed", "wait_s_mean") }, look)
+    }),
     ("pareto-panels", |look| {
         let axes = Axes { facet: Some("policy".to_owned()), ..Axes::of("energy_total_j", "wait_s_mean") };
         pareto(&tasks(400), &axes, (Better::Lower, Better::Lower), look)

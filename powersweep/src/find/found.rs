@@ -66,6 +66,9 @@ pub struct FoundCondition {
     pub estimate: Estimate,
     /// The condition.
     pub condition: String,
+    /// The number that the mean is compared with.
+    #[serde(skip)]
+    pub limit: Option<f64>,
     /// `feasible`, `infeasible` or `uncertain`.
     pub verdict: &'static str,
 }
@@ -233,6 +236,7 @@ impl Search {
             column: condition.column.clone(),
             estimate: *estimate,
             condition: text.clone(),
+            limit: condition.value.number(),
             verdict: verdict.word(),
         });
         FoundMeans { goal: judged.goal, conditions: conditions.collect(), holds_for_mean: judged.verdict.holds }

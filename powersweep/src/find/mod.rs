@@ -166,7 +166,11 @@ impl Place {
     pub fn find(&self, original: &Manifest, options: FindOptions) -> Result<Search, Error> {
         let axes = options.over.clone();
         if let Some(twice) = (1..axes.len()).find(|at| axes[..*at].iter().any(|axis| axis.name == axes[*at].name)) {
-            return Err(failure!(Usage, "the search names `{}` twice", axes[twice].name));
+            return Err(failure!(
+                Usage,
+                "--over names `{}` twice: give all its values in one --over",
+                axes[twice].name
+            ));
         }
         let name = options.name.clone().unwrap_or_else(|| format!("{}-find", original.name()));
         let file = options.manifest_out.clone();
@@ -290,7 +294,13 @@ impl Search {
         let source = Source::open(&datasets, &reading, &names, self.question.choosing()).await?;
         let take = |batch: &RecordBatch, found: &[usize]| {
             let columns: Option<Vec<_>> = names.iter().map(|name| batch.column_by_name(name)).collect();
-            let Some(columns) = columns else { return Err(failure!(Storage, "the rows lack columns of tasks")) };
+            let Some(columns) = columns else {
+                return Err(failure!(
+                    Storage,
+                    "the rows of {} lack columns of `tasks`: another version of powersweep wrote them. Give the search another --name",
+                    self.name
+                ));
+            };
             for &row in found {
                 let mut cells = columns.iter().map(|column| Cell::of(column, row));
                 if let Some(Cell::Text(id)) = cells.next()

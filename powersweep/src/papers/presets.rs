@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use arrow::array::RecordBatch;
+use powersweep_claims::presets::Axis;
 use powersweep_claims::{Lacking, Preset, Role, Row, Rows, Shape, papers};
 use powersweep_dataset::source::Source;
 use powersweep_dataset::{Column, Datasets, Error, Frame, failure};
@@ -21,6 +22,9 @@ pub struct Chosen {
     pub title: String,
     /// The figure or table.
     pub preset: Preset,
+    /// The values of the colours of the paper's figures that have this preset's column of colours: a policy has one colour in
+    /// all of them.
+    pub(crate) levels: Vec<String>,
     /// The experiment that stands for the preset's first one.
     stand_in: Option<String>,
 }
@@ -61,8 +65,16 @@ pub fn choose(experiment: &str, preset: &str) -> Result<Chosen, Error> {
 impl Paper {
     /// A figure or table, from the paper's own experiments.
     pub fn preset(&self, preset: &Preset) -> Chosen {
+        let column = |preset: &Preset| preset.colour.as_ref().map(|axis| axis.columns.clone());
+        let alike = self.presets.all().iter().filter(|other| column(other) == column(preset));
+        let mut levels: Vec<String> = Vec::new();
+        for level in alike.flat_map(|other| &other.colour).flat_map(Axis::first_values) {
+            if !levels.contains(level) {
+                levels.push(level.clone());
+            }
+        }
         let (title, preset) = (self.claims.title().to_owned(), preset.clone());
-        Chosen { paper: self.name, title, preset, stand_in: None }
+        Chosen { paper: self.name, title, preset, levels, stand_in: None }
     }
 }
 
@@ -186,4 +198,17 @@ fn frame(preset: &Preset, rows: &[Row]) -> Frame {
 
 fn is_published(row: &Row) -> bool {
     row.role == Role::Published
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Figure 2 names all processors first, Figure 3 the two-level policy.
+    #[test]
+    fn a_policy_has_one_colour_in_all_figures_of_a_paper() {
+        let levels = |figure: &str| choose("lawson2005", figure).expect("a figure").levels;
+        assert_eq!(levels("figure2"), ["all processors", "two-level", "online simulation"]);
+        assert_eq!(levels("figure3"), levels("figure2"));
+    }
 }

@@ -1,9 +1,7 @@
 //! Means over rows with confidence intervals.
 
-use powersweep_dataset::scan::SEED;
-use powersweep_dataset::{Column, Error, Frame, Rows, Stat, group, student_t};
+use powersweep_dataset::{Column, Error, Frame, Rows, Stat, group};
 use powersweep_figures::FigureError;
-use powersweep_figures::kinds::Replications;
 
 use super::titles;
 
@@ -11,9 +9,6 @@ use super::titles;
 const CONFIDENCE: u32 = 95;
 /// Name of the column with the number of rows of a mean.
 const ROWS: &str = "rows_count";
-
-/// Each seed is a replication.
-pub(super) const SEEDS: Replications = Replications { column: SEED, t: |dof| student_t(CONFIDENCE, dof) };
 
 /// The names of the ends of a mean's interval.
 pub(super) fn interval(of: &str) -> (String, String) {

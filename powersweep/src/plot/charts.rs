@@ -4,21 +4,26 @@ use std::collections::BTreeSet;
 
 use powersweep_dataset::condition::Op;
 use powersweep_dataset::group::mixed;
+use powersweep_dataset::grouped::collected;
 use powersweep_dataset::scan::{self, SEED};
+use powersweep_dataset::source::why_none;
 use powersweep_dataset::{Cell, Column, Condition, Error, Frame, Rows, failure};
 use powersweep_engine::components::SERIES;
 use powersweep_experiments::reading::unknown;
 use powersweep_figures::kinds::{self, Better, Gantt};
 use powersweep_figures::{Figure, Look};
-use powersweep_results::Table as Stored;
+use powersweep_results::{Table as Stored, tasks};
 
-use super::aggregate::{SEEDS, interval, means};
+use super::aggregate::{interval, means};
 use super::read::{Request, frame, table_of};
 use super::{Axes, Chart, PlotOptions, titles};
 
 /// Name of the column of combinations.
 const SETTING: &str = "combination";
 const TASK: &str = "task_id";
+/// Names of the columns of paths, and of places on them.
+const PATH: &str = "joined_as";
+const PLACE: &str = "joined_place";
 
 /// The time that is drawn (s); all of it without one.
 type Span = Option<(f64, f64)>;
@@ -41,10 +46,23 @@ impl Request<'_> {
         }
     }
 
-    fn axes(&self, x: &str, y: &str) -> kinds::Axes {
-        let PlotOptions { log_x, log_y, .. } = *self.options;
-        let (colour, facet) = (self.options.colour.clone(), self.options.facet.clone());
-        kinds::Axes { colour, facet, log_x, log_y, ..kinds::Axes::of(x, y) }
+    async fn axes(&self, x: &str, y: &str) -> Result<kinds::Axes, Error> {
+        let PlotOptions { log_x, log_y, free_x, free_y, .. } = *self.options;
+        let (colour, facet, levels) = (self.options.colour.clone(), self.options.facet.clone(), self.levels().await?);
+        Ok(kinds::Axes { colour, levels, facet, log_x, log_y, free_x, free_y, ..kinds::Axes::of(x, y) })
+    }
+
+    /// All values that the tasks have in the column of colours, whatever the conditions: one policy has one colour in all
+    /// figures of a sweep.
+    async fn levels(&self) -> Result<Vec<String>, Error> {
+        match self.options.colour.as_deref().filter(|name| tasks::schema().column_with_name(name).is_some()) {
+            None => Ok(Vec::new()),
+            Some(name) => {
+                let reading = self.datasets.read(self.experiment, Stored::Tasks).await?;
+                let rows = collected(self.datasets, &reading, self.facts, [&[name][..], &[]], Vec::new()).await?;
+                Ok(frame(&rows, &[name])?.column(name)?.levels())
+            }
+        }
     }
 
     /// The columns of colour and panels.
@@ -62,7 +80,7 @@ impl Request<'_> {
         let by = with(&[x], self.names());
         let rows = self.rows(self.table(y), &with(&with(&by, &others), [SEED]), &[y]).await?;
         let means = means(&rows, &by, &[y])?;
-        let axes = kinds::Axes { interval: Some(interval(y)), ..self.axes(x, y) };
+        let axes = kinds::Axes { interval: Some(interval(y)), ..self.axes(x, y).await? };
         let mut figure = kind(&means, &axes, self.look)?;
         // A mean should be over seeds alone.
         let others: Vec<&str> = others.iter().map(String::as_str).filter(|name| *name != SEED).collect();
@@ -78,8 +96,8 @@ impl Request<'_> {
         let table = self.table(x);
         let names: Vec<&str> = std::iter::once(SEED).chain(self.names().map(String::as_str)).collect();
         let rows = frame(&self.rows(table, &names, &[x]).await?, &with(&[x], names.iter().copied()))?;
-        let axes = self.axes(x, &format!("share of {table}"));
-        Ok(kinds::cdf(&rows, &axes, Some(SEEDS), self.look)?)
+        let axes = self.axes(x, &format!("share of {table}")).await?;
+        Ok(kinds::cdf(&rows, &axes, Some(SEED), self.look)?)
     }
 
     async fn series(&self, name: &str, cap: Option<&str>, between: Span) -> Result<Figure, Error> {
@@ -88,7 +106,7 @@ impl Request<'_> {
             None => None,
             Some(cap) => Some(self.caps(cap, between, &rows, name).await?),
         };
-        let axes = self.axes("x", "value");
+        let axes = self.axes("x", "value").await?;
         Ok(match is_over_time {
             true => kinds::steps(&rows, caps.as_ref(), &axes, self.look)?,
             false => kinds::lines(&rows, &axes, self.look)?,
@@ -207,8 +225,8 @@ impl Request<'_> {
         let measures: Vec<&str> = [x.as_str(), y].into_iter().chain(value).collect();
         let rows = self.rows(self.table(x), &names, &measures).await?;
         let rows = frame(&rows, &with(&measures, names.iter().copied()))?;
-        let axes = kinds::Axes { colour: None, ..self.axes(x, y) };
-        Ok(kinds::heatmap(&rows, &axes, value, Some(SEEDS), self.look)?)
+        let axes = kinds::Axes { colour: None, ..self.axes(x, y).await? };
+        Ok(kinds::heatmap(&rows, &axes, value, Some(SEED), self.look)?)
     }
 
     async fn effect(&self, axes: &Axes) -> Result<Figure, Error> {
@@ -222,7 +240,8 @@ impl Request<'_> {
         let text = |row| parts.iter().map(|column| column.text(row)).collect::<Vec<_>>().join(", ");
         settings.push(Column::texts(SETTING, "", (0..settings.rows()).map(text)));
         let averages = means(&rows, &by, &[y])?;
-        let axes = kinds::Axes { interval: Some(interval(y)), colour: Some(SETTING.to_owned()), ..self.axes(x, y) };
+        let axes =
+            kinds::Axes { interval: Some(interval(y)), colour: Some(SETTING.to_owned()), ..self.axes(x, y).await? };
         Ok(kinds::effect(&averages, Some(&settings), &axes, self.look)?)
     }
 
@@ -244,9 +263,11 @@ impl Request<'_> {
         let names: Vec<&str> = self.names().map(String::as_str).collect();
         let by = with(&names, combination(&others, &[]));
         let rows = self.rows(self.table(x), &with(&by, [SEED]), &[x, y]).await?;
-        let means = means(&rows, &by, &[x, y])?;
+        let mut means = means(&rows, &by, &[x, y])?;
+        let joined = joined(&mut means, &by, self.names().map(String::as_str).collect())?;
         let better = |name: &String| if maximise.contains(name) { Better::Higher } else { Better::Lower };
-        let axes = kinds::Axes { interval: Some(interval(y)), interval_x: Some(interval(x)), ..self.axes(x, y) };
+        let ends = (Some(interval(y)), Some(interval(x)));
+        let axes = kinds::Axes { interval: ends.0, interval_x: ends.1, joined, ..self.axes(x, y).await? };
         Ok(kinds::pareto(&means, &axes, (better(x), better(y)), self.look)?)
     }
 
@@ -254,8 +275,15 @@ impl Request<'_> {
     async fn rows(&self, table: Stored, axes: &[&str], measures: &[&str]) -> Result<Rows, Error> {
         let rows = self.read(table, axes, measures, &[]).await?;
         match rows.len() {
-            0 if self.options.only.is_empty() => Err(failure!(Usage, "{} has no rows in {table} yet", self.experiment)),
-            0 => Err(failure!(Usage, "no row of {table} satisfies the conditions")),
+            0 if self.options.only.is_empty() => Err(failure!(
+                Usage,
+                "{0} has no rows in {table} yet: `powersweep status {0}` says whether its tasks run",
+                self.experiment
+            )),
+            0 => {
+                let reading = self.datasets.read(self.experiment, table).await?;
+                Err(failure!(Usage, "{}", why_none(self.datasets, &reading, &self.options.only).await?))
+            }
             _ => Ok(rows),
         }
     }
@@ -273,6 +301,24 @@ where
         }
     }
     all
+}
+
+/// Adds the path of each point, and its place on it, if points differ in one parameter of numbers beside colour and panels: a
+/// threshold joins the points of a policy.
+fn joined(means: &mut Frame, by: &[&str], coded: Vec<&str>) -> Result<Option<(String, String)>, Error> {
+    let others = by.iter().filter(|name| !coded.contains(name) && !scan::LABELS.contains(name));
+    let others = others.map(|name| means.column(name)).collect::<Result<Vec<_>, _>>()?;
+    let (numbers, names): (Vec<Column>, Vec<Column>) = others.into_iter().partition(Column::is_numeric);
+    let [along] = numbers.as_slice() else { return Ok(None) };
+    let levels = along.levels();
+    let paths = coded.iter().map(|name| means.column(name)).collect::<Result<Vec<_>, _>>()?;
+    let path = |row| paths.iter().chain(&names).map(|column| column.text(row)).collect::<Vec<_>>().join(", ");
+    // An unlimited threshold has the last place.
+    let place = |row| levels.iter().position(|level| *level == along.text(row)).map(|at| at as f64);
+    let rows = 0..means.rows();
+    let added = [Column::texts(PATH, "", rows.clone().map(path)), Column::numbers(PLACE, "", "", rows.map(place))];
+    added.into_iter().for_each(|column| means.push(column));
+    Ok(Some((PATH.to_owned(), PLACE.to_owned())))
 }
 
 /// The columns whose values are the combination of a row: those that vary, without the seed and some others.

@@ -9,8 +9,9 @@ mod titles;
 
 use std::collections::BTreeSet;
 
-use powersweep_dataset::Error;
 use powersweep_dataset::grouped::FooterFacts;
+use powersweep_dataset::{Error, failure};
+use powersweep_experiments::reading::unknown;
 use powersweep_results::Table;
 use serde_json::{Value as Json, json};
 
@@ -75,6 +76,76 @@ pub struct Axes {
     pub y: String,
 }
 
+/// What a user says of a chart, whatever its kind.
+#[derive(Debug, Clone, Default)]
+pub struct Columns {
+    /// The column along the horizontal axis; several for parallel coordinates.
+    pub x: Vec<String>,
+    /// The column along the vertical axis, or the series.
+    pub y: Option<String>,
+    /// The column whose mean a heat map shows.
+    pub value: Option<String>,
+    /// The cap of a series: another series, or a number.
+    pub cap: Option<String>,
+    /// The time of a series or of jobs that is shown (s).
+    pub between: Option<(f64, f64)>,
+    /// The columns of a Pareto front whose great values are better.
+    pub maximise: Vec<String>,
+}
+
+impl Columns {
+    fn axes(&self) -> Result<Axes, Error> {
+        let y = self.y.clone().ok_or_else(|| failure!(Usage, "this figure needs a vertical axis: --y COLUMN"))?;
+        Ok(Axes { x: self.one_x()?, y })
+    }
+
+    fn one_x(&self) -> Result<String, Error> {
+        match self.x.as_slice() {
+            [x] => Ok(x.clone()),
+            _ => Err(failure!(Usage, "this figure needs one column: --x COLUMN")),
+        }
+    }
+}
+
+impl Chart {
+    /// The names of the kinds.
+    pub const KINDS: [&str; 9] = ["bars", "lines", "cdf", "series", "gantt", "heatmap", "effect", "parallel", "pareto"];
+
+    /// The chart of a kind with the columns that it needs.
+    ///
+    /// # Errors
+    /// A column is missing, or the kind has no place for an option.
+    pub fn of(kind: &str, of: Columns, options: &PlotOptions) -> Result<Chart, Error> {
+        let (has_colour, has_facet) = (options.colour.is_some(), options.facet.is_some());
+        Ok(match kind {
+            "bars" => Chart::Bars(of.axes()?),
+            "lines" => Chart::Lines(of.axes()?),
+            "cdf" => Chart::Cdf(of.one_x()?),
+            "series" => {
+                let name = of.y.ok_or_else(|| failure!(Usage, "this figure needs a series: --y SERIES"))?;
+                Chart::Series { name, cap: of.cap, between: of.between }
+            }
+            "gantt" => Chart::Gantt { between: of.between },
+            "heatmap" if has_colour => {
+                return Err(failure!(Usage, "a heat map has no --colour: --value COLUMN shows the mean of a column"));
+            }
+            "heatmap" => Chart::Heatmap { axes: of.axes()?, value: of.value },
+            "effect" if has_colour => {
+                return Err(failure!(Usage, "the effect of an axis has no --colour: --facet splits it into panels"));
+            }
+            "effect" => Chart::Effect(of.axes()?),
+            "parallel" if of.x.is_empty() => return Err(failure!(Usage, "this figure needs columns: --x A,B,C")),
+            "parallel" if has_facet || of.y.is_some() => {
+                let hint = "--x A,B,C has all columns";
+                return Err(failure!(Usage, "parallel coordinates have no --y and no --facet: {hint}"));
+            }
+            "parallel" => Chart::Parallel(of.x),
+            "pareto" => Chart::Pareto { axes: of.axes()?, maximise: of.maximise },
+            other => return Err(failure!(Usage, "{}", unknown("kind of figure", other, &Chart::KINDS))),
+        })
+    }
+}
+
 /// How a figure is drawn, and of which rows.
 #[derive(Debug, Clone, Default)]
 pub struct PlotOptions {
@@ -90,6 +161,10 @@ pub struct PlotOptions {
     pub log_x: bool,
     /// Whether the vertical axis is logarithmic.
     pub log_y: bool,
+    /// Whether each panel has a horizontal scale of its own.
+    pub free_x: bool,
+    /// Whether each panel has a vertical scale of its own.
+    pub free_y: bool,
     /// The width; by default a column of a paper. Some figures of papers need the page.
     pub width: Option<Width>,
     /// A JSON object with keys of Vega-Lite's config.

@@ -29,7 +29,7 @@ impl Chosen {
     pub(crate) async fn figure(&self, datasets: &Datasets, look: &Look) -> Result<Figure, Error> {
         let mut figure = match self.preset.shape {
             Shape::Jobs => self.jobs(datasets, look).await?,
-            _ => of_rows(&self.preset, &self.rows(datasets).await?, look)?,
+            _ => of_rows(&self.preset, self.levels.clone(), &self.rows(datasets).await?, look)?,
         };
         figure.set_origin(&json!(self.origin(datasets).await?));
         Ok(figure)
@@ -48,11 +48,12 @@ impl Chosen {
     }
 }
 
-/// The figure of some values.
-fn of_rows(preset: &Preset, rows: &[Row], look: &Look) -> Result<Figure, Error> {
+/// The figure of some values. `levels`: the values of its colours in all figures of the paper.
+fn of_rows(preset: &Preset, levels: Vec<String>, rows: &[Row], look: &Look) -> Result<Figure, Error> {
     let axes = Axes {
         interval: rows.iter().any(|row| row.half_width.is_some()).then(|| (LOW.to_owned(), HIGH.to_owned())),
         colour: preset.colour.as_ref().map(name),
+        levels,
         facet: preset.facet.as_ref().map(name),
         log_x: preset.x.log,
         log_y: preset.y.log,

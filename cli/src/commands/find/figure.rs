@@ -6,6 +6,8 @@ use std::path::Path;
 use powersweep::find::{Found, Search};
 use powersweep::origin;
 use powersweep::plot::{Format, titled};
+use powersweep_dataset::frame::unit_of;
+use powersweep_dataset::grouped::FooterFacts;
 use powersweep_dataset::rows::is_number;
 use powersweep_dataset::source::type_of;
 use powersweep_dataset::{Column, Frame};
@@ -23,6 +25,10 @@ use crate::exit::Failure;
 const VERDICT: &str = "verdict";
 /// Name of the column of groups.
 const GROUP: &str = "group";
+/// Name of the column that has a value for the answers.
+const ANSWER: &str = "answer";
+/// Name of the column of the limit.
+const LIMIT: &str = "limit";
 
 /// Refuses a file whose ending says no format.
 pub(super) fn check(output: &Path) -> Result<(), Failure> {
@@ -30,7 +36,8 @@ pub(super) fn check(output: &Path) -> Result<(), Failure> {
 }
 
 /// Draws the map. With one parameter, the vertical axis is the mean of the first condition's metric, or of the goal; with
-/// several ones it is the second parameter. Groups, and values of further parameters, have panels of their own.
+/// several ones it is the second parameter. Groups, and values of further parameters, have panels of their own. A dashed line is the
+/// limit of the condition, a ring the answer of a group.
 pub(super) async fn draw(search: &Search, found: &Found, output: &Path) -> Result<(), Failure> {
     let tried = || found.groups.iter().flat_map(|group| group.tried().map(move |tried| (group, tried)));
     let first = tried().find_map(|(_, candidate)| candidate.means.as_ref());
@@ -39,7 +46,7 @@ pub(super) async fn draw(search: &Search, found: &Found, output: &Path) -> Resul
     let of_y = measured.find(|column| is_measured(column)).map(String::as_str);
     let mut columns: Vec<Vec<Value>> = vec![Vec::new(); found.axes.len().min(2)];
     let (mut means, mut lows, mut highs) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut verdicts, mut groups) = (Vec::new(), Vec::new());
+    let (mut verdicts, mut groups, mut answers) = (Vec::new(), Vec::new(), Vec::new());
     for (group, candidate) in tried() {
         let Some(of) = &candidate.means else { continue };
         for (column, (_, value)) in columns.iter_mut().zip(&candidate.values.0) {
@@ -51,11 +58,18 @@ pub(super) async fn draw(search: &Search, found: &Found, output: &Path) -> Resul
         lows.push(end(-1.0));
         highs.push(end(1.0));
         verdicts.push(verdict(candidate, of));
+        let is_answer = group.answer.as_ref().is_some_and(|answer| answer.values == candidate.values);
+        answers.push(is_answer.then_some(ANSWER));
         let others = candidate.values.0.iter().skip(2).map(|(name, value)| format!(", {name}={value}"));
         groups.push(group.group.to_string() + &others.collect::<String>());
     }
     let panels = groups.iter().any(|group| *group != groups[0]);
-    let mut table = Frame::of([Column::texts(VERDICT, VERDICT, verdicts), Column::texts(GROUP, "", groups)]);
+    let rows = verdicts.len();
+    let mut table = Frame::of([
+        Column::texts(VERDICT, VERDICT, verdicts),
+        Column::texts(GROUP, "", groups),
+        Column::optional_texts(ANSWER, "", answers),
+    ]);
     let axes: Vec<&str> = found.axes.iter().map(|axis| axis.name).take(2).collect();
     for (name, values) in axes.iter().zip(columns) {
         table.push(titled(&numbers_or_texts(name, &values)));
@@ -65,13 +79,25 @@ pub(super) async fn draw(search: &Search, found: &Found, output: &Path) -> Resul
         (_, None) => Axes::of(axes[0], GROUP),
         (_, Some(of_y)) => {
             let [low, high] = ["low", "high"].map(|end| format!("{of_y}_{end}"));
-            table.push(titled(&Column::numbers(of_y, "", "", means)));
+            let value = titled(&Column::numbers(of_y, "", "", means));
+            let is_relative = match search.datasets().await? {
+                Some(datasets) => FooterFacts::read(&datasets, search.name()).await?.is_relative,
+                None => false,
+            };
+            table.push(value.titled(value.title(), unit_of(value.unit(), is_relative)));
             table.push(titled(&Column::numbers(&low, "", "", lows)));
             table.push(titled(&Column::numbers(&high, "", "", highs)));
-            Axes { interval: Some((low, high)), ..Axes::of(axes[0], of_y) }
+            let limited = first.iter().flat_map(|means| &means.conditions).find(|condition| condition.column == of_y);
+            let limit = limited.and_then(|condition| Some((condition.limit?, &condition.condition)));
+            if let Some((limit, condition)) = limit {
+                table.push(Column::numbers(LIMIT, condition, "", vec![limit; rows]));
+            }
+            let limit = limit.map(|_| LIMIT.to_owned());
+            Axes { interval: Some((low, high)), limit, ..Axes::of(axes[0], of_y) }
         }
     };
     shown.colour = Some(VERDICT.to_owned());
+    shown.answer = Some(ANSWER.to_owned());
     shown.facet = (panels && shown.y != GROUP).then(|| GROUP.to_owned());
     let mut figure = points(&table, &shown, &Look::of(Width::Page))?;
     if let Some(origin) = origin(search).await? {

@@ -71,11 +71,12 @@ enum What {
 
 impl<'a> Wanted<'a> {
     fn of(args: &'a PlotArgs) -> Result<Wanted<'a>, Failure> {
+        let options = args.options()?;
         let what = match &args.preset {
             Some(preset) => What::OfPaper(Box::new(presets::choose(args.experiment(), preset)?)),
-            None => What::Chart(args.chart()?),
+            None => What::Chart(args.chart(&options)?),
         };
-        Ok(Wanted { args, place: args.from.place()?, what, options: args.options()? })
+        Ok(Wanted { args, place: args.from.place()?, what, options })
     }
 
     async fn figure(&self) -> Result<Figure, Failure> {

@@ -1,0 +1,186 @@
+//! Limits of numeric axes over values and their intervals.
+//!
+//! A logarithmic axis has no place for numbers that are not positive. Such values, and ends of intervals, are drawn at its
+//! edge, and a note counts them. The rows of the figure keep their numbers.
+
+use std::collections::BTreeMap;
+
+use powersweep_dataset::{Column, Frame};
+use serde_json::{Value, json};
+
+use super::axes::Axes;
+use super::code::is_valid;
+use super::scales::{extent, from_zero, time_step};
+use crate::error::{FigureError, Result};
+
+/// Ends of intervals below this share of the least value do not make a logarithmic axis longer.
+const END_SHARE_MIN: f64 = 0.01;
+
+/// The limits of both axes of a figure.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Limits {
+    /// The ends of the horizontal axis; `None` where the values decide.
+    pub(super) x: Option<(f64, f64)>,
+    /// The ends of the vertical axis.
+    pub(super) y: Option<(f64, f64)>,
+    /// What moves numbers to the edge before they are drawn.
+    pub(crate) transform: Vec<Value>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Limits {
+    /// The limits of the axes that have numbers. `zero`: whether the vertical axis begins at 0.
+    pub(super) fn of(rows: &Frame, axes: &Axes, zero: bool) -> Result<Limits> {
+        let mut limits = Limits::default();
+        for (name, interval, is_log, is_free, is_x) in [
+            (&axes.x, &axes.interval_x, axes.log_x, axes.free_x, true),
+            (&axes.y, &axes.interval, axes.log_y, axes.free_y, false),
+        ] {
+            let of = rows.column(name)?;
+            if !of.is_numeric() {
+                continue;
+            }
+            let ends = interval.iter().flat_map(|(low, high)| [low, high]);
+            let ends = ends.chain(axes.limit.iter().filter(|_| !is_x));
+            let ends: Vec<Column> = ends.map(|end| Ok(rows.column(end)?)).collect::<Result<_>>()?;
+            let facet = axes.facet.as_deref().filter(|_| is_free);
+            let found = match is_log {
+                true => limits.logarithmic(rows, &of, &ends, facet)?,
+                false if facet.is_none() => of_times(&of, &ends, zero && !is_x),
+                false => None,
+            };
+            if is_x { limits.x = found } else { limits.y = found }
+        }
+        Ok(limits)
+    }
+
+    /// The ends of a logarithmic axis, `None` where panels have axes of their own.
+    fn logarithmic(
+        &mut self,
+        rows: &Frame,
+        of: &Column,
+        ends: &[Column],
+        facet: Option<&str>,
+    ) -> Result<Option<(f64, f64)>> {
+        let mut panels = BTreeMap::new();
+        for (panel, rows) in rows.groups(facet)? {
+            let positive = |column: &Column| {
+                let numbers = rows.iter().filter_map(|row| column.number(*row));
+                extent(numbers.filter(|value| *value > 0.0))
+            };
+            if let Some((least, greatest)) = positive(of) {
+                let is_near = |value: &f64| *value >= least * END_SHARE_MIN;
+                let lows =
+                    ends.iter().flat_map(|end| rows.iter().filter_map(move |row| end.number(*row))).filter(is_near);
+                let (low, _) = extent(lows.chain([least])).unwrap_or((least, greatest));
+                let high = ends.iter().filter_map(positive).map(|end| end.1).fold(greatest, f64::max);
+                panels.insert(panel, (below(low), above(high)));
+            }
+        }
+        let (Some(low), Some(high)) =
+            (panels.values().map(|ends| ends.0).reduce(f64::min), panels.values().map(|ends| ends.1).reduce(f64::max))
+        else {
+            let reason = format!("`{}` has no value above 0, and its axis is logarithmic", of.name());
+            return Err(FigureError::Empty(reason));
+        };
+        let edges: BTreeMap<&String, f64> = panels.iter().map(|(panel, ends)| (panel, ends.0)).collect();
+        let edge = facet.map_or(format!("{low:e}"), |facet| format!("({}[{}] || {low:e})", json!(edges), datum(facet)));
+        let mut counts = [0, 0];
+        for (at, column) in std::iter::once(of).chain(ends).enumerate() {
+            let outside = column.finite().filter(|value| *value < low).count();
+            counts[at.min(1)] += outside;
+            if outside > 0 || facet.is_some() {
+                let field = datum(column.name());
+                let moved = format!("{} ? max({field}, {edge}) : null", is_valid(column.name()));
+                self.transform.push(json!({ "calculate": moved, "as": column.name() }));
+            }
+        }
+        let title = of.title();
+        let words = [("value", "values"), ("end of an interval", "ends of intervals")];
+        for (count, (one, many)) in counts.into_iter().zip(words).filter(|(count, _)| *count > 0) {
+            let what = if count == 1 { one } else { many };
+            self.notes
+                .push(format!("{title}: {count} {what} at the edge of the logarithmic axis, which has no place for 0"));
+        }
+        Ok(facet.is_none().then_some((low, high)))
+    }
+}
+
+/// A column of the row that an expression is about.
+fn datum(name: &str) -> String {
+    format!("datum[{}]", json!(name))
+}
+
+/// The ends of an axis of seconds that is shown in hours or days: whole ones.
+fn of_times(of: &Column, ends: &[Column], zero: bool) -> Option<(f64, f64)> {
+    let (low, high) = extent(of.finite().chain(ends.iter().flat_map(Column::finite)))?;
+    let (low, high) = if zero { (low.min(0.0), high.max(0.0)) } else { from_zero((low, high)) };
+    let step = time_step(of.unit(), (low, high))?;
+    Some(((low / step).floor() * step, (high / step).ceil() * step))
+}
+
+/// The greatest of 1, 2 and 5 times powers of ten that is smaller.
+fn below(value: f64) -> f64 {
+    let power = 10f64.powf(value.log10().floor());
+    [5.0, 2.0, 1.0, 0.5].into_iter().map(|part| part * power).find(|step| *step < value).unwrap_or(0.5 * power)
+}
+
+/// The least of 1, 2 and 5 times powers of ten that is not smaller.
+fn above(value: f64) -> f64 {
+    let power = 10f64.powf(value.log10().floor());
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|part| part * power).find(|step| *step >= value).unwrap_or(10.0 * power)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Frame {
+        Frame::of([
+            Column::texts("policy", "policy", ["a", "b", "a", "b"]),
+            Column::numbers("wait_s", "wait", "s", [300.0, 0.0, 20.0, 2_000.0]),
+            Column::numbers("low", "", "s", [Some(-40.0), None, Some(15.0), Some(900.0)]),
+            Column::numbers("high", "", "s", [Some(640.0), None, Some(25.0), Some(3_100.0)]),
+        ])
+    }
+
+    fn axes() -> Axes {
+        let interval = Some(("low".to_owned(), "high".to_owned()));
+        Axes { log_y: true, interval, ..Axes::of("policy", "wait_s") }
+    }
+
+    #[test]
+    fn a_logarithmic_axis_has_an_edge_for_what_is_not_positive() {
+        let limits = Limits::of(&rows(), &axes(), true).expect("limits");
+        assert_eq!((limits.x, limits.y), (None, Some((10.0, 5_000.0))));
+        assert_eq!(limits.transform.len(), 2, "the value 0 and the end -40: {:?}", limits.transform);
+        assert_eq!(limits.transform[1]["calculate"], "isValid(datum['low']) ? max(datum[\"low\"], 1e1) : null");
+        assert!(limits.notes[1].starts_with("wait: 1 end of an interval at the edge"), "{:?}", limits.notes);
+        let none = Frame::of([Column::texts("policy", "", ["a"]), Column::numbers("wait_s", "wait", "s", [0.0])]);
+        let error = Limits::of(&none, &Axes { interval: None, ..axes() }, true).expect_err("refused").to_string();
+        assert!(error.contains("`wait_s` has no value above 0"), "{error}");
+    }
+
+    #[test]
+    fn panels_with_axes_of_their_own_have_edges_of_their_own() {
+        let axes = Axes { facet: Some("policy".to_owned()), free_y: true, ..axes() };
+        let limits = Limits::of(&rows(), &axes, true).expect("limits");
+        assert_eq!(limits.y, None);
+        let moved = limits.transform[0]["calculate"].as_str().expect("an expression").to_owned();
+        assert!(moved.contains("{\"a\":10.0,\"b\":500.0}[datum[\"policy\"]]"), "{moved}");
+    }
+
+    #[test]
+    fn long_times_end_at_whole_hours_or_days() {
+        let rows = Frame::of([
+            Column::texts("policy", "policy", ["a", "b"]),
+            Column::numbers("wait_s", "wait", "s", [30_000.0, 45_000.0]),
+        ]);
+        let axes = Axes::of("policy", "wait_s");
+        assert_eq!(Limits::of(&rows, &axes, true).expect("limits").y, Some((0.0, 54_000.0)));
+        assert_eq!(
+            Limits::of(&rows, &Axes::of("policy", "wait_s"), false).expect("limits").y,
+            Some((28_800.0, 46_800.0))
+        );
+    }
+}

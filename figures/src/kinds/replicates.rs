@@ -1,0 +1,59 @@
+//! Intervals of shares and means whose rows come from independent replicates.
+
+use std::collections::BTreeMap;
+
+use powersweep_dataset::Frame;
+use powersweep_dataset::replicates::{Method, Replicates};
+
+use crate::error::Result;
+
+/// The rows of a table by replicate: numbers from 0. Rows of one replicate are not independent of each other, because jobs
+/// of one queue wait for each other. So an interval is over the replicates.
+pub(super) struct Numbered(Vec<usize>);
+
+impl Numbered {
+    /// Numbers the replicates of the rows. `column` tells them apart, such as the seed.
+    pub(super) fn of(rows: &Frame, column: &str) -> Result<Numbered> {
+        let column = rows.column(column)?;
+        let mut known: BTreeMap<String, usize> = BTreeMap::new();
+        let number = |row| {
+            let next = known.len();
+            *known.entry(column.text(row)).or_insert(next)
+        };
+        Ok(Numbered((0..rows.rows()).map(number).collect()))
+    }
+
+    /// The replicate of a row.
+    pub(super) fn number(&self, row: usize) -> usize {
+        self.0[row]
+    }
+}
+
+/// Half the width of the 95% interval of a ratio: the sum of all replicates over their count. `parts`: sum and count of each
+/// replicate. `None` for fewer than two replicates.
+pub(super) fn half_width(parts: &[(f64, f64)]) -> Option<f64> {
+    let (low, high) = Replicates::of_sums(parts.iter().copied(), Method::T(95)).mean().ends?;
+    Some((high - low) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use powersweep_dataset::Column;
+
+    use super::*;
+
+    #[test]
+    fn replicates_are_numbered_by_their_first_rows() {
+        let table = Frame::of([Column::texts("seed", "", ["7", "3", "7", "9"])]);
+        let numbered = Numbered::of(&table, "seed").expect("a column");
+        assert_eq!((0..4).map(|row| numbered.number(row)).collect::<Vec<_>>(), [0, 1, 0, 2]);
+    }
+
+    /// Ratio 10/5 = 2; residuals 3 - 2 * 1 = 1 and 7 - 2 * 4 = -1; t sqrt(2 * 2/1) / 5 with t(0.95; 1) = 12.7062.
+    #[test]
+    fn a_replicate_counts_by_its_rows() {
+        let half = half_width(&[(3.0, 1.0), (7.0, 4.0)]).expect("an interval");
+        assert!((half - 12.706_204_736 * 2.0 / 5.0).abs() < 1e-8, "{half}");
+        assert_eq!(half_width(&[(4.0, 4.0)]), None);
+    }
+}
