@@ -245,7 +245,7 @@ pub enum Command {
     /// Print the JSON Schema of manifests, for editors.
     #[command(after_help = examples::SCHEMA)]
     Schema,
-    /// List the components that a manifest can choose, with their parameters.
+    /// List the components that a manifest can choose, or explain the parameters of one.
     #[command(after_help = examples::POLICIES)]
     Policies(PoliciesArgs),
     /// List the columns of the result tables. Needs neither data nor a coordinator.
@@ -321,9 +321,9 @@ pub struct RunArgs {
     /// Take the data over from a coordinator that still seems to run.
     #[arg(long)]
     pub take_over: bool,
-    /// Number of rows shown at the end.
-    #[arg(long, default_value_t = 24)]
-    pub show: usize,
+    /// Number of rows shown at the end; by default 24, none with --quiet.
+    #[arg(long)]
+    pub show: Option<usize>,
 }
 
 #[derive(Debug, Args)]

@@ -125,8 +125,9 @@ pub const ADOPT: &str = "Example:
 pub const SCHEMA: &str = "Example:
   powersweep schema > powersweep.schema.json";
 pub const POLICIES: &str = "Examples:
-  powersweep policies       every component with its parameters
-  powersweep policies bsld  one component";
+  powersweep policies              every component, one line each
+  powersweep policies queue_order  the components of a role
+  powersweep policies bsld         one component with its parameters";
 pub const COLUMNS: &str = "Examples:
   powersweep columns tasks          the columns of a task's row
   powersweep columns --json         every table, as JSON";

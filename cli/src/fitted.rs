@@ -1,18 +1,15 @@
-//! Tables that fit a terminal: sentences and headings are wrapped, numbers and names stay whole. Elsewhere a row is one
-//! line, for other programs.
-//!
-//! The widths are chosen here: with widths that comfy-table arranges above the least ones, `policies` took an eighth more lines
-//! at 80 columns (1,452 in place of 1,285), and more headings of `results` were broken.
+//! Tables that fit a terminal: sentences are wrapped between words, headings also behind an underscore, numbers and names
+//! stay whole. Elsewhere a row is one line, whose long texts are not padded.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Row, Width, presets};
 
-/// What stays whole, the best first: words of cells and of headings up to these widths, at this padding of a column. 36 is
-/// the width of a UUID.
-const TRIES: [(usize, usize, usize); 7] =
-    [(36, 36, 2), (36, 36, 1), (36, 8, 1), (36, 5, 1), (36, 3, 1), (36, 2, 1), (8, 2, 1)];
+/// What stays whole, the best first: words of cells up to this width, at this padding of a column. 36 is the width of a UUID.
+const TRIES: [(usize, usize); 3] = [(36, 2), (36, 1), (8, 1)];
+/// Texts up to this width are aligned where no terminal limits a line.
+const ALIGNED_MAX: usize = 40;
 
 /// A table without borders.
 pub struct Table(comfy_table::Table);
@@ -44,11 +41,33 @@ impl DerefMut for Table {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = self.0.clone();
-        if let Some(width) = table.width() {
-            fit(&mut table, width.into());
+        match table.width() {
+            Some(width) => fit(&mut table, width.into()),
+            None => return f.write_str(&without_padding(&table)),
         }
         table.fmt(f)
     }
+}
+
+/// The text without blanks at the end of a line, and without those that pad long texts.
+fn without_padding(table: &comfy_table::Table) -> String {
+    let widths = table.column_max_content_widths();
+    let line = |line: &str| {
+        let mut rest = line.chars();
+        let mut shown = String::new();
+        for width in &widths {
+            let width = usize::from(*width);
+            // comfy-table puts one blank before and behind a cell.
+            let cell: String = rest.by_ref().take(width + 2).collect();
+            match width > ALIGNED_MAX {
+                true => shown.push_str(cell.trim()),
+                false => shown.extend(cell.chars().skip(1).take(width)),
+            }
+            shown.push_str("  ");
+        }
+        shown.trim_end().to_owned()
+    };
+    table.to_string().lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Sets the widths of the columns. Padding, headings and names shrink before a number would be broken: half a number looks
@@ -69,18 +88,41 @@ fn fit(table: &mut comfy_table::Table, width: usize) {
     if !is_too_wide(&natural, 2) {
         return;
     }
-    let least = |(names, headings, padding)| {
-        (over(&|text| longest_word(text, names), &|text| longest_word(text, headings)), padding)
-    };
+    let longest_piece = |text: &str| pieces(text).map(whole).max().unwrap_or(1);
+    let least = |(names, padding)| (over(&|text| longest_word(text, names), &longest_piece), padding);
     let mut tries = TRIES.into_iter().map(least);
     let fitting = tries.find(|(widths, padding)| !is_too_wide(widths, *padding));
     let (widths, padding) = fitting.unwrap_or_else(|| least(TRIES[TRIES.len() - 1]));
     let widths = spread(widths, &natural, width.saturating_sub(padding * columns));
+    if let Some(header) = table.header() {
+        let headings = header.cell_iter().zip(&widths).map(|(cell, width)| wrapped(&cell.content(), *width));
+        let headings: Vec<String> = headings.collect();
+        table.set_header(headings);
+    }
     for (column, width) in table.column_iter_mut().zip(widths) {
         // A width includes the padding.
         let whole = u16::try_from(width + padding).unwrap_or(u16::MAX);
         column.set_padding((u16::from(padding > 1), 1)).set_constraint(ColumnConstraint::Absolute(Width::Fixed(whole)));
     }
+}
+
+/// The parts of a heading between which a line may end: words, which may end with an underscore.
+fn pieces(heading: &str) -> impl Iterator<Item = &str> {
+    heading.split_inclusive(['_', ' ']).map(str::trim_end)
+}
+
+/// A heading in lines of at most this width, as far as its parts allow.
+fn wrapped(heading: &str, width: usize) -> String {
+    let mut lines = vec![String::new()];
+    for part in heading.split_inclusive(['_', ' ']) {
+        let line = lines.last_mut().expect("there is a line");
+        match line.chars().count() + part.trim_end().chars().count() <= width {
+            true => line.push_str(part),
+            false if line.is_empty() => line.push_str(part),
+            false => lines.push(part.to_owned()),
+        }
+    }
+    lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
 }
 
 /// The width of the longest word. Only a number counts for more than `most`.
@@ -133,6 +175,31 @@ mod tests {
                 assert_eq!(lines.iter().filter(|line| line.contains(whole)).count(), 1, "{width}: {lines:#?}");
             }
         }
+    }
+
+    #[test]
+    fn no_heading_is_broken_inside_a_word() {
+        for width in [60, 45, 34, 20] {
+            let all = lines(width);
+            let heading: Vec<&str> =
+                all.iter().take_while(|line| !line.contains("307039")).map(String::as_str).collect();
+            let words: Vec<&str> = heading.iter().flat_map(|line| line.split([' ', '_'])).collect();
+            for whole in ["policy", "mean", "wait", "energy", "total"] {
+                assert!(words.contains(&whole), "{width}: {all:#?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_is_one_line_without_padding_where_there_is_no_terminal() {
+        let mut table = Table::new();
+        table.0.force_no_tty();
+        table.set_header(["policy", "what it is", "wait"]);
+        table.add_row(["full-speed", &"word ".repeat(20), "3"]);
+        table.add_row(["easy", "short", "14"]);
+        let text = table.to_string();
+        assert_eq!(text.lines().next(), Some("policy      what it is  wait"), "{text}");
+        assert_eq!(text.lines().nth(2), Some("easy        short  14"), "{text}");
     }
 
     #[test]

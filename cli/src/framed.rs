@@ -48,7 +48,12 @@ pub fn sheet(sheet: &Sheet, more: usize, out: &OutArgs) -> Outcome {
         RowFormat::Markdown => sheet.markdown(),
         RowFormat::Latex => sheet.latex(),
         RowFormat::Typst => sheet.typst(),
-        format => return Err(failure!(Failure, "{format:?} is no format for people")),
+        format => {
+            return Err(failure!(
+                Failure,
+                "{format:?} is a format of rows, and this is a table for people: use table, markdown, latex or typst"
+            ));
+        }
     };
     write_whole(out.output.as_deref(), text.as_bytes())?;
     note_more(more);

@@ -176,7 +176,10 @@ pub fn worker_access(args: &LaunchSlurmArgs) -> Result<String, Failure> {
     }
     match args.place()?.access(Role::Worker)? {
         Source::File(file) => Ok(absolute(&file)),
-        Source::Given(_) => Err(failure!(Usage, "workers need an access file")),
+        Source::Given(_) => Err(failure!(
+            Usage,
+            "workers on other machines need an access file: give the folder with worker.json by --access"
+        )),
     }
 }
 

@@ -32,6 +32,8 @@ mod warnings;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
 
 use crate::args::{AccessCommand, Cli, Command, ConfigCommand, LaunchCommand, SiteCommand, TraceCommand};
@@ -58,13 +60,40 @@ fn run(arguments: Vec<OsString>) -> Outcome {
     let configured = config.as_ref().ok().and_then(Config::color);
     // A broken configuration does not hide `--help`.
     let command = config.as_ref().map_or_else(|_| Cli::command(), |config| config.apply(Cli::command()));
-    let matches = command.color(screen::choose_color(early, configured)).get_matches_from(arguments);
+    let command = command.color(screen::choose_color(early, configured));
+    let matches = command.try_get_matches_from(&arguments).unwrap_or_else(|error| with_tip(error, &arguments).exit());
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     screen::choose_color(cli.color, configured);
     let config = config?;
     log::start(&cli, screen::has_color(&std::io::stderr()));
     install_tls();
     dispatch(&cli.command, &config)
+}
+
+/// The options whose value is a list.
+const LISTS: [&str; 7] = ["--columns", "--by", "--stat", "--x", "--log", "--free", "--kind"];
+
+/// An error of the command line, with a tip where the values of a list are separated by blanks.
+fn with_tip(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    let Some(ContextValue::String(extra)) = error.get(ContextKind::InvalidArg).cloned() else { return error };
+    let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let lists = words.iter().enumerate().filter(|(_, word)| LISTS.contains(&word.as_str()));
+    for (at, option) in lists.filter(|_| error.kind() == ErrorKind::UnknownArgument && !extra.starts_with('-')) {
+        let values: Vec<&str> = words[at + 1..]
+            .iter()
+            .take_while(|word| !word.starts_with('-'))
+            .map(|word| word.trim_matches(','))
+            .collect();
+        if values.contains(&extra.trim_matches(',')) {
+            let tip = format!(
+                "the values of {option} are separated by commas, without blanks: {option} {}",
+                values.join(",")
+            );
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+            break;
+        }
+    }
+    error
 }
 
 /// One TLS provider for gRPC, object stores and downloads. Only the first call has an effect.

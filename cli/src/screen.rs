@@ -29,11 +29,6 @@ pub fn write(text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Says that an answer has no rows. `only`: the conditions on rows.
-pub fn no_rows(only: &[String]) -> Outcome {
-    print(if only.is_empty() { "no rows yet" } else { "no row has these values" })
-}
-
 /// Prints a line to standard error; `eprintln!` would panic on a closed pipe.
 pub fn note(text: &str) {
     write_note(text, || json!({ "level": "NOTE", "message": text }));
@@ -51,8 +46,45 @@ pub fn notes() -> Notes {
 }
 
 fn write_note(text: &str, as_json: impl Fn() -> Json) {
-    let line = if NOTES_AS_JSON.load(Ordering::Relaxed) { as_json().to_string() } else { text.to_owned() };
+    let line = match NOTES_AS_JSON.load(Ordering::Relaxed) {
+        true => as_json().to_string(),
+        false => text.lines().map(wrapped).collect::<Vec<_>>().join("\n"),
+    };
     let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Notes are not wrapped on narrower terminals.
+const WIDTH_MIN: u16 = 20;
+
+/// A line of a note in lines that the terminal does not break inside a word.
+fn wrapped(line: &str) -> String {
+    match comfy_table::Table::new().use_stderr().width() {
+        // A terminal that does not know its width says 0.
+        Some(width) if width >= WIDTH_MIN => wrapped_at(line, width.into()),
+        _ => line.to_owned(),
+    }
+}
+
+/// A line in lines of at most this width. Commands stay whole, so that they can be copied, and lines of a drawing or a list
+/// stay unchanged.
+fn wrapped_at(line: &str, width: usize) -> String {
+    if line.chars().count() <= width || line.starts_with(' ') || line.contains(" | ") {
+        return line.to_owned();
+    }
+    let (text, command) = match line.split_once(": powersweep ") {
+        Some((text, _)) => line.split_at(text.len() + 2),
+        None => (line, ""),
+    };
+    let in_quotes = text.split('`').enumerate();
+    let kept: Vec<String> =
+        in_quotes.map(|(at, part)| if at % 2 == 1 { part.replace(' ', "\u{a0}") } else { part.to_owned() }).collect();
+    let text = kept.join("`") + &command.replace(' ', "\u{a0}");
+    let options = textwrap::Options::new(width)
+        .break_words(false)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit);
+    textwrap::wrap(&text, options).join("\n").replace('\u{a0}', " ")
 }
 
 /// Whether [`note`] writes JSON, like the log.
@@ -133,6 +165,18 @@ mod tests {
     #[test]
     fn only_one_thing_is_singular() {
         assert_eq!((count(1, "task"), count(0, "task")), ("1 task".to_owned(), "0 tasks".to_owned()));
+    }
+
+    #[test]
+    fn notes_are_wrapped_between_words_and_commands_stay_whole() {
+        let note = "powersweep: the rows differ in seed alone; `powersweep results my-sweep --rows 40` shows them";
+        let lines = wrapped_at(note, 40);
+        let lines: Vec<&str> = lines.lines().collect();
+        assert_eq!(lines[..2], ["powersweep: the rows differ in seed", "alone;"]);
+        assert_eq!(lines[2], "`powersweep results my-sweep --rows 40`");
+        let offer = "to run this sweep there: powersweep submit sweep.toml --data results/data";
+        assert_eq!(wrapped_at(offer, 30).lines().last(), Some("powersweep submit sweep.toml --data results/data"));
+        assert_eq!(wrapped_at("  3 | bsld_threshold = 2", 10), "  3 | bsld_threshold = 2");
     }
 
     #[test]

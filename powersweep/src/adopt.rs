@@ -146,7 +146,7 @@ async fn unreadable(options: AdoptOptions, location: &Location) -> Result<Option
     let reason = match tokio::time::timeout(READ_LIMIT, stored::read(location)).await {
         Ok(Ok(_)) => return Ok(None),
         Ok(Err(failure)) => failure.message,
-        Err(_) => format!("no answer within {} s", READ_LIMIT.as_secs()),
+        Err(_) => format!("the storage gave no answer within {} s", READ_LIMIT.as_secs()),
     };
     let unreadable = format!("the state in {location} cannot be read: {reason}");
     let Some(data) = location.path() else {

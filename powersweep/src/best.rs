@@ -8,7 +8,7 @@ use powersweep_dataset::group::named;
 use powersweep_dataset::grouped::{FooterFacts, check_one_signal, collected, keys};
 use powersweep_dataset::scan::SEED;
 use powersweep_dataset::search::{Estimate, Verdict};
-use powersweep_dataset::source::{conditions, table_of};
+use powersweep_dataset::source::{self, conditions, table_of};
 use powersweep_dataset::words::{count, number};
 use powersweep_dataset::{Column, Condition, Error, Frame, Stat, failure, grouped};
 
@@ -53,7 +53,7 @@ pub struct Best {
     /// Number of these for which the interval of a condition's mean contains the limit, or has one seed: more seeds may
     /// decide otherwise.
     pub uncertain: usize,
-    /// Why none does, if none does: the range of each condition's column.
+    /// Why none does, if none does: the condition that no row satisfies, or the range of each condition's column.
     pub why_none: Option<String>,
 }
 
@@ -101,6 +101,8 @@ impl Place {
         let uncertain = (0..all.rows()).map(of_row).filter(|verdict| verdict.holds && !verdict.is_certain).count();
         let feasible = all.kept(|row| of_row(row).holds);
         let why_none = match feasible.rows() {
+            _ if rows.is_empty() && options.only.is_empty() => Some("no rows yet".to_owned()),
+            _ if rows.is_empty() => Some(source::why_none(&datasets, &reading, &options.only).await?),
             0 => Some(why_none(&all, &subject, &satisfied)?),
             _ => None,
         };

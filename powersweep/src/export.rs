@@ -61,7 +61,10 @@ impl Place {
         let scratch = Scratch(partial.clone());
         let copied = self.copies(experiment, &partial, options).await?;
         if copied.iter().all(|(_, rows)| *rows == 0) {
-            return Err(failure!(Usage, "{experiment} has no rows to export"));
+            return Err(failure!(
+                Usage,
+                "{experiment} has no rows to export: `powersweep status {experiment}` says whether its tasks run"
+            ));
         }
         publish(&partial, output, is_file.then_some(copied[0].0))?;
         drop(scratch);

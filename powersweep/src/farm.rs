@@ -113,7 +113,7 @@ impl LocalCoordinator {
                     ));
                 }
                 () = interrupt.cancelled() => {
-                    return Err(failure!(Interrupted, "interrupted while opening {data}"));
+                    return Err(failure!(Interrupted, "interrupted while opening {data}; nothing was changed. Run the same command again"));
                 }
             }
         }

@@ -29,7 +29,8 @@ impl Place {
             self.notes.say(&format!("the report has no state of {name}: {}", error.message));
         }
         let now = chrono::Utc::now().format("%Y-%m-%d %H:%M UTC");
-        let made = format!("Made by powersweep {} on {now}, from {datasets}.", env!("CARGO_PKG_VERSION"));
+        // A report leaves the house: it names no folder and no host.
+        let made = format!("Made by powersweep {} on {now}.", env!("CARGO_PKG_VERSION"));
         Ok(Report { experiment: status.ok().and_then(Status::into_first), name, made, survey, rows })
     }
 }

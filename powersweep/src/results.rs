@@ -9,9 +9,8 @@ use arrow::datatypes::{Schema, SchemaRef};
 use powersweep_dataset::order::Order;
 use powersweep_dataset::page::{self, Shown, Wanted};
 use powersweep_dataset::reading::{Reading, relaxed};
-use powersweep_dataset::source::{Source, conditions};
+use powersweep_dataset::source::{Source, conditions, no_column, why_none};
 use powersweep_dataset::{Condition, Datasets, Error, Frame, Kind, OrKind, failure, grouped};
-use powersweep_experiments::reading::similar;
 use powersweep_results::{Table, tasks};
 
 use crate::place::Place;
@@ -172,6 +171,17 @@ impl ResultRows {
         Ok(Some(Page { shown, more }))
     }
 
+    /// Says why no row satisfies the conditions.
+    ///
+    /// # Errors
+    /// A condition asks for a value that no row has.
+    pub async fn why_none(&self) -> Result<String, Error> {
+        match self.options.only.as_slice() {
+            [] => Ok("no rows yet".to_owned()),
+            only => why_none(&self.datasets, &self.reading, only).await,
+        }
+    }
+
     fn wanted(&self, columns: Vec<String>) -> Wanted {
         let RowsOptions { skip, rows, .. } = self.options;
         Wanted { columns, order: self.order.clone(), skip, rows: rows.unwrap_or(usize::MAX) }
@@ -213,18 +223,14 @@ pub fn chosen(names: &[String], table: Table) -> Result<Option<SchemaRef>, Error
     let mut seen = BTreeSet::new();
     for name in names {
         if !known.contains(&name.as_str()) {
-            let near = similar(name, &known);
-            let hint = match near.is_empty() {
-                _ if tasks::schema().column_with_name(name).is_some() => {
-                    "`tasks` has it: join the tables on `task_id`, or use a wide `powersweep export`".to_owned()
-                }
-                false => format!("did you mean {}?", near.join(" or ")),
-                true => format!("`powersweep columns {table}` lists them"),
-            };
-            return Err(failure!(Usage, "{table} has no column `{name}`; {hint}"));
+            if tasks::schema().column_with_name(name).is_some() {
+                let hint = "`tasks` has it: join the tables on `task_id`, or use a wide `powersweep export`";
+                return Err(failure!(Usage, "{table} has no column `{name}`; {hint}"));
+            }
+            return Err(no_column(table, name, &known));
         }
         if !seen.insert(name) {
-            return Err(failure!(Usage, "the column `{name}` is named twice"));
+            return Err(failure!(Usage, "the column `{name}` is named twice: leave out one of them"));
         }
     }
     Ok(Some(narrowed(&all, names)))

@@ -370,7 +370,12 @@ impl Running {
             coordinator.end().await
         };
         let closed = explained(closing_all, &place.notes).await;
-        let ended = ended.unwrap_or_else(|| Err(failure!(Interrupted, "ended before all tasks had run")));
+        let ended = ended.unwrap_or_else(|| {
+            Err(failure!(
+                Interrupted,
+                "ended before all tasks had run; finished tasks are kept. Run the same command to continue"
+            ))
+        });
         // An error that ended the sweep comes before one of the end itself.
         let finished = match ended {
             Err(error) if error.kind != Kind::Interrupted => return Err(error),

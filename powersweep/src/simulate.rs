@@ -254,7 +254,7 @@ fn read_log(task: &mut TaskSpec, library: &Library, logs: &ParsedLogs) -> Result
     let source = task.sim.choice(Role::Source);
     let Some((format, name)) = LogFormat::of(source).zip(source.opt_text("log")) else { return Ok(()) };
     let sha256 = source.opt_text("log_sha256").map(str::parse).transpose();
-    let sha256 = sha256.map_err(|error| failure!(Usage, "log_sha256: {error}"))?;
+    let sha256 = sha256.map_err(|error| failure!(Usage, "`log_sha256` of the log {name}: {error}"))?;
     let import = source.opt_text(LOG_IMPORT.name).map(str::to_owned);
     let bytes = inputs::file(library, &FileRef { format: Some(format), import, ..FileRef::plain(name, sha256) })?;
     (task.digest, task.log) = (Some(bytes.digest), Some(Arc::from(name)));

@@ -35,7 +35,10 @@ impl Place {
             }
         }
         if text.is_empty() {
-            return Err(failure!(Usage, "{experiment} has no rows yet"));
+            return Err(failure!(
+                Usage,
+                "{experiment} has no rows yet: `powersweep status {experiment}` says whether its tasks run"
+            ));
         }
         Ok(text)
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::array::RecordBatch;
 use powersweep_dashboard::survey::{Choice, Survey};
 use powersweep_dashboard::{ColumnHeader, PAGE_ROWS, RowsPage, RowsQuery};
-use powersweep_dataset::frame::{RELATIVE, is_relative_unit};
+use powersweep_dataset::frame::unit_of;
 use powersweep_dataset::order::{INDEX, Order};
 use powersweep_dataset::page::{self, Wanted};
 use powersweep_dataset::reading::ColumnStats;
@@ -87,11 +87,8 @@ pub async fn survey(
     let shown: Vec<&Column> = numeric.iter().filter(|column| is_shown(&column.name)).collect();
     let units = shown.iter().filter(|column| !column.unit.is_empty());
     let are_relative = page::are_relative(&groups);
-    let unit = |column: &Column| match are_relative && is_relative_unit(column.unit) {
-        true => RELATIVE.to_owned(),
-        false => column.unit.to_owned(),
-    };
-    let units: BTreeMap<String, String> = units.map(|column| (column.name.clone(), unit(column))).collect();
+    let unit = |column: &&Column| (column.name.clone(), unit_of(column.unit, are_relative).to_owned());
+    let units: BTreeMap<String, String> = units.map(unit).collect();
     let metrics = shown.iter().map(|column| column.name.clone()).collect();
     let mut survey = Survey::new(choice, metrics, axes, units);
     fill(&mut survey, &groups, last).await?;

@@ -113,7 +113,10 @@ impl Place {
             parts.iter().flat_map(|part| (0..part.groups().len()).map(move |group| (part, group))).collect();
         let all: usize = groups.iter().map(|(part, group)| part.rows(*group)).sum();
         if all == 0 {
-            return Err(failure!(Usage, "{experiment} has no rows yet"));
+            return Err(failure!(
+                Usage,
+                "{experiment} has no rows yet: `powersweep status {experiment}` says whether its tasks run"
+            ));
         }
         let given = options.manifest.as_ref().map(|manifest| manifest.text().to_owned());
         // Unpublished rows name no manifest; theirs is the present one, which the last part has.

@@ -37,7 +37,8 @@ impl OutputArgs {
 
 #[derive(Debug, Args)]
 pub struct PoliciesArgs {
-    /// List only the components of this name.
+    /// A role, such as queue_order, to list its components; or a component, such as bsld, to explain its parameters.
+    #[arg(value_name = "ROLE|NAME")]
     pub name: Option<String>,
     #[command(flatten)]
     pub output: OutputArgs,

@@ -39,6 +39,9 @@ pub struct SimulateArgs {
     /// Write the schedule into this new folder, as a log (SWF) and as the files of Batsim that evalys reads.
     #[arg(long, value_name = "DIR")]
     pub batsim: Option<PathBuf>,
+    /// Show every column that has a value, not the usual ten.
+    #[arg(long)]
+    pub all: bool,
     #[command(flatten)]
     pub output: OutputArgs,
 }

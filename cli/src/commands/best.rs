@@ -13,10 +13,10 @@ pub fn run(args: &BestArgs) -> Outcome {
     args.out.check()?;
     let options = options(args)?;
     let found = block_on(async { args.from.place()?.best(&args.experiment, &options).await })?;
-    if found.combinations == 0 {
-        return screen::no_rows(&args.only);
-    }
     if let Some(why) = found.why_none {
+        if found.combinations == 0 {
+            return screen::print(&why);
+        }
         return Err(failure!(Failure, "{why}"));
     }
     if !args.subject_to.is_empty() {

@@ -55,12 +55,17 @@ fn claims(name: &str) -> Result<Claims, Failure> {
     Err(failure!(Usage, "{unknown}\npapers: {}", known.join(", ")))
 }
 
-/// Runs the missing tasks of a manifest. `file`: the file of claims that names it, or the name of shipped claims.
+/// Runs the missing tasks of a manifest; without one, no log is read. `file`: the file of claims that names it, or the name of shipped claims.
 pub(super) fn swept(paper: &str, file: &str, manifest: &str, local: &LocalArgs) -> Result<Sweep, Failure> {
+    let name = beside(file, manifest);
+    let parsed = inputs::manifest(&name)?;
+    if let Some(sweep) = block_on(local.data.place().finished(&parsed))? {
+        return Ok(sweep);
+    }
     if !local.quiet {
         screen::note(&format!("{paper}: running the missing tasks of {manifest}"));
     }
-    run::to_its_end(&beside(file, manifest), local, RunOptions::default(), 0)
+    run::to_its_end(&name, local, RunOptions::default(), 0)
 }
 
 /// The path or shipped name of a manifest that a file of claims names: a path starts in the folder of that file.

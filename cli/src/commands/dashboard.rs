@@ -75,7 +75,9 @@ impl Connected {
             request(&mut client).await.map_err(|status| connection::refused(&status))
         };
         let answer = tokio::time::timeout(PATIENCE, asked).await;
-        let answer = answer.unwrap_or_else(|_| Err(failure!(Network, "no answer within {} s", PATIENCE.as_secs())));
+        let answer = answer.unwrap_or_else(|_| {
+            Err(failure!(Network, "the coordinator gave no answer within {} s: is it running?", PATIENCE.as_secs()))
+        });
         self.note(answer).await
     }
 

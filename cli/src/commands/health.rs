@@ -13,7 +13,11 @@ pub fn run(args: &HealthArgs) -> Outcome {
         let request = v1::StatusRequest { experiment: String::new(), max_failures: 0, ..Default::default() };
         let status = connection::status(&mut farm, request).await.map_err(|status| connection::refused(&status))?;
         if status.storage_stalled {
-            return Err(failure!(Storage, "storage stalled: {}", status.storage_reason));
+            return Err(failure!(
+                Storage,
+                "the coordinator takes no rows, since its storage is stalled: {}. `powersweep doctor` tests the storage",
+                status.storage_reason
+            ));
         }
         Ok(Exit::Done)
     })

@@ -11,26 +11,38 @@ use crate::args::PoliciesArgs;
 use crate::exit::{Outcome, failure};
 use crate::screen;
 
-/// Lists all components, or the components of one name.
+/// Lists all components or those of a role, one line each; explains the components of one name.
 pub fn run(args: &PoliciesArgs) -> Outcome {
-    let chosen: Vec<&Component> = match &args.name {
-        None => components::COMPONENTS.to_vec(),
-        Some(name) => components::COMPONENTS.iter().copied().filter(|e| e.name == *name).collect(),
-    };
+    let name = args.name.as_deref();
+    let all = components::COMPONENTS.iter().copied();
+    let is_role = name.is_none_or(|name| Role::ALL.iter().any(|role| role.key() == name));
+    let is_chosen = |of: &&Component| name.is_none_or(|name| if is_role { of.role.key() } else { of.name } == name);
+    let chosen: Vec<&Component> = all.clone().filter(is_chosen).collect();
     if chosen.is_empty() {
         // Several roles have a component `none`.
-        let names: BTreeSet<&str> = components::COMPONENTS.iter().map(|e| e.name).collect();
+        let names: BTreeSet<&str> = all.map(|of| of.name).chain(Role::ALL.map(Role::key)).collect();
         let names: Vec<&str> = names.into_iter().collect();
-        let name = args.name.as_deref().unwrap_or_default();
-        return Err(failure!(Usage, "{}", unknown("component", name, &names)));
+        return Err(failure!(Usage, "{}", unknown("component", name.unwrap_or_default(), &names)));
     }
     match args.output.is_json() {
         true => {
-            let components: Vec<Json> = chosen.iter().map(|e| component_json(e)).collect();
+            let components: Vec<Json> = chosen.iter().map(|of| component_json(of)).collect();
             screen::print_json(json!({ "components": components }))
         }
-        false => screen::print(&chosen.iter().map(|e| component_text(e)).collect::<Vec<_>>().join("\n")),
+        false if is_role => screen::print(&list(&chosen)),
+        false => screen::print(&chosen.iter().map(|of| component_text(of)).collect::<Vec<_>>().join("\n")),
     }
+}
+
+/// One line for each component: the first sentence on it.
+fn list(chosen: &[&Component]) -> String {
+    let mut table = screen::table();
+    table.set_header(["role", "component", "what it does"]);
+    for of in chosen {
+        let first = of.doc.split_once(". ").map_or(of.doc, |(first, _)| first).trim_end_matches('.');
+        table.add_row([of.role.key(), of.name, first]);
+    }
+    format!("{table}\n\n`powersweep policies NAME` explains the parameters of a component.")
 }
 
 fn component_text(component: &Component) -> String {

@@ -7,7 +7,7 @@ use powersweep_dataset::writing::write_whole;
 
 use crate::args::ReportArgs;
 use crate::exit::{Exit, Outcome};
-use crate::rows_command::{command, options};
+use crate::rows_command::command;
 
 /// Writes the report of an experiment.
 pub fn run(args: &ReportArgs) -> Outcome {
@@ -16,7 +16,8 @@ pub fn run(args: &ReportArgs) -> Outcome {
         Choice { x: text(&args.x), y: text(&args.y), by: text(&args.by), of: text(&args.of), ..Choice::default() };
     let mut report = block_on(async { args.from.place()?.report(&args.experiment, &choice).await })?;
     let first = RowsQuery { experiment: args.experiment.clone(), ..RowsQuery::default() };
-    report.rows.command = command(&first, &options(&args.from.coordinator, &args.from.data));
+    // A report leaves the house: its command names no folder and no host.
+    report.rows.command = command(&first, "");
     write_whole(args.output.as_deref(), powersweep_dashboard::report(&report).as_bytes())?;
     Ok(Exit::Done)
 }

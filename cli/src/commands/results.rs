@@ -1,5 +1,6 @@
 //! `powersweep results`: the rows of an experiment, including unpublished rows.
 
+use arrow::array::RecordBatch;
 use powersweep::block_on;
 use powersweep::results::{GroupsOptions, Page, ResultRows, RowsOptions};
 use powersweep_dataset::Frame;
@@ -25,7 +26,7 @@ pub fn run(args: &ResultsArgs) -> Outcome {
         let rows = args.from.place()?.rows(&args.experiment, options(args, encoding.is_some())?).await?;
         match encoding {
             Some(encoding) => write(&rows, encoding, args).await,
-            None => show(rows.page().await?, args),
+            None => show(&rows, args).await,
         }
     })
 }
@@ -79,8 +80,16 @@ fn options(args: &ResultsArgs, for_programs: bool) -> Result<RowsOptions, Failur
 /// Writes the rows for programs.
 async fn write(rows: &ResultRows, encoding: Encoding, args: &ResultsArgs) -> Outcome {
     let mut out = Writing::begin(args.out.output.as_deref(), encoding, rows.schema(), &args.experiment)?;
-    let more = rows.each(|batch| out.write(batch)).await?;
+    let mut count = 0;
+    let write = |batch: &RecordBatch| {
+        count += batch.num_rows();
+        out.write(batch)
+    };
+    let more = rows.each(write).await?;
     out.finish()?;
+    if count == 0 {
+        screen::note(&format!("powersweep: {}", rows.why_none().await?));
+    }
     match more {
         Some(more) => note_more(more),
         None => screen::note("powersweep: there are more rows: --rows N writes more"),
@@ -89,11 +98,11 @@ async fn write(rows: &ResultRows, encoding: Encoding, args: &ResultsArgs) -> Out
 }
 
 /// Shows the rows to people.
-fn show(page: Option<Page>, args: &ResultsArgs) -> Outcome {
-    let Some(Page { shown, more }) = page else { return screen::no_rows(&[]) };
+async fn show(rows: &ResultRows, args: &ResultsArgs) -> Outcome {
+    let Some(Page { shown, more }) = rows.page().await? else { return screen::print("no rows yet") };
     let is_on_screen = args.out.format() == RowFormat::Table;
     match more {
-        _ if shown.count == 0 && (is_on_screen || args.table == Table::Tasks) => screen::no_rows(&args.some.only),
+        _ if shown.count == 0 && (is_on_screen || args.table == Table::Tasks) => screen::print(&rows.why_none().await?),
         _ if !is_on_screen => framed(&shown.frame()?, more.unwrap_or(0), &args.out, &args.experiment),
         Some(more) => screen::print(&page_text(&shown, more)),
         None => {

@@ -26,9 +26,13 @@ use crate::{inputs, interrupt, screen, signals, warnings};
 /// Interval of the lines of progress where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(60);
 
+/// Rows that are shown at the end.
+const ROWS: usize = 24;
+
 /// Runs a sweep until every task has its row.
 pub fn run(args: &RunArgs) -> Outcome {
     let RunArgs { listen, restart, replace, take_over, show, .. } = *args;
+    let show = show.unwrap_or(if args.local.quiet { 0 } else { ROWS });
     let options = RunOptions { listen, restart, replace, take_over, ..RunOptions::default() };
     to_its_end(&args.manifest, &args.local, options, show).map(|_| Exit::Done)
 }
@@ -39,11 +43,9 @@ pub fn to_its_end(name: &str, local: &LocalArgs, options: RunOptions, show: usiz
     let began = Instant::now();
     let manifest = inputs::manifest(name)?;
     let library = inputs::library_of(name, &local.logs);
-    let reading = Instant::now();
     let memory = local.slots.workload_memory;
     let logs = Arc::new(ParsedLogs::new(memory).with_max_workload_bytes(memory as u64));
     let files = inputs::files(&manifest, &library, Some(&logs))?;
-    let reading_s = reading.elapsed().as_secs_f64();
     if !local.quiet {
         signals::note_changes(&files.signals);
     }
@@ -65,8 +67,7 @@ pub fn to_its_end(name: &str, local: &LocalArgs, options: RunOptions, show: usiz
         }
         follow(local.quiet, &mut running).await;
         let sweep = running.sweep().clone();
-        let mut finished = running.end().await?;
-        finished.spent.get_or_insert_default().parse_s += reading_s;
+        let finished = running.end().await?;
         let seconds = began.elapsed().as_secs_f64();
         show_rows(show, &place, manifest.name()).await?;
         if !local.quiet {
@@ -183,23 +184,14 @@ impl Lines {
     }
 }
 
-/// The summary: done tasks, times, the place of the rows; after the quickstart also the next commands.
+/// The summary: done tasks, the time, the place of the rows; after the quickstart also the next commands.
 fn closing(finished: &v1::ExperimentStatus, seconds: f64, data: &str, manifest: &str) -> String {
-    let spent = finished.spent.unwrap_or_default();
     let folder = format!("{data}/{}/tasks", finished.name);
-    let mut text = format!(
-        "{} of {} tasks done in {}: engine {}, parse {}, store {}, idle {} over all slots\nrows: {folder}/*.parquet",
-        finished.done,
-        finished.tasks,
-        screen::duration(seconds),
-        screen::duration(spent.engine_s),
-        screen::duration(spent.parse_s),
-        screen::duration(spent.store_s),
-        screen::duration(spent.idle_s),
-    );
+    let (done, all, took) = (finished.done, finished.tasks, screen::duration(seconds));
+    let mut text = format!("{done} of {all} tasks done in {took}\nrows: {folder}/*.parquet");
     if manifest == "quickstart" {
         text.push_str(&format!(
-            "\n\nNext:\n  duckdb -c \"FROM '{folder}/*.parquet'\"      query the rows; `powersweep columns` explains the columns\n  \
+            "\n\nNext:\n  powersweep results quickstart --by policy   means with intervals; `powersweep columns` explains the columns\n  \
              powersweep trace info LOG.swf.gz     show facts about a real log\n  \
              powersweep run etinski2010           run a paper's sweep (set POWERSWEEP_TRACES to the folder of its logs)\n  \
              powersweep serve                     start a coordinator; then `powersweep worker` on each machine"

@@ -41,7 +41,7 @@ pub fn run(args: &SimulateArgs) -> Outcome {
         true => screen::print(&screen::indented(&Json::Object(
             row_json(&found.row, 0).map(|(name, value)| (name.to_owned(), value)).collect(),
         ))),
-        false => screen::print(&row_text(&found.row)),
+        false => screen::print(&row_text(&found.row, args.all)),
     }
 }
 
@@ -49,7 +49,9 @@ pub fn run(args: &SimulateArgs) -> Outcome {
 fn simulated(args: &SimulateArgs) -> Result<Simulated, Failure> {
     let manifest = args.manifest.as_deref().map(inputs::manifest).transpose()?;
     let pair = |setting: &String| {
-        let pair = setting.split_once('=').ok_or_else(|| failure!(Usage, "--set {setting}: give KEY=VALUE"))?;
+        let pair = setting
+            .split_once('=')
+            .ok_or_else(|| failure!(Usage, "--set {setting}: a setting is KEY=VALUE, such as queue_order=sjf"))?;
         Ok((pair.0.trim().to_owned(), pair.1.trim().to_owned()))
     };
     let options = SimulateOptions {
@@ -68,15 +70,44 @@ fn simulated(args: &SimulateArgs) -> Result<Simulated, Failure> {
     options.simulated(&|| false)
 }
 
-/// One line for each column that has a value.
-fn row_text(batch: &RecordBatch) -> String {
+/// The columns that are shown unless all are asked for: the first ten of these that have a value.
+const USUAL: [&str; 14] = [
+    "jobs_count",
+    "measured_jobs_count",
+    "makespan_s",
+    "wait_s_mean",
+    "wait_s_p95",
+    "turnaround_s_mean",
+    "bsld_mean",
+    "utilization_installed",
+    "reduced_count",
+    "energy_total_j",
+    "energy_per_job_j",
+    "power_mean_w",
+    "power_peak_w",
+    "throughput_jobs_per_h",
+];
+const USUAL_COUNT: usize = 10;
+
+/// One line for each column that has a value: of the usual ones, or of all.
+fn row_text(batch: &RecordBatch, all: bool) -> String {
     let mut table = screen::table();
-    for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-        if column.is_valid(0) {
-            table.add_row([field.name().clone(), Cell::of(column, 0).shown()]);
+    let schema = batch.schema_ref();
+    let valid = schema.fields().iter().zip(batch.columns()).filter(|(_, column)| column.is_valid(0));
+    let valid: Vec<(&str, String)> =
+        valid.map(|(field, column)| (field.name().as_str(), Cell::of(column, 0).shown())).collect();
+    let usual = USUAL.iter().filter_map(|name| valid.iter().find(|(known, _)| known == name)).take(USUAL_COUNT);
+    let shown: Vec<&(&str, String)> = if all { valid.iter().collect() } else { usual.collect() };
+    let more = valid.len() - shown.len();
+    for (name, value) in shown {
+        table.add_row([*name, value]);
+    }
+    match more {
+        0 => table.to_string(),
+        more => {
+            format!("{table}\n… and {more} more columns: --all shows them, `powersweep columns tasks` explains them")
         }
     }
-    table.to_string()
 }
 
 /// Writes the rows of an optional table.

@@ -39,7 +39,12 @@ fn chosen<'a>(args: &SiteInitArgs, partitions: &'a [Partition]) -> Result<&'a Pa
     let Some(name) = &args.partition else {
         let default = partitions.iter().find(|partition| partition.is_default);
         let found = default.or_else(|| partitions.iter().find(|partition| partition.is_up)).or(partitions.first());
-        return found.ok_or_else(|| failure!(Failure, "Slurm shows no partition to this user"));
+        return found.ok_or_else(|| {
+            failure!(
+                Failure,
+                "Slurm shows no partition to this user: run this on a login node, or name one by --partition"
+            )
+        });
     };
     let names: Vec<&str> = partitions.iter().map(|partition| partition.name.as_str()).collect();
     let found = partitions.iter().find(|partition| partition.name == *name);

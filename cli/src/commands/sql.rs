@@ -34,7 +34,7 @@ pub fn run(args: &SqlArgs) -> Outcome {
     match if made { ended(&mut duckdb)? } else { Some(false) } {
         Some(true) => Ok(Exit::Done),
         // Its message is on standard error.
-        _ => Err(failure!(Failure, "{DUCKDB} has failed")),
+        _ => Err(failure!(Failure, "{DUCKDB} has failed: its message above says where the query is wrong")),
     }
 }
 

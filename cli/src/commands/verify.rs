@@ -30,7 +30,10 @@ pub fn run(args: &VerifyArgs) -> Outcome {
         ));
     }
     match (found.differing.len(), found.equal) {
-        (0, 0) => Err(failure!(Failure, "no row could be compared")),
+        (0, 0) => Err(failure!(
+            Failure,
+            "no row could be compared: no task of the rows is one of the manifest. Give the manifest that made them by --manifest"
+        )),
         (0, equal) => {
             let (rows, time) = (screen::count(equal as u64, "row"), screen::duration(began.elapsed().as_secs_f64()));
             screen::print(&format!("{sample}: {rows} equal in every column, bit for bit ({time})"))

@@ -1,7 +1,7 @@
 //! `powersweep check`: claims beside the results of sweeps.
 
 use crate::sandbox::{Sandbox, traces};
-use crate::sweeps::synthetic;
+use crate::sweeps::{TINY_LOG, synthetic};
 
 /// Claims on the sweep [`synthetic`]: two that hold, one that does not hold if `waits_at_most` is less than ours.
 pub(crate) fn claims(manifest: &str, waits_at_most: f64, demanded: bool) -> String {
@@ -60,6 +60,21 @@ fn every_demanded_claim_must_hold() {
     );
     let only = sandbox.run(&["check", "lenient.toml", "--demanded"]).exits(0);
     assert!(!only.stdout.contains("Figure 1"), "{only}");
+}
+
+/// A check of rows that are all there reads no log: here it is gone.
+#[test]
+fn a_check_without_work_reads_no_log() {
+    let sandbox = Sandbox::new();
+    sandbox.write("jobs.swf", TINY_LOG);
+    let log = "[workloads.log]\nsource = \"swf\"\nlog = \"./jobs.swf\"\n[platforms.p]\nprocs = 4\n";
+    let policies = "[policies.plain]\nqueue_order = [\"fcfs\", \"sjf\"]\n";
+    sandbox.write("two.toml", format!("version = 1\nname = \"two\"\n{log}{policies}"));
+    sandbox.write("claims.toml", claims("two.toml", 1e9, true).replace("published = 120", "published = 3"));
+    sandbox.run(&["check", "claims.toml"]).says(&["running the missing tasks of two.toml"]);
+    std::fs::remove_file(sandbox.path("jobs.swf")).expect("the log was there");
+    let again = sandbox.run(&["check", "claims.toml"]).says(&["demanded claims of the paper hold"]);
+    assert!(!again.stderr.contains("running the missing tasks"), "{again}");
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn rows_are_sorted_chosen_and_skipped_in_every_format() {
     ];
     let csv = sandbox.run(&args).exits(0).stdout;
     assert_eq!(csv.lines().nth(1).and_then(|line| line.parse().ok()), Some(least), "{csv}");
-    sandbox.run(&["results", "sweep", "--where", "seed=999"]).exits(0).prints(&["no row has these values"]);
+    sandbox.run(&["results", "sweep", "--where", "seed=999"]).exits(2).says(&["no row satisfies `seed=999`"]);
     sandbox.run(&["results", "sweep", "--where", "seed"]).exits(2).says(&["COLUMN=VALUE"]);
     sandbox.run(&["results", "sweep", "--sort", "wait"]).exits(2).says(&["has no column `wait`"]);
     sandbox.run(&["results", "sweep", "--table", "failures", "--skip", "1"]).exits(2).says(&["for the table `tasks`"]);
@@ -252,6 +252,8 @@ fn a_report_is_one_file_with_or_without_a_coordinator() {
         for text in ["<script", "<link", "src=", "href=", "<form", "<button", "://"] {
             assert!(!html.contains(text), "{text} in {html}");
         }
+        let folder = sandbox.path("").to_string_lossy().into_owned();
+        assert!(!html.contains(&folder), "the report names the folder {folder}");
     }
     assert!(
         report(&["--of", "wait_s_mean"]).contains("Effect of each axis on wait_s_mean (s)"),

@@ -31,7 +31,7 @@ fn simulate_gives_the_rows_of_the_farm() {
 fn simulate_writes_one_row_for_each_job() {
     let sandbox = Sandbox::new();
     let simulate = |file: &str| {
-        let args = ["simulate", "--seed", "3", "-s", "synthetic_jobs_count=70", "-s", "backfill=conservative"];
+        let args = ["simulate", "--all", "--seed", "3", "-s", "synthetic_jobs_count=70", "-s", "backfill=conservative"];
         sandbox.run(&[&args[..], &["--jobs", file]].concat()).exits(0).prints(&["conservative", "bsld_mean"])
     };
     simulate("jobs.csv");
@@ -105,8 +105,12 @@ fn schema_policies_and_columns_list_the_components() {
     let shown = sandbox.run(&["policies"]).exits(0);
     for name in ["fcfs", "sjf", "wfp3", "f1", "easy", "conservative", "bsld", "lublin", "swf"] {
         assert!(names.contains(&name), "{names:?}");
-        assert!(shown.stdout.contains(&format!("\"{name}\"")), "{shown}");
+        let line = |line: &&str| line.split_whitespace().nth(1) == Some(name);
+        assert_eq!(shown.stdout.lines().filter(line).count(), 1, "{name}: {shown}");
     }
+    assert!(shown.stdout.lines().all(|line| line.trim_end() == line), "{shown}");
+    let orders = sandbox.run(&["policies", "queue_order"]).exits(0).prints(&["wfp3"]);
+    assert!(!orders.stdout.contains("conservative"), "a role lists its own components: {orders}");
     sandbox.run(&["policies", "bsld"]).exits(0).prints(&["bsld_threshold", "wq_threshold", "Etinski"]);
     let columns = sandbox.run(&["columns", "--format", "json"]).exits(0).json();
     let of =
@@ -135,4 +139,23 @@ fn trace_info_counts_the_records_of_a_published_log() {
     let variables = [("POWERSWEEP_TRACES", &*traces())];
     let facts = sandbox.run_with(&["trace", "info", "KTH-SP2-1996-2.1-cln", "--format", "json"], &variables).exits(0);
     assert_eq!(facts.json()["totals"]["records_count"], 28_476);
+}
+
+/// The usual ten columns, and all of them if asked for.
+#[test]
+fn a_simulated_task_is_shown_by_ten_metrics() {
+    let sandbox = Sandbox::new();
+    let few = sandbox.run(&["simulate"]).exits(0).prints(&["wait_s_mean", "energy_total_j", "--all shows them"]);
+    assert_eq!(few.stdout.lines().count(), 11, "{few}");
+    let all = sandbox.run(&["simulate", "--all"]).exits(0).prints(&["wait_s_mean", "kernel_version"]);
+    assert!(all.stdout.lines().count() > 100 && !all.stdout.contains("--all"), "{all}");
+}
+
+#[test]
+fn a_quiet_run_prints_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 1));
+    let quiet = sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(0);
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
+    sandbox.run(&["run", "sweep.toml", "--quiet", "--show", "2"]).exits(0).prints(&["fcfs", "sjf"]);
 }

@@ -360,3 +360,27 @@ fn file_rows(path: &Path) -> i64 {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).expect("there")).expect("Parquet");
     reader.metadata().file_metadata().num_rows()
 }
+
+#[test]
+fn wrong_columns_and_conditions_are_explained() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 1));
+    sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(0);
+    let results = |args: &[&str]| sandbox.run(&[&["results", "sweep"], args].concat());
+    for (args, said) in [
+        (["--where", "queue_order>=3"], "queue_order has texts, which are neither less nor greater: use = or !="),
+        (
+            ["--where", "queue_order=sjff"],
+            "no row satisfies `queue_order=sjff`: queue_order is fcfs, sjf; did you mean `sjf`?",
+        ),
+        (["--where", "seed=7"], "no row satisfies `seed=7`: seed is 1"),
+        (["--columns", "energy"], "tasks has no column `energy`; it has energy_"),
+        (["--columns", "seed wait_s_mean"], "names are separated by commas: seed,wait_s_mean"),
+    ] {
+        results(&args).exits(2).says(&[said]);
+    }
+    let blank = results(&["--columns", "seed,", "wait_s_mean"]).exits(2);
+    blank.says(&["the values of --columns are separated by commas, without blanks: --columns seed,wait_s_mean"]);
+    results(&["--where", "wait_s_mean<0"]).exits(0).prints(&["no row satisfies `wait_s_mean<0`: wait_s_mean is "]);
+    results(&["--by", "seed", "--where", "policy=none"]).exits(2).says(&["no row satisfies `policy=none`"]);
+}

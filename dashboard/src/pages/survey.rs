@@ -105,9 +105,9 @@ fn effects(survey: &Survey, choose: Option<&str>) -> Markup {
         h2 { "Effect of each axis on " (named(survey, &survey.choice.of)) }
         @if let Some(mean) = all.value() {
             p.soft {
-                "A mean is that of the " strong { "n" } " combinations with the value, each the mean over its seeds that have ended; all together: "
-                (number(mean)) " (" (count(all.count, "combination")) "). The difference from the first value of an axis is computed from "
-                strong { "pairs" } " of combinations alone that are equal in all other axes, so that it may differ from that of the means."
+                "Each row has the mean over " strong { "n" } " combinations of the other axes. A combination counts with its mean over \
+                 the seeds that have ended. The mean of all " (count(all.count, "combination")) " is " (number(mean)) ". A difference \
+                 compares " strong { "pairs" } ": combinations that are equal in every other axis. Hence it may not be that of the means."
             }
             @if survey.axes.is_empty() { p.empty { "No axis has two values yet." } }
             div.effects { @for (axis, levels, shown) in &tables { (table(axis, levels, *shown, choose)) } }
@@ -182,7 +182,7 @@ mod tests {
         for text in [
             ">3</td><td class=\"n\">2</td><td class=\"n\"></td><td class=\"n\"></td>",
             ">6</td><td class=\"n\">1</td><td class=\"n\">+50.0 %</td><td class=\"n\">1</td>",
-            "each the mean over its seeds that have ended; all together: 4 (3 combinations)",
+            "The mean of all 3 combinations is 4. A difference compares <strong>pairs</strong>",
         ] {
             assert!(html.contains(text), "{text} in {html}");
         }

@@ -138,7 +138,10 @@ impl<'a> Follow<'a> {
             }
         };
         let Some(found) = status.experiments.first() else {
-            return Err(failure!(Refused, "the coordinator does not know {name}"));
+            return Err(failure!(
+                Refused,
+                "the coordinator has no experiment {name}: `powersweep status` lists those that it has"
+            ));
         };
         let end = end_of(found.clone());
         self.watched.coordinator(&status, &mut self.sink)?;

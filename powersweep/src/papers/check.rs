@@ -6,7 +6,7 @@ use arrow::array::RecordBatch;
 use powersweep_claims::{Claims, Counts, Finding, Rows};
 use powersweep_dataset::source::Source;
 use powersweep_dataset::{Datasets, Error, Kind, OrKind, failure};
-use powersweep_experiments::Sweep;
+use powersweep_experiments::{Manifest, Sweep};
 use powersweep_results::{Table, join};
 use serde::Serialize;
 
@@ -39,6 +39,22 @@ impl Checked {
 }
 
 impl Place {
+    /// The sweep of a manifest all of whose tasks have published rows; `None` if some have none. It reads no log: the rows
+    /// name the digests of the logs that they were made from.
+    ///
+    /// # Errors
+    /// The rows cannot be read.
+    pub async fn finished(&self, manifest: &Manifest) -> Result<Option<Sweep>, Error> {
+        let datasets = self.datasets_here()?;
+        let Ok(reading) = datasets.read_published(manifest.name(), Table::Tasks).await else { return Ok(None) };
+        let origins = reading.parts().await?.into_iter().flat_map(|part| part.origin().log_digests);
+        let digests = origins.filter_map(|(name, digest)| Some((name, digest.parse().ok()?))).collect();
+        let Ok(sweep) = Sweep::new(manifest.clone(), digests) else { return Ok(None) };
+        let rows = read(&datasets, &sweep, Table::Tasks, &BTreeSet::new()).await?;
+        let count: usize = rows.iter().map(RecordBatch::num_rows).sum();
+        Ok((count as u64 == sweep.task_count()).then_some(sweep))
+    }
+
     /// Compares claims with the published rows of sweeps, all of which have run to their end.
     ///
     /// # Errors

@@ -109,7 +109,9 @@ pub async fn status(
 
 /// The sweep of all shards.
 fn sweep(location: &Location, record: &ShardRecord) -> Result<Sweep, Error> {
-    record.sweep().map_err(|reason| failure!(Storage, "the shards of {} in {location}: {reason}", record.experiment))
+    record.sweep().map_err(|reason| {
+        failure!(Storage, "the manifest of the shards of {} in {location} cannot be read: {reason}", record.experiment)
+    })
 }
 
 fn state_of(found: Option<&v1::ExperimentStatus>, lives: bool) -> &'static str {
