@@ -23,7 +23,7 @@ const QUANTITIES: [&[(&str, f64)]; 6] = [
     &[("gib", 1.0), ("mib", 1.0 / 1_024.0), ("tib", 1_024.0)],
 ];
 
-/// The number of a text such as `12 h`, in another unit of the same quantity; `None` if the text is nothing of that kind.
+/// The number of a text such as `12 h`, in another unit of the same quantity; `None` if the text is no number with such a unit.
 pub fn converted(text: &str, unit: &str) -> Option<String> {
     let start = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let from = text[start.len()..].to_lowercase();

@@ -88,7 +88,7 @@ fn a_sweep_of_10_to_the_12_has_its_time_and_size_at_once() {
 #[test]
 fn a_workload_without_jobs_and_a_series_that_nothing_records_are_said() {
     let manifest = capped("cap_schedule_w = [2_000]").replace("power_cap", "# power_cap").replace("cap_s", "# cap_s");
-    let sandbox = sandbox(&format!("series = [\"power_w\", \"weekly_arrivals\"]\n{manifest}"));
+    let sandbox = sandbox(&format!("series = [\"power_w\"]\n{manifest}"));
     sandbox.run(&[&["plan", "s.toml"], &LOGS[..]].concat()).exits(0).prints(&[
         "warning: no task records the series `power_w`\n  at s.toml:1;",
         "set watch_machine = true in [statistics]",

@@ -184,8 +184,8 @@ fn wrong_signals_are_refused_before_anything_runs() {
     sandbox
         .run(&["plan", "grid.toml"])
         .exits(0)
-        .prints(&["the signal `tariff` is on calendar time", "[signals.tariff]"]);
-    sandbox.run(&["run", "grid.toml"]).exits(3).says(&["set `anchor` in [signals.tariff]"]);
+        .prints(&["the signal `tariff` is on calendar time", "grid.toml:33 [signals.tariff]"]);
+    sandbox.run(&["run", "grid.toml", "--quiet"]).exits(3).says(&["set `anchor` in [signals.tariff]"]);
     let short = MANIFEST.replace("name = \"grid\"", "name = \"short\"");
     sandbox.write("grid.toml", short.replace("beyond = \"wrap\"", ""));
     sandbox.run(&["plan", "grid.toml"]).exits(0).prints(&[
@@ -193,7 +193,7 @@ fn wrong_signals_are_refused_before_anything_runs() {
         "warning: the signal `tariff` (price.csv) covers 2023-03-25T23:00:00Z to",
         "[signals.tariff], first in task 0; the task fails",
     ]);
-    sandbox.run(&["run", "grid.toml"]).exits(3).says(&[
+    sandbox.run(&["run", "grid.toml", "--quiet"]).exits(3).says(&[
         "(carbon.csv) covers 0 s to 129600 s",
         "`night` (cap.csv) covers 0 s to 86400 s, and the run needs it at 86400 s",
         "simulate MANIFEST --index 0",
@@ -227,7 +227,7 @@ fn answers_take_columns_of_accounts() {
                 .concat(),
         )
         .exits(0)
-        .prints(&["jobs_emissions_g (g)", "window_emissions_g (g)", "over 2 seeds"]);
+        .prints(&["wait_s_mean", " jobs_emissions_g ", " window_emissions_g ", "over 2 seeds"]);
     let find = ["find", "grid.toml", "--over", "defer_wait_max_s=21600,86400", "--minimise"];
     let found = sandbox.run(&[&find[..], &["window_emissions_g", "--json"]].concat()).exits(0).json();
     let answer = &found["groups"][0]["answer"];

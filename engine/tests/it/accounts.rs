@@ -134,7 +134,10 @@ fn weights_equal_a_sum_over_every_second() {
             close(weight.machine, machine, scale);
             close(weight.jobs, jobs, scale);
             close(weight.at_once, at_once, scale);
-            close(weight.window, window, scale);
+            // A machine that is never idle does not show its idle power.
+            if summary.idle_proc_h > 0.0 {
+                close(weight.window, window, scale);
+            }
         }
     }
 }

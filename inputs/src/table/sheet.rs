@@ -79,7 +79,7 @@ impl<'a> Sheet<'a> {
         })?;
         if names.len() < 2 {
             return Err(Problem::Content(format!(
-                "the first line, {:?}, names one column: a table has several, between commas, semicolons or tabs",
+                "the first line, {:?}, names one column: a table has several, separated by commas, semicolons or tabs",
                 shortened(names.first().map_or("", String::as_str))
             )));
         }
