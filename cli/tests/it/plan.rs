@@ -90,7 +90,7 @@ fn a_workload_without_jobs_and_a_series_that_nothing_records_are_said() {
     let manifest = capped("cap_schedule_w = [2_000]").replace("power_cap", "# power_cap").replace("cap_s", "# cap_s");
     let sandbox = sandbox(&format!("series = [\"power_w\"]\n{manifest}"));
     sandbox.run(&[&["plan", "s.toml"], &LOGS[..]].concat()).exits(0).prints(&[
-        "warning: no task records the series `power_w`\n  at s.toml:1;",
+        "warning: no task records the series `power_w`\n  at s.toml:1, first in task 0;",
         "set watch_machine = true in [statistics]",
     ]);
     sandbox.write("s.toml", format!("series = [\"power_w\"]\n{manifest}\n[statistics]\nwatch_machine = true\n"));
@@ -98,7 +98,7 @@ fn a_workload_without_jobs_and_a_series_that_nothing_records_are_said() {
     assert!(!plan.stdout.contains("warning:"), "{plan}");
     sandbox.write("logs/tiny.swf", "; an empty log\n");
     sandbox.run(&[&["plan", "s.toml"], &LOGS[..]].concat()).exits(0).prints(&[
-        "warning: tiny.swf: no job is left of 0 records",
+        "tiny.swf: no job is left of 0 records",
         "the task fails when it begins",
         "[workloads.w]",
     ]);

@@ -189,7 +189,6 @@ fn wrong_signals_are_refused_before_anything_runs() {
     let short = MANIFEST.replace("name = \"grid\"", "name = \"short\"");
     sandbox.write("grid.toml", short.replace("beyond = \"wrap\"", ""));
     sandbox.run(&["plan", "grid.toml"]).exits(0).prints(&[
-        "warning: the signal `grid` (carbon.csv) covers 0 s to 129600 s, and the run needs it at 129600 s",
         "warning: the signal `tariff` (price.csv) covers 2023-03-25T23:00:00Z to",
         "[signals.tariff], first in task 0; the task fails",
     ]);
