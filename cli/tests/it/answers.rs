@@ -103,6 +103,26 @@ fn a_ratio_has_one_interval() {
     }
 }
 
+/// `results` and a figure answer one question with one interval.
+#[cfg(feature = "figures")]
+#[test]
+fn a_mean_has_one_interval() {
+    let sandbox = sandbox();
+    let chosen = ["--where", "policy=full"];
+    let figure = ["plot", "answers", "--figure", "bars", "--x", "size_factor", "--y", "wait_s_mean", "-o", "drawn.csv"];
+    sandbox.run(&[&figure[..], &chosen].concat()).exits(0);
+    let drawn = std::fs::read_to_string(sandbox.path("drawn.csv")).expect("the numbers");
+    let results = ["results", "answers", "--by", "size_factor", "--columns", "wait_s_mean"];
+    let rows = lines(&sandbox, &[&results[..], &chosen].concat());
+    assert_eq!((rows.len(), drawn.lines().count()), (3, 4), "{drawn}");
+    for (row, drawn) in rows.iter().zip(drawn.lines().skip(1)) {
+        let numbers: Vec<f64> = drawn.split(',').map(|cell| cell.parse().expect("a number")).collect();
+        let (mean, half) = (number(row, "mean(wait_s_mean)"), number(row, "ci95(wait_s_mean)"));
+        let expected = [number(row, "size_factor"), mean, mean - half, mean + half];
+        assert!(numbers.iter().zip(expected).all(|(drawn, expected)| near(*drawn, expected)), "{drawn} {row:?}");
+    }
+}
+
 /// An export has the origin of its rows: it is verified without the folder that it came from.
 #[test]
 fn an_exported_file_is_verified() {
