@@ -130,7 +130,8 @@ impl EasyOfProcs {
         if again {
             if order.changes() {
                 self.forget();
-                if gears.head_gear() == HeadGear::Renew && !self.queue.any_fits(cluster.free(0)) {
+                if order.has_all_keys() && gears.head_gear() == HeadGear::Renew && !self.queue.any_fits(cluster.free(0))
+                {
                     // No job starts, whichever is first.
                     (self.stale, self.swept, self.free) = (false, self.queue.end(), cluster.free(0));
                     return Ok(());

@@ -137,6 +137,12 @@ impl Order<'_> {
         }
     }
 
+    /// Whether every job has a key. A formula may have no value for a job, which ends the task even if no job can start.
+    #[inline]
+    pub(crate) fn has_all_keys(self) -> bool {
+        !matches!(self, Order::Formula(_))
+    }
+
     /// Sort key of a waiting job: the job with the least key is first. Jobs with equal keys keep the order in which they
     /// entered the queue; a deferred job enters it at its release. If places [change](Order::changes), jobs with equal keys
     /// are sorted by submission.
