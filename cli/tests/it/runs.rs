@@ -103,6 +103,7 @@ fn a_formula_is_an_axis_and_the_order_of_a_task() {
             &format!("formula={formula}"),
             "-s",
             "synthetic_jobs_count=50",
+            "--all",
         ])
     };
     simulate("if(procs == 1, 0, procs)").exits(0).prints(&["if(procs == 1, 0, procs)"]);

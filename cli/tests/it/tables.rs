@@ -156,7 +156,7 @@ fn adopt_reports_duplicate_rows_and_unreadable_states() {
     for file in contents(&state.join("manifest")).keys() {
         std::fs::write(file, "not a manifest").expect("it is writable");
     }
-    sandbox.run(&["adopt", "s.toml"]).exits(5).says(&["cannot be read", "--set-aside"]);
+    sandbox.run(&["adopt", "s.toml"]).exits(5).says(&["cannot be read", "--set-aside renames the state"]);
     let tasks = sandbox.path("results/data/s/tasks");
     let part = contents(&tasks).into_iter().next().expect("a part");
     std::fs::write(tasks.join("copy.parquet"), &part.1).expect("it is writable");

@@ -109,7 +109,7 @@ fn read_all(
     files.into_iter().zip(found).map(|(file, content)| Ok((file.name, content?))).collect()
 }
 
-/// One error of the problems of several files, each once.
+/// One error of the problems of several files, each once. A cause that all of them have stands once, behind all files.
 fn all_of(problems: impl Iterator<Item = String>) -> Error {
     let mut different: Vec<String> = Vec::new();
     for problem in problems {
@@ -117,7 +117,14 @@ fn all_of(problems: impl Iterator<Item = String>) -> Error {
             different.push(problem);
         }
     }
-    failure!(Workload, "{}", different.join("\n"))
+    let parts: Vec<(&str, &str)> = different.iter().filter_map(|problem| problem.split_once(": ")).collect();
+    match parts[..] {
+        [(_, cause), _, ..] if parts.len() == different.len() && parts.iter().all(|(_, other)| *other == cause) => {
+            let files: Vec<&str> = parts.iter().map(|(file, _)| *file).collect();
+            failure!(Workload, "{}: {cause}", files.join(", "))
+        }
+        _ => failure!(Workload, "{}", different.join("\n")),
+    }
 }
 
 fn content(
