@@ -190,12 +190,12 @@ fn closing(finished: &v1::ExperimentStatus, seconds: f64, data: &str, manifest: 
     let (done, all, took) = (finished.done, finished.tasks, screen::duration(seconds));
     let mut text = format!("{done} of {all} tasks done in {took}\nrows: {folder}/*.parquet");
     if manifest == "quickstart" {
-        text.push_str(&format!(
+        text.push_str(
             "\n\nNext:\n  powersweep results quickstart --by policy   means with intervals; `powersweep columns` explains the columns\n  \
              powersweep trace info LOG.swf.gz     show facts about a real log\n  \
              powersweep run etinski2010           run a paper's sweep (set POWERSWEEP_TRACES to the folder of its logs)\n  \
              powersweep serve                     start a coordinator; then `powersweep worker` on each machine"
-        ));
+        );
     }
     text
 }
