@@ -44,7 +44,7 @@ use random::Random;
 use uuid::Uuid;
 use world::{Rates, World};
 
-/// Seeds of `cargo test`; `POWERSWEEP_SEEDS` sets another number (`.ci/run`: 10,000), `POWERSWEEP_SEED` runs one.
+/// Seeds of `cargo test`; `POWERSWEEP_SEEDS` sets another number (`.ci/run`: 1,000), `POWERSWEEP_SEED` runs one.
 const SEEDS: u64 = 500;
 
 /// Virtual time within which everything is finished after the last fault.
