@@ -187,7 +187,7 @@ pub(crate) fn legend(title: &str, levels: &[String], symbol_px: f64, width: Widt
     let fits = |px: f64| ((px / entry_px).floor() as usize).clamp(1, levels.len().max(1));
     let (orient, columns) = match fits(beside_px) {
         columns if columns >= levels.len().min(2) => ("left", columns),
-        _ => ("top", fits(width.px() - 10.0)),
+        _ => ("top", fits(width.px() - AXIS_PX)),
     };
     // Rows of equal length look better than a full and a nearly empty one.
     let rows = levels.len().div_ceil(columns).max(1);

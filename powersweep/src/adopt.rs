@@ -91,7 +91,8 @@ impl Place {
         let unreadable = unreadable(options, location).await?;
         let mut scan = Scan::new(location, sweep)?;
         scan.read_all().await?;
-        let Scan { adoption, problems, left_uploads, .. } = scan;
+        let Scan { adoption, problems, copies, left_uploads, .. } = scan;
+        copies.iter().for_each(|copy| self.notes.say(copy));
         if !problems.is_empty() && !options.accept {
             let reason = problems.join("\n");
             return Err(failure!(
@@ -167,6 +168,8 @@ struct Scan {
     adoption: Adoption,
     /// Problems that the user must accept before the rows are taken.
     problems: Vec<String>,
+    /// Sentences about copied parts.
+    copies: Vec<String>,
     duplicates_in: Vec<String>,
     /// Number of uploads that are not adopted, because their tasks have no row.
     left_uploads: u64,
@@ -179,6 +182,7 @@ impl Scan {
             experiment: sweep.manifest().name().to_owned(),
             adoption: Adoption::new(sweep.clone()),
             problems: Vec::new(),
+            copies: Vec::new(),
             duplicates_in: Vec::new(),
             left_uploads: 0,
         })
@@ -231,8 +235,9 @@ impl Scan {
                     continue;
                 }
             };
-            // Every reader leaves out a copy, and says so.
+            // Every reader leaves out a copy.
             if id_in_name(&path).is_none() && !known.insert(footer.part_id) {
+                self.copies.push(format!("{path} is a copy of a part: its rows count once; delete the file"));
                 continue;
             }
             self.adoption.part(table, footer.rows, bytes.len() as u64);

@@ -226,7 +226,7 @@ fn answers_take_columns_of_accounts() {
                 .concat(),
         )
         .exits(0)
-        .prints(&["wait_s_mean", " jobs_emissions_g ", " window_emissions_g ", "over 2 seeds"]);
+        .prints(&["wait_s_mean", "jobs_emissions_g (g) ", "window_emissions_g (g) ", "over 2 seeds"]);
     let find = ["find", "grid.toml", "--over", "defer_wait_max_s=21600,86400", "--minimise"];
     let found = sandbox.run(&[&find[..], &["window_emissions_g", "--json"]].concat()).exits(0).json();
     let answer = &found["groups"][0]["answer"];

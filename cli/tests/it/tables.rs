@@ -148,7 +148,7 @@ fn adopted_rows_are_found_by_identity() {
 }
 
 #[test]
-fn adopt_reports_duplicate_rows_and_unreadable_states() {
+fn adopt_reports_copies_and_unreadable_states() {
     let sandbox = Sandbox::new();
     sandbox.write("s.toml", synthetic("s", 3));
     sandbox.run(&["run", "s.toml", "--quiet", "--show", "0"]).exits(0);
@@ -161,7 +161,7 @@ fn adopt_reports_duplicate_rows_and_unreadable_states() {
     let part = contents(&tasks).into_iter().next().expect("a part");
     std::fs::write(tasks.join("copy.parquet"), &part.1).expect("it is writable");
     sandbox.write("results/data/s/tasks/other.parquet", "not a part");
-    let complaints = ["6 rows of tasks that already have a row", "other.parquet is not a part"];
+    let complaints = ["copy.parquet is a copy of a part", "other.parquet is not a part"];
     sandbox.run(&["adopt", "s.toml", "--set-aside"]).exits(8).says(&complaints);
     assert!(state.join("manifest").exists(), "nothing was changed");
     sandbox

@@ -7,12 +7,14 @@ use serde_json::{Map, Value, json};
 use crate::figure::escaped;
 use crate::font::{self, SIZE_PX};
 use crate::labels;
-use crate::look::Width;
+use crate::look::{AXIS_PX, Width};
 use crate::rows::label;
 
 const POWERS: [&str; 7] = ["", "10³", "10⁶", "10⁹", "10¹²", "10¹⁵", "10¹⁸"];
 /// Width of a name along an axis (px); longer ones are shortened.
 const NAME_PX_MAX: f64 = 110.0;
+/// Angle of turned names (radians): 40 degrees.
+const TURNED: f64 = 0.698;
 /// Number of intervals between the ticks of a time axis.
 const TIME_TICKS: f64 = 6.0;
 
@@ -133,12 +135,14 @@ fn round_step(least: f64) -> f64 {
 
 /// The encoding of a column of names along an axis: in the order of the levels, turned where they are too wide.
 pub(super) fn names(column: &Column, levels: &[String], plot_px: f64) -> Value {
-    let shown = labels::shortened(levels, NAME_PX_MAX);
-    let widest = shown.iter().map(|label| font::width(label, SIZE_PX, false)).fold(0.0, f64::max);
     let slot_px = plot_px / levels.len().max(1) as f64;
+    // The first of the turned names ends below its slot and begins below the axis.
+    let beside_px = (AXIS_PX + slot_px / 2.0 - 4.0) / TURNED.cos();
+    let shown = labels::shortened(levels, NAME_PX_MAX.min(beside_px));
+    let widest = shown.iter().map(|label| font::width(label, SIZE_PX, false)).fold(0.0, f64::max);
     let angle = match () {
         () if widest + 4.0 <= slot_px => 0,
-        () if slot_px >= SIZE_PX * 1.6 => -40,
+        () if slot_px >= SIZE_PX * 1.6 => -TURNED.to_degrees().round() as i32,
         () => -90,
     };
     // Each name is shown: the place tells nothing without it.
