@@ -219,8 +219,8 @@ mod tests {
     fn a_legend_has_as_many_columns_as_fit() {
         let short = legend("policy", &names(3, 1), 0.0, Width::Column);
         assert_eq!((&short["columns"], &short["titleOrient"]), (&json!(3), &json!("left")));
-        let long = legend("policy", &names(4, 9), 0.0, Width::Column);
-        assert_eq!((&long["columns"], &long["titleOrient"]), (&json!(2), &json!("top")));
+        let long = legend("policy", &names(4, 14), 0.0, Width::Column);
+        assert_eq!((&long["columns"], &long["titleOrient"]), (&json!(1), &json!("top")));
         assert_eq!(
             legend("policy", &names(5, 15), 0.0, Width::Page)["columns"],
             3,
