@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Row, Width, presets};
 
-/// What stays whole, the best first: words of cells up to this width, at this padding of a column. 36 is the width of a UUID.
+/// Widths up to which words of cells stay whole, and paddings of columns, the best pair first. 36 is the width of a UUID.
 const TRIES: [(usize, usize); 3] = [(36, 2), (36, 1), (8, 1)];
 /// Texts up to this width are aligned where no terminal limits a line.
 const ALIGNED_MAX: usize = 40;

@@ -73,7 +73,7 @@ impl Sample {
     }
 
     fn statistics(&self, stats: &[Stat]) -> Vec<Option<f64>> {
-        // The mean of a ratio is that of its interval, whatever the coverage.
+        // Intervals of every coverage have the same ratio of means.
         let coverage = |stat: &Stat| stat.coverage().or((self.is_ratio && *stat == Stat::Mean).then_some(95));
         let intervals: BTreeMap<u32, Interval> =
             stats.iter().filter_map(coverage).map(|percent| (percent, self.interval(percent))).collect();

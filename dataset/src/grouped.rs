@@ -85,7 +85,7 @@ pub fn keys(table: Table) -> &'static [&'static str] {
     }
 }
 
-/// Refuses rows of `accounts` in which a measure has values of several signals: their mean would be that of no signal.
+/// Refuses rows of `accounts` in which a measure has values of several signals: a mean over signals has no meaning.
 ///
 /// # Errors
 /// Such a measure, with the signals.

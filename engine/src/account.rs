@@ -11,7 +11,7 @@ pub const J_PER_KWH: f64 = 3.6e6;
 pub struct Weight {
     /// Energy of the machine times the signal (unit of the signal * kWh).
     pub machine: f64,
-    /// Energy of the machine times the signal, without that of the idle machine after the last submission.
+    /// Energy of the machine times the signal; after the last submission without the energy of the idle machine.
     pub window: f64,
     /// Energy of the jobs times the signal.
     pub jobs: f64,
@@ -103,8 +103,8 @@ pub struct Account {
     pub jobs_cost: Option<f64>,
     /// As `at_once_emissions_g`, for the price.
     pub at_once_cost: Option<f64>,
-    /// Emissions in a window that does not depend on the policy, at the meter, without the battery (g): those of the machine
-    /// from the first to the last submission, and those of its power beyond the idle machine's afterwards.
+    /// Emissions in a window that does not depend on the policy, at the meter, without the battery (g). Until the last
+    /// submission all power of the machine counts, afterwards its power above that of the idle machine.
     pub window_emissions_g: Option<f64>,
     /// As `window_emissions_g`, for the price.
     pub window_cost: Option<f64>,

@@ -1,4 +1,4 @@
-//! What a user should know about a sweep before it runs: findings of [`powersweep_engine::batch::physics`] and of the
+//! Warnings and notes about a sweep before it runs: findings of [`powersweep_engine::batch::physics`] and of the
 //! caller, each with its place in the manifest.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -235,7 +235,7 @@ async fn flush_loop(
 /// damaged data, so only the message tells the difference.
 const RECORD_EXISTS: &str = "version already exists";
 
-/// What a store says about a read beyond the end of an object: files of the state do not change.
+/// The message of a store about a read beyond the end of an object. Files of the state do not change, so one is cut.
 const CUT: &str = "range was invalid";
 
 /// The way out of a state that cannot be read.

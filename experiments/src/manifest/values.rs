@@ -166,7 +166,7 @@ fn scalar(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Proble
     }
 }
 
-/// What to write in place of a text such as `12 h`: the number in the unit of the parameter.
+/// A hint for a text such as `12 h`: the number in the unit of the parameter.
 fn in_unit(param: &Param, value: &DeValue<'_>) -> Option<String> {
     let DeValue::String(text) = value else { return None };
     converted(text, param.unit).map(|number| format!("`{}` is in {}: write {number}", param.name, param.unit))

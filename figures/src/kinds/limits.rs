@@ -23,7 +23,7 @@ pub(crate) struct Limits {
     pub(super) x: Option<(f64, f64)>,
     /// The ends of the vertical axis.
     pub(super) y: Option<(f64, f64)>,
-    /// What moves numbers to the edge before they are drawn.
+    /// Transforms of the specification that move numbers to the edge before they are drawn.
     pub(crate) transform: Vec<Value>,
     pub(crate) notes: Vec<String>,
 }

@@ -77,7 +77,7 @@ struct Reservation<A> {
     extra: A,
 }
 
-/// What a pass leaves under a cap.
+/// State at the end of a pass under a cap. While it holds and no more power is left, the refused jobs cannot start.
 #[derive(Debug, Clone, Copy)]
 struct Left {
     allowance: Allowance,
