@@ -44,10 +44,7 @@ pub(crate) fn parse<T: DeserializeOwned>(
     if is_too_long {
         root.problem(format!("the text has {} bytes", text.len()), format!("at most {TEXT_MAX} bytes"));
     }
-    for error in &errors {
-        let place = error.span().unwrap_or_default();
-        Node { place: (place.start, place.end), ..root }.problem("this is not TOML", error.message());
-    }
+    problems.borrow_mut().extend(errors.iter().map(|error| Problem::syntax(text, error)));
     let mut found = None;
     let mut refused = Vec::new();
     if problems.borrow().is_empty() {

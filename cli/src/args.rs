@@ -31,7 +31,7 @@ mod timeline;
 mod worker;
 
 pub use access::{AccessCommand, AccessExportArgs, AccessRotateArgs, AccessShowArgs};
-pub use answers::{BestArgs, CompareArgs, OutArgs, SqlArgs, VerifyArgs};
+pub use answers::{BestArgs, CompareArgs, SqlArgs, VerifyArgs};
 pub use calibrate::CalibrateArgs;
 pub use conformance::ConformanceArgs;
 pub use control::{ControlArgs, DeleteArgs, PriorityArgs, RetryArgs, UpgradeArgs};
@@ -53,7 +53,7 @@ pub use report::{ReportArgs, ReproduceArgs};
 pub use serve::{LISTEN, ServeArgs};
 pub use shard::ShardArgs;
 pub use simulate::SimulateArgs;
-pub use tables::{AdoptArgs, ExportArgs, ResultsArgs, RowFormat, TablesArgs};
+pub use tables::{AdoptArgs, ExportArgs, OutArgs, ResultsArgs, RowFormat, TablesArgs};
 pub use timeline::{TimelineArgs, TimelineFormat};
 pub use worker::{SLOTS_MAX, SlotsArgs, TaskLimitArgs, WorkerArgs};
 

@@ -145,10 +145,7 @@ fn settings(path: &Path, text: &str) -> Result<Vec<Setting>, Failure> {
 
 fn parsed(path: &Path, text: &str, problems: &mut Vec<Problem>) -> Vec<Setting> {
     let (table, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
-        let span = error.span().unwrap_or(0..0);
-        problems.push(Problem::new(span, "this is not TOML", error.message().to_owned()));
-    }
+    problems.extend(errors.iter().map(|error| Problem::syntax(text, error)));
     if !errors.is_empty() {
         return Vec::new();
     }

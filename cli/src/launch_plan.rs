@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use powersweep::allocation::{END_RESERVE, STAGGER};
+use powersweep::allocation::{STAGGER, without_reserve};
 use powersweep::launcher::{Folder, Plan};
 use powersweep::user;
 use powersweep_experiments::Digest;
@@ -56,7 +56,9 @@ pub fn plan(args: &LaunchSlurmArgs, folder: &Folder, facts: &Facts) -> Result<Pl
         let (nodes, most) = (args.job.nodes, room.nodes);
         return Err(failure!(Usage, "an allocation has {nodes} nodes (--nodes), more than the {most} of --max-nodes"));
     }
-    Ok(Plan { job, room, poll: args.poll, until_idle: args.until_idle })
+    let coordinator_job = std::env::var("POWERSWEEP_COORDINATOR_JOB").ok();
+    let forget_failures = args.forget_failures;
+    Ok(Plan { job, room, poll: args.poll, until_idle: args.until_idle, coordinator_job, forget_failures })
 }
 
 /// The job of a coordinator, with this launcher in it.
@@ -105,7 +107,7 @@ fn launch_arguments(plan: &Plan, args: &LaunchSlurmArgs) -> Vec<String> {
 
 /// Time that a worker can use of an allocation, in the worst case of its staggered end (s).
 fn usable_s(time: Duration, drain_limit: Duration) -> f64 {
-    time.saturating_sub(END_RESERVE).as_secs_f64() * (1.0 - STAGGER) - drain_limit.as_secs_f64()
+    without_reserve(time).as_secs_f64() * (1.0 - STAGGER) - drain_limit.as_secs_f64()
 }
 
 fn missing(option: &str, what: &str) -> Failure {
@@ -146,7 +148,10 @@ fn combined(args: &JobArgs) -> Result<SlurmSite, Failure> {
     }
     site.cpus = args.cpus.or(site.cpus);
     site.options.extend(args.options.iter().cloned());
-    Ok(site)
+    match site.with_several_lines() {
+        Some(line) => Err(failure!(Usage, "{line:?} has more than one line: give each option of sbatch by itself")),
+        None => Ok(site),
+    }
 }
 
 /// The site file that needs no option.

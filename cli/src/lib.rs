@@ -67,6 +67,10 @@ fn run(arguments: Vec<OsString>) -> Outcome {
     let config = config?;
     log::start(&cli, screen::has_color(&std::io::stderr()));
     install_tls();
+    // A command that takes the token at its start answers signals from then on.
+    if !matches!(cli.command, Command::Run(_) | Command::Serve(_) | Command::Worker(_) | Command::Dashboard(_)) {
+        interrupt::watch();
+    }
     dispatch(&cli.command, &config)
 }
 

@@ -3,10 +3,8 @@
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
-use tokio::signal::unix::{SignalKind, signal};
-
 use crate::exit::{Exit, Outcome};
-use crate::screen;
+use crate::{interrupt, screen};
 
 /// The pager where `PAGER` is not set.
 const LESS: &str = "less";
@@ -40,8 +38,7 @@ fn pager() -> Option<String> {
 /// Whether the pager has shown the text.
 fn page(pager: &str, text: &str) -> bool {
     // Ctrl-C is for the pager: this program outlives it, so that the shell waits for the pager.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
-    let _ignored = runtime.and_then(|runtime| runtime.block_on(async { signal(SignalKind::interrupt()) }));
+    interrupt::leave_to_child();
     let mut command = Command::new("sh");
     command.args(["-c", pager]).stdin(Stdio::piped());
     if std::env::var_os("LESS").is_none() {

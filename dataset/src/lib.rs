@@ -11,7 +11,7 @@
 //! | groups with statistics; ratios to a baseline; intervals over replicates | [`grouped`], [`group`], [`baseline`], [`stats`], [`replicates`] |
 //! | a small table of answers: sorted, cut, pivoted, as text | [`frame`], [`column`], [`text`] |
 //! | comparisons, Pareto fronts, searches, calibration | [`compare`], [`best`], [`search`], [`calibration`] |
-//! | rows for other tools; one sorted copy of a table | [`writing`], [`sorted_copy`] |
+//! | rows for other tools; one sorted copy of a table | [`writing`], [`partial`], [`sorted_copy`] |
 //!
 //! This crate knows no coordinator, state or network: rows come through the trait [`tables::Tables`]. Results do not depend
 //! on the order in which rows arrive: values are sorted before they are added.
@@ -30,6 +30,7 @@ pub mod grouped;
 mod notes;
 pub mod order;
 pub mod page;
+pub mod partial;
 pub mod reading;
 pub mod replicates;
 pub mod rows;

@@ -2,8 +2,9 @@
 //! its name when it is complete.
 
 use std::error::Error as StdError;
-use std::fs::File;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +20,11 @@ use serde::Serializer;
 use serde_json::Value as Json;
 
 use crate::cell::{json_of, row_json};
+use crate::partial::Partial;
 use crate::{Error, failure};
+
+/// Links that an output follows.
+const LINKS_MAX: usize = 40;
 
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,20 +37,6 @@ pub enum Encoding {
     Parquet,
     /// One Arrow IPC stream.
     Arrow,
-}
-
-/// A file while it grows; deleted unless it is finished.
-struct Unfinished {
-    path: PathBuf,
-    partial: PathBuf,
-    file: File,
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        // A finished file was renamed.
-        let _ = std::fs::remove_file(&self.partial);
-    }
 }
 
 /// Standard output that records that its reader has closed the pipe.
@@ -77,26 +68,25 @@ impl Stdout {
 /// Standard output or a file.
 type Out = Box<dyn Write + Send>;
 
-/// The place of an output: a file gets its name when it is complete.
+/// The place of an output.
 struct Target {
-    /// Without one, the output goes to standard output.
-    file: Option<Unfinished>,
+    /// The name that the user gave. Without one, the output goes to standard output.
+    path: Option<PathBuf>,
+    /// A regular file while it grows, and the name that it gets when it is complete.
+    unfinished: Option<(Partial, File, PathBuf)>,
     closed: Arc<AtomicBool>,
 }
 
 impl Target {
-    /// Opens a file, or standard output.
+    /// Opens a file, or standard output. A device or a pipe is written to directly. A link is followed.
     fn open(path: Option<&Path>) -> Result<(Target, Out), Error> {
         let closed = Arc::new(AtomicBool::new(false));
         let Some(path) = path else {
             let out = Stdout { out: io::stdout(), closed: Arc::clone(&closed) };
-            return Ok((Target { file: None, closed }, Box::new(BufWriter::new(out))));
+            return Ok((Target { path: None, unfinished: None, closed }, Box::new(BufWriter::new(out))));
         };
-        let partial = partial_beside(path);
-        let error = |error: io::Error| cannot_write(path, &error);
-        let file = File::create(&partial).map_err(error)?;
-        let unfinished = Unfinished { path: path.to_owned(), partial, file: file.try_clone().map_err(error)? };
-        Ok((Target { file: Some(unfinished), closed }, Box::new(BufWriter::new(file))))
+        let (file, unfinished) = opened(path).map_err(|error| cannot_write(path, &error))?;
+        Ok((Target { path: Some(path.to_owned()), unfinished, closed }, Box::new(BufWriter::new(file))))
     }
 
     /// False if the reader of standard output has closed the pipe.
@@ -113,16 +103,43 @@ impl Target {
         if !self.written(ended)? {
             return Ok(());
         }
-        let Some(Unfinished { path, partial, file }) = &self.file else { return Ok(()) };
-        file.sync_all().and_then(|()| std::fs::rename(partial, path)).map_err(|error| cannot_write(path, &error))
+        let Some((partial, file, path)) = self.unfinished else { return Ok(()) };
+        file.sync_all().and_then(|()| partial.publish(&path)).map_err(|error| cannot_write(&path, &error))
     }
 
     fn failed(&self, error: &dyn StdError) -> Error {
-        match &self.file {
+        match &self.path {
             None => failure!(Failure, "cannot write to standard output: {error}"),
-            Some(file) => cannot_write(&file.path, error),
+            Some(path) => cannot_write(path, error),
         }
     }
+}
+
+/// Opens a file for an output. A regular file has a name of its own until it is complete, and the mode of the file that it replaces.
+fn opened(path: &Path) -> io::Result<(File, Option<(Partial, File, PathBuf)>)> {
+    let present = match path.metadata() {
+        Ok(present) if present.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Ok(present) if !present.is_file() => return Ok((OpenOptions::new().write(true).open(path)?, None)),
+        Ok(present) => Some(present),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let path = followed(path);
+    let (partial, file) = Partial::file(&path)?;
+    if let Some(present) = present {
+        file.set_permissions(present.permissions())?;
+    }
+    Ok((file.try_clone()?, Some((partial, file, path))))
+}
+
+/// The name behind links, also behind a link to a file that is missing.
+fn followed(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = path.read_link() else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    path
 }
 
 /// A text for other tools, compressed if the name of its file ends in .gz.
@@ -148,12 +165,17 @@ impl Output {
         Ok(Output { out, target })
     }
 
+    /// The place of the bytes, for an encoder.
+    pub fn writer(&mut self) -> &mut (dyn Write + Send) {
+        match &mut self.out {
+            Sink::Plain(out) => out,
+            Sink::Compressed(out) => out,
+        }
+    }
+
     /// Adds bytes. False: the reader of standard output has closed the pipe.
     pub fn write(&mut self, bytes: &[u8]) -> Result<bool, Error> {
-        let written = match &mut self.out {
-            Sink::Plain(out) => out.write_all(bytes),
-            Sink::Compressed(out) => out.write_all(bytes),
-        };
+        let written = self.writer().write_all(bytes);
         self.target.written(written.map_err(boxed))
     }
 
@@ -216,27 +238,24 @@ impl Writing {
     }
 }
 
-/// A folder that is deleted when this value is dropped.
-pub struct Scratch(pub PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// The temporary name of a file or folder that is being written, in the same folder.
-pub fn partial_beside(path: &Path) -> PathBuf {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    path.with_file_name(format!("{name}.partial-{}", std::process::id()))
-}
-
-/// Refuses a name that is taken.
+/// Refuses the name of a folder if it is taken.
 pub fn refuse_existing(output: &Path) -> Result<(), Error> {
     match output.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(cannot_write(output, &error)),
-        Ok(_) => Err(failure!(Refused, "{} exists already, and an export overwrites nothing", output.display())),
+        Ok(_) => Err(failure!(Refused, "{} exists already: name a new folder", output.display())),
+    }
+}
+
+/// Refuses the name of an output that is also the file of an input, under this or another name.
+pub fn refuse_input(output: &Path, inputs: &[&str]) -> Result<(), Error> {
+    let identity = |path: &Path| path.metadata().ok().filter(Metadata::is_file).map(|file| (file.dev(), file.ino()));
+    let Some(output_file) = identity(output) else { return Ok(()) };
+    match inputs.iter().find(|input| identity(input.as_ref()) == Some(output_file)) {
+        None => Ok(()),
+        Some(input) => {
+            Err(failure!(Usage, "{} is the file of the input {input}: name another output", output.display()))
+        }
     }
 }
 

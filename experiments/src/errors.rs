@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
+use crate::units::{converted, unit_in};
+
 /// Every problem of a manifest (or of another TOML file of the project), in the order of the text. Final: the file must
 /// be edited.
 ///
@@ -30,6 +32,20 @@ impl Problem {
     /// `message` says what is wrong. `expected` says what would be right at this place; it is shown at the caret.
     pub fn new(span: Range<usize>, message: impl Into<String>, expected: impl Into<String>) -> Problem {
         Problem { span, message: message.into(), expected: expected.into(), help: None }
+    }
+
+    /// A problem of TOML's syntax. A number with a unit, such as `12 h`, is one: the number in the unit of the key is offered.
+    pub fn syntax(text: &str, error: &toml::de::Error) -> Problem {
+        let span = error.span().unwrap_or_default();
+        let place = bounded(&span, text).start;
+        let line_start = text[..place].rfind('\n').map_or(0, |at| at + 1);
+        let line = text[line_start..].lines().next().unwrap_or_default();
+        let offered = line.split_once('=').and_then(|(key, value)| {
+            let (key, value) = (key.trim(), value.split('#').next().unwrap_or_default().trim());
+            let unit = unit_in(key)?;
+            converted(value, unit).map(|number| format!("`{key}` is in {unit}: write {number}"))
+        });
+        Problem::new(span, "this is not TOML", error.message()).maybe_help(offered)
     }
 
     /// Adds a hint: the nearest valid name, or what to do.

@@ -53,6 +53,13 @@ impl BackOff {
         self.wait(self.short_lives, SHORT_LIVES_MAX, reason, now);
     }
 
+    /// The shell of an allocation could not start the program.
+    pub fn cannot_start(&mut self, which: &str, code: u8, now: Seconds) {
+        self.short_lives += 1;
+        let reason = format!("allocation {which} could not start the program (exit code {code}), whatever its node");
+        self.wait(self.short_lives, SHORT_LIVES_MAX, reason, now);
+    }
+
     fn wait(&mut self, failures: u32, most: u32, reason: String, now: Seconds) {
         self.paused = failures >= most;
         let at = (failures as usize).clamp(1, DELAYS_S.len()) - 1;

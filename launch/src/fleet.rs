@@ -253,7 +253,7 @@ impl Fleet {
         }
         allocation.ended_at = ends.then(|| entry.ends_at.unwrap_or(asked_at));
         if ends && was_alive {
-            self.ended(&entry.name, notes);
+            self.ended(&entry.name, entry.cannot_start, notes);
         }
     }
 
@@ -269,13 +269,18 @@ impl Fleet {
         allocation.phase = Phase::Ended;
         "left the queue".clone_into(&mut allocation.state);
         allocation.ended_at = Some(asked_at);
-        self.ended(name, notes);
+        self.ended(name, None, notes);
     }
 
-    fn ended(&mut self, name: &str, notes: &mut Notes) {
+    fn ended(&mut self, name: &str, cannot_start: Option<u8>, notes: &mut Notes) {
         let allocation = &self.allocations[name];
         notes.push(format!("allocation {name} has ended ({})", allocation.state));
         if allocation.phase != Phase::Failed {
+            return;
+        }
+        if let Some(code) = cannot_start {
+            // Every node has the same program.
+            self.back_off.cannot_start(name, code, allocation.ended_at.unwrap_or_default());
             return;
         }
         let lived_s = allocation.ended_at.zip(allocation.started_at).map(|(end, start)| end.saturating_sub(start));
@@ -287,6 +292,25 @@ impl Fleet {
         if !allocation.nodes.is_empty() {
             self.bad_starts.entry(allocation.nodes.clone()).or_default().push(at);
         }
+    }
+
+    /// The queue's answer to the last query, after the launcher has ended: what it lacks has ended, and no worker is known.
+    pub fn settle(&mut self, entries: &[Entry], asked_at: Seconds) {
+        self.allocations.values_mut().for_each(|allocation| allocation.connected = false);
+        self.answered(entries, asked_at);
+        for (name, allocation) in &mut self.allocations {
+            let is_listed = entries.iter().any(|entry| entry.name == *name);
+            if allocation.is_alive() && !is_listed && asked_at >= allocation.submitted_at + INVISIBLE_S {
+                allocation.phase = Phase::Ended;
+                "left the queue".clone_into(&mut allocation.state);
+            }
+        }
+    }
+
+    /// Forgets failures of workers and refused submissions: their reason was mended.
+    pub fn forget_failures(&mut self) {
+        self.bad_starts.clear();
+        self.back_off = BackOff::default();
     }
 
     /// Nodes on which two workers failed at once within a day.

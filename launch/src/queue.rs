@@ -19,6 +19,8 @@ pub struct Entry {
     pub ends_at: Option<Seconds>,
     /// Why it waits.
     pub reason: String,
+    /// The exit code with which the shell could not start the program: a fault of no node.
+    pub cannot_start: Option<u8>,
 }
 
 /// The meaning of a state.

@@ -97,8 +97,7 @@ impl Site {
     pub fn parse(text: &str, file: &str) -> Result<Site, SiteError> {
         let wrong = |reason: String| SiteError::Parse { file: file.to_owned(), reason };
         let site: Site = toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
-        let lines = site.slurm.options.iter().chain(&site.slurm.prologue);
-        match lines.into_iter().find(|line| line.contains(['\n', '\r'])) {
+        match site.slurm.with_several_lines() {
             Some(line) => Err(wrong(format!("{line:?} has more than one line"))),
             None => Ok(site),
         }
@@ -106,6 +105,14 @@ impl Site {
 }
 
 impl SlurmSite {
+    /// A value with several lines: the script of a job would have lines that nobody sees in the option.
+    pub fn with_several_lines(&self) -> Option<&str> {
+        let SlurmSite { partition, account, qos, constraint, time, memory, options, prologue, .. } = self;
+        let values = [partition, account, qos, constraint, time, memory].into_iter().flatten();
+        let mut lines = values.chain(options).chain(prologue).map(String::as_str);
+        lines.find(|line| line.contains(['\n', '\r']))
+    }
+
     /// The text of a site file for a partition, from what Slurm says about the cluster.
     pub fn described(facts: &Facts, partitions: &[Partition], chosen: &Partition) -> Result<String, toml::ser::Error> {
         let site = Site {
@@ -156,6 +163,7 @@ mod tests {
         assert!(refused("[slurm]\npartitions = \"batch\"").contains("unknown field `partitions`"));
         assert!(refused("[slurm]\ncpus = \"many\"").contains("line 2"));
         assert!(refused("[slurm]\nprologue = [\"a\\nb\"]").contains("more than one line"));
+        assert!(refused("[slurm]\naccount = \"a\\n#SBATCH --uid=0\"").contains("more than one line"));
         let missing = Site::read(Path::new("/nowhere/site.toml")).unwrap_err().to_string();
         assert!(missing.starts_with("cannot read the site file /nowhere/site.toml"), "{missing}");
     }

@@ -6,7 +6,9 @@
 mod answers;
 mod script;
 
-pub use answers::{AnswerError, Facts, Partition, QUEUE_FORMAT, job_id, partitions, queue, submit_limit};
+pub use answers::{
+    AnswerError, Facts, PARTITION_FORMAT, Partition, QUEUE_FORMAT, job_id, partitions, queue, submit_limit,
+};
 pub use script::{CoordinatorJob, Request, WorkerJob};
 
 use std::time::Duration;

@@ -3,12 +3,19 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, SystemTime};
 
-/// Time kept free at the end of an allocation: for the drain, the last hand-in, and a clock that differs a little.
-pub const END_RESERVE: Duration = Duration::from_secs(120);
+/// Time kept free at the end of an allocation, for the drain, the last hand-in, and a clock that differs a little: a tenth of
+/// the allocation, within these bounds.
+const END_RESERVE_MIN: Duration = Duration::from_secs(30);
+const END_RESERVE_MAX: Duration = Duration::from_secs(120);
 
 /// The ends of workers that started together are spread over this part of their time, so that their replacements need not
 /// start together either.
 pub const STAGGER: f64 = 0.1;
+
+/// The time of an allocation of this length without the reserve at its end.
+pub fn without_reserve(time: Duration) -> Duration {
+    time.saturating_sub((time / 10).clamp(END_RESERVE_MIN, END_RESERVE_MAX))
+}
 
 /// Where a batch system placed this process.
 #[derive(Debug, Default, PartialEq)]
@@ -40,7 +47,7 @@ impl Allocation {
         let mut hasher = DefaultHasher::new();
         (&self.name, worker).hash(&mut hasher);
         let share = STAGGER * (hasher.finish() % 1_000) as f64 / 1_000.0;
-        self.left.map(|left| left.saturating_sub(END_RESERVE).mul_f64(1.0 - share))
+        self.left.map(|left| without_reserve(left).mul_f64(1.0 - share))
     }
 }
 
@@ -71,6 +78,8 @@ mod tests {
             (0..100).filter_map(|worker| hour.time_limit(&format!("w{worker}"))).map(|l| l.as_secs_f64()).collect();
         let (least, most) = limits.iter().fold((f64::MAX, 0.0_f64), |(least, most), l| (least.min(*l), most.max(*l)));
         assert!((3_240.0..3_300.0).contains(&least) && (3_540.0..=3_600.0).contains(&most), "{least} {most}");
+        let short = of(&[("SLURM_JOB_END_TIME", "1240")]).time_limit("w").expect("it has an end");
+        assert!((189.0..=210.0).contains(&short.as_secs_f64()), "{short:?} of four minutes");
         let over = of(&[("SLURM_JOB_END_TIME", "900")]);
         assert_eq!(over.time_limit("w"), Some(Duration::ZERO));
         assert_eq!(of(&[("SLURM_JOB_END_TIME", "soon")]).left, None);

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
-use powersweep_dataset::writing::{Scratch, cannot_write, partial_beside, refuse_existing, write_whole};
+use powersweep_dataset::partial::Partial;
+use powersweep_dataset::writing::{cannot_write, refuse_existing, write_whole};
 use powersweep_dataset::{Error, failure};
 use powersweep_engine::spec::{Role, Value};
 use powersweep_engine::summary::Summary;
@@ -43,10 +44,7 @@ pub(crate) fn observed(sim: &SimSpec) -> SimSpec {
 /// Writes the files into a new folder.
 pub(crate) fn write(schedule: &Schedule<'_>, folder: &Path) -> Result<(), Error> {
     refuse_existing(folder)?;
-    let partial = partial_beside(folder);
-    std::fs::create_dir_all(&partial).map_err(|error| cannot_write(folder, &error))?;
-    // An error deletes what was written.
-    let scratch = Scratch(partial.clone());
+    let partial = Partial::folder(folder).map_err(|error| cannot_write(folder, &error))?;
     let machine = Machine::of(schedule);
     let files = [
         ("jobs.csv", schedule.jobs()),
@@ -56,12 +54,10 @@ pub(crate) fn write(schedule: &Schedule<'_>, folder: &Path) -> Result<(), Error>
         ("schedule.swf", schedule.log()),
     ];
     for (name, text) in files {
-        write_whole(Some(&partial.join(name)), text.as_bytes())?;
+        write_whole(Some(&partial.path().join(name)), text.as_bytes())?;
     }
     refuse_existing(folder)?;
-    std::fs::rename(&partial, folder).map_err(|error| cannot_write(folder, &error))?;
-    drop(scratch);
-    Ok(())
+    partial.publish(folder).map_err(|error| cannot_write(folder, &error))
 }
 
 /// Why there is no schedule of jobs.

@@ -1,15 +1,14 @@
 //! Copies of the tables of an experiment, each one file sorted by task.
 
-use std::fs::File;
-use std::io::{self, BufWriter};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
+use powersweep_dataset::partial::Partial;
 use powersweep_dataset::reading::{ColumnStats, Part, Reading, relaxed};
 use powersweep_dataset::scan;
 use powersweep_dataset::sorted_copy::{Origin, SortedCopy};
-use powersweep_dataset::writing::{Scratch, cannot_write, partial_beside, refuse_existing};
+use powersweep_dataset::writing::{Output, cannot_write, refuse_existing};
 use powersweep_dataset::{Cell, Datasets, Error, failure};
 use powersweep_results::{Table, join, part, tasks};
 
@@ -39,7 +38,7 @@ pub struct ExportOptions {
 
 impl Place {
     /// Copies tables of an experiment, each into one file sorted by task. `output` is a new folder; for one table, a name that
-    /// ends in `.parquet` is a new file. Nothing is overwritten. Returns the copied tables with the number of their rows.
+    /// ends in `.parquet` is a file, which replaces one of that name once it is complete. Returns the copied tables with the number of their rows.
     ///
     /// # Errors
     /// The experiment is unknown or has no rows, or the output exists or cannot be written.
@@ -54,35 +53,42 @@ impl Place {
             let hint = "name a folder for all tables, or choose one table";
             return Err(failure!(Usage, "{} is the name of one file; {hint}", output.display()));
         }
-        refuse_existing(output)?;
-        let partial = partial_beside(output);
-        std::fs::create_dir_all(&partial).map_err(|error| cannot_write(output, &error))?;
-        // An error deletes what was written.
-        let scratch = Scratch(partial.clone());
-        let copied = self.copies(experiment, &partial, options).await?;
+        let folder = match is_file {
+            true => None,
+            false => {
+                refuse_existing(output)?;
+                Some(Partial::folder(output).map_err(|error| cannot_write(output, &error))?)
+            }
+        };
+        let target = |table: Table| match &folder {
+            Some(folder) => folder.path().join(format!("{table}.parquet")),
+            None => output.to_owned(),
+        };
+        let copied = self.copies(experiment, target, options).await?;
         if copied.iter().all(|(_, rows)| *rows == 0) {
             return Err(failure!(
                 Usage,
                 "{experiment} has no rows to export: `powersweep status {experiment}` says whether its tasks run"
             ));
         }
-        publish(&partial, output, is_file.then_some(copied[0].0))?;
-        drop(scratch);
+        if let Some(folder) = folder {
+            refuse_existing(output)?;
+            folder.publish(output).map_err(|error| cannot_write(output, &error))?;
+        }
         Ok(copied)
     }
 
-    /// Copies the tables into a folder. Returns the copied tables with the number of their rows.
+    /// Copies each table into its target. Returns the copied tables with the number of their rows.
     async fn copies(
         &self,
         experiment: &str,
-        folder: &Path,
+        target: impl Fn(Table) -> PathBuf,
         options: ExportOptions,
     ) -> Result<Vec<(Table, u64)>, Error> {
         let datasets = self.datasets().await?;
         let mut copied = Vec::new();
         for table in options.table.map_or(Table::ALL.to_vec(), |table| vec![table]) {
-            let target = folder.join(format!("{table}.parquet"));
-            let export = Export { datasets: &datasets, experiment, options, table, target: &target };
+            let export = Export { datasets: &datasets, experiment, options, table, target: &target(table) };
             let rows = export.copy().await?;
             if rows > 0 || options.table.is_some() {
                 copied.push((table, rows));
@@ -90,16 +96,6 @@ impl Place {
         }
         Ok(copied)
     }
-}
-
-/// Gives the complete export its name, which must still be free.
-fn publish(partial: &Path, output: &Path, file: Option<Table>) -> Result<(), Error> {
-    let named = match file {
-        // A link never replaces a file; a rename would.
-        Some(table) => std::fs::hard_link(partial.join(format!("{table}.parquet")), output),
-        None => refuse_existing(output).map(|()| std::fs::rename(partial, output))?,
-    };
-    named.map_err(|error| cannot_write(output, &error))
 }
 
 /// The export of one table.
@@ -141,10 +137,9 @@ impl Export<'_> {
             bucket_rows: part::EXPORT_ROW_GROUP_ROWS,
             elsewhere: self.table == Table::Failures,
         };
-        let out = File::create(self.target).map_err(|error| self.failed(error))?;
-        let (rows, out) = copy.write(self.experiment, BufWriter::new(out)).await?;
-        let file = out.into_inner().map_err(|error| self.failed(error.into_error()))?;
-        file.sync_all().map_err(|error| self.failed(error))?;
+        let mut out = Output::open(Some(self.target))?;
+        let (rows, _) = copy.write(self.experiment, out.writer()).await?;
+        out.finish()?;
         Ok(rows)
     }
 
@@ -191,10 +186,6 @@ impl Export<'_> {
         let of_task = |name: &&str| Origin::Task((*name).to_owned());
         let origins = keys.iter().map(of_own).chain(params.iter().map(of_task)).chain(values.iter().map(of_own));
         Ok((Arc::new(Schema::new(fields)), origins.collect()))
-    }
-
-    fn failed(&self, error: io::Error) -> Error {
-        cannot_write(self.target, &error)
     }
 }
 

@@ -126,10 +126,8 @@ impl Place {
         }
         // A coordinator does not know the experiments with shards.
         if of_all && !self.names_coordinator() {
-            let location = self.location()?;
-            for record in shards::all(&location).await? {
-                status.add(shards::status(&location, &record, &request).await?);
-            }
+            let sharded = shards::all(&self.location()?, &request).await?;
+            sharded.into_iter().for_each(|sharded| status.add(sharded));
         }
         Ok(status)
     }

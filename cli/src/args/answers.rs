@@ -1,11 +1,9 @@
 //! The command lines of `compare`, `best`, `sql` and `verify`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use powersweep_results::Table;
 
-use super::tables::{RowFormat, column, tables};
+use super::tables::{OutArgs, column, tables};
 use super::{LogArgs, TablesArgs};
 
 #[derive(Debug, Args)]
@@ -98,25 +96,4 @@ pub struct VerifyArgs {
     /// The manifest of the rows; by default the one in the files. Relative paths of logs start in its folder.
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<String>,
-}
-
-/// How a small table is written.
-#[derive(Debug, Args)]
-pub struct OutArgs {
-    /// A table for people, or rows for programs.
-    #[arg(long, value_enum, default_value = "table")]
-    format: RowFormat,
-    /// Short for --format json.
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
-    /// Write to this file instead of standard output. An incomplete file is never left behind.
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
-impl OutArgs {
-    /// How the table is shown or written.
-    pub fn format(&self) -> RowFormat {
-        if self.json { RowFormat::Json } else { self.format }
-    }
 }

@@ -107,7 +107,7 @@ pub struct LaunchSlurmArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub backlog: u64,
     /// A worker without tasks ends after this time.
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = positive_time)]
     pub idle_limit: Duration,
     /// How long running tasks may continue when an allocation is about to end.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
@@ -128,7 +128,10 @@ pub struct LaunchSlurmArgs {
     /// ends when no task has waited for --until-idle, 15 minutes by default.
     #[arg(long)]
     pub coordinator: bool,
-    /// Print the script, let Slurm test it, and submit nothing.
+    /// Forget excluded nodes and pauses after failures, once their reason is mended.
+    #[arg(long)]
+    pub forget_failures: bool,
+    /// Print the script and the time that a worker can use, let Slurm test the script, and submit nothing.
     #[arg(long, conflicts_with = "check")]
     pub dry_run: bool,
     /// Run `powersweep doctor` in a job of one minute, and show what it found on a node.
@@ -159,6 +162,10 @@ pub struct LaunchStopArgs {
     /// Ask running workers to end, too: they finish or hand back their tasks.
     #[arg(long)]
     pub workers: bool,
+    /// End a coordinator that runs in the launcher's job, too: it serves nobody any more. Without this option, the launcher of
+    /// such a job is not ended.
+    #[arg(long)]
+    pub with_coordinator: bool,
 }
 
 impl LaunchSlurmArgs {

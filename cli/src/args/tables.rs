@@ -9,7 +9,6 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use powersweep::Place;
 use powersweep_results::Table;
 
-use super::answers::OutArgs;
 use super::{CoordinatorArgs, DataArgs, LogArgs};
 use crate::exit::Failure;
 
@@ -197,7 +196,7 @@ pub struct ExportArgs {
     /// order of `powersweep columns`. Columns without any value are left out.
     #[arg(long, conflicts_with = "wide")]
     pub tidy: bool,
-    /// A new folder; with --table also a new file whose name ends in .parquet. Nothing is overwritten.
+    /// A new folder; with --table also a file whose name ends in .parquet, which is replaced once the new one is complete.
     #[arg(long, short, value_name = "DIR|FILE")]
     pub output: PathBuf,
 }
@@ -219,4 +218,25 @@ pub struct AdoptArgs {
     /// Take the data over from a coordinator that still seems to run.
     #[arg(long)]
     pub take_over: bool,
+}
+
+/// How a small table is written.
+#[derive(Debug, Args)]
+pub struct OutArgs {
+    /// A table for people, or rows for programs.
+    #[arg(long, value_enum, default_value = "table")]
+    format: RowFormat,
+    /// Short for --format json.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Write to this file instead of standard output. An incomplete file is never left behind.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+impl OutArgs {
+    /// How the table is shown or written.
+    pub fn format(&self) -> RowFormat {
+        if self.json { RowFormat::Json } else { self.format }
+    }
 }

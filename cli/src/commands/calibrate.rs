@@ -3,7 +3,7 @@
 use chrono::DateTime;
 use powersweep::calibrate::{Replay, replay};
 use powersweep_dataset::calibration::{Calibration, Stated, Value};
-use powersweep_dataset::writing::write_whole;
+use powersweep_dataset::writing::{refuse_input, write_whole};
 use powersweep_engine::account::J_PER_KWH;
 use powersweep_experiments::FileRef;
 use serde_json::{Value as Json, json};
@@ -29,6 +29,9 @@ fn named_by_options(message: String) -> String {
 
 /// Replays a log against a meter, and shows what fits.
 pub fn run(args: &CalibrateArgs) -> Outcome {
+    if let Some(steps) = &args.steps {
+        refuse_input(steps, &[&args.log, &args.meter])?;
+    }
     let library = inputs::library(&args.logs);
     let format = inputs::format(&library, &args.log)?;
     let log = inputs::parsed(format, &inputs::log(&library, format, &args.log, args.sha256)?)?;

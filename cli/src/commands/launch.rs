@@ -6,6 +6,7 @@ use std::time::Duration;
 use powersweep::launcher::slurm::{self as batch, BatchError};
 use powersweep::launcher::{self, End, Folder, Launcher, Plan, State};
 use powersweep::{block_on, user};
+use powersweep_dataset::partial::Partial;
 use powersweep_experiments::reading::unknown;
 use powersweep_experiments::settings::quoted;
 use powersweep_launch::Phase;
@@ -61,7 +62,7 @@ async fn run(args: &LaunchSlurmArgs, mut plan: Plan, folder: Folder, facts: &Fac
         folder.path().display()
     ));
     let stop = interrupt::token();
-    let (end, state) = launcher.run(&stop).await?;
+    let (end, state) = launcher.run(&stop).await;
     screen::print(&summary(&state))?;
     Ok(if end == End::Interrupted { Exit::Of(Kind::Interrupted) } else { Exit::Done })
 }
@@ -96,13 +97,18 @@ async fn dry_run(args: &LaunchSlurmArgs, plan: &Plan, folder: &Folder) -> Outcom
         false => plan.job.script(),
     };
     screen::print(text.trim_end())?;
-    let scratch = std::env::temp_dir().join(format!("powersweep-{}.sh", std::process::id()));
-    std::fs::write(&scratch, &text)
-        .map_err(|error| failure!(Storage, "cannot write {}: {error}", scratch.display()))?;
-    let tested = batch::test(&scratch.display().to_string()).await;
-    let _ = std::fs::remove_file(&scratch);
+    let scratch = Partial::scratch().map_err(|error| failure!(Storage, "cannot make a temporary folder: {error}"))?;
+    let script = scratch.path().join("job.sh");
+    std::fs::write(&script, &text).map_err(|error| failure!(Storage, "cannot write {}: {error}", script.display()))?;
+    let tested = batch::test(&script.display().to_string()).await;
     tested.map_err(|error| failure!(Refused, "Slurm would refuse this job: {error}"))?;
-    screen::note("powersweep: Slurm would accept this job; nothing was submitted");
+    let whole = plan.job.request.time.as_secs_f64();
+    screen::note(&format!(
+        "powersweep: Slurm would accept this job; nothing was submitted\n\
+         usable for tasks: {} of the {} of an allocation",
+        screen::duration(plan.room.usable_s),
+        screen::duration(whole)
+    ));
     Ok(Exit::Done)
 }
 
@@ -181,18 +187,16 @@ async fn coordinator(args: &LaunchSlurmArgs, plan: &Plan, folder: &Folder) -> Ou
 
 // ---- afterwards
 
-/// The launcher's last state.
-fn state(folder: &Folder) -> Result<State, Failure> {
-    let state = folder.read()?;
+/// The error of a folder that has no state.
+fn unused(folder: &Folder) -> Failure {
     let path = folder.path().display();
-    state
-        .ok_or_else(|| failure!(Usage, "no launcher has used {path}: give --data or --folder of the one that you mean"))
+    failure!(Usage, "no launcher has used {path}: give --data or --folder of the one that you mean")
 }
 
 /// Shows the allocations.
 pub fn status(args: &LaunchStatusArgs) -> Outcome {
     let folder = args.folder.folder()?;
-    let state = state(&folder)?;
+    let (state, unknown) = block_on(launcher::present(&folder))?.ok_or_else(|| unused(&folder))?;
     if args.output.is_json() {
         return screen::print_json(to_json(&state));
     }
@@ -206,6 +210,7 @@ pub fn status(args: &LaunchStatusArgs) -> Outcome {
     }
     let mut text = if state.fleet.allocations.is_empty() { String::new() } else { format!("{table}\n") };
     text += &format!("{}\n{}", summary(&state), state.describe().join("\n"));
+    text.extend(unknown.map(|unknown| format!("\n{unknown}")));
     screen::print(&text)
 }
 
@@ -221,7 +226,7 @@ fn to_json(state: &State) -> Json {
     let counts = &state.fleet.counts;
     json!({
         "name": state.name, "launcher": state.launcher, "written_at": state.written_at, "ended": state.ended,
-        "why": state.why, "trouble": state.trouble, "excluded": state.excluded,
+        "why": state.why, "troubles": state.troubles, "excluded": state.excluded,
         "pause": pause.map(|pause| json!({ "reason": pause.reason, "until": pause.until, "long": pause.long })),
         "allocations": allocations.collect::<Vec<_>>(),
         "counts": {
@@ -235,7 +240,7 @@ fn to_json(state: &State) -> Json {
 /// Prints the script and the output of an allocation.
 pub fn log(args: &LaunchLogArgs) -> Outcome {
     let folder = args.folder.folder()?;
-    let state = state(&folder)?;
+    let state = folder.read()?.ok_or_else(|| unused(&folder))?;
     let names: Vec<&str> = state.fleet.allocations.keys().map(String::as_str).collect();
     let Some(name) = &args.allocation else {
         return screen::print(&names.join("\n"));
@@ -256,7 +261,13 @@ pub fn log(args: &LaunchLogArgs) -> Outcome {
 /// Ends the launcher, and cancels allocations that wait.
 pub fn stop(args: &LaunchStopArgs) -> Outcome {
     let folder = args.folder.folder()?;
-    let state = state(&folder)?;
+    let state = folder.read()?.ok_or_else(|| unused(&folder))?;
+    if let Some(job) = state.coordinator_job.as_ref().filter(|_| !state.ended && !args.with_coordinator) {
+        return Err(failure!(
+            Refused,
+            "this launcher runs in job {job} beside the coordinator, which ends with it: add --with-coordinator to end both"
+        ));
+    }
     block_on(async {
         end_launcher(&folder).await?;
         let name = format!("--name={}", state.name);

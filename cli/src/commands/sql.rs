@@ -4,11 +4,11 @@ use std::io::ErrorKind;
 use std::process::Command;
 
 use powersweep::block_on;
-use powersweep_dataset::writing::{Scratch, cannot_write};
+use powersweep_dataset::partial::Partial;
 
 use crate::args::SqlArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::screen;
+use crate::{interrupt, screen};
 
 /// The program of DuckDB's command line.
 const DUCKDB: &str = "duckdb";
@@ -18,9 +18,11 @@ pub fn run(args: &SqlArgs) -> Outcome {
     if args.print {
         return screen::print(block_on(async { args.from.place()?.views(&args.experiment, None).await })?.trim_end());
     }
-    let folder = tempdir()?;
-    let views = block_on(async { args.from.place()?.views(&args.experiment, Some(&folder.0)).await })?;
-    let database = folder.0.join("views.duckdb");
+    let folder = Partial::scratch().map_err(|error| failure!(Storage, "cannot make a temporary folder: {error}"))?;
+    let views = block_on(async { args.from.place()?.views(&args.experiment, Some(folder.path())).await })?;
+    let database = folder.path().join("views.duckdb");
+    // Ctrl-C is for DuckDB, which reads the folder until it ends.
+    interrupt::leave_to_child();
     let Some(made) = ended(Command::new(DUCKDB).arg(&database).arg("-c").arg(&views))? else {
         screen::print(views.trim_end())?;
         let hint = "install it (https://duckdb.org, or pip install duckdb-cli), or give these lines to any DuckDB";
@@ -45,13 +47,4 @@ fn ended(command: &mut Command) -> Result<Option<bool>, Failure> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(failure!(Failure, "cannot run {DUCKDB}: {error}")),
     }
-}
-
-/// A new folder for this user alone.
-fn tempdir() -> Result<Scratch, Failure> {
-    use std::os::unix::fs::DirBuilderExt;
-    let path = std::env::temp_dir().join(format!("powersweep-sql-{}", uuid::Uuid::new_v4().simple()));
-    let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
-    made.map_err(|error| cannot_write(&path, &error))?;
-    Ok(Scratch(path))
 }

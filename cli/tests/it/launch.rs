@@ -41,16 +41,19 @@ echo "$job"
 const SQUEUE: &str = r#"#!/bin/bash
 S=$SANDBOX/slurm
 echo "$*" >>"$S/squeue.calls"
+if [ "$(cat "$S/queue-mode" 2>/dev/null)" = hang ]; then exec sleep 600; fi
+if [ "$(cat "$S/queue-mode" 2>/dev/null)" = endless ]; then exec yes; fi
 if [ "$(cat "$S/queue-mode" 2>/dev/null)" = junk ]; then
     echo "slurm_load_jobs error: Unable to contact slurm controller"
     exit 0
 fi
 if [ "$(cat "$S/queue-mode" 2>/dev/null)" = full ]; then
     for start in "$S"/*.start; do
-        [ ! -e "$start" ] || echo "$(basename "$start" .start)|PENDING|N/A|N/A|Priority|"
+        [ ! -e "$start" ] || echo "powersweep|$(basename "$start" .start)|PENDING|N/A|N/A|Priority|"
     done
     exit 0
 fi
+echo "Welcome to the farm"
 for start in "$S"/*.start; do
     [ -e "$start" ] || exit 0
     name=$(basename "$start" .start) state=RUNNING
@@ -58,7 +61,7 @@ for start in "$S"/*.start; do
         state=COMPLETED
         [ "$(cat "$S/$name.code")" = 0 ] || state=FAILED
     fi
-    echo "$name|$state|$(cat "$start")|$(date +%s)|None|n1"
+    echo "powersweep|$name|$state|$(cat "$start")|$(date +%s)|None|n1"
 done
 "#;
 
@@ -72,8 +75,9 @@ echo 'SLURM_VERSION           = 22.05.8'
 ";
 
 const SINFO: &str = "#!/bin/bash
-echo 'batch*|up|2:00:00|4|4096|10'
-echo 'long|up|infinite|64|4096|2'
+echo 'Welcome to the farm'
+echo 'powersweep|batch*|up|2:00:00|4|4096|10'
+echo 'powersweep|long|up|infinite|64|4096|2'
 ";
 
 /// A sandbox with commands of Slurm.
@@ -215,10 +219,117 @@ fn workers_that_fail_at_once_are_noticed_and_a_broken_queue_is_no_reason_for_mor
 }
 
 #[test]
+fn a_launcher_that_is_told_to_end_waits_for_no_answer() {
+    for (way, code) in [("TERM", 130), ("stop", 0)] {
+        let cluster = Cluster::new();
+        cluster.0.write("slurm/queue-mode", "full");
+        let _served = cluster.serve_sweep(2);
+        let launcher = cluster.launch(&["--program=/bin/true"]);
+        cluster.shows("PENDING");
+        cluster.0.write("slurm/queue-mode", "hang");
+        let (calls, begun) = (cluster.calls("squeue").len(), Instant::now());
+        while cluster.calls("squeue").len() == calls {
+            assert!(begun.elapsed() < PATIENCE, "the queue is not asked");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        match way {
+            "TERM" => launcher.signal("TERM"),
+            _ => drop(cluster.run(&["launch", "stop"]).exits(0)),
+        }
+        launcher.wait().exits(code);
+        cluster.0.write("slurm/queue-mode", "full");
+        let status = cluster.run(&["launch", "status", "--json"]).exits(0).json();
+        assert_eq!(status["counts"]["unanswered"], 0, "the launcher waited for the end of the query: {way}");
+        assert_eq!(cluster.calls("sbatch").len(), 1, "{way}");
+    }
+}
+
+#[test]
+fn a_program_that_cannot_start_is_no_fault_of_a_node() {
+    let cluster = Cluster::new();
+    let _served = cluster.serve_sweep(2);
+    let launcher = cluster.launch(&["--program=/nowhere/powersweep"]);
+    let shown = cluster.shows("could not start the program (exit code 127), whatever its node");
+    assert!(!shown.contains("excluded"), "{shown}");
+    cluster.run(&["launch", "stop"]).exits(0);
+    launcher.wait().exits(0);
+    let again = cluster.launch(&["--max-nodes=2", "--until-idle=1s", "--forget-failures"]).wait().exits(0);
+    assert!(again.stderr.contains("submitted 1 allocation"), "{again}");
+}
+
+#[test]
+fn the_status_after_the_end_asks_the_queue_and_trouble_has_a_time() {
+    let cluster = Cluster::new();
+    let _served = cluster.serve_sweep(400);
+    let mut launcher = cluster.launch(&[]);
+    launcher.says("submitted 1 allocation");
+    cluster.shows("connected");
+    cluster.0.write("slurm/queue-mode", "endless");
+    let shown = cluster.shows("squeue answered more than 16 MiB");
+    assert!(shown.contains("trouble since 20") && shown.contains("the queue is unknown since 20"), "{shown}");
+    cluster.0.write("slurm/queue-mode", "");
+    cluster.shows("trouble from 20");
+    launcher.signal("KILL");
+    drop(launcher);
+    let begun = Instant::now();
+    while std::fs::read_dir(cluster.0.path("slurm"))
+        .expect("there")
+        .flatten()
+        .all(|e| e.path().extension() != Some("code".as_ref()))
+    {
+        assert!(begun.elapsed() < PATIENCE, "the worker has not ended");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let shown = cluster.run(&["launch", "status"]).exits(0).stdout;
+    assert!(shown.contains("COMPLETED") && !shown.contains("RUNNING"), "{shown}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_trouble_and_not_the_end() {
+    let cluster = Cluster::new();
+    cluster.0.write("slurm/queue-mode", "full");
+    let _served = cluster.serve_sweep(2);
+    let mut launcher = cluster.launch(&["--program=/bin/true"]);
+    cluster.shows("PENDING");
+    let state = cluster.0.path("results/data/.powersweep/launch/state.toml");
+    std::fs::rename(&state, cluster.0.path("kept.toml")).expect("it is there");
+    std::fs::create_dir(&state).expect("its name is free");
+    launcher.says("cannot write");
+    std::fs::remove_dir(&state).expect("it is empty");
+    let shown = cluster.shows("trouble from 20");
+    assert!(launcher.runs() && shown.contains("state.toml: is a directory"), "{shown}");
+    launcher.signal("TERM");
+    launcher.wait().exits(130);
+    // Only root can give a folder away.
+    if std::os::unix::fs::chown(state.parent().expect("a folder"), Some(54_321), None).is_ok() {
+        cluster.launch(&[]).wait().exits(8).says(&["belongs to another user (number 54321)"]);
+    }
+}
+
+#[test]
+fn a_launcher_beside_its_coordinator_is_not_ended_alone() {
+    let cluster = Cluster::new();
+    let _served = cluster.serve_sweep(2);
+    let mut command = cluster.0.command(BINARY);
+    command.args(["launch", "slurm", "--time=10", "--cpus=1", "--poll=300ms", "--idle-limit=1s"]);
+    command.env("PATH", path_with(&cluster.0.path("bin"))).env("SANDBOX", cluster.0.path(""));
+    command.env("POWERSWEEP_COORDINATOR_JOB", "4711");
+    let launcher = cluster.0.spawn(command);
+    cluster.shows("asks for no more allocations");
+    let refused = cluster.run(&["launch", "stop"]).exits(8);
+    refused.says(&["runs in job 4711 beside the coordinator", "--with-coordinator"]);
+    cluster.run(&["launch", "stop", "--with-coordinator"]).exits(0);
+    launcher.wait().exits(0);
+    assert!(cluster.calls("scancel").iter().all(|call| call.starts_with("--me ")));
+}
+
+#[test]
 fn a_dry_run_submits_nothing_and_a_site_file_has_the_options() {
     let cluster = Cluster::new();
     let (_served, _) = cluster.0.serve(&[]);
     cluster.run(&["launch", "slurm"]).exits(2).says(&["--time is missing", "powersweep site init"]);
+    let hidden = ["launch", "slurm", "--time=10", "--cpus=1", "--account=a\n#SBATCH --hold", "--dry-run"];
+    cluster.run(&hidden).exits(2).says(&["more than one line"]);
     cluster.run(&["site", "init", "--output", "site.toml"]).exits(0);
     cluster.run(&["site", "init", "--output", "site.toml"]).exits(2);
     cluster.run(&["site", "init", "--partition", "lang"]).exits(2).says(&["long"]);
@@ -232,7 +343,9 @@ fn a_dry_run_submits_nothing_and_a_site_file_has_the_options() {
         "#SBATCH --open-mode=append",
         "worker --slots 4",
     ]);
-    assert!(script.stdout.trim_end().lines().last().is_some_and(|line| line.starts_with("exec ")), "{script}");
+    assert!(script.stderr.contains("usable for tasks: 106 min 2 s of the 2 h 0 min of an allocation"), "{script}");
+    let short = cluster.run(&["launch", "slurm", "--site", "site.toml", "--time", "4", "--dry-run"]).exits(0);
+    assert!(short.stderr.contains("usable for tasks: 2 min 59 s of the 4 min 0 s"), "{short}");
     let several =
         cluster.run(&["launch", "slurm", "--site", "site.toml", "--nodes", "2", "--max-nodes", "4", "--dry-run"]);
     several.exits(0).prints(&["#SBATCH --signal=TERM@30", "exec srun --kill-on-bad-exit=0"]);
@@ -240,7 +353,7 @@ fn a_dry_run_submits_nothing_and_a_site_file_has_the_options() {
         .run(&["launch", "slurm", "--site", "site.toml", "--nodes", "2", "--dry-run"])
         .exits(2)
         .says(&["--max-nodes"]);
-    cluster.run(&["launch", "slurm", "--time", "2", "--cpus", "1", "--dry-run"]).exits(2).says(&["--time"]);
+    cluster.run(&["launch", "slurm", "--time", "0:35", "--cpus", "1", "--dry-run"]).exits(2).says(&["--time"]);
     assert!(cluster.calls("sbatch").iter().all(|call| call.contains("--test-only")));
     cluster.run(&["launch", "status"]).exits(2).says(&["no launcher has used"]);
 }

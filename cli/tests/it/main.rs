@@ -34,6 +34,7 @@ mod lp;
 mod modules;
 mod one_task;
 mod operator;
+mod outputs;
 mod paths;
 mod places;
 mod plan;

@@ -249,6 +249,24 @@ fn commands_show_the_sum_of_the_shards() {
 }
 
 #[test]
+fn damage_of_one_sharded_experiment_is_its_own() {
+    let sandbox = Sandbox::new();
+    sandbox.write("e.toml", synthetic(NAME, 8));
+    sandbox.write("f.toml", synthetic("f", 8));
+    run(&sandbox, 1, 3).exits(0);
+    sandbox.run(&["shard", "f.toml", "--data", "data", "--index", "0", "--of", "2"]).exits(0);
+    sandbox.write("data/.powersweep/shards/f/shards.json", "{ \"of\": ");
+    let shown =
+        sandbox.run(&["status", "--data", "data"]).exits(0).prints(&["e: 3 shards", "f: its shards cannot be read"]);
+    assert!(shown.stdout.contains("shards.json"), "{shown}");
+    let found = sandbox.run(&["status", "--data", "data", "--json"]).exits(0).json();
+    let states: Vec<_> =
+        found["experiments"].as_array().expect("a list").iter().map(|e| (&e["name"], &e["state"])).collect();
+    assert_eq!(states, [(&"e".into(), &"waiting".into()), (&"f".into(), &"unknown".into())] as [(&Json, &Json); 2]);
+    sandbox.run(&["status", "f", "--data", "data"]).exits(5);
+}
+
+#[test]
 fn a_shard_ends_in_good_order() {
     let sandbox = Sandbox::new();
     sandbox.write("e.toml", four_policies(NAME, 400, 3000, ""));

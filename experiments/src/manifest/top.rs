@@ -60,10 +60,7 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
         return None;
     }
     let (table, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
-        let span = error.span().unwrap_or(0..0);
-        problems.push(Problem::new(span, "this is not TOML", error.message().to_owned()));
-    }
+    problems.extend(errors.iter().map(|error| Problem::syntax(text, error)));
     if !errors.is_empty() {
         return None;
     }

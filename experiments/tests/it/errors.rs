@@ -161,6 +161,12 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
         &["integers go from", "to 2^63 - 1"],
     ),
     ("seeds = [1, 2]", "seeds = [1, 2", "4:1", &["this is not TOML"]),
+    (
+        "bsld_threshold = [2, 3]",
+        "horizon_s = 12 h # long",
+        "12:13",
+        &["this is not TOML", "`horizon_s` is in s: write 43200"],
+    ),
     ("seeds = [1, 2]", "seeds = 1\nseeds = 2", "4:1", &["this is not TOML", "duplicate key"]),
 ];
 

@@ -1,10 +1,12 @@
 //! Files on disk under their SHA-256.
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use powersweep_experiments::Digest;
+use rustix::fs::OFlags;
 
 use crate::library::LoadError;
 
@@ -58,13 +60,12 @@ impl Cache {
     /// The bytes of a digest, checked against it; `None` if absent or damaged (then the entry is removed).
     pub fn get(&self, digest: Digest) -> Result<Option<Vec<u8>>, LoadError> {
         let path = self.path(digest);
-        let bytes = match read_used(&path) {
-            Ok(bytes) => bytes,
+        match read_used(&path) {
+            Ok(bytes) if bytes.as_ref().is_some_and(|bytes| Digest::of(bytes) == digest) => return Ok(bytes),
+            // It is damaged.
+            Ok(_) => {}
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(LoadError::Cache { path, source }),
-        };
-        if Digest::of(&bytes) == digest {
-            return Ok(Some(bytes));
         }
         match fs::remove_file(&path) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => Err(LoadError::Cache { path, source }),
@@ -144,22 +145,31 @@ struct Entry {
     used: SystemTime,
 }
 
-/// Reads an entry under a lock against deletion, and sets the time of its last use.
-fn read_used(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+/// Opens an entry, without waiting for the other end of a pipe that somebody has put in its place.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// Reads an entry under a lock against deletion, and sets the time of its last use; `None` if it is no regular file.
+fn read_used(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let mut file = open(path)?;
+    if !file.metadata()?.is_file() {
+        return Ok(None);
+    }
     // On file systems without locks, an open file can still be read to its end after it was deleted.
     file.lock_shared().ok();
     let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or_default());
     file.read_to_end(&mut bytes)?;
     // In a read-only folder this fails. This process then evicts nothing there either.
     file.set_modified(SystemTime::now()).ok();
-    Ok(bytes)
+    Ok(Some(bytes))
 }
 
 /// Deletes an entry unless a process is reading it; true if the file no longer exists.
 fn delete_unused(path: &Path) -> bool {
     let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    match File::open(path) {
+    match open(path) {
         Ok(file) => match file.try_lock() {
             Err(fs::TryLockError::WouldBlock) => false,
             // This process has the lock, or the file system has no locks.
@@ -171,6 +181,8 @@ fn delete_unused(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     fn entry(number: u8) -> Vec<u8> {
@@ -184,6 +196,18 @@ mod tests {
 
     fn stored(cache: &Cache) -> Vec<u8> {
         (0..9).filter(|number| cache.path(Digest::of(&entry(*number))).exists()).collect()
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_an_entry_is_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::open(folder.path()).expect("it opens");
+        let digest = Digest::of(&entry(1));
+        let made = Command::new("mkfifo").arg(cache.path(digest)).status();
+        assert!(made.expect("mkfifo is there").success());
+        assert_eq!(cache.get(digest).expect("it does not wait"), None);
+        cache.put(&entry(1)).expect("stored");
+        assert_eq!(cache.get(digest).expect("read"), Some(entry(1)));
     }
 
     #[test]

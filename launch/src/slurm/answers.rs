@@ -1,13 +1,20 @@
 //! Answers of Slurm's commands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Seconds;
 use crate::queue::Entry;
 
-/// The value of squeue's `--format`: the name of the element, state, start, end, reason, nodes. Times are seconds since 1970
-/// with SLURM_TIME_FORMAT=%s.
-pub const QUEUE_FORMAT: &str = "%i|%T|%S|%e|%r|%N";
+/// Begin of each line that a command was asked for: sites print greetings besides.
+const MARK: &str = "powersweep|";
+
+/// The value of squeue's `--format`: a mark, the name of the element, state, start, end, reason, nodes. Times are seconds since
+/// 1970 with SLURM_TIME_FORMAT=%s.
+pub const QUEUE_FORMAT: &str = "powersweep|%i|%T|%S|%e|%r|%N";
+
+/// The value of sinfo's `--format`: a mark, the partition's name, whether jobs may start, its longest time limit, processors,
+/// memory, nodes.
+pub const PARTITION_FORMAT: &str = "powersweep|%P|%a|%l|%c|%m|%D";
 
 /// An answer that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,13 +30,31 @@ fn wrong(command: &'static str, line: &str) -> AnswerError {
     AnswerError { command, line: line.chars().take(200).collect() }
 }
 
-/// The queue's lines, asked for with [`QUEUE_FORMAT`] and without a header.
+/// The queue's lines, asked for with [`QUEUE_FORMAT`] and without a header. Other lines beside them are greetings of the site,
+/// which `banners` keeps.
 ///
 /// # Errors
-/// A line has another form. No line of such an answer is used.
-pub fn queue(answer: &str) -> Result<Vec<Entry>, AnswerError> {
+/// A line with the mark has another form: no line of such an answer is used. Or allocations are expected, no line has the mark,
+/// and one is no known greeting: it may be an error in the place of an answer.
+pub fn queue(answer: &str, banners: &mut BTreeSet<String>, is_expected: bool) -> Result<Vec<Entry>, AnswerError> {
+    let (marked, others) = lines(answer);
+    let entries: Vec<Entry> =
+        marked.into_iter().map(|line| entry(line).ok_or_else(|| wrong("squeue", line))).collect::<Result<_, _>>()?;
+    match others.iter().find(|line| entries.is_empty() && is_expected && !banners.contains(**line)) {
+        Some(line) => Err(wrong("squeue", line)),
+        None if entries.is_empty() => Ok(entries),
+        None => {
+            banners.extend(others.into_iter().map(str::to_owned));
+            Ok(entries)
+        }
+    }
+}
+
+/// The lines with the mark, without it, and the others.
+fn lines(answer: &str) -> (Vec<&str>, Vec<&str>) {
     let lines = answer.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.map(|line| entry(line).ok_or_else(|| wrong("squeue", line))).collect()
+    let (marked, others): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with(MARK));
+    (marked.into_iter().filter_map(|line| line.strip_prefix(MARK)).collect(), others)
 }
 
 fn entry(line: &str) -> Option<Entry> {
@@ -43,6 +68,7 @@ fn entry(line: &str) -> Option<Entry> {
         ends_at: end.parse::<Seconds>().ok(),
         reason: if *reason == "None" { String::new() } else { (*reason).to_owned() },
         nodes: (*nodes).to_owned(),
+        cannot_start: None,
     })
 }
 
@@ -107,7 +133,7 @@ pub fn submit_limit(associations: &str, qos_limits: &str, account: Option<&str>,
     found.max().filter(|limit: &u64| *limit < u64::MAX)
 }
 
-/// A partition, from `sinfo --noheader --format=%P|%a|%l|%c|%m|%D`.
+/// A partition, from `sinfo --noheader` with [`PARTITION_FORMAT`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
     /// Name.
@@ -129,10 +155,10 @@ pub struct Partition {
 /// The partitions, each once: a partition with unlike nodes has several lines.
 ///
 /// # Errors
-/// A line has another form.
+/// A line with the mark has another form.
 pub fn partitions(answer: &str) -> Result<Vec<Partition>, AnswerError> {
     let mut found: Vec<Partition> = Vec::new();
-    for line in answer.lines().map(str::trim).filter(|line| !line.is_empty()) {
+    for line in lines(answer).0 {
         let next = partition(line).ok_or_else(|| wrong("sinfo", line))?;
         match found.iter_mut().find(|known| known.name == next.name) {
             Some(known) => {
@@ -166,15 +192,28 @@ mod tests {
 
     #[test]
     fn the_queue_is_read_whole_or_not_at_all() {
-        let answer = "12_1|RUNNING|1795590593|1795590893|None|n1\n12_2|PENDING|N/A|N/A|Resources|\n\n";
-        let entries = queue(answer).unwrap();
+        let mut banners = BTreeSet::new();
+        let answer =
+            "powersweep|12_1|RUNNING|1795590593|1795590893|None|n1\npowersweep|12_2|PENDING|N/A|N/A|Resources|\n\n";
+        let entries = queue(answer, &mut banners, true).unwrap();
         assert_eq!(entries.len(), 2);
         assert_eq!((entries[0].started_at, entries[0].reason.as_str()), (Some(1_795_590_593), ""));
         assert_eq!((entries[1].started_at, entries[1].reason.as_str()), (None, "Resources"));
-        for junk in ["slurm_load_jobs error: Unable to contact", "12_1|RUNNING", "||||||", "<html>|a|b|c|d|e"] {
-            assert!(queue(&format!("{answer}{junk}\n")).is_err(), "{junk}");
+        for junk in ["powersweep|12_1|RUNNING", "powersweep|||||||", "powersweep|<html>|a|b|c|d|e"] {
+            assert!(queue(&format!("{answer}{junk}\n"), &mut banners, true).is_err(), "{junk}");
         }
-        assert_eq!(queue(""), Ok(vec![]));
+        assert_eq!(queue("", &mut banners, true), Ok(vec![]));
+    }
+
+    #[test]
+    fn greetings_of_a_site_are_told_from_errors() {
+        let (line, mut banners) = ("powersweep|12_1|RUNNING|1|2|None|n1\n", BTreeSet::new());
+        let error = "slurm_load_jobs error: Unable to contact slurm controller";
+        assert!(queue(error, &mut banners, true).is_err(), "allocations are expected");
+        assert_eq!(queue(&format!("Welcome|to|the|farm|of|n1\n{line}"), &mut banners, true).unwrap().len(), 1);
+        assert_eq!(queue("Welcome|to|the|farm|of|n1\n", &mut banners, true), Ok(vec![]), "a known greeting");
+        assert_eq!(queue(error, &mut banners, false), Ok(vec![]), "nothing is expected");
+        assert!(queue(error, &mut banners, true).is_err());
     }
 
     #[test]
@@ -204,12 +243,13 @@ mod tests {
         let facts = Facts::of(config);
         assert_eq!((facts.max_array, facts.preempt_mode.as_deref()), (Some(10_000), Some("CANCEL")));
         let found = partitions(
-            "batch*|up|4:00:00|64|256000|10\nbatch*|up|4:00:00|32+|128000+|2\nlong|down|infinite|8|4096|1\n",
+            "Welcome\npowersweep|batch*|up|4:00:00|64|256000|10\npowersweep|batch*|up|4:00:00|32+|128000+|2\n\
+             powersweep|long|down|infinite|8|4096|1\n",
         );
         let found = found.unwrap();
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].cpus, found[0].nodes, found[0].is_default), (32, 12, true));
         assert_eq!((found[1].time.as_deref(), found[1].is_up), (None, false));
-        assert!(partitions("junk").is_err());
+        assert!(partitions("powersweep|junk").is_err());
     }
 }

@@ -113,8 +113,17 @@ impl WorkerJob {
         let mut words = vec!["worker".to_owned(), "--slots".to_owned(), self.cpus.to_string()];
         words.extend(["--drain-limit".to_owned(), format!("{}s", self.drain_limit.as_secs_f64())]);
         words.extend(self.arguments.iter().cloned());
-        let start = if self.nodes == 1 { "exec" } else { "exec srun --kill-on-bad-exit=0" };
-        let _ = writeln!(body, "{start} {}", command(&self.request.program, &words));
+        let command = command(&self.request.program, &words);
+        if self.nodes > 1 {
+            let _ = writeln!(body, "exec srun --kill-on-bad-exit=0 {command}");
+            return self.with_body(&body);
+        }
+        let folder = self::command(&self.request.folder, &[]);
+        // The shell goes on only if there is no such program: a fault of no node.
+        let _ = write!(
+            body,
+            "shopt -s execfail\nexec {command}\ncode=$?\necho $code >{folder}/\"$POWERSWEEP_ALLOCATION\".code\nexit $code\n"
+        );
         self.with_body(&body)
     }
 
@@ -158,6 +167,8 @@ until {}; do
     kill -0 $serve 2>/dev/null || exit 1
     sleep 1
 done
+# `launch stop` asks before it ends the coordinator, too.
+export POWERSWEEP_COORDINATOR_JOB=$SLURM_JOB_ID
 {} &
 launch=$!
 trap 'kill -TERM $launch $serve 2>/dev/null' TERM

@@ -1,11 +1,12 @@
 //! The folder of a launcher: its state, a lock, scripts and outputs of its jobs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use powersweep_coordinator::store::Location;
+use powersweep_dataset::writing::write_whole;
 use powersweep_dataset::{Error, failure};
 use powersweep_launch::{Fleet, Seconds};
 use rustix::fs::{FlockOperation, flock};
@@ -25,10 +26,14 @@ pub struct State {
     pub written_at: Seconds,
     /// Whether the last launcher has ended.
     pub ended: bool,
+    /// The job in which a coordinator runs that ends with the launcher.
+    pub coordinator_job: Option<String>,
     /// Why it does not ask for more allocations.
     pub why: String,
-    /// The last trouble with a command of Slurm or with the coordinator; empty when the last attempt worked.
-    pub trouble: String,
+    /// Greetings that the site's commands print before their answers.
+    pub banners: BTreeSet<String>,
+    /// The last trouble of each kind.
+    pub troubles: BTreeMap<Source, Trouble>,
     /// Nodes that no allocation gets.
     pub excluded: Vec<String>,
     /// The allocations.
@@ -48,14 +53,43 @@ impl State {
         } else if !self.ended {
             lines.push(format!("it asks for no more allocations: {}", self.why));
         }
-        if !self.trouble.is_empty() {
-            lines.push(format!("last trouble: {}", self.trouble));
+        for trouble in self.troubles.values() {
+            let since = utc(trouble.since);
+            lines.push(match trouble.until {
+                None => format!("trouble since {since}: {}", trouble.text),
+                Some(until) => format!("trouble from {since} to {}: {}", utc(until), trouble.text),
+            });
         }
         if !self.excluded.is_empty() {
             lines.push(format!("excluded nodes, on which workers failed at once: {}", self.excluded.join(", ")));
         }
         lines
     }
+}
+
+/// What a launcher depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// The coordinator.
+    Coordinator,
+    /// The batch system's queue.
+    Queue,
+    /// Submissions of jobs.
+    Submission,
+    /// The launcher's folder.
+    Folder,
+}
+
+/// Something that did not work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    /// The reason of the last failure.
+    pub text: String,
+    /// When it failed first.
+    pub since: Seconds,
+    /// When it worked again.
+    pub until: Option<Seconds>,
 }
 
 /// Time of a worker's slots since its start (s).
@@ -91,7 +125,13 @@ impl Folder {
             (None, None) => PathBuf::from("powersweep-launch"),
         };
         let absolute = std::path::absolute(&folder);
-        absolute.map(Folder).map_err(|error| failure!(Usage, "cannot use the folder {}: {error}", folder.display()))
+        let absolute =
+            absolute.map_err(|error| failure!(Usage, "cannot use the folder {}: {error}", folder.display()))?;
+        // A line of a job's script could not name it.
+        match absolute.display().to_string().contains(['\n', '\r']) {
+            true => Err(failure!(Usage, "the name of the folder {absolute:?} has more than one line: give --folder")),
+            false => Ok(Folder(absolute)),
+        }
     }
 
     /// A file in the folder.
@@ -106,9 +146,18 @@ impl Folder {
 
     /// Creates the folder and takes its lock: one launcher at a time.
     pub fn lock(&self) -> Result<Lock, Error> {
-        use std::os::unix::fs::DirBuilderExt;
+        use std::os::unix::fs::{DirBuilderExt, MetadataExt};
         let cannot = |error: &std::io::Error| failure!(Storage, "cannot use the folder {}: {error}", self.0.display());
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0).map_err(|error| cannot(&error))?;
+        let owner = self.0.metadata().map_err(|error| cannot(&error))?.uid();
+        if owner != rustix::process::geteuid().as_raw() {
+            // Its owner could change the scripts of the jobs.
+            let folder = self.0.display();
+            return Err(failure!(
+                Refused,
+                "{folder} belongs to another user (number {owner}): give a --folder of your own"
+            ));
+        }
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(self.file("lock"));
         let file = file.map_err(|error| cannot(&error))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -125,6 +174,14 @@ impl Folder {
         }
     }
 
+    /// Whether a launcher runs.
+    pub(super) fn is_locked(&self) -> bool {
+        let file = OpenOptions::new().write(true).open(self.file("lock"));
+        file.is_ok_and(|file| {
+            flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK)
+        })
+    }
+
     /// The state of the last launcher; `None` if none was started here.
     pub fn read(&self) -> Result<Option<State>, Error> {
         let file = self.file("state.toml");
@@ -137,19 +194,23 @@ impl Folder {
         state.map(Some).map_err(|error| failure!(Storage, "{} is damaged: {error}\ndelete the file: allocations that still run are found again by the name of their jobs", file.display()))
     }
 
-    /// Writes the state. A reader finds the former or the new one.
+    /// Writes the state. A reader finds the former or the new one, also after a crash of the machine.
     pub fn write(&self, state: &State) -> Result<(), Error> {
-        let (file, partial) = (self.file("state.toml"), self.file("state.toml.new"));
         let text = toml::to_string(state).map_err(|error| failure!(Failure, "cannot write the state: {error}"))?;
-        let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, &file));
-        written.map_err(|error| failure!(Storage, "cannot write {}: {error}", file.display()))
+        write_whole(Some(&self.file("state.toml")), text.as_bytes())
     }
 
     /// Writes the script of the next job.
     pub fn write_script(&self, name: &str, text: &str) -> Result<PathBuf, Error> {
         let file = self.file(name);
-        let written = std::fs::write(&file, text);
-        written.map(|()| file.clone()).map_err(|error| failure!(Storage, "cannot write {}: {error}", file.display()))
+        write_whole(Some(&file), text.as_bytes())?;
+        Ok(file)
+    }
+
+    /// The exit code with which the shell could not start the program of an allocation.
+    pub(super) fn cannot_start(&self, allocation: &str) -> Option<u8> {
+        let code = std::fs::read_to_string(self.file(&format!("{allocation}.code"))).ok()?;
+        code.trim().parse().ok()
     }
 
     /// The script and the outputs of an allocation that exist.
@@ -171,7 +232,7 @@ impl Folder {
                 .metadata()
                 .and_then(|meta| meta.modified())
                 .is_ok_and(|at| at.elapsed().is_ok_and(|age| age > OLD));
-            if is_ours && !known && old && ["sh", "out", "err"].contains(&ending) {
+            if is_ours && !known && old && ["sh", "out", "err", "code"].contains(&ending) {
                 // A file that stays is deleted the next time.
                 let _ = std::fs::remove_file(file.path());
             }
@@ -182,6 +243,13 @@ impl Folder {
     pub fn ask_to_stop(&self) -> Result<(), Error> {
         let file = self.file("stop");
         std::fs::write(&file, "").map_err(|error| failure!(Storage, "cannot write {}: {error}", file.display()))
+    }
+
+    /// Waits until the launcher is asked to end.
+    pub(super) async fn asked_to_stop(&self, interval: Duration) {
+        while !self.file("stop").exists() {
+            tokio::time::sleep(interval).await;
+        }
     }
 
     /// Whether the launcher was asked to end; the request is taken.

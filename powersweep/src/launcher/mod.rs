@@ -15,7 +15,7 @@ use powersweep_proto::client::{Address, Client};
 use powersweep_proto::v1;
 use tokio_util::sync::CancellationToken;
 
-pub use self::folder::{Folder, Lock, SlotTime, State};
+pub use self::folder::{Folder, Lock, SlotTime, Source, State, Trouble};
 use self::slurm::BatchError;
 use crate::place::connection;
 
@@ -31,6 +31,27 @@ pub fn now() -> Seconds {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
+/// The state in a launcher's folder; `None` if no launcher has used the folder. After the launcher's end, the queue says what has
+/// become of its allocations, or the second value why it does not.
+///
+/// # Errors
+/// The state cannot be read.
+pub async fn present(folder: &Folder) -> Result<Option<(State, Option<String>)>, Error> {
+    let Some(mut state) = folder.read()? else { return Ok(None) };
+    if folder.is_locked() || state.fleet.alive() == 0 {
+        return Ok(Some((state, None)));
+    }
+    let asked_at = now();
+    let unknown = match slurm::queue(&state.name, &mut state.banners, true).await {
+        Ok(entries) => {
+            state.fleet.settle(&entries, asked_at);
+            None
+        }
+        Err(error) => Some(format!("states are those of {}: {error}", utc(state.written_at))),
+    };
+    Ok(Some((state, unknown)))
+}
+
 /// What a launcher asks for.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -42,6 +63,10 @@ pub struct Plan {
     pub poll: Duration,
     /// The launcher ends after this time without work.
     pub until_idle: Option<Duration>,
+    /// The job in which a coordinator runs that ends with this launcher.
+    pub coordinator_job: Option<String>,
+    /// Whether excluded nodes and pauses after failures are forgotten.
+    pub forget_failures: bool,
 }
 
 /// A launcher that runs.
@@ -80,6 +105,10 @@ impl Launcher {
         state.name.clone_from(&plan.job.request.name);
         state.launcher = format!("process {} on {}", std::process::id(), host());
         state.ended = false;
+        state.coordinator_job.clone_from(&plan.coordinator_job);
+        if plan.forget_failures {
+            state.fleet.forget_failures();
+        }
         let poll = plan.poll;
         Ok(Launcher {
             plan,
@@ -97,16 +126,25 @@ impl Launcher {
     }
 
     /// Runs until something ends it.
-    pub async fn run(mut self, stop: &CancellationToken) -> Result<(End, State), Error> {
+    pub async fn run(mut self, stop: &CancellationToken) -> (End, State) {
         loop {
-            let end = self.step().await?;
-            let end = if self.folder.take_stop() { Some(End::Stopped) } else { end };
-            if let Some(end) = end.or_else(|| stop.is_cancelled().then_some(End::Interrupted)) {
+            let folder = self.folder.clone();
+            // A question that hangs does not keep the launcher from its end.
+            let status = tokio::select! {
+                status = self.ask() => status,
+                () = stop.cancelled() => None,
+                () = folder.asked_to_stop(LOOK) => None,
+            };
+            let end = match self.told_to_end(stop) {
+                None => self.act(status, stop).await,
+                end => end,
+            };
+            if let Some(end) = end.or_else(|| self.told_to_end(stop)) {
                 self.state.ended = true;
-                self.save()?;
-                return Ok((end, self.state));
+                self.save();
+                return (end, self.state);
             }
-            self.save()?;
+            self.save();
             tokio::select! {
                 () = tokio::time::sleep(LOOK.min(self.plan.poll)) => {}
                 () = stop.cancelled() => {}
@@ -114,28 +152,43 @@ impl Launcher {
         }
     }
 
-    fn save(&mut self) -> Result<(), Error> {
-        self.state.written_at = now();
-        self.state.excluded = self.state.fleet.excluded(now()).into_iter().map(str::to_owned).collect();
-        self.folder.write(&self.state)
+    fn told_to_end(&self, stop: &CancellationToken) -> Option<End> {
+        match stop.is_cancelled() {
+            true => Some(End::Interrupted),
+            false => self.folder.take_stop().then_some(End::Stopped),
+        }
     }
 
-    async fn step(&mut self) -> Result<Option<End>, Error> {
+    /// Writes the state. A full disk is no reason to leave the allocations alone.
+    fn save(&mut self) {
+        self.state.written_at = now();
+        self.state.excluded = self.state.fleet.excluded(now()).into_iter().map(str::to_owned).collect();
+        let written = self.folder.write(&self.state);
+        self.tried(Source::Folder, written.map_err(|error| error.message));
+    }
+
+    /// Asks coordinator and queue; returns the coordinator's status.
+    async fn ask(&mut self) -> Option<v1::StatusReply> {
         let status = self.ask_coordinator().await;
         if let Some(status) = &status {
             self.see_workers(status);
         }
         self.ask_queue().await;
+        status
+    }
+
+    /// Submits what is needed. Returns why the launcher ends.
+    async fn act(&mut self, status: Option<v1::StatusReply>, stop: &CancellationToken) -> Option<End> {
         let Some(status) = status else {
             "the coordinator does not answer".clone_into(&mut self.state.why);
-            return Ok(None);
+            return None;
         };
         let demand = status.demand.unwrap_or_default();
         let works = demand.waiting_tasks > 0 || demand.leased_tasks > 0 || self.state.fleet.alive() > 0;
-        self.submit(&need(&demand)).await?;
+        self.submit(&need(&demand), stop).await;
         self.idle_since = if works { None } else { self.idle_since.or(Some(Instant::now())) };
         let idle = self.plan.until_idle.zip(self.idle_since).is_some_and(|(limit, since)| since.elapsed() >= limit);
-        Ok(idle.then_some(End::Idle))
+        idle.then_some(End::Idle)
     }
 
     // ---- the coordinator
@@ -152,15 +205,12 @@ impl Launcher {
                 .map_err(|status| status.message().to_owned())
         };
         let answer = tokio::time::timeout(ASK_TIMEOUT, asking).await.unwrap_or_else(|_| Err("no answer".to_owned()));
-        match answer {
-            Ok(status) => Some(status),
-            Err(reason) => {
-                // The next attempt reads the access file again: the coordinator may have moved.
-                self.connection = None;
-                self.trouble(format!("the coordinator does not answer: {reason}"));
-                None
-            }
+        if answer.is_err() {
+            // The next attempt reads the access file again: the coordinator may have moved.
+            self.connection = None;
         }
+        let answer = answer.map_err(|reason| format!("the coordinator does not answer: {reason}"));
+        self.tried(Source::Coordinator, answer)
     }
 
     fn see_workers(&mut self, status: &v1::StatusReply) {
@@ -195,59 +245,69 @@ impl Launcher {
         let (asked_at, before) = (now(), self.state.fleet.allocations.clone());
         self.asked = Some(Instant::now());
         self.state.fleet.counts.queries += 1;
-        match slurm::queue(&self.state.name).await {
-            Ok(entries) => {
+        let is_expected = self.state.fleet.alive() > 0;
+        let answer = slurm::queue(&self.state.name, &mut self.state.banners, is_expected).await;
+        match self.tried(Source::Queue, answer.map_err(|error| error.to_string())) {
+            Some(mut entries) => {
+                for entry in &mut entries {
+                    entry.cannot_start = self.folder.cannot_start(&entry.name);
+                }
                 for note in self.state.fleet.answered(&entries, asked_at) {
                     self.notes.say(&note);
                 }
                 self.folder.sweep(&self.state.fleet);
             }
-            Err(error) => {
-                self.state.fleet.counts.unanswered += 1;
-                self.trouble(error.to_string());
-            }
+            None => self.state.fleet.counts.unanswered += 1,
         }
         let same = before == self.state.fleet.allocations;
         self.poll = if same { (self.poll * 2).min(POLL_MAX.max(self.plan.poll)) } else { self.plan.poll };
     }
 
-    async fn submit(&mut self, need: &Need) -> Result<(), Error> {
+    async fn submit(&mut self, need: &Need, stop: &CancellationToken) {
         let want = Want::of(need, &self.plan.room, &self.state.fleet, now());
         self.say(&want);
         if want.count == 0 {
-            return Ok(());
+            return;
         }
         let text = self.plan.job.script();
-        let script = self.folder.write_script("worker.sh", &text)?.display().to_string();
+        let written = self.folder.write_script("worker.sh", &text).map_err(|error| error.message);
+        let Some(script) = self.tried(Source::Folder, written) else { return };
+        let script = script.display().to_string();
         let array = format!("--array=1-{}", want.count);
         let excluded = self.state.fleet.excluded(now());
         let exclude = (!excluded.is_empty()).then(|| format!("--exclude={}", excluded.join(",")));
         let arguments: Vec<&str> =
             std::iter::once(array.as_str()).chain(exclude.as_deref()).chain([script.as_str()]).collect();
-        match slurm::submit(&arguments).await {
+        let submitted = tokio::select! {
+            submitted = slurm::submit(&arguments) => submitted,
+            () = stop.cancelled() => Err(BatchError::Abandoned("sbatch")),
+        };
+        match &submitted {
             Ok(job) => {
-                self.state.fleet.submitted(&job, want.count, now());
-                self.state.trouble.clear();
+                self.state.fleet.submitted(job, want.count, now());
                 self.poll = self.plan.poll;
-                self.folder.write_script(&format!("{job}.sh"), &text)?;
+                let kept = self.folder.write_script(&format!("{job}.sh"), &text);
+                self.tried(Source::Folder, kept.map_err(|error| error.message));
                 self.notes.say(&format!("submitted {} as job {job}", count(want.count, "allocation")));
             }
-            Err(error @ (BatchError::Hangs(_) | BatchError::Answer(_))) => {
+            Err(error @ (BatchError::Hangs(_) | BatchError::Abandoned(_) | BatchError::Answer(_))) => {
                 self.state.fleet.submission_unknown(want.count, &error.to_string(), now());
-                self.trouble(error.to_string());
             }
-            Err(error) => {
-                self.state.fleet.submission_refused(want.count, &error.to_string(), now());
-                self.trouble(error.to_string());
-            }
+            Err(error) => self.state.fleet.submission_refused(want.count, &error.to_string(), now()),
         }
-        Ok(())
+        self.tried(Source::Submission, submitted.map_err(|error| error.to_string()));
     }
 
     // ---- words
 
     fn say(&mut self, want: &Want) {
-        self.state.why.clone_from(&want.why);
+        let unknown = self.state.troubles.get(&Source::Queue).filter(|trouble| trouble.until.is_none());
+        self.state.why = match unknown {
+            Some(trouble) => {
+                format!("the queue is unknown since {}; by its last answer, {}", utc(trouble.since), want.why)
+            }
+            None => want.why.clone(),
+        };
         let pause = self.state.fleet.back_off.pause(now()).filter(|pause| pause.long);
         let told = pause.map(|pause| format!("{}; the next submission is tried at {}", pause.reason, utc(pause.until)));
         let told = told.unwrap_or_default();
@@ -257,11 +317,24 @@ impl Launcher {
         self.told = told;
     }
 
-    fn trouble(&mut self, text: String) {
-        if self.state.trouble != text {
-            self.notes.say(&text);
+    /// Notes whether something worked: its trouble begins, goes on or has ended.
+    fn tried<T>(&mut self, source: Source, result: Result<T, String>) -> Option<T> {
+        let open = self.state.troubles.get_mut(&source).filter(|trouble| trouble.until.is_none());
+        match (result, open) {
+            (Ok(value), open) => {
+                if let Some(trouble) = open {
+                    trouble.until = Some(now());
+                }
+                Some(value)
+            }
+            (Err(text), Some(trouble)) if trouble.text == text => None,
+            (Err(text), open) => {
+                self.notes.say(&text);
+                let since = open.map_or_else(now, |trouble| trouble.since);
+                self.state.troubles.insert(source, Trouble { text, since, until: None });
+                None
+            }
         }
-        self.state.trouble = text;
     }
 }
 

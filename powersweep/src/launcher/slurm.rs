@@ -1,14 +1,19 @@
 //! Commands of Slurm, each with a time-out: they hang when its controller does.
 
+use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::time::Duration;
 
-use powersweep_launch::slurm::{self, Facts, Partition, QUEUE_FORMAT};
+use powersweep_launch::slurm::{self, Facts, PARTITION_FORMAT, Partition, QUEUE_FORMAT};
 use powersweep_launch::{Entry, SlurmSite};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
 /// Longest time of one command.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Bytes of an answer: a hundred thousand jobs.
+const ANSWER_MAX: usize = 16 << 20;
 
 /// Characters of an answer that are shown in a message.
 const SHOWN_MAX: usize = 300;
@@ -22,6 +27,12 @@ pub enum BatchError {
     /// It did not end in time.
     #[error("{0} gave no answer within {limit} s", limit = TIMEOUT.as_secs())]
     Hangs(&'static str),
+    /// Nobody waits for its answer any more.
+    #[error("{0} gave no answer before the launcher was told to end")]
+    Abandoned(&'static str),
+    /// Its answer has no end.
+    #[error("{0} answered more than {limit} MiB", limit = ANSWER_MAX >> 20)]
+    Endless(&'static str),
     /// It ended with an error.
     #[error("{0} failed: {1}")]
     Refused(&'static str, String),
@@ -38,17 +49,33 @@ async fn answer(program: &'static str, arguments: &[&str]) -> Result<String, Bat
     for variable in ["SQUEUE_FORMAT", "SQUEUE_STATES", "SQUEUE_SORT", "SINFO_FORMAT", "SQUEUE_PARTITION"] {
         command.env_remove(variable);
     }
-    let running = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).output();
-    let output = match tokio::time::timeout(TIMEOUT, running).await {
-        Ok(output) => output.map_err(|error| BatchError::Start(program, error.to_string()))?,
-        Err(_) => return Err(BatchError::Hangs(program)),
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let cannot = |error: std::io::Error| BatchError::Start(program, error.to_string());
+    let mut running = command.spawn().map_err(cannot)?;
+    let (stdout, stderr) = (running.stdout.take(), running.stderr.take());
+    let ended = async { tokio::join!(bounded(stdout), bounded(stderr), running.wait()) };
+    let Ok((stdout, stderr, status)) = tokio::time::timeout(TIMEOUT, ended).await else {
+        return Err(BatchError::Hangs(program));
     };
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    let (stdout, stderr, status) = (stdout.map_err(cannot)?, stderr.map_err(cannot)?, status.map_err(cannot)?);
+    if stdout.len() > ANSWER_MAX {
+        return Err(BatchError::Endless(program));
     }
-    let said = [output.stderr, output.stdout].map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
-    let said = said.into_iter().find(|text| !text.is_empty()).unwrap_or_else(|| output.status.to_string());
+    if status.success() {
+        return Ok(String::from_utf8_lossy(&stdout).into_owned());
+    }
+    let said = [stderr, stdout].map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
+    let said = said.into_iter().find(|text| !text.is_empty()).unwrap_or_else(|| status.to_string());
     Err(BatchError::Refused(program, one_line(&said)))
+}
+
+/// What a program prints, up to one byte more than an answer may have. Its pipe is closed then, which ends the program.
+async fn bounded(pipe: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
+    let mut printed = Vec::new();
+    if let Some(pipe) = pipe {
+        pipe.take(ANSWER_MAX as u64 + 1).read_to_end(&mut printed).await?;
+    }
+    Ok(printed)
 }
 
 fn one_line(text: &str) -> String {
@@ -56,11 +83,12 @@ fn one_line(text: &str) -> String {
     words.join(" ").chars().take(SHOWN_MAX).collect()
 }
 
-/// The jobs with a name, ended ones included for as long as Slurm remembers them.
-pub async fn queue(name: &str) -> Result<Vec<Entry>, BatchError> {
+/// The jobs with a name, ended ones included for as long as Slurm remembers them. `banners` and `is_expected`: as in
+/// [`slurm::queue`].
+pub async fn queue(name: &str, banners: &mut BTreeSet<String>, is_expected: bool) -> Result<Vec<Entry>, BatchError> {
     let (name, format) = (format!("--name={name}"), format!("--format={QUEUE_FORMAT}"));
     let answer = answer("squeue", &["--me", "--array", "--noheader", "--states=all", &name, &format]).await?;
-    Ok(slurm::queue(&answer)?)
+    Ok(slurm::queue(&answer, banners, is_expected)?)
 }
 
 /// Submits a script, and returns the job's number.
@@ -74,9 +102,9 @@ pub async fn test(script: &str) -> Result<(), BatchError> {
     answer("sbatch", &["--test-only", script]).await.map(drop)
 }
 
-/// Cancels jobs: `arguments` choose them, or name a signal.
+/// Cancels jobs of this user: `arguments` choose them, or name a signal.
 pub async fn cancel(arguments: &[&str]) -> Result<(), BatchError> {
-    answer("scancel", arguments).await.map(drop)
+    answer("scancel", &[&["--me"], arguments].concat()).await.map(drop)
 }
 
 /// What the cluster allows.
@@ -96,5 +124,5 @@ pub async fn submit_limit(user: &str, site: &SlurmSite) -> Option<u64> {
 
 /// The cluster's partitions.
 pub async fn partitions() -> Result<Vec<Partition>, BatchError> {
-    Ok(slurm::partitions(&answer("sinfo", &["--noheader", "--format=%P|%a|%l|%c|%m|%D"]).await?)?)
+    Ok(slurm::partitions(&answer("sinfo", &["--noheader", &format!("--format={PARTITION_FORMAT}")]).await?)?)
 }

@@ -54,13 +54,27 @@ pub async fn find(location: &Location, experiment: &str) -> Result<Option<ShardR
     shards::find(location, experiment).await.map_err(|error| refused(&error))
 }
 
-/// The records of all sharded experiments.
-pub async fn all(location: &Location) -> Result<Vec<ShardRecord>, Error> {
-    let mut records = Vec::new();
+/// The status of every sharded experiment. Damage of one experiment is its reason, in the state `unknown`.
+pub async fn all(location: &Location, request: &v1::StatusRequest) -> Result<Vec<ShardedStatus>, Error> {
+    let mut all = Vec::new();
     for name in names(location).await? {
-        records.extend(find(location, &name).await?);
+        let read = async {
+            match find(location, &name).await? {
+                Some(record) => status(location, &record, request).await.map(Some),
+                None => Ok(None),
+            }
+        };
+        all.extend(read.await.unwrap_or_else(|error| Some(unknown(name.clone(), &error))));
     }
-    Ok(records)
+    Ok(all)
+}
+
+fn unknown(name: String, error: &Error) -> ShardedStatus {
+    let reason = format!("its shards cannot be read: {error}");
+    ShardedStatus {
+        experiment: v1::ExperimentStatus { name, reason, ..v1::ExperimentStatus::default() },
+        shards: Vec::new(),
+    }
 }
 
 /// The names of the sharded experiments.

@@ -322,7 +322,7 @@ fn run_in_narrow() -> serde_json::Value {
     farm.assert_undisturbed();
     let status = launch_status(&farm.sandbox);
     let counts = &status["counts"];
-    println!("{} submissions, {} refusals, {}", counts["submissions"], counts["refusals"], status["trouble"]);
+    println!("{} submissions, {} refusals, {}", counts["submissions"], counts["refusals"], status["troubles"]);
     status
 }
 
@@ -342,7 +342,7 @@ fn a_limit_on_submitted_jobs_is_kept() {
     let status = run_in_narrow();
     system("scancel", &[other.trim()]);
     assert!(status["counts"]["refusals"].as_u64() > Some(0), "{status}");
-    assert!(status["trouble"].to_string().contains("QOSMaxSubmitJobPerUserLimit"), "{status}");
+    assert!(status["troubles"].to_string().contains("QOSMaxSubmitJobPerUserLimit"), "{status}");
 }
 
 /// What a user does first on a new cluster.
