@@ -2,7 +2,12 @@
 
 /// "1 task", "2 tasks".
 pub fn count(n: u64, thing: &str) -> String {
-    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
+    match (n, thing.strip_suffix('y')) {
+        (1, _) => format!("1 {thing}"),
+        (_, Some(stem)) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{n} {stem}ies"),
+        _ if thing.ends_with('s') => format!("{n} {thing}es"),
+        _ => format!("{n} {thing}s"),
+    }
 }
 
 /// A number for people: four significant digits, more for whole numbers.
@@ -52,6 +57,13 @@ fn rounded(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn several_things_have_a_plural() {
+        let shown =
+            [(1, "query"), (2, "query"), (2, "address"), (0, "task"), (3, "day")].map(|(n, thing)| count(n, thing));
+        assert_eq!(shown, ["1 query", "2 queries", "2 addresses", "0 tasks", "3 days"]);
+    }
 
     #[test]
     fn numbers_have_four_significant_digits() {

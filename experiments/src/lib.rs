@@ -31,6 +31,7 @@ pub mod signals;
 mod space;
 mod sweep;
 mod units;
+pub mod url;
 mod values;
 mod warnings;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use object_store::ObjectStoreExt;
 use powersweep_coordinator::owner::{self, Owner, OwnerError};
 use powersweep_coordinator::probe::probe;
-use powersweep_coordinator::store::{self, Credentials, Location, PRIVATE_DIR, Variables, credentials};
+use powersweep_coordinator::store::{self, Credentials, Location, PRIVATE_DIR, Variables, credentials, unencrypted};
 use powersweep_dataset::words::count;
 use powersweep_dataset::{Error, Kind};
 use powersweep_experiments::plain::chain;
@@ -149,8 +149,12 @@ async fn of_data(location: &Location, owner: Result<Option<Owner>, OwnerError>) 
     };
     let mut checks = vec![Check::good("data", format!("{location}, {kind}"))];
     checks.extend(of_credentials(location.scheme(), &|name| std::env::var(name).ok()));
+    checks.extend(of_endpoint(location.scheme(), &|name| std::env::var(name).ok()));
     if let Err(error) = probe(location).await {
-        let advice = "if this cannot be repaired, choose another place with --data";
+        let advice = match chain(&error).contains("NoSuchBucket") {
+            true => "there is no bucket of this name: create it, or choose another place with --data",
+            false => "if this cannot be repaired, choose another place with --data",
+        };
         checks.push(Check::failed("storage", Error::new(Kind::Storage, format!("{}\n{advice}", chain(&error)))));
         return checks;
     }
@@ -173,6 +177,17 @@ fn of_credentials(scheme: &str, variables: Variables<'_>) -> Option<Check> {
             format!("elsewhere, {hint}"),
         ),
     })
+}
+
+/// An address of an object store that its client refuses.
+fn of_endpoint(scheme: &str, variables: Variables<'_>) -> Option<Check> {
+    let (address, allows) = unencrypted(scheme, variables)?;
+    let found = format!("{address} has an address without encryption (http://), which is refused");
+    Some(Check::doubtful(
+        "endpoint",
+        found,
+        format!("give an https:// address, or set {allows}=true in a trusted network"),
+    ))
 }
 
 /// The time of small durable writes.
@@ -366,5 +381,23 @@ mod tests {
         assert!(none.contains("warning") && none.contains("elsewhere, set AWS_ACCESS_KEY_ID"), "{none}");
         assert!([good, half, none].iter().all(|text| !text.contains("secret-") && !text.contains("-secret")));
         assert!(of_credentials("file", &both).is_none());
+    }
+
+    #[test]
+    fn an_address_without_encryption_is_named_with_the_variable_that_allows_it() {
+        let set = |wanted: &'static [(&str, &str)]| {
+            move |name: &str| wanted.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        let plain = set(&[("AWS_ENDPOINT", "http://minio:9000")]);
+        let check = of_endpoint("s3", &plain).expect("it is refused");
+        assert!(
+            check.found.contains("AWS_ENDPOINT")
+                && check.advice.is_some_and(|text| text.contains("AWS_ALLOW_HTTP=true"))
+        );
+        assert!(of_endpoint("gs", &plain).is_none());
+        assert!(
+            of_endpoint("s3", &set(&[("AWS_ENDPOINT", "http://minio:9000"), ("AWS_ALLOW_HTTP", "true")])).is_none()
+        );
+        assert!(of_endpoint("s3", &set(&[("AWS_ENDPOINT", "https://minio:9000")])).is_none());
     }
 }

@@ -1,6 +1,7 @@
 //! Connections of workers and commands to a coordinator: addresses, TLS, token, limits.
 
 use std::future::Future;
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -201,6 +202,11 @@ fn place(given: &str, ca: &Ca, insecure: bool) -> Result<Place, ConnectError> {
     let scheme = if *ca == Ca::None { "http" } else { "https" };
     let url = if given.contains("://") { given.to_owned() } else { format!("{scheme}://{given}") };
     let wrong = |reason: String| ConnectError::Address { url: given.to_owned(), reason };
+    if let Some((host, port)) = given.rsplit_once(':')
+        && host.parse::<Ipv6Addr>().is_ok()
+    {
+        return Err(wrong(format!("needs brackets, for an IPv6 address has colons, too: write [{host}]:{port}")));
+    }
     let endpoint = Endpoint::from_shared(url.clone()).map_err(|e| wrong(format!("cannot be used: {e}")))?;
     if endpoint.uri().port().is_none() {
         return Err(wrong("must be HOST:PORT, or https:// before it".to_owned()));
@@ -274,6 +280,7 @@ mod tests {
         let pinned = || Ca::Pinned(powersweep_experiments::Digest::of(b"ca"));
         assert_eq!(problem(&address("127.0.0.1:1", pinned(), "t")), "");
         assert_eq!(problem(&address("https://[::1]:1", pinned(), "t")), "");
+        assert!(problem(&address("::1:7450", pinned(), "t")).ends_with("write [::1]:7450"));
         assert!(problem(&address("http://127.0.0.1:1", pinned(), "t")).contains("unencrypted"));
         assert!(problem(&address("127.0.0.1:1", Ca::None, "t")).contains("--insecure"));
         assert!(problem(&address("https://h:1", Ca::None, "t")).contains("is encrypted"));

@@ -59,6 +59,6 @@ pub struct AccessExportArgs {
     #[arg(long)]
     pub join: bool,
     /// Write to this new file, which only this user can read, instead of standard output.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

@@ -189,6 +189,6 @@ pub struct SiteInitArgs {
     #[arg(long)]
     pub partition: Option<String>,
     /// Write to this new file instead of standard output.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use powersweep::block_on;
 use powersweep::launcher::{self, Folder, State};
-use powersweep::place::connection;
+use powersweep::place::{access, connection};
 use powersweep::survey;
 use powersweep_dashboard::survey::{Choice, Survey};
 use powersweep_dashboard::{Farm, Launched, LaunchedAllocation, Listening, Options, Place, RowsPage, RowsQuery};
@@ -29,8 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub fn run(args: &DashboardArgs) -> Outcome {
     let listen = place(&args.listen)?;
     let place = args.coordinator.place(&args.folder.data)?;
-    // Without an access file there is nothing to serve.
-    place.access(Role::Client)?;
+    // Without the access of a client there is nothing to serve.
+    place.access(Role::Client)?.load(Some(Role::Client)).map_err(|error| access::refused(&error))?;
     let options = rows_command::options(&args.coordinator, &args.folder.data);
     let folder = args.folder.folder()?;
     block_on(async {

@@ -79,10 +79,7 @@ fn summary(state: &State) -> String {
         screen::count(counts.allocations, "allocation"),
         screen::count(counts.submissions, "submission"),
         counts.refusals,
-        match counts.queries {
-            1 => "1 query".to_owned(),
-            n => format!("{n} queries"),
-        },
+        screen::count(counts.queries, "query"),
         counts.unanswered,
         screen::duration(counts.slot_s),
         screen::duration(counts.idle_slot_s),

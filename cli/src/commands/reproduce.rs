@@ -24,7 +24,7 @@ pub fn run(args: &ReproduceArgs) -> Outcome {
 
     use super::check;
     use crate::exit::{Exit, Failure, failure};
-    use crate::screen;
+    use crate::{interrupt, screen};
 
     let known = names();
     if let Some(other) = args.papers.iter().find(|name| !known.contains(&name.as_str())) {
@@ -48,7 +48,16 @@ pub fn run(args: &ReproduceArgs) -> Outcome {
                 screen::note(&format!("{}: {}", paper.name, chosen.preset.source()));
             }
         };
-        reproduced.push(block_on(args.local.data.place().reproduce(paper, &ran, &args.output, tell))?);
+        let (place, stop) = (args.local.data.place(), interrupt::token());
+        reproduced.push(block_on(async {
+            tokio::select! {
+                drawn = place.reproduce(paper, &ran, &args.output, tell) => drawn,
+                () = stop.cancelled() => Err(failure!(
+                    Interrupted,
+                    "interrupted; finished tasks and figures are kept. Run the same command to continue"
+                )),
+            }
+        })?);
     }
     let file = args.output.join("report.html");
     write_whole(Some(&file), page(&reproduced, began.elapsed()).as_bytes())?;

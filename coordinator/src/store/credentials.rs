@@ -17,6 +17,18 @@ pub struct Credentials {
     pub hint: &'static str,
 }
 
+/// A variable that gives the store an address without encryption, which its client does not use; with the variable that allows
+/// that.
+pub fn unencrypted(scheme: &str, variables: Variables<'_>) -> Option<(&'static str, &'static str)> {
+    const ADDRESSES: [&str; 3] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
+    const ALLOWS: &str = "AWS_ALLOW_HTTP";
+    let is_plain = |name: &&str| variables(name).is_some_and(|address| address.starts_with("http://"));
+    let is_allowed =
+        variables(ALLOWS).is_some_and(|value| ["true", "1", "yes", "on", "y"].contains(&value.to_lowercase().as_str()));
+    let found = ADDRESSES.into_iter().find(is_plain).filter(|_| scheme.starts_with("s3") && !is_allowed);
+    found.map(|name| (name, ALLOWS))
+}
+
 /// Variables that are needed together.
 struct Source {
     /// For each its names, of which one is enough.

@@ -27,7 +27,7 @@ mod stall_detector;
 mod tuning;
 
 pub(crate) use credentials::hint as credentials_hint;
-pub use credentials::{Credentials, Variables, credentials};
+pub use credentials::{Credentials, Variables, credentials, unencrypted};
 pub(crate) use encoding::check_name;
 pub use encoding::{DecodeError, FORMAT_VERSION, Pair, decode, encode, encode_key};
 pub use kind::{CACHE_TIME, Kind, MAX_CLOCK_DIFFERENCE};

@@ -14,9 +14,11 @@ use crate::errors::Problem;
 use crate::names::{LABEL_RULE, is_label, suggestion};
 use crate::signals::{Beyond, ClockChange, Duplicates, Form, Gaps, Pue, Quantity, Reading, Sample, Signal, Word};
 use crate::space::{Column, Digit, Level, Variant};
+use crate::url::is_url;
 
 use super::block::{Axis, What, digits, repeated};
 use super::facility::{self, Refused};
+use super::top::secret;
 use super::values::{Read, kind, read};
 use super::zip;
 
@@ -238,8 +240,8 @@ impl Block<'_, '_> {
                 None
             }
         });
-        let is_url = file.starts_with("http://") || file.starts_with("https://");
-        if is_url && !values.contains_key("file_sha256") {
+        problems.extend(secret(&file, self.place("file", &file)));
+        if is_url(&file) && !values.contains_key("file_sha256") {
             let help = "add file_sha256 = \"...\", the SHA-256 of the file as downloaded";
             let message = "a URL needs `file_sha256`";
             problems.push(Problem::new(self.place("file", &file), message, "the digest is missing").help(help));

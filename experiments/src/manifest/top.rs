@@ -14,6 +14,7 @@ use crate::errors::Problem;
 use crate::exclusion::{Exclusion, Rule, TooIntertwined};
 use crate::names::{LABEL_RULE, NAME_RULE, is_label, is_name, suggestion};
 use crate::space::{Column, Digit, LEVELS, Level, SEED_LEVEL, Variant};
+use crate::url::{has_user, is_url};
 use crate::values::Values;
 
 use super::block::{Block, section_key};
@@ -397,7 +398,8 @@ fn checked_logs(top: &DeTable<'_>, level: &Level, problems: &mut Vec<Problem>) -
             let message = format!("log `{log}` is given {} different digests", sums.len());
             problems.push(Problem::new(span_of(&sums[1]), message, "expected one `log_sha256` for each log"));
         }
-        if (log.starts_with("http://") || log.starts_with("https://")) && sums.is_empty() {
+        problems.extend(secret(&log, span_of(&log)));
+        if is_url(&log) && sums.is_empty() {
             let help = "add log_sha256 = \"...\", the SHA-256 of the file as downloaded";
             problems.push(Problem::new(span_of(&log), "a URL needs `log_sha256`", "the digest is missing").help(help));
         }
@@ -416,6 +418,13 @@ fn checked_logs(top: &DeTable<'_>, level: &Level, problems: &mut Vec<Problem>) -
         found.extend(formats.first().map(|&format| LogRef { log, format, sha256, import }));
     }
     found
+}
+
+/// The problem of a URL with a user name or a password.
+pub(crate) fn secret(name: &str, span: Range<usize>) -> Option<Problem> {
+    let message = "the URL has a user name or a password";
+    let expected = "everyone who reads the manifest, the state or the rows would read it";
+    has_user(name).then(|| Problem::new(span, message, expected).help("download the file, and give its path"))
 }
 
 /// The place of a text as a value.

@@ -160,6 +160,12 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
         "3:9",
         &["integers go from", "to 2^63 - 1"],
     ),
+    (
+        "source = \"lublin\"\nsynthetic_jobs_count = 100",
+        "source = \"swf\"\nlog = \"https://ann:pw@h/x.swf\"\nlog_sha256 = \"0000000000000000000000000000000000000000000000000000000000000000\"",
+        "6:7",
+        &["the URL has a user name or a password", "download the file"],
+    ),
     ("seeds = [1, 2]", "seeds = [1, 2", "4:1", &["this is not TOML"]),
     (
         "bsld_threshold = [2, 3]",

@@ -76,6 +76,14 @@ pub enum LoadError {
         /// The URL.
         url: String,
     },
+    /// A URL with a user name or a password. Final.
+    #[error(
+        "{url} was given with a user name or a password, which others could read: download the file, and give its path"
+    )]
+    Secret {
+        /// The URL without them.
+        url: String,
+    },
     /// The server responded with an error. Retryable for 408, 429 and 5xx.
     #[error("cannot download {url}: the server responded with HTTP status {status}")]
     Status {

@@ -3,6 +3,7 @@ use std::fs::{self, File};
 use std::path::{self, Path, PathBuf};
 
 use powersweep_engine::workload::LogFormat;
+use powersweep_experiments::url::{has_user, is_url, public};
 use powersweep_experiments::{Digest, FileRef};
 
 use crate::library::{Cache, Limits, LoadError, decompress, download};
@@ -92,7 +93,10 @@ impl Library {
 
     fn load_named(&self, formats: &[&LogFormat], log: &str, sha256: Option<Digest>) -> Result<LogBytes, LoadError> {
         if is_url(log) {
-            let expected = sha256.ok_or_else(|| LoadError::Sha256Missing { url: log.to_owned() })?;
+            if has_user(log) {
+                return Err(LoadError::Secret { url: public(log) });
+            }
+            let expected = sha256.ok_or_else(|| LoadError::Sha256Missing { url: public(log) })?;
             return self.load_url(log, expected);
         }
         self.load_file(self.find(log, formats)?, sha256)
@@ -170,9 +174,10 @@ impl Library {
                 bytes
             }
         };
-        let read_error = |e: std::io::Error| LoadError::Download { url: url.to_owned(), reason: e.to_string() };
-        let bytes = decompress::text(&stored[..], url, url, self.limits.text_bytes, read_error)?;
-        Ok(LogBytes { digest: Digest::of(&bytes), bytes, origin: Origin::Url(url.to_owned()) })
+        let shown = public(url);
+        let read_error = |e: std::io::Error| LoadError::Download { url: shown.clone(), reason: e.to_string() };
+        let bytes = decompress::text(&stored[..], url, &shown, self.limits.text_bytes, read_error)?;
+        Ok(LogBytes { digest: Digest::of(&bytes), bytes, origin: Origin::Url(shown) })
     }
 
     fn not_found(&self, log: &str, is_path: bool, formats: &[&LogFormat]) -> LoadError {
@@ -193,12 +198,6 @@ impl Library {
 /// The endings of the formats, in the order in which files are searched.
 fn endings(formats: &[&LogFormat]) -> impl Iterator<Item = String> {
     formats.iter().flat_map(|format| format.endings())
-}
-
-/// Whether a log is named by URL.
-pub(crate) fn is_url(log: &str) -> bool {
-    let starts = |scheme: &str| log.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme));
-    starts("http://") || starts("https://")
 }
 
 /// Names of the logs of these formats in a folder; none if the folder cannot be read.

@@ -26,7 +26,7 @@ fn a_download_is_checked_decompressed_and_cached() {
         let log = library.load(&swf::FORMAT, &url, Some(sha)).expect("loads");
         assert_eq!(log.bytes, LOG.as_bytes());
         assert_eq!(log.digest, Digest::of(LOG.as_bytes()));
-        assert_eq!(log.origin, Origin::Url(url.clone()));
+        assert_eq!(log.origin, Origin::Url(server.url("l_x/X-1.swf.gz")), "without the query");
     }
     assert_eq!(server.requests(), 1, "the cache answers");
     fs::write(cache_folder.join(sha.to_string()), b"damaged").expect("writes");
@@ -109,4 +109,18 @@ fn redirects_are_followed() {
     });
     let sha = Digest::of(LOG.as_bytes());
     assert_eq!(library().load(&swf::FORMAT, &server.url("old"), Some(sha)).expect("loads").bytes, LOG.as_bytes());
+}
+
+#[test]
+fn no_message_has_the_secrets_of_a_url() {
+    let server = Server::start(|_| response("403 Forbidden", b""));
+    let sha = Digest::of(LOG.as_bytes());
+    let signed = server.url("log.swf?X-Signature=secret");
+    let message = library().load(&swf::FORMAT, &signed, Some(sha)).expect_err("refused").to_string();
+    assert!(message.contains("log.swf: the server responded with HTTP status 403"), "{message}");
+    assert!(!message.contains("secret"), "{message}");
+    let named = signed.replace("http://", "http://ann:secret@");
+    let message = library().load(&swf::FORMAT, &named, Some(sha)).expect_err("refused").to_string();
+    assert!(message.contains("a user name or a password") && !message.contains("secret"), "{message}");
+    assert_eq!(server.requests(), 1);
 }
