@@ -66,7 +66,7 @@ fn failures(experiment: &v1::ExperimentStatus) -> Markup {
     html! {
         @if !experiment.failures.is_empty() {
             h2 { "Failures" }
-            @for failure in &experiment.failures { (crate::pages::failure(failure)) }
+            (crate::pages::failures(&experiment.failures))
         }
     }
 }

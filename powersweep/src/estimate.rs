@@ -6,6 +6,7 @@ use powersweep_engine::workload::{self, GENERATORS, Workload};
 use powersweep_engine::{Details, Limits, Role, SimError, SimSpec, Value, simulate};
 use powersweep_experiments::{Sweep, TaskSpec};
 use powersweep_inputs::library::ParsedLogs;
+use powersweep_worker::task::processor_time;
 use serde::Serialize;
 
 use crate::plan::workload;
@@ -82,13 +83,17 @@ impl Estimate {
     }
 }
 
-/// Simulates a task on a short part of its workload.
+/// Simulates a task on a short part of its workload. The time of a log's reading is not the task's: a log is read once.
 fn measure(task: &TaskSpec, logs: &ParsedLogs) -> Option<Sample> {
-    let begun = Instant::now();
+    let mut begun_cpu = processor_time();
     let (sim, workload, jobs) = shortened(task, logs)?;
+    if task.digest.is_some() {
+        begun_cpu = processor_time();
+    }
+    let begun = Instant::now();
     let limits = Limits { deadline_passed: &|| begun.elapsed() >= DEADLINE, ..Limits::NONE };
     let ended = simulate(&sim, &workload, &limits, &mut Details::default());
-    let seconds = begun.elapsed().as_secs_f64();
+    let seconds = (processor_time() - begun_cpu).as_secs_f64();
     let share = jobs.map_or(1.0, |jobs| jobs as f64 / workload.jobs.len().max(1) as f64);
     Some(match ended {
         Ok(_) => Sample { seconds: seconds * share, jobs, is_least: false },

@@ -72,7 +72,8 @@ pub struct Verified {
 
 impl Place {
     /// Simulates a random sample of finished tasks again, and compares their rows. `experiment` is a name, or the path of an
-    /// exported file of `tasks`, of which the columns are compared that it has.
+    /// exported file of `tasks`, of which the columns are compared that it has. The manifest in such a file may name files of the
+    /// search path only: a given manifest may name others.
     ///
     /// # Errors
     /// The experiment is unknown or has no rows, or its manifest or files cannot be read.
@@ -82,7 +83,11 @@ impl Place {
         });
         let (sample, rows) = self.sample(experiment, options, sample_seed).await?;
         let mut verified = Verified { tasks: sample.len(), rows, sample_seed, ..Verified::default() };
-        let (options, notes) = (options.clone(), self.notes.clone());
+        let (mut options, notes) = (options.clone(), self.notes.clone());
+        if is_file(experiment) && options.manifest.is_none() {
+            // The file may come from anybody.
+            options.library = options.library.on_search_path();
+        }
         let compared = tokio::task::spawn_blocking(move || compared(&sample, &options, &notes));
         for compared in compared.await.or_kind(Kind::Failure)?? {
             match compared {
@@ -145,9 +150,14 @@ impl Place {
     }
 }
 
+/// Whether rows are named by a file, not by their experiment.
+fn is_file(rows: &str) -> bool {
+    rows.ends_with(".parquet")
+}
+
 /// The exported file of `tasks` at this path; `None` if it is the name of an experiment.
 async fn exported(path: &str) -> Result<Option<Part>, Error> {
-    if !path.ends_with(".parquet") {
+    if !is_file(path) {
         return Ok(None);
     }
     let bytes = std::fs::read(path).map_err(|error| failure!(Usage, "cannot read {path}: {error}"))?;

@@ -281,7 +281,7 @@ impl Begun {
 
 /// Processor time of the calling thread since it began. Deadlines count it: time in which a batch system suspended the
 /// process, or gave its processor to others, is not the task's.
-fn processor_time() -> Duration {
+pub fn processor_time() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }

@@ -9,7 +9,7 @@ use powersweep_results::part::{Footer, Origin, encode};
 
 use crate::rows::{self, Row, lines, number};
 use crate::sandbox::Sandbox;
-use crate::sweeps::synthetic;
+use crate::sweeps::{JOBS, TINY_LOG, synthetic};
 
 const SWEEP: &str = "
 version = 1
@@ -132,6 +132,30 @@ fn an_exported_file_is_verified() {
     sandbox.run(&elsewhere).exits(0).prints(&["3 of 45 tasks of out/tasks.parquet ran again", "bit for bit"]);
     sandbox.run(&["verify", "out/jobs.parquet"]).exits(2).says(&["no column `kernel_version` of the table tasks"]);
     sandbox.run(&["verify", "out/none.parquet"]).exits(2).says(&["cannot read out/none.parquet"]);
+}
+
+/// The manifest in a file of somebody else names no file outside the search path.
+#[test]
+fn a_file_of_rows_names_no_path() {
+    let sandbox = Sandbox::new();
+    sandbox.write("logs/tiny.swf", TINY_LOG);
+    sandbox.write("by-name.toml", JOBS.replace("\"jobs\"\ntables = [\"jobs\"]", "\"by-name\""));
+    sandbox.write(
+        "by-path.toml",
+        JOBS.replace("\"jobs\"\ntables = [\"jobs\"]", "\"by-path\"").replace("tiny", "./logs/tiny.swf"),
+    );
+    for name in ["by-name", "by-path"] {
+        let (manifest, folder) = (format!("{name}.toml"), format!("out-{name}"));
+        sandbox.run(&["run", &manifest, "--traces", "logs", "--quiet", "--show", "0"]).exits(0);
+        sandbox.run(&["export", name, "--output", &folder]).exits(0);
+        sandbox.run(&["verify", name, "--traces", "logs"]).exits(0);
+    }
+    sandbox.run(&["verify", "out-by-name/tasks.parquet", "--traces", "logs"]).exits(0);
+    let by_path = ["verify", "out-by-path/tasks.parquet", "--traces", "logs"];
+    let refused =
+        ["./logs/tiny.swf is a path, and the manifest in a file of rows may name files of the search path only"];
+    sandbox.run(&by_path).exits(4).says(&refused);
+    sandbox.run(&[&by_path[..], &["--manifest", "by-path.toml"]].concat()).exits(0);
 }
 
 /// Different logs are not pooled unless that is asked for.

@@ -25,32 +25,63 @@ pub(super) fn live(experiment: &v1::ExperimentStatus) -> Markup {
                 }
             }
         }
-        @for failure in &experiment.failures { (one(failure, Some(&change))) }
+        (groups(&experiment.failures, Some(&change)))
         @if !experiment.failures.is_empty() {
-            p.soft { "One task of each kind and message comes first. All failures: " code { "powersweep results " (name) " --table failures" } }
+            p.soft { "All failures: " code { "powersweep results " (name) " --table failures" } }
         }
     }
 }
 
-/// `change`: where the form of a page that is not frozen goes.
-pub(super) fn one(failure: &v1::Failure, change: Option<&str>) -> Markup {
+/// Failures of one kind with one message, each group with its first task. `change`: where the forms of a page that is not frozen
+/// go.
+pub(super) fn groups(failures: &[v1::Failure], change: Option<&str>) -> Markup {
+    let mut groups: Vec<Vec<&v1::Failure>> = Vec::new();
+    for failure in failures {
+        let is_equal = |group: &&mut Vec<&v1::Failure>| {
+            group[0].kind == failure.kind && group[0].message == failure.message && group[0].r#final == failure.r#final
+        };
+        match groups.iter_mut().find(is_equal) {
+            Some(group) => group.push(failure),
+            None => groups.push(vec![failure]),
+        }
+    }
+    html! { @for group in &groups { (one(group, change)) } }
+}
+
+fn one(group: &[&v1::Failure], change: Option<&str>) -> Markup {
+    let (first, others) = group.split_first().expect("a group has a failure");
+    let all = first.equal.max(group.len() as u64);
     html! {
-        section.failure aria-label=(format!("Task {}", failure.index)) {
-            strong { "Task " (failure.index) } ", " (failure.kind().word()) ": " (failure.message)
+        section.failure aria-label=(format!("Task {}", first.index)) {
+            strong { (if all > 1 { count(all, "task") } else { format!("Task {}", first.index) }) } ", " (first.kind().word()) ": " (first.message)
             p.soft {
-                "Attempt " (failure.attempt) " on " (failure.worker)
-                @if failure.r#final { ", for good" }
-                @if failure.equal > 1 { "; " (count(failure.equal, "task")) " failed in this way" }
+                @if all > 1 { "For example task " (first.index) ": attempt " } @else { "Attempt " }
+                (first.attempt) " on " (first.worker)
+                @if first.r#final { ", for good" }
             }
-            @if !failure.reproduce.is_empty() {
-                code.command { (failure.reproduce) }
+            @if !first.reproduce.is_empty() {
+                code.command { (first.reproduce) }
                 @if change.is_some() { button.copy type="button" { "Copy" } }
             }
-            @if let Some(change) = change {
-                form method="post" action=(change) {
-                    (hidden("retry", "index", &failure.index.to_string()))
-                    button aria-label=(format!("Retry task {}", failure.index)) { "Retry this task" }
+            (retry(first, "Retry this task", change))
+            @if !others.is_empty() {
+                details {
+                    summary { "Others that failed in this way" @if (all - 1) > others.len() as u64 { ", the first " (others.len()) } }
+                    ul { @for failure in others { li {
+                        "Task " (failure.index) ", attempt " (failure.attempt) " on " (failure.worker) " " (retry(failure, "Retry", change))
+                    } } }
                 }
+            }
+        }
+    }
+}
+
+fn retry(failure: &v1::Failure, words: &str, change: Option<&str>) -> Markup {
+    html! {
+        @if let Some(change) = change {
+            form method="post" action=(change) {
+                (hidden("retry", "index", &failure.index.to_string()))
+                button aria-label=(format!("Retry task {}", failure.index)) { (words) }
             }
         }
     }
@@ -61,5 +92,33 @@ pub(super) fn hidden(action: &str, field: &str, value: &str) -> Markup {
     html! {
         input type="hidden" name="action" value=(action);
         @if !field.is_empty() { input type="hidden" name=(field) value=(value); }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_failures_are_one_block_with_few_tab_stops() {
+        let failure = |index: u64, message: &str| v1::Failure {
+            index,
+            message: message.to_owned(),
+            reproduce: "powersweep simulate".to_owned(),
+            equal: 96,
+            ..v1::Failure::default()
+        };
+        let failures = (0..40).map(|index| failure(index, "no such log")).chain([failure(40, "too long")]).collect();
+        let experiment =
+            v1::ExperimentStatus { name: "e".into(), failed: 97, failures, ..v1::ExperimentStatus::default() };
+        let html = live(&experiment).into_string();
+        assert_eq!(html.matches("<section").count(), 2, "{html}");
+        assert_eq!(html.matches("<details").count(), 1, "{html}");
+        assert!(html.contains("<strong>96 tasks</strong>") && html.contains("For example task 0"), "{html}");
+        // Closed details have one stop, their summary.
+        let shown =
+            html.split("<details").map(|part| part.rsplit("</details>").next().unwrap_or(part)).collect::<String>();
+        assert!(shown.matches("<button").count() <= 6, "{shown}");
+        assert!(html.contains("aria-label=\"Retry task 39\""), "{html}");
     }
 }

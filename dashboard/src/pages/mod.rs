@@ -310,7 +310,7 @@ pub(crate) fn summary(experiment: Option<&v1::ExperimentStatus>, rows: &Survey) 
     }
 }
 
-/// A failure on a page that is frozen.
-pub(crate) fn failure(failure: &v1::Failure) -> Markup {
-    failures::one(failure, None)
+/// Failures on a page that is frozen.
+pub(crate) fn failures(failures: &[v1::Failure]) -> Markup {
+    failures::groups(failures, None)
 }

@@ -21,6 +21,12 @@ pub enum LoadError {
         /// Similar names of logs in these folders, the nearest first.
         nearest: Vec<String>,
     },
+    /// A manifest of somebody else names a path. Final.
+    #[error("{log} is a path, and the manifest in a file of rows may name files of the search path only")]
+    Path {
+        /// The path.
+        log: String,
+    },
     /// No source is chosen, and the name does not show the format. Final.
     #[error("the ending of {file} belongs to no log format: expected {}", endings_of(.formats))]
     UnknownFormat {

@@ -49,13 +49,21 @@ pub struct Library {
     cache_folder: Option<PathBuf>,
     cache_limit_bytes: Option<u64>,
     limits: Limits,
+    /// Whether files are found outside the search path.
+    takes_paths: bool,
 }
 
 impl Library {
     /// A library over folders, searched in order. With a cache folder, a URL is downloaded once; the folder is created
     /// at the first download.
     pub fn new(search_path: Vec<PathBuf>, cache_folder: Option<PathBuf>) -> Library {
-        Library { search_path, base: PathBuf::new(), cache_folder, cache_limit_bytes: None, limits: Limits::default() }
+        let (base, limits) = (PathBuf::new(), Limits::default());
+        Library { search_path, base, cache_folder, cache_limit_bytes: None, limits, takes_paths: true }
+    }
+
+    /// Only names in the folders of the search path and URLs are loaded: for a manifest of somebody else.
+    pub fn on_search_path(self) -> Library {
+        Library { takes_paths: false, ..self }
     }
 
     /// Names and paths are those in a file of this folder, which replaces the current folder.
@@ -127,8 +135,11 @@ impl Library {
     /// The file of a name or path: the first that exists with an ending of one of the formats, or with no ending added.
     fn find(&self, log: &str, formats: &[&LogFormat]) -> Result<PathBuf, LoadError> {
         let is_path = log.contains(path::is_separator);
+        if is_path && !self.takes_paths {
+            return Err(LoadError::Path { log: log.to_owned() });
+        }
         let searched: &[PathBuf] = if is_path { &[] } else { &self.search_path };
-        for folder in searched.iter().chain([&self.base]) {
+        for folder in searched.iter().chain(self.takes_paths.then_some(&self.base)) {
             // A path is tried without an added ending first, a name last.
             let first = is_path.then(String::new);
             for ending in first.into_iter().chain(endings(formats)).chain([String::new()]) {
