@@ -17,6 +17,55 @@ pub fn without_reserve(time: Duration) -> Duration {
     time.saturating_sub((time / 10).clamp(END_RESERVE_MIN, END_RESERVE_MAX))
 }
 
+/// The variables of a batch system in its jobs.
+struct BatchSystem {
+    /// The job, or of an array the job that all its elements share.
+    job: &'static str,
+    /// The element of an array.
+    index: &'static str,
+    /// The number of the first element: 1 where the system counts from 1 in any case. Where the user chooses the numbers, they
+    /// count from 0.
+    first: u32,
+}
+
+const fn batch(job: &'static str, index: &'static str, first: u32) -> BatchSystem {
+    BatchSystem { job, index, first }
+}
+
+/// The batch systems. One that runs in jobs of another one comes first.
+const SYSTEMS: [BatchSystem; 10] = [
+    // HyperQueue.
+    batch("HQ_JOB_ID", "HQ_TASK_ID", 0),
+    // Flux: `--cc`.
+    batch("FLUX_JOB_ID", "FLUX_JOB_CC", 0),
+    // Slurm.
+    batch("SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", 0),
+    // PBS Pro and OpenPBS.
+    batch("PBS_JOBID", "PBS_ARRAY_INDEX", 0),
+    // Torque.
+    batch("PBS_JOBID", "PBS_ARRAYID", 0),
+    // LSF; 0 is a job without an array.
+    batch("LSB_JOBID", "LSB_JOBINDEX", 1),
+    // Grid Engine; "undefined" is a job without an array.
+    batch("JOB_ID", "SGE_TASK_ID", 1),
+    // AWS Batch.
+    batch("AWS_BATCH_JOB_ID", "AWS_BATCH_JOB_ARRAY_INDEX", 0),
+    // Nomad.
+    batch("NOMAD_ALLOC_ID", "NOMAD_ALLOC_INDEX", 0),
+    // An indexed job of Kubernetes.
+    batch("HOSTNAME", "JOB_COMPLETION_INDEX", 0),
+];
+
+/// The element of an array job that this process is, counted from 0.
+pub fn array_index() -> Option<u32> {
+    index_from(|variable| std::env::var(variable).ok())
+}
+
+fn index_from(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
+    let index = |system: &BatchSystem| variable(system.index)?.parse::<u32>().ok()?.checked_sub(system.first);
+    SYSTEMS.iter().find_map(index)
+}
+
 /// Where a batch system placed this process.
 #[derive(Debug, Default, PartialEq)]
 pub struct Allocation {
@@ -33,9 +82,15 @@ impl Allocation {
     }
 
     fn from(variable: impl Fn(&str) -> Option<String>, now: SystemTime) -> Allocation {
-        let array = variable("SLURM_ARRAY_JOB_ID").zip(variable("SLURM_ARRAY_TASK_ID"));
-        let element = array.map(|(job, task)| format!("{job}_{task}"));
-        let name = variable("POWERSWEEP_ALLOCATION").or(element).or_else(|| variable("SLURM_JOB_ID"));
+        let element = |system: &BatchSystem| {
+            let (job, index) = (variable(system.job)?, variable(system.index)?.parse::<u32>().ok()?);
+            // PBS has the element in the job's name.
+            (index >= system.first).then(|| if job.contains('[') { job } else { format!("{job}_{index}") })
+        };
+        let job = || ["SLURM_JOB_ID"].into_iter().chain(SYSTEMS.iter().map(|system| system.job)).find_map(&variable);
+        let is_batch = |name: &String| variable("HOSTNAME").as_ref() != Some(name);
+        let name = variable("POWERSWEEP_ALLOCATION").or_else(|| SYSTEMS.iter().find_map(element));
+        let name = name.or_else(|| job().filter(is_batch));
         let ends_at = variable("SLURM_JOB_END_TIME").and_then(|seconds| seconds.parse().ok());
         let ends_at = ends_at.and_then(|seconds| SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds)));
         let left = ends_at.map(|at| at.duration_since(now).unwrap_or_default());
@@ -68,6 +123,35 @@ mod tests {
         let element = [("SLURM_JOB_ID", "12"), ("SLURM_ARRAY_JOB_ID", "9"), ("SLURM_ARRAY_TASK_ID", "3")];
         assert_eq!(of(&element).name, "9_3");
         assert_eq!(of(&[&element[..], &[("POWERSWEEP_ALLOCATION", "mine")]].concat()).name, "mine");
+    }
+
+    #[test]
+    fn every_batch_system_numbers_the_elements_of_an_array() {
+        let index = |variables: &'static [(&str, &str)]| {
+            index_from(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+        };
+        assert_eq!(index(&[("SLURM_ARRAY_TASK_ID", "3")]), Some(3));
+        assert_eq!(index(&[("PBS_ARRAY_INDEX", "0")]), Some(0));
+        assert_eq!(index(&[("PBS_ARRAYID", "7")]), Some(7));
+        assert_eq!(index(&[("FLUX_JOB_CC", "2"), ("SLURM_ARRAY_TASK_ID", "9")]), Some(2), "Flux in a job of Slurm");
+        assert_eq!(index(&[("LSB_JOBINDEX", "1")]), Some(0));
+        assert_eq!(index(&[("LSB_JOBINDEX", "0")]), None, "no array");
+        assert_eq!(index(&[("SGE_TASK_ID", "4")]), Some(3));
+        assert_eq!(index(&[("SGE_TASK_ID", "undefined")]), None, "no array");
+        for name in ["AWS_BATCH_JOB_ARRAY_INDEX", "NOMAD_ALLOC_INDEX", "HQ_TASK_ID", "JOB_COMPLETION_INDEX"] {
+            assert_eq!(index_from(|variable| (variable == name).then(|| "5".to_owned())), Some(5), "{name}");
+        }
+        assert_eq!(index(&[]), None);
+    }
+
+    #[test]
+    fn jobs_of_other_systems_have_names() {
+        assert_eq!(of(&[("PBS_JOBID", "12[3].pbs"), ("PBS_ARRAY_INDEX", "3")]).name, "12[3].pbs");
+        assert_eq!(of(&[("LSB_JOBID", "12"), ("LSB_JOBINDEX", "3")]).name, "12_3");
+        assert_eq!(of(&[("LSB_JOBID", "12"), ("LSB_JOBINDEX", "0")]).name, "12");
+        assert_eq!(of(&[("JOB_ID", "12"), ("SGE_TASK_ID", "undefined")]).name, "12");
+        assert_eq!(of(&[("HOSTNAME", "node")]).name, "", "no batch system");
+        assert_eq!(of(&[("HOSTNAME", "pod"), ("JOB_COMPLETION_INDEX", "2")]).name, "pod_2");
     }
 
     #[test]

@@ -11,8 +11,9 @@ use crate::quantities::{positive_time, time};
 pub struct ShardArgs {
     /// A manifest file, or the name of a shipped one.
     pub manifest: String,
-    /// Number of this shard, from 0. A job of a Slurm array needs no --index.
-    #[arg(long, value_name = "I", env = "SLURM_ARRAY_TASK_ID")]
+    /// Number of this shard, from 0. An element of an array job needs no --index: of Slurm, PBS, Flux, LSF, Grid Engine, AWS
+    /// Batch, Nomad, HyperQueue or Kubernetes. LSF and Grid Engine count from 1: their first element is shard 0.
+    #[arg(long, value_name = "I", env = "POWERSWEEP_INDEX")]
     pub index: Option<u32>,
     /// Number of shards. The first shard that starts fixes it.
     #[arg(long, value_name = "N")]

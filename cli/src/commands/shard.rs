@@ -4,6 +4,7 @@
 
 use std::time::Instant;
 
+use powersweep::allocation::array_index;
 use powersweep::run::{RunOptions, ShardOptions};
 use powersweep_experiments::Shard;
 
@@ -13,10 +14,10 @@ use crate::exit::{Exit, Failure, Outcome, failure};
 
 /// Runs the share of one shard.
 pub fn run(args: &ShardArgs) -> Outcome {
-    let Some(index) = args.index else {
+    let Some(index) = args.index.or_else(array_index) else {
         return Err(failure!(
             Usage,
-            "--index is missing, the number of this shard; only a job of a Slurm array needs none"
+            "--index is missing, the number of this shard; only an element of an array job needs none"
         ));
     };
     let shard = Shard::new(index, args.of).ok_or_else(|| no_such_shard(index, args.of))?;

@@ -57,6 +57,7 @@ pub const TOPICS: &[Topic] = topics![
     "limits" "limits.md"
     "logs" "logs.md"
     "machines" "machines.md"
+    "batch-systems" "batch-systems.md"
     "manifest" "reference/manifest.md"
     "measured-power" "measured-power.md"
     "metrics" "metrics.md"

@@ -29,8 +29,16 @@ const VARIABLES: &[(&str, &str)] = &[
     ("LOGNAME", "The user who submits, where `USER` is not set."),
     ("HOSTNAME", "The machine's part of a worker's name."),
     ("SLURM_JOB_ID", "The allocation's name, in a job of Slurm."),
-    ("SLURM_ARRAY_JOB_ID", "With `SLURM_ARRAY_TASK_ID`, the allocation's name in a job array."),
-    ("SLURM_JOB_END_TIME", "When the allocation ends: a worker ends two minutes earlier, or more."),
+    ("SLURM_ARRAY_JOB_ID", "With `SLURM_ARRAY_TASK_ID`, the allocation's name and the shard's number in a job array."),
+    ("PBS_JOBID", "The same for PBS, with `PBS_ARRAY_INDEX` or Torque's `PBS_ARRAYID`."),
+    ("FLUX_JOB_ID", "The same for Flux, with `FLUX_JOB_CC`."),
+    ("LSB_JOBID", "The same for LSF, with `LSB_JOBINDEX`, from 1."),
+    ("JOB_ID", "The same for Grid Engine, with `SGE_TASK_ID`, from 1."),
+    ("HQ_JOB_ID", "The same for HyperQueue, with `HQ_TASK_ID`."),
+    ("AWS_BATCH_JOB_ID", "The same for AWS Batch, with `AWS_BATCH_JOB_ARRAY_INDEX`."),
+    ("NOMAD_ALLOC_ID", "The same for Nomad, with `NOMAD_ALLOC_INDEX`."),
+    ("JOB_COMPLETION_INDEX", "The shard's number in an indexed Job of Kubernetes."),
+    ("SLURM_JOB_END_TIME", "When the allocation ends: a worker ends a tenth of its time earlier, 30 s to 2 min, or more."),
 ];
 
 /// Most commands of an option that are named.

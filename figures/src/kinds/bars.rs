@@ -56,7 +56,11 @@ pub fn bars(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
         layers.push(json!({ "mark": mark, "encoding": top }));
     }
     if let Some(interval) = &axes.interval {
-        layers.push(whiskers(&at, &y, interval));
+        let lines = whiskers(&at, &y, interval);
+        // A white edge, for dark bars.
+        let edge = json!({ "color": "#FFFFFF", "strokeWidth": 2.3, "thickness": 2.3 });
+        layers.push(merged(lines.clone(), json!({ "mark": { "rule": edge, "ticks": edge } })));
+        layers.push(lines);
     }
     let free_px = look.width.px() - code.as_ref().map_or(0.0, |code| code.legend_px(false));
     published::beside(&mut layers, &rows, axes, with(&at, &[("y", y)]), free_px)?;

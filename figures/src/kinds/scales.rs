@@ -15,6 +15,8 @@ const POWERS: [&str; 7] = ["", "10³", "10⁶", "10⁹", "10¹²", "10¹⁵", "1
 const NAME_PX_MAX: f64 = 110.0;
 /// Angle of turned names (radians): 40 degrees.
 const TURNED: f64 = 0.698;
+/// About how many ticks a numeric axis has.
+const TICKS: u32 = 5;
 /// Number of intervals between the ticks of a time axis.
 const TIME_TICKS: f64 = 6.0;
 
@@ -51,9 +53,14 @@ pub(super) fn number(column: &Column, scale: Scale) -> Value {
         true => scale_json.insert("type".to_owned(), json!("log")),
         false => scale_json.insert("zero".to_owned(), json!(scale.zero)),
     };
-    if let Some((low, high)) = scale.domain {
-        scale_json.insert("domain".to_owned(), json!([low, high]));
-        scale_json.insert("nice".to_owned(), json!(false));
+    match scale.domain {
+        Some((low, high)) => {
+            scale_json.insert("domain".to_owned(), json!([low, high]));
+            scale_json.insert("nice".to_owned(), json!(false));
+        }
+        // The axis ends at ticks, not at a value of the data.
+        None if !scale.is_log => drop(scale_json.insert("nice".to_owned(), json!(TICKS))),
+        None => {}
     }
     json!({ "field": escaped(column.name()), "type": "quantitative", "axis": axis, "scale": scale_json })
 }
@@ -97,7 +104,7 @@ fn magnitude_axis(column: &Column, greatest: f64) -> Value {
     let title = labelled(column.title(), &unit);
     // Thirds of an hour are no short numbers.
     let digits = if long_time(column.unit(), greatest).is_some() { ",.2~f" } else { ",~g" };
-    let mut axis = json!({ "title": title, "labelExpr": format!("format(datum.value / {divisor:e}, '{digits}')"), "tickCount": 5 });
+    let mut axis = json!({ "title": title, "labelExpr": format!("format(datum.value / {divisor:e}, '{digits}')"), "tickCount": TICKS });
     if column.finite().all(|value| value.fract() == 0.0) {
         axis["tickMinStep"] = json!(1);
     }
