@@ -34,6 +34,7 @@ macro_rules! topics {
 /// Every page, except for those that a command prints (commands, columns) and the decisions. A page that has the name of a
 /// command has another name here, because `powersweep help COMMAND` shows the command's options.
 pub const TOPICS: &[Topic] = topics![
+    "batch-systems" "batch-systems.md"
     "browser" "dashboard.md"
     "cheat-sheet" "cheat-sheet.md"
     "choosing-a-policy" "choosing-a-policy.md"
@@ -57,7 +58,6 @@ pub const TOPICS: &[Topic] = topics![
     "limits" "limits.md"
     "logs" "logs.md"
     "machines" "machines.md"
-    "batch-systems" "batch-systems.md"
     "manifest" "reference/manifest.md"
     "measured-power" "measured-power.md"
     "metrics" "metrics.md"
