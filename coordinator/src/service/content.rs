@@ -41,7 +41,7 @@ impl Checker {
         }
         let known = match self.known(hand_in).await {
             Ok(known) => known,
-            Err(reason) => return Content { rows: Err(reason), uploads: Ok(()) },
+            Err(reason) => return Content::refused(reason),
         };
         let (checked, known) = if named <= ROWS_AT_ONCE && !is_large(hand_in) {
             with(hand_in, known)
@@ -54,10 +54,12 @@ impl Checker {
         };
         self.known = known;
         match checked {
-            Ok((rows, ids)) => Content { rows: Ok(rows), uploads: self.requests.uploads.named(hand_in, &ids) },
+            Ok(Sound { rows, bytes, ids }) => {
+                Content { rows: Ok(rows), bytes, uploads: self.requests.uploads.named(hand_in, &ids) }
+            }
             Err(reason) => {
                 tracing::warn!("a hand-in is refused: {reason:?}");
-                Content { rows: Err(reason), uploads: Ok(()) }
+                Content::refused(reason)
             }
         }
     }
@@ -78,8 +80,17 @@ fn is_large(hand_in: &v1::HandIn) -> bool {
     wire::decoded_bytes(&hand_in.rows).is_none_or(|bytes| bytes > LARGE_BYTES)
 }
 
-/// The number of rows, and the ids of their tasks if the hand-in names uploads; or why the rows are refused.
-type Checked = Result<(u32, BTreeSet<Uuid>), String>;
+/// Rows that are those of the named tasks.
+struct Sound {
+    rows: u32,
+    /// Upper bound of their memory, decoded.
+    bytes: u64,
+    /// The ids of their tasks, if the hand-in names uploads.
+    ids: BTreeSet<Uuid>,
+}
+
+/// The rows, or why they are refused.
+type Checked = Result<Sound, String>;
 
 fn with(hand_in: &v1::HandIn, mut known: Option<Known>) -> (Checked, Option<Known>) {
     let checked = check(hand_in, known.as_mut().map(|known| &mut known.decoder));
@@ -88,7 +99,7 @@ fn with(hand_in: &v1::HandIn, mut known: Option<Known>) -> (Checked, Option<Know
 
 /// Compares the task of each row with the task of its index.
 fn check(hand_in: &v1::HandIn, mut decoder: Option<&mut Decoder>) -> Checked {
-    let keys = wire::keys(&hand_in.rows, &tasks::schema(), &hand_in.experiment)
+    let wire::Keys { rows: keys, bytes } = wire::keys(&hand_in.rows, &tasks::schema(), &hand_in.experiment)
         .map_err(|error| format!("its rows cannot be read: {error}"))?;
     let rows = u32::try_from(keys.len()).unwrap_or(u32::MAX);
     let indices: Vec<u64> = hand_in.done.iter().flat_map(|tasks| tasks.indices.iter().copied()).collect();
@@ -106,5 +117,5 @@ fn check(hand_in: &v1::HandIn, mut decoder: Option<&mut Decoder>) -> Checked {
     }
     // Only uploads are compared with the ids.
     let ids = if hand_in.uploads.is_empty() { &[] } else { &keys[..] };
-    Ok((rows, ids.iter().map(|key| key.task_id).collect()))
+    Ok(Sound { rows, bytes, ids: ids.iter().map(|key| key.task_id).collect() })
 }

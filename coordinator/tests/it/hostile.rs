@@ -166,7 +166,7 @@ impl Worker {
 }
 
 /// Rows of a table whose keys are those of tasks.
-fn rows(schema: &SchemaRef, sweep: &Sweep, indices: &[u64]) -> RecordBatch {
+pub(crate) fn rows(schema: &SchemaRef, sweep: &Sweep, indices: &[u64]) -> RecordBatch {
     let tasks: Vec<_> = indices.iter().map(|index| sweep.task(*index).expect("a task")).collect();
     let columns = schema.fields().iter().map(|field| -> ArrayRef {
         match field.name().as_str() {

@@ -8,12 +8,23 @@ use super::{Columns, Frame};
 use crate::ResultsError;
 use crate::identity::RowKey;
 
-/// The keys of the rows, in order. Makes no arrays.
+/// What is read of a batch before it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keys {
+    /// The keys of the rows, in order.
+    pub rows: Vec<RowKey>,
+    /// Upper bound of the memory of the rows, decoded (bytes).
+    pub bytes: u64,
+}
+
+/// The keys of the rows. Makes no arrays.
 ///
-/// Fails where [`decode`](super::decode) fails, and if a row is of another experiment or has no task's id.
-pub fn keys(bytes: &[u8], schema: &SchemaRef, experiment: &str) -> Result<Vec<RowKey>, ResultsError> {
+/// Fails where [`decode`](super::decode) fails, if a row is of another experiment or has no task's id, and if a cell or a row
+/// is larger than [`bounds`](crate::bounds) allows.
+pub fn keys(bytes: &[u8], schema: &SchemaRef, experiment: &str) -> Result<Keys, ResultsError> {
     let frame = Frame::read(bytes, schema)?;
     let columns = frame.columns(schema)?;
+    columns.check_cells(schema)?;
     let column = |name| columns.named(schema, name);
     let (experiments, ids, indices) = (column("experiment")?, column("task_id")?, column("task_index")?);
     let key = |row: usize| {
@@ -25,7 +36,8 @@ pub fn keys(bytes: &[u8], schema: &SchemaRef, experiment: &str) -> Result<Vec<Ro
         let (task_id, index) = id.zip(number(indices, row)).ok_or_else(|| foreign("has no task_id"))?;
         Ok(RowKey { task_id, index: u64::try_from(index).ok() })
     };
-    (0..columns.rows).map(key).collect()
+    let rows = (0..columns.rows).map(key).collect::<Result<_, _>>()?;
+    Ok(Keys { rows, bytes: columns.bytes })
 }
 
 /// Bytes of an encoded batch after decompression, as its head says; `None` if it does not.
