@@ -256,6 +256,12 @@ impl Farm {
         worker.tasks_done += checked.needed;
         let slot_s = worker.slot_seconds(checked.needed, now);
         let Some(experiment) = self.experiments.get_mut(name) else { return };
+        let believed = spent.map(|spent| worker.believed(spent, now));
+        if believed == Some(None) && worker.is_recovered() {
+            // Neither its word nor the time of this process says what the tasks took.
+            return experiment.share.add(now.mono, slot_s);
+        }
+        let spent = believed.flatten();
         let seconds = spent.map_or(slot_s, |spent| spent.engine_s + spent.parse_s);
         experiment.took(checked.needed, seconds, now);
         if let Some(sweep) = &experiment.sweep {
@@ -263,7 +269,7 @@ impl Farm {
             experiment.forecast.learn(sweep, experiment.record.generation, &indices, seconds);
         }
         if let Some(spent) = spent {
-            experiment.spent.add(spent);
+            experiment.spent.add(&spent);
         }
     }
 

@@ -79,6 +79,43 @@ async fn a_row_with_a_long_text_is_refused_and_other_rows_are_published() {
     farm.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_name_another_worker_are_refused() {
+    let farm = Farm::start().await;
+    let sweep = farm.submit("e", 100, "").await;
+    let mut tasks = Tasks::of(&farm).await;
+    let (lease, index) = tasks.next().await;
+    // `with_text` names a worker with a longer name.
+    let forged = with_text(&lease, &sweep, &[index], "worker", 3);
+    let reason = tasks.worker.hand_in(forged).await.expect_err("refused");
+    assert!(reason.contains("names another worker than the one that hands it in"), "{reason}");
+    let (lease, index) = tasks.next().await;
+    tasks.worker.hand_in(with_text(&lease, &sweep, &[index], "log", 3)).await.expect("its own name");
+    assert_eq!(farm.status("e").await.done, 1);
+    farm.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_claims_more_time_than_it_had_is_not_believed() {
+    let farm = Farm::start().await;
+    let sweep = farm.submit("e", 100, "").await;
+    let mut tasks = Tasks::of(&farm).await;
+    for seconds in [1e9, f64::NAN, -1e9, f64::INFINITY] {
+        let (lease, index) = tasks.next().await;
+        let spent = v1::TimeSpent { engine_s: seconds, idle_s: seconds, ..Default::default() };
+        let lie = v1::HandIn { spent: Some(spent), ..with_text(&lease, &sweep, &[index], "log", 3) };
+        tasks.worker.hand_in(lie).await.expect("its rows are sound");
+    }
+    let status = farm.status("e").await;
+    let spent = status.spent.expect("some");
+    // Four slots, for less than the patience of this test.
+    let most_s = 4.0 * PATIENCE.as_secs_f64();
+    assert!((0.0..most_s).contains(&spent.engine_s) && (0.0..most_s).contains(&spent.idle_s), "{spent:?}");
+    let eta_s = status.eta_s.unwrap_or(0.0);
+    assert!((0.0..100.0 * most_s).contains(&eta_s), "{eta_s} s");
+    farm.stop().await;
+}
+
 /// Rows of a few bytes on the wire that are megabytes in memory count for a part by their memory.
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_that_are_far_larger_decoded_end_a_part_sooner() {

@@ -19,18 +19,22 @@ pub struct Keys {
 
 /// The keys of the rows. Makes no arrays.
 ///
-/// Fails where [`decode`](super::decode) fails, if a row is of another experiment or has no task's id, and if a cell or a row
-/// is larger than [`bounds`](crate::bounds) allows.
-pub fn keys(bytes: &[u8], schema: &SchemaRef, experiment: &str) -> Result<Keys, ResultsError> {
+/// Fails where [`decode`](super::decode) fails, if a row is of another experiment or has no task's id, if a cell or a row is
+/// larger than [`bounds`](crate::bounds) allows, and if a row is not of this worker.
+pub fn keys(bytes: &[u8], schema: &SchemaRef, experiment: &str, worker: Option<&str>) -> Result<Keys, ResultsError> {
     let frame = Frame::read(bytes, schema)?;
     let columns = frame.columns(schema)?;
     columns.check_cells(schema)?;
     let column = |name| columns.named(schema, name);
     let (experiments, ids, indices) = (column("experiment")?, column("task_id")?, column("task_index")?);
+    let workers = worker.map(|_| column("worker")).transpose()?;
     let key = |row: usize| {
         let foreign = |reason| ResultsError::Foreign { row, reason };
         if text(experiments, row) != Some(experiment.as_bytes()) {
             return Err(foreign("is of another experiment"));
+        }
+        if workers.is_some_and(|workers| text(workers, row) != worker.map(str::as_bytes)) {
+            return Err(foreign("names another worker than the one that hands it in"));
         }
         let id = text(ids, row).and_then(|id| Uuid::try_parse_ascii(id).ok());
         let (task_id, index) = id.zip(number(indices, row)).ok_or_else(|| foreign("has no task_id"))?;

@@ -142,7 +142,7 @@ fn keyed(rows: usize, columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
 /// Why a batch is refused before it is stored; or the upper bound of its memory.
 fn checked(batch: &RecordBatch) -> Result<u64, String> {
     let bytes = wire::encode(batch).expect("encodes");
-    Ok(wire::keys(&bytes, &batch.schema(), "e").map_err(|error| error.to_string())?.bytes)
+    Ok(wire::keys(&bytes, &batch.schema(), "e", None).map_err(|error| error.to_string())?.bytes)
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn a_worker_cuts_a_long_text_of_its_own() {
     let kept = batch.column_by_name("message").expect("a column").as_string::<i32>().value(0).to_owned();
     assert!(kept.len() > 65_000 && kept.ends_with("é [... cut, 200000 bytes in all]"), "{} bytes", kept.len());
     let bytes = wire::encode(&batch).expect("encodes");
-    let keys = wire::keys(&bytes, &failures::schema(), &sample::task(0).experiment).expect("accepted");
+    let keys = wire::keys(&bytes, &failures::schema(), &sample::task(0).experiment, Some("w")).expect("accepted");
     assert_eq!(keys.rows.len(), 1);
 }
 
@@ -195,7 +195,7 @@ fn a_batch_that_decompresses_to_more_than_a_worker_hands_in_is_not_decompressed(
     let bomb = with_damaged_content(&bytes, |content| content.resize(60 << 20, 0));
     assert!(bomb.len() < 64 << 10, "{} bytes", bomb.len());
     let schema = keyed(1, Vec::new()).schema();
-    for refused in [wire::keys(&bomb, &schema, "e").map(drop), wire::decode(&bomb, &schema).map(drop)] {
+    for refused in [wire::keys(&bomb, &schema, "e", None).map(drop), wire::decode(&bomb, &schema).map(drop)] {
         assert!(matches!(refused, Err(ResultsError::TooLarge { bytes: 62_914_560, limit: 33_554_432 })), "{refused:?}");
     }
 }
