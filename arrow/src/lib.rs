@@ -3,6 +3,8 @@
 //! The crate `arrow` always brings its kernels for casts, comparisons, arithmetic, strings and sorting: a seventh of the
 //! time of a release build for code that nothing here calls. This crate leaves them out.
 
+pub mod pages;
+
 /// Arrays and their builders.
 pub mod array {
     pub use arrow_array::builder::*;

@@ -89,8 +89,24 @@ pub async fn make_visible(store: &dyn Store, intent: &Intent, origin: Origin) ->
     Ok(bytes)
 }
 
-/// The bytes of a part made of uploads.
-fn merged(intent: &Intent, inputs: &[Bytes], mut footer: Footer) -> Result<Bytes, Damage> {
+/// The bytes of a part made of uploads. Those that cannot be merged are left out, so that one does not stop the others: of the
+/// columns of numbers, an upload's check reads nothing.
+fn merged(intent: &Intent, inputs: &[Bytes], footer: Footer) -> Result<Bytes, Damage> {
+    let (experiment, part_id) = (footer.experiment.clone(), footer.part_id);
+    merged_all(intent, inputs, footer.clone()).or_else(|(_, error)| {
+        let is_sound = |input: &&Bytes| merged_all(intent, std::slice::from_ref(*input), footer.clone()).is_ok();
+        let sound: Vec<Bytes> = inputs.iter().filter(is_sound).cloned().collect();
+        let left_out = inputs.len() - sound.len();
+        if sound.is_empty() || left_out == 0 {
+            return Err(of_the_part(error));
+        }
+        let table = intent.table();
+        tracing::error!("part {part_id} of {experiment}/{table} has no rows of {left_out} damaged uploads: {error}");
+        merged_all(intent, &sound, footer)
+    })
+}
+
+fn merged_all(intent: &Intent, inputs: &[Bytes], mut footer: Footer) -> Result<Bytes, Damage> {
     footer.rows = 0;
     for input in inputs {
         footer.rows += part::read_footer(input).map_err(of_the_part)?.rows;
@@ -182,8 +198,17 @@ fn encode_groups(
 ) -> Result<(Bytes, Option<f64>), Damage> {
     let first = encode_with(groups.first().copied().unwrap_or_default(), schema, |batches| batches.next().transpose())?;
     let (mut part, encoder) = part::in_groups(schema, footer, first.as_ref()).map_err(of_the_part)?;
-    let encode_some = |groups: &[&[RowsRecord]]| -> (Vec<Result<Group, Damage>>, Option<f64>) {
-        let encode = |records: &&[RowsRecord]| encode_with(records, schema, |batches| encoder.encode(batches));
+    let encode_some = |groups: &[&[RowsRecord]]| -> (Vec<Result<Vec<Group>, Damage>>, Option<f64>) {
+        let encode = |records: &&[RowsRecord]| {
+            let mut groups = Vec::new();
+            let encoded = encode_with(records, schema, |batches| {
+                encoder.encode(batches, usize::MAX, |group| {
+                    groups.push(group);
+                    Ok(())
+                })
+            });
+            encoded.map(|()| groups)
+        };
         // The thread was started for this work: all of its CPU time counts.
         (groups.iter().map(encode).collect(), thread_cpu_ms())
     };
@@ -193,8 +218,8 @@ fn encode_groups(
         running.into_iter().map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     });
     let cpu_ms = encoded.iter().map(|(_, took_ms)| *took_ms).sum();
-    for group in encoded.into_iter().flat_map(|(groups, _)| groups) {
-        part.append(group?).map_err(of_the_part)?;
+    for groups in encoded.into_iter().flat_map(|(groups, _)| groups) {
+        groups?.into_iter().try_for_each(|group| part.append(group)).map_err(of_the_part)?;
     }
     Ok((part.finish().map_err(of_the_part)?.into(), cpu_ms))
 }
@@ -219,6 +244,11 @@ fn shared_out(records: &[RowsRecord], runs_max: usize) -> Vec<&[RowsRecord]> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Int64Array, RecordBatch};
+    use arrow::datatypes::{DataType, Field, Schema};
+
     use super::*;
     use crate::records::{EncodedRows, Stored};
 
@@ -233,9 +263,30 @@ mod tests {
                 rows,
                 mask: (left_out > 0).then(|| Stored::of_bits((0..left_out).collect())),
                 encoded: Bytes::new(),
+                decoded_bytes: 0,
             }],
             upload: None,
         }
+    }
+
+    #[test]
+    fn an_upload_that_cannot_be_merged_does_not_stop_the_others() {
+        let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)]));
+        let upload = |from: i64| {
+            let numbers = Int64Array::from_iter_values(from..from + 1_000);
+            let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(numbers)]).expect("fits");
+            part::encode(&schema, &[batch], &Footer::new("e", Uuid::nil(), 1_000)).expect("a part")
+        };
+        let mut damaged = upload(1_000).to_vec();
+        damaged[4..200].fill(0);
+        let (experiment, table) = ("e".to_owned(), Table::Jobs.into());
+        let part_id = Uuid::from_u128(7);
+        let intent = Intent { experiment, table, part_id: part_id.into(), first_seq: 0, last_seq: 2, rows: 3_000 };
+        let footer = Footer::new("e", part_id, 3_000);
+        let merge = |uploads: &[Bytes]| merged(&intent, uploads, footer.clone()).map_err(|(_, error)| error);
+        let part = merge(&[upload(0), damaged.clone().into(), upload(2_000)]).expect("a part of two");
+        assert_eq!(part::read_footer(&part).expect("a part").rows, 2_000);
+        assert!(merge(&[damaged.into()]).is_err(), "no rows are left");
     }
 
     #[test]

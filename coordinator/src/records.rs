@@ -34,6 +34,9 @@ pub const CHUNK_TASKS: u64 = 1 << 16;
 /// Longest experiment name in bytes: names are folder names, for which file systems allow 255.
 pub const MAX_NAME_BYTES: usize = 200;
 
+/// Largest usual ratio of a batch's size decoded and encoded: that of a sweep's rows is about 20.
+const DECODED_RATIO: u64 = 64;
+
 /// An experiment as last submitted.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ExperimentRecord {
@@ -184,6 +187,9 @@ pub struct EncodedRows {
     /// The encoded batch.
     #[prost(bytes = "bytes", tag = "3")]
     pub encoded: Bytes,
+    /// Upper bound of the memory of its rows, decoded (bytes); 0 in records of earlier versions.
+    #[prost(uint64, tag = "4")]
+    pub decoded_bytes: u64,
 }
 
 /// A Parquet object of an optional table that a worker put into the staging folder. It stays there until its rows are in
@@ -211,7 +217,7 @@ impl RowsRecord {
             seq: self.seq,
             received_us: self.received_us,
             rows: self.live_rows(),
-            bytes: uploaded + self.hand_ins.iter().map(|hand_in| hand_in.encoded.len() as u64).sum::<u64>(),
+            bytes: uploaded + self.hand_ins.iter().map(EncodedRows::bytes).sum::<u64>(),
             upload: self.upload.map(|upload| upload.part_id),
         }
     }
@@ -234,6 +240,12 @@ impl RowsRecord {
 }
 
 impl EncodedRows {
+    /// Bytes that the rows count for in a part: those of the encoded batch, or more if it decodes to far more than batches of
+    /// a sweep do. So the time and the memory that a part takes are bounded, whatever its rows are.
+    pub fn bytes(&self) -> u64 {
+        (self.encoded.len() as u64).max(self.decoded_bytes / DECODED_RATIO)
+    }
+
     /// Number of rows without the masked ones.
     pub fn live_rows(&self) -> u64 {
         u64::from(self.rows).saturating_sub(self.mask.as_ref().map_or(0, |mask| mask.len()))
@@ -258,7 +270,7 @@ pub struct RowsHeader {
     /// Number of rows without the masked ones.
     #[prost(uint64, tag = "5")]
     pub rows: u64,
-    /// Encoded size in bytes.
+    /// Size in bytes that counts for a part.
     #[prost(uint64, tag = "6")]
     pub bytes: u64,
     /// Id of the upload that has the rows.

@@ -18,7 +18,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
 use powersweep_results::part::{self, ColumnEncoder, EncodedColumn, Group};
 
-use self::runs::{Run, assembled, runs};
+use self::runs::{Run, assembled, pieces, runs};
 use crate::reading::{ColumnStats, Part};
 use crate::{Cell, Error, Kind, OrKind, failure};
 
@@ -30,6 +30,10 @@ const THREADS_MAX: usize = 4;
 const SAMPLE_MAX: usize = 1 << 20;
 /// Rows of a batch of the survey.
 const SURVEY_ROWS: usize = 8_192;
+/// Bytes of texts and lists for which a row counts as one more in a bucket: a bucket of long rows has few of them.
+const WEIGHT_BYTES: u64 = 2 << 10;
+/// Bytes of the texts and lists of a column that are written at once.
+const WRITTEN_BYTES: u64 = 64 << 20;
 /// Rows from which on a part tells which columns need no dictionary.
 const TELLING_ROWS: usize = 100;
 
@@ -163,26 +167,37 @@ impl SortedCopy {
 
     /// Number of rows, and the task indices of each bucket.
     async fn survey(&self) -> Result<(u64, Vec<RangeInclusive<i64>>), Error> {
-        let (mut rows, mut sample, mut step) = (0_u64, Vec::new(), 1_u64);
-        for part in &self.rows {
+        let (mut rows, mut units, mut sample, mut step) = (0_u64, 0_u64, Vec::new(), 1_u64);
+        for (part, group) in groups(&self.rows) {
+            let part = &self.rows[part];
+            let weight = self.weight(part, group);
             let look = |batch: arrow::array::RecordBatch| {
                 for index in index_column(part, &batch)?.iter() {
-                    if rows % step == 0 {
-                        sample.push(index.unwrap_or(i64::MAX));
-                    }
                     rows += 1;
-                    if sample.len() == SAMPLE_MAX {
-                        // Every second index stays: these are the rows at multiples of the doubled step.
-                        sample = sample.iter().copied().step_by(2).collect();
-                        step *= 2;
+                    for _ in 0..weight {
+                        if units % step == 0 {
+                            sample.push(index.unwrap_or(i64::MAX));
+                        }
+                        units += 1;
+                        if sample.len() == SAMPLE_MAX {
+                            // Every second index stays: these are the ones at multiples of the doubled step.
+                            sample = sample.iter().copied().step_by(2).collect();
+                            step *= 2;
+                        }
                     }
                 }
                 Ok(true)
             };
-            part.each(&[INDEX], part.all(), SURVEY_ROWS, look).await?;
+            part.each(&[INDEX], vec![RowGroupSelection::new(group, None)], SURVEY_ROWS, look).await?;
         }
         sample.sort_unstable();
-        Ok((rows, ranges(&sample, rows.div_ceil(self.bucket_rows as u64))))
+        Ok((rows, ranges(&sample, units.div_ceil(self.bucket_rows as u64))))
+    }
+
+    /// How many rows of usual size a row of this row group counts for.
+    fn weight(&self, part: &Part, group: usize) -> u64 {
+        let own = self.origins.iter().filter(|origin| origin.is_own()).map(Origin::name);
+        1 + part.text_bytes(own, group) / (part.rows(group) as u64).max(1) / WEIGHT_BYTES
     }
 
     /// The keys of the rows with these indices.
@@ -275,8 +290,10 @@ impl SortedCopy {
         let mut encoded = Vec::with_capacity(encoders.len());
         for (at, mut encoder) in encoders.into_iter().enumerate() {
             let arrays: Vec<ArrayRef> = read.iter().map(|columns| Arc::clone(&columns[at])).collect();
-            let values = assembled(encoder.field().data_type(), &arrays, &picked.runs)?;
-            encoder.write(&values).or_kind(Kind::Storage)?;
+            for runs in pieces(&picked.runs, &arrays, WRITTEN_BYTES) {
+                let values = assembled(encoder.field().data_type(), &arrays, &runs)?;
+                encoder.write(&values).or_kind(Kind::Storage)?;
+            }
             encoded.push(encoder.close().or_kind(Kind::Storage)?);
         }
         Ok(encoded)

@@ -43,7 +43,7 @@ fn main() {
         print("codec", &hand_ins, &mut |batch| wire::encode(batch).expect("encodes").to_vec(), &mut |all, joined| {
             if !joined {
                 return all.iter().for_each(|bytes| {
-                    black_box(wire::keys(bytes, &schema, "quickstart").expect("decodes"));
+                    black_box(wire::keys(bytes, &schema, "quickstart", None).expect("decodes"));
                 });
             }
             let mut gather = Gather::new(&schema);

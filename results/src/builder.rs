@@ -10,6 +10,7 @@ use arrow::array::{
 use arrow::datatypes::SchemaRef;
 use powersweep_engine::facts::{Datum, Kind};
 
+use crate::bounds::{TEXT_BYTES_MAX, cut};
 use crate::columns::{Column, Declared};
 
 /// The growing arrays of one table.
@@ -119,7 +120,7 @@ fn row_bytes(ty: Kind) -> usize {
 /// Bytes of the contents of a text or a list.
 fn more_bytes(datum: &Datum<'_>) -> usize {
     match datum {
-        Datum::Text(text) => text.len(),
+        Datum::Text(text) => text.len().min(TEXT_BYTES_MAX),
         Datum::Counts(values) => 8 * values.len(),
         Datum::Reals(values) => 8 * values.len(),
         Datum::Null | Datum::Bool(_) | Datum::Int(_) | Datum::Real(_) => 0,
@@ -141,7 +142,10 @@ impl Array {
             (Values::Real(b), Datum::Real(v)) => b.append_value_n(v, n),
             (Values::Real(b), Datum::Int(v)) => b.append_value_n(v as f64, n),
             (Values::Int(b), Datum::Int(v)) => b.append_value_n(v, n),
-            (Values::Text(b), Datum::Text(v)) => (0..n).for_each(|_| b.append_value(v)),
+            (Values::Text(b), Datum::Text(v)) => {
+                let text = cut(v, TEXT_BYTES_MAX);
+                (0..n).for_each(|_| b.append_value(&text));
+            }
             (Values::Bool(b), Datum::Bool(v)) => b.append_n(n, v),
             (Values::Instant(b), Datum::Int(v)) => b.append_value_n(v, n),
             (Values::Ints(b), Datum::Counts(v)) => (0..n).for_each(|_| {

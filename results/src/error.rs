@@ -46,6 +46,28 @@ pub enum ResultsError {
         /// The fault.
         reason: &'static str,
     },
+    /// A cell has a longer text or list than a sound row has.
+    #[error("row {row} has {bytes} bytes in the column `{column}`, at most {limit} are allowed")]
+    LongCell {
+        /// Position of the row.
+        row: usize,
+        /// Name of the column.
+        column: String,
+        /// Bytes of the cell.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A row is larger than a sound row is.
+    #[error("row {row} has {bytes} bytes, at most {limit} are allowed")]
+    LongRow {
+        /// Position of the row.
+        row: usize,
+        /// Bytes of the row.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// A mask leaves out a row that the batch does not have.
     #[error("the mask leaves out row {position}, and there are {rows} rows")]
     Mask {

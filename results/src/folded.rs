@@ -6,10 +6,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, MutableArrayData, RecordBatch, RecordBatchOptions, make_array, new_null_array};
-use arrow::datatypes::{FieldRef, SchemaRef};
+use arrow::array::{
+    Array, ArrayRef, AsArray, MutableArrayData, RecordBatch, RecordBatchOptions, make_array, new_null_array,
+};
+use arrow::datatypes::{DataType, FieldRef, SchemaRef};
 
 use crate::ResultsError;
+
+/// Bytes of a value of a list.
+const NUMBER_BYTES: u64 = 8;
 
 /// A batch of rows.
 #[derive(Debug, Clone)]
@@ -95,9 +100,28 @@ impl FoldedBatch {
         FoldedBatch::new(Arc::clone(schema), self.rows, schema.fields().iter().map(column).collect())
     }
 
+    /// Bytes of the texts and lists of `rows` rows from `from` on, unfolded.
+    pub(crate) fn text_bytes(&self, from: usize, rows: usize) -> u64 {
+        let bytes = |column: &Folded| match column {
+            Folded::Rows(array) => text_bytes(array, from, rows),
+            Folded::Equal(row) => text_bytes(row, 0, 1) * rows as u64,
+        };
+        self.columns.iter().map(bytes).sum()
+    }
+
     /// The column of this name.
     pub fn column(&self, name: &str) -> Option<&Folded> {
         Some(&self.columns[self.schema.index_of(name).ok()?])
+    }
+}
+
+/// Bytes of texts, or of the values of lists, in `rows` rows from `from` on; 0 for cells of fixed size.
+pub fn text_bytes(column: &ArrayRef, from: usize, rows: usize) -> u64 {
+    let between = |offsets: &[i32]| (offsets[from + rows] - offsets[from]) as u64;
+    match column.data_type() {
+        DataType::Utf8 => between(column.as_string::<i32>().value_offsets()),
+        DataType::List(_) => NUMBER_BYTES * between(column.as_list::<i32>().value_offsets()),
+        _ => 0,
     }
 }
 

@@ -7,6 +7,7 @@
 //!
 //! | step | module |
 //! |---|---|
+//! | largest cells and rows | [`bounds`] |
 //! | rows -> Arrow batch | [`tasks::Builder`], [`jobs::Builder`], [`series::Builder`], [`accounts::Builder`], [`failures::Builder`] |
 //! | rows of another table joined with columns of their tasks | [`join`] |
 //! | batch -> bytes on the wire and back | [`wire`] |
@@ -21,6 +22,7 @@
 
 pub mod accounts;
 pub mod axes;
+pub mod bounds;
 mod builder;
 pub mod columns;
 mod error;

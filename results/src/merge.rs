@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use bytes::Bytes;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, parquet_to_arrow_schema};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
@@ -27,6 +27,9 @@ pub fn merge(inputs: &[Bytes], footer: &Footer) -> Result<Bytes, ResultsError> {
         .iter()
         .map(|bytes| Ok(ParquetMetaDataReader::new().parse_and_finish(bytes)?))
         .collect::<Result<Vec<_>, ResultsError>>()?;
+    for (bytes, metadata) in inputs.iter().zip(&metadata) {
+        part::check_pages(bytes, metadata, |_| true)?;
+    }
     let first = metadata.first().ok_or(ResultsError::Footer("row count"))?;
     let columns = first.file_metadata().schema();
     if metadata.iter().any(|other| other.file_metadata().schema() != columns) {
@@ -75,15 +78,33 @@ fn gather(inputs: &[Bytes], first: &ParquetMetaData, footer: &Footer) -> Result<
     let found = parquet_to_arrow_schema(first.schema_descr(), first.key_value_metadata())?;
     // Without the schema's metadata, in which the inputs may differ.
     let schema = Arc::new(Schema::new(found.fields().clone()));
-    let batches = inputs.iter().flat_map(|bytes| batches(bytes).unwrap_or_else(|error| vec![Err(error)]));
-    let plain = batches.map(|batch| {
+    let plain = inputs.iter().flat_map(|bytes| Batches::open(bytes)).map(|batch| {
         let batch = batch?;
         Ok(FoldedBatch::of(&RecordBatch::try_new(Arc::clone(&schema), batch.columns().to_vec())?))
     });
     part::encode_from(&schema, plain, footer)
 }
 
-fn batches(bytes: &Bytes) -> Result<Vec<Result<RecordBatch, ResultsError>>, ResultsError> {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone())?.build()?;
-    Ok(reader.map(|batch| Ok(batch?)).collect())
+/// The batches of a part, one after the other, or why it cannot be opened.
+enum Batches {
+    Open(ParquetRecordBatchReader),
+    Failed(Option<ResultsError>),
+}
+
+impl Batches {
+    fn open(bytes: &Bytes) -> Batches {
+        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).and_then(|builder| builder.build());
+        reader.map_or_else(|error| Batches::Failed(Some(error.into())), Batches::Open)
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, ResultsError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Batches::Open(reader) => Some(reader.next()?.map_err(ResultsError::from)),
+            Batches::Failed(error) => error.take().map(Err),
+        }
+    }
 }

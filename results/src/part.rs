@@ -19,7 +19,8 @@ use parquet::schema::types::ColumnPath;
 use uuid::Uuid;
 
 pub use self::groups::{ColumnEncoder, EncodedColumn, Group, GroupEncoder, Groups, in_groups};
-pub use self::inspect::{inspect, key_ranges};
+pub(crate) use self::inspect::check_pages;
+pub use self::inspect::{inspect, text_ranges};
 use crate::ResultsError;
 use crate::columns::fingerprint;
 use crate::folded::{Folded, FoldedBatch};
@@ -31,6 +32,9 @@ const ZSTD_LEVEL: i32 = 1;
 const EXPORT_ZSTD_LEVEL: i32 = 3;
 /// Rows of a row group: a full `tasks` part has four, so that readers can use several cores.
 const ROW_GROUP_ROWS: usize = 65_536;
+
+/// Bytes of the texts and lists of a row group. Readers take a row group at a time, and offsets in a column have 31 bits.
+const GROUP_TEXT_BYTES: u64 = 128 << 20;
 
 /// Rows of a row group of an exported table: more than of a part, because an export is complete when it is written.
 pub const EXPORT_ROW_GROUP_ROWS: usize = 131_072;
@@ -166,22 +170,7 @@ pub fn encode_from(
     let mut batches = batches.into_iter();
     let first = batches.next().transpose()?;
     let (mut part, encoder) = in_groups(schema, footer, first.as_ref())?;
-    let mut group = encoder.open()?;
-    for batch in first.into_iter().map(Ok).chain(batches) {
-        let batch = batch?;
-        let mut from = 0;
-        while from < batch.rows() {
-            if group.rows() == ROW_GROUP_ROWS {
-                part.append(std::mem::replace(&mut group, encoder.open()?).close()?)?;
-            }
-            let some = (batch.rows() - from).min(ROW_GROUP_ROWS - group.rows());
-            group.write(&batch.slice(from, some))?;
-            from += some;
-        }
-    }
-    if group.rows() > 0 {
-        part.append(group.close()?)?;
-    }
+    encoder.encode(first.into_iter().map(Ok).chain(batches), ROW_GROUP_ROWS, |group| part.append(group))?;
     Ok(part.finish()?.into())
 }
 

@@ -12,6 +12,7 @@
 //! Decoding checks everything: damaged or hostile bytes give an error, never a panic, and memory is bounded by
 //! [`MAX_BATCH_BYTES`].
 
+mod cells;
 mod columns;
 mod gather;
 mod keys;
@@ -27,12 +28,13 @@ use zstd::zstd_safe::CParameter;
 
 use self::columns::{FoldedColumn, Reader};
 pub use self::gather::Gather;
-pub use self::keys::{decoded_bytes, keys};
+pub use self::keys::{Keys, decoded_bytes, keys};
 use crate::ResultsError;
 use crate::columns::fingerprint;
 
-/// Maximum size of a batch after decompression, in bytes.
-pub const MAX_BATCH_BYTES: u64 = 1 << 28;
+/// Maximum size of a batch after decompression, in bytes, with all rows of columns that have one for all. A worker hands its
+/// rows in when they have 8 MiB.
+pub const MAX_BATCH_BYTES: u64 = 32 << 20;
 
 const MARK: &[u8; 4] = b"PSB3";
 const HEADER_BYTES: usize = 12;

@@ -102,6 +102,8 @@ pub enum Event {
 pub struct Content {
     /// The number of rows, which are those of the tasks that the hand-in names; or why the batch is refused.
     pub rows: Result<u32, String>,
+    /// Upper bound of the memory of the rows, decoded (bytes).
+    pub bytes: u64,
     /// Why its uploads are refused, if they are.
     pub uploads: Result<(), BadUpload>,
 }
@@ -118,7 +120,12 @@ pub enum BadUpload {
 impl Content {
     /// That of a hand-in with this number of rows and sound uploads, or of another message.
     pub fn of_rows(rows: u32) -> Content {
-        Content { rows: Ok(rows), uploads: Ok(()) }
+        Content { rows: Ok(rows), bytes: 0, uploads: Ok(()) }
+    }
+
+    /// That of a hand-in whose rows are refused.
+    pub(crate) fn refused(reason: String) -> Content {
+        Content { rows: Err(reason), bytes: 0, uploads: Ok(()) }
     }
 }
 

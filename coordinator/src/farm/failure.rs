@@ -3,7 +3,7 @@
 use powersweep_proto::v1::{self, FailureKind};
 use powersweep_results::Table;
 use powersweep_results::identity::Micros;
-use powersweep_results::{failures, wire};
+use powersweep_results::{bounds, failures, wire};
 use uuid::Uuid;
 
 use super::index_set::IndexSet;
@@ -74,7 +74,7 @@ impl Farm {
             kind: kind.into(),
             quarantined: last,
             // Shown on terminals.
-            message: powersweep_proto::plain(cut(message)).into_owned(),
+            message: powersweep_proto::plain(&bounds::cut(message, MESSAGE_BYTES_MAX)).into_owned(),
             worker: worker_name.to_owned(),
             at_us: now.wall_us,
             forgiven,
@@ -121,7 +121,7 @@ impl Farm {
         let generation = experiment.record.generation;
         match wire::encode(&rows.finish()) {
             Ok(encoded) => {
-                let rows = EncodedRows { rows: 1, mask: None, encoded };
+                let rows = EncodedRows { rows: 1, mask: None, encoded, decoded_bytes: 0 };
                 self.put_rows(name, Table::Failures, generation, rows, now);
             }
             Err(error) => lost_row(failure, &error),
@@ -135,13 +135,4 @@ fn lost_row(failure: &FailureRecord, reason: &dyn std::fmt::Display) {
     tracing::error!(
         "attempt {attempts} at task {index} of {experiment} has no row in `failures`: {reason}; it said: {message}"
     );
-}
-
-/// The first bytes of a message, up to the end of a character.
-fn cut(message: &str) -> &str {
-    let mut end = message.len().min(MESSAGE_BYTES_MAX);
-    while !message.is_char_boundary(end) {
-        end -= 1;
-    }
-    &message[..end]
 }

@@ -33,6 +33,8 @@ struct Checked {
     rows: Vec<(Option<u64>, LeaseId)>,
     /// Number of rows that are needed: their tasks are in the manifest and not done.
     needed: u64,
+    /// Upper bound of the memory of the rows, decoded.
+    bytes: u64,
     uploads: Vec<(Table, Upload)>,
     /// Uploads of tables that an edit removed from the manifest after the tasks were leased.
     of_removed_tables: Vec<(Table, Upload)>,
@@ -101,8 +103,8 @@ impl Farm {
             let rule = format!("a hand-in has 1 to {HAND_IN_ROWS_MAX} rows, one for each task");
             return wrong(format!("{rows} rows for {named} tasks: {rule}"));
         }
-        let (uploads, of_removed_tables) = (Vec::new(), Vec::new());
-        let mut checked = Checked { rows: Vec::with_capacity(named), needed: 0, uploads, of_removed_tables };
+        let (bytes, uploads, of_removed_tables) = (content.bytes, Vec::new(), Vec::new());
+        let mut checked = Checked { rows: Vec::with_capacity(named), needed: 0, bytes, uploads, of_removed_tables };
         let mut last = None;
         let mut seen = BTreeSet::new();
         let mut ordered = true;
@@ -215,7 +217,7 @@ impl Farm {
         }
         let mask = (!mask.is_empty()).then(|| Stored::of_bits(mask));
         let rows = u32::try_from(checked.rows.len()).expect("at most HAND_IN_ROWS_MAX");
-        let encoded = EncodedRows { rows, mask, encoded: hand_in.rows.clone() };
+        let encoded = EncodedRows { rows, mask, encoded: hand_in.rows.clone(), decoded_bytes: checked.bytes };
         self.put_rows(&hand_in.experiment, Table::Tasks, hand_in.generation, encoded, now);
     }
 
@@ -223,7 +225,7 @@ impl Farm {
     /// otherwise have as many records as rows, and each is written and deleted.
     pub(super) fn put_rows(&mut self, name: &str, table: Table, generation: u64, rows: EncodedRows, now: Now) {
         let Some(experiment) = self.experiments.get_mut(name) else { return };
-        let (live_rows, bytes) = (rows.live_rows(), rows.encoded.len() as u64);
+        let (live_rows, bytes) = (rows.live_rows(), rows.bytes());
         let own = experiment.table(table);
         match self.out.join(name, table, own.unpublished.back(), generation, rows) {
             Ok(()) => own.extend_last(live_rows, bytes),
@@ -254,6 +256,12 @@ impl Farm {
         worker.tasks_done += checked.needed;
         let slot_s = worker.slot_seconds(checked.needed, now);
         let Some(experiment) = self.experiments.get_mut(name) else { return };
+        let believed = spent.map(|spent| worker.believed(spent, now));
+        if believed == Some(None) && worker.is_recovered() {
+            // Neither its word nor the time of this process says what the tasks took.
+            return experiment.share.add(now.mono, slot_s);
+        }
+        let spent = believed.flatten();
         let seconds = spent.map_or(slot_s, |spent| spent.engine_s + spent.parse_s);
         experiment.took(checked.needed, seconds, now);
         if let Some(sweep) = &experiment.sweep {
@@ -261,7 +269,7 @@ impl Farm {
             experiment.forecast.learn(sweep, experiment.record.generation, &indices, seconds);
         }
         if let Some(spent) = spent {
-            experiment.spent.add(spent);
+            experiment.spent.add(&spent);
         }
     }
 

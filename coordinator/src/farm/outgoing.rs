@@ -83,7 +83,7 @@ impl Outgoing {
         rows: EncodedRows,
     ) -> Result<(), EncodedRows> {
         let bytes = rows.encoded.len();
-        let Some(last) = last.filter(|last| last.bytes + bytes as u64 <= JOINED_BYTES_MAX) else { return Err(rows) };
+        let Some(last) = last.filter(|last| last.bytes + rows.bytes() <= JOINED_BYTES_MAX) else { return Err(rows) };
         let at = self.rows_at.get(&table).and_then(|experiments| experiments.get(experiment));
         let Some(Record::Rows(record)) = at.and_then(|&at| self.batch.record_mut(at)) else { return Err(rows) };
         if (record.seq, record.generation) != (last.seq, generation) {

@@ -168,7 +168,7 @@ impl Farm {
             }
         }
         let worker: &mut Worker =
-            self.workers.entry(*record.worker_id).or_insert_with(|| Worker::absent(record.worker.clone(), now.mono));
+            self.workers.entry(*record.worker_id).or_insert_with(|| Worker::recovered(record.worker.clone(), now.mono));
         worker.leases.insert(id);
         worker.outstanding += open.len();
         let lease = Lease {

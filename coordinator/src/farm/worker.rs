@@ -13,6 +13,9 @@ use super::index_set::IndexSet;
 use super::lease::{Lease, Return};
 use super::{ConnId, Farm, Now, ranges};
 
+/// Difference of clocks that is no lie (s).
+const CLOCKS_S: f64 = 0.01;
+
 /// Longest worker name: the name is in every row.
 const NAME_BYTES_MAX: usize = 200;
 
@@ -55,12 +58,51 @@ pub(super) struct Worker {
     pub(super) spent: v1::TimeSpent,
     pub(super) tasks_done: u64,
     pub(super) last_report: Duration,
+    /// Its first Hello of this process, or when the state was loaded that says that it holds leases.
+    since: Duration,
+    /// Its leases are of an earlier process: its tasks may have taken longer than this process can know.
+    is_recovered: bool,
+    /// Time of its slots up to `counted_at` that no hand-in has claimed (s).
+    pub(super) unclaimed_s: f64,
+    counted_at: Duration,
 }
 
 impl Worker {
     /// A worker that is not connected.
     pub(super) fn absent(name: String, now: Duration) -> Worker {
-        Worker { name, slots: 1, seen: now, last_report: now, ..Worker::default() }
+        Worker { name, slots: 1, seen: now, last_report: now, since: now, counted_at: now, ..Worker::default() }
+    }
+
+    /// One that holds leases of an earlier process.
+    pub(super) fn recovered(name: String, now: Duration) -> Worker {
+        Worker { is_recovered: true, ..Worker::absent(name, now) }
+    }
+
+    /// Counts the time of its slots up to now.
+    fn count_slot_time(&mut self, now: Now) {
+        let passed = now.mono.saturating_sub(std::mem::replace(&mut self.counted_at, now.mono));
+        self.unclaimed_s += passed.as_secs_f64() * f64::from(self.slots);
+    }
+
+    /// What it says that tasks took of its slots' time, unless that is more time than its slots had since its first
+    /// Hello, all its hand-ins together: costs, fair shares and estimates follow this number.
+    pub(super) fn believed(&mut self, said: &v1::TimeSpent, now: Now) -> Option<v1::TimeSpent> {
+        self.count_slot_time(now);
+        let busy_s = said.engine_s + said.parse_s;
+        let is_possible = said.engine_s >= 0.0 && said.parse_s >= 0.0;
+        if !is_possible || busy_s > self.unclaimed_s + CLOCKS_S {
+            return None;
+        }
+        self.unclaimed_s = (self.unclaimed_s - busy_s).max(0.0);
+        // Slots may have been idle, or have stored rows, before its first Hello.
+        let since_s = f64::from(self.slots) * now.mono.saturating_sub(self.since).as_secs_f64();
+        let bounded = |seconds: f64| if seconds >= 0.0 { seconds.min(since_s) } else { 0.0 };
+        Some(v1::TimeSpent { store_s: bounded(said.store_s), idle_s: bounded(said.idle_s), ..*said })
+    }
+
+    /// Whether this process cannot know how long its tasks took.
+    pub(super) fn is_recovered(&self) -> bool {
+        self.is_recovered
     }
 
     /// Slot time (s) since its last hand-in or failure, with at most `at_once` tasks running at a time.
@@ -99,6 +141,7 @@ impl Farm {
             self.unlink(old);
         }
         let worker = self.workers.entry(id).or_insert_with(|| Worker::absent(String::new(), now.mono));
+        worker.count_slot_time(now);
         worker.name.clone_from(&hello.worker);
         worker.slots = hello.slots;
         worker.versions = hello.versions.clone().unwrap_or_default();

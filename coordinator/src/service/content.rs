@@ -1,6 +1,7 @@
 //! Checks of hand-ins, off the driver's thread: rows are of the tasks that they are handed in for, and uploads are sound.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use powersweep_experiments::Decoder;
 use powersweep_proto::v1;
@@ -18,6 +19,8 @@ const LARGE_BYTES: u64 = 4 << 20;
 /// Checks the hand-ins of one worker, and remembers the sweep of the last one.
 pub(super) struct Checker {
     requests: Requests,
+    /// The name in the Hello of the session.
+    worker: Option<Arc<str>>,
     known: Option<Known>,
 }
 
@@ -29,7 +32,12 @@ struct Known {
 
 impl Checker {
     pub(super) fn new(requests: Requests) -> Checker {
-        Checker { requests, known: None }
+        Checker { requests, worker: None, known: None }
+    }
+
+    /// Notes the name of the session's worker. The farm refuses a second Hello.
+    pub(super) fn greeted(&mut self, hello: &v1::Hello) {
+        self.worker.get_or_insert_with(|| hello.worker.as_str().into());
     }
 
     /// What is known of a hand-in's content before the farm gets it.
@@ -41,23 +49,25 @@ impl Checker {
         }
         let known = match self.known(hand_in).await {
             Ok(known) => known,
-            Err(reason) => return Content { rows: Err(reason), uploads: Ok(()) },
+            Err(reason) => return Content::refused(reason),
         };
         let (checked, known) = if named <= ROWS_AT_ONCE && !is_large(hand_in) {
-            with(hand_in, known)
+            with(hand_in, self.worker.as_deref(), known)
         } else {
             let limits = self.requests.limits.clone();
             let _turn = if is_large(hand_in) { limits.decoding.acquire().await.ok() } else { None };
-            let owned = hand_in.clone();
+            let (owned, worker) = (hand_in.clone(), self.worker.clone());
             let panicked = |_| (Err("checking its rows failed: this is a bug".to_owned()), None);
-            tokio::task::spawn_blocking(move || with(&owned, known)).await.unwrap_or_else(panicked)
+            tokio::task::spawn_blocking(move || with(&owned, worker.as_deref(), known)).await.unwrap_or_else(panicked)
         };
         self.known = known;
         match checked {
-            Ok((rows, ids)) => Content { rows: Ok(rows), uploads: self.requests.uploads.named(hand_in, &ids) },
+            Ok(Sound { rows, bytes, ids }) => {
+                Content { rows: Ok(rows), bytes, uploads: self.requests.uploads.named(hand_in, &ids) }
+            }
             Err(reason) => {
                 tracing::warn!("a hand-in is refused: {reason:?}");
-                Content { rows: Err(reason), uploads: Ok(()) }
+                Content::refused(reason)
             }
         }
     }
@@ -78,17 +88,26 @@ fn is_large(hand_in: &v1::HandIn) -> bool {
     wire::decoded_bytes(&hand_in.rows).is_none_or(|bytes| bytes > LARGE_BYTES)
 }
 
-/// The number of rows, and the ids of their tasks if the hand-in names uploads; or why the rows are refused.
-type Checked = Result<(u32, BTreeSet<Uuid>), String>;
+/// Rows that are those of the named tasks.
+struct Sound {
+    rows: u32,
+    /// Upper bound of their memory, decoded.
+    bytes: u64,
+    /// The ids of their tasks, if the hand-in names uploads.
+    ids: BTreeSet<Uuid>,
+}
 
-fn with(hand_in: &v1::HandIn, mut known: Option<Known>) -> (Checked, Option<Known>) {
-    let checked = check(hand_in, known.as_mut().map(|known| &mut known.decoder));
+/// The rows, or why they are refused.
+type Checked = Result<Sound, String>;
+
+fn with(hand_in: &v1::HandIn, worker: Option<&str>, mut known: Option<Known>) -> (Checked, Option<Known>) {
+    let checked = check(hand_in, worker, known.as_mut().map(|known| &mut known.decoder));
     (checked, known)
 }
 
-/// Compares the task of each row with the task of its index.
-fn check(hand_in: &v1::HandIn, mut decoder: Option<&mut Decoder>) -> Checked {
-    let keys = wire::keys(&hand_in.rows, &tasks::schema(), &hand_in.experiment)
+/// Compares the task of each row with the task of its index, and its worker with that of the session.
+fn check(hand_in: &v1::HandIn, worker: Option<&str>, mut decoder: Option<&mut Decoder>) -> Checked {
+    let wire::Keys { rows: keys, bytes } = wire::keys(&hand_in.rows, &tasks::schema(), &hand_in.experiment, worker)
         .map_err(|error| format!("its rows cannot be read: {error}"))?;
     let rows = u32::try_from(keys.len()).unwrap_or(u32::MAX);
     let indices: Vec<u64> = hand_in.done.iter().flat_map(|tasks| tasks.indices.iter().copied()).collect();
@@ -106,5 +125,5 @@ fn check(hand_in: &v1::HandIn, mut decoder: Option<&mut Decoder>) -> Checked {
     }
     // Only uploads are compared with the ids.
     let ids = if hand_in.uploads.is_empty() { &[] } else { &keys[..] };
-    Ok((rows, ids.iter().map(|key| key.task_id).collect()))
+    Ok(Sound { rows, bytes, ids: ids.iter().map(|key| key.task_id).collect() })
 }

@@ -264,6 +264,10 @@ impl Reader {
             match message {
                 Ok(Some(v1::WorkerMessage { body: Some(body) })) => {
                     let (content, room) = match &body {
+                        Body::Hello(hello) => {
+                            checker.greeted(hello);
+                            (Content::of_rows(0), None)
+                        }
                         Body::HandIn(hand_in) => {
                             (checker.content(hand_in).await, self.requests.limits.queued(hand_in.rows.len()).await)
                         }

@@ -100,7 +100,7 @@ impl Objects {
         }
         let known = tail.clone();
         // The check refuses an object without metadata, and says why.
-        let find = move || catch_unwind(AssertUnwindSafe(|| part::key_ranges(&known, bytes)));
+        let find = move || catch_unwind(AssertUnwindSafe(|| part::text_ranges(&known, bytes)));
         let mut ranges = blocking(find).await.ok().and_then(Result::ok).unwrap_or_default();
         ranges.retain(|range| range.start < begin);
         let pieces = if ranges.is_empty() { Vec::new() } else { self.ranges(path, &ranges).await? };

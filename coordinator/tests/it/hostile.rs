@@ -166,12 +166,13 @@ impl Worker {
 }
 
 /// Rows of a table whose keys are those of tasks.
-fn rows(schema: &SchemaRef, sweep: &Sweep, indices: &[u64]) -> RecordBatch {
+pub(crate) fn rows(schema: &SchemaRef, sweep: &Sweep, indices: &[u64]) -> RecordBatch {
     let tasks: Vec<_> = indices.iter().map(|index| sweep.task(*index).expect("a task")).collect();
     let columns = schema.fields().iter().map(|field| -> ArrayRef {
         match field.name().as_str() {
             "experiment" => Arc::new(StringArray::from_iter_values(tasks.iter().map(|task| &*task.experiment))),
             "task_id" => Arc::new(StringArray::from_iter_values(tasks.iter().map(|task| task.task_id.to_string()))),
+            "worker" => Arc::new(StringArray::from(vec!["w"; tasks.len()])),
             "task_index" => Arc::new(Int64Array::from_iter_values(tasks.iter().map(|task| task.index as i64))),
             _ => column(field, 0..tasks.len() as u64),
         }

@@ -4,6 +4,7 @@
 // compiler's environment. It does not tell Cargo: this does, so that the tests are compiled again when the variable changes.
 const _: Option<&str> = option_env!("POWERSWEEP_TEST_S3");
 
+mod bounds;
 mod direct;
 mod hostile;
 mod long_messages;

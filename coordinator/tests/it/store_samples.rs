@@ -78,8 +78,9 @@ pub(crate) fn one_of_each() -> Vec<Record> {
                     rows: 4,
                     mask: Some(Stored::of_bits([1, 3].into_iter().collect())),
                     encoded: Bytes::from_static(b"rows as they came"),
+                    decoded_bytes: 0,
                 },
-                EncodedRows { rows: 1, mask: None, encoded: Bytes::from_static(b"and more") },
+                EncodedRows { rows: 1, mask: None, encoded: Bytes::from_static(b"and more"), decoded_bytes: 0 },
             ],
             upload: None,
         }),
@@ -202,6 +203,7 @@ pub(crate) fn hand_in(
             rows: (ids.end - ids.start) as u32,
             mask,
             encoded: wire::encode(&rows_of(table, ids)).expect("small enough"),
+            decoded_bytes: 0,
         }],
         upload: None,
     }

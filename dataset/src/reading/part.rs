@@ -13,7 +13,7 @@ use parquet::DecodeResult;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowGroupSelection, RowSelectionPolicy};
 use parquet::arrow::push_decoder::ParquetPushDecoderBuilder;
-use parquet::basic::LogicalType;
+use parquet::basic::{LogicalType, Type};
 use parquet::file::metadata::{
     ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder, RowGroupMetaData,
 };
@@ -28,6 +28,9 @@ use crate::{Cell, Error, Kind, OrKind};
 /// Bytes at the end of an object that are fetched first: the footer of a small part fits, that of a large one is fetched in
 /// two steps.
 const FOOTER_BYTES: u64 = 1 << 17;
+
+/// Bytes of the texts and lists of a batch, about: those of a row group that this version writes.
+const BATCH_TEXT_BYTES: u64 = 128 << 20;
 
 /// A Parquet object whose footer has been read.
 pub struct Part {
@@ -149,6 +152,21 @@ impl Part {
         }
     }
 
+    /// Bytes of the texts and lists of these columns in a row group, as far as the footer tells.
+    pub(crate) fn text_bytes<'a>(&self, names: impl IntoIterator<Item = &'a str>, group: usize) -> u64 {
+        names.into_iter().filter_map(|name| self.chunk(name, group)).map(text_bytes).sum()
+    }
+
+    /// Number of rows of a batch of these columns, at most `rows`, whose texts and lists take little memory.
+    fn rows_at_once(&self, names: &[&str], from: &[RowGroupSelection], rows: usize) -> usize {
+        let fits = |group: usize| {
+            let each = self.text_bytes(names.iter().copied(), group) / (self.rows(group) as u64).max(1);
+            usize::try_from(BATCH_TEXT_BYTES / each.max(1)).unwrap_or(usize::MAX)
+        };
+        let least = from.iter().map(|one| fits(one.row_group_index())).min();
+        rows.min(least.unwrap_or(usize::MAX)).max(1)
+    }
+
     /// Calls `each` with batches of these columns until `each` returns false; false is returned then. Columns that the
     /// part lacks are missing in the batches.
     pub async fn each(
@@ -161,11 +179,12 @@ impl Part {
         let wrong = |error| unreadable(&self.path, &error);
         let known = names.iter().filter(|name| self.columns.contains_key(**name));
         let mask = ProjectionMask::columns(self.footer.parquet_schema(), known.copied());
+        let batch_rows = self.rows_at_once(names, &from, batch_rows);
         let groups: Vec<usize> = from.iter().map(RowGroupSelection::row_group_index).collect();
         let decoder = ParquetPushDecoderBuilder::new_with_metadata(self.footer.clone())
             .with_projection(mask)
             .with_row_group_selections(from)
-            .with_batch_size(batch_rows.max(1))
+            .with_batch_size(batch_rows)
             // A mask would need the filters of `arrow-select`, which this workspace compiles without optimisation.
             .with_row_selection_policy(RowSelectionPolicy::Selectors)
             .build();
@@ -222,6 +241,16 @@ impl Source {
             Source::Stored(tables) => tables.ranges(path, ranges).await,
             Source::Held(bytes) => Ok(ranges.iter().map(|range| slice(bytes, range)).collect()),
         }
+    }
+}
+
+/// Bytes of the texts or lists of a column in a row group. A file of another writer may not tell how long its texts are.
+fn text_bytes(chunk: &ColumnChunkMetaData) -> u64 {
+    let is_list = chunk.column_descr().max_rep_level() > 0;
+    match chunk.column_type() {
+        Type::BYTE_ARRAY => chunk.unencoded_byte_array_data_bytes().unwrap_or(chunk.uncompressed_size()).unsigned_abs(),
+        _ if is_list => 8 * chunk.num_values().unsigned_abs(),
+        _ => 0,
     }
 }
 

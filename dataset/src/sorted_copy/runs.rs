@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, MutableArrayData, make_array, new_null_array};
 use arrow::datatypes::DataType;
+use powersweep_results::folded::text_bytes;
 
 use crate::{Error, Kind, OrKind};
 
@@ -26,6 +27,33 @@ pub(super) fn runs(places: impl Iterator<Item = Option<(usize, usize)>>) -> Vec<
         }
     }
     runs
+}
+
+/// The runs in pieces, each with at most this number of bytes of texts and lists, or with one row: offsets in an array have 31
+/// bits, and a row of `tasks` is repeated for each of its rows in another table.
+pub(super) fn pieces(runs: &[Run], arrays: &[ArrayRef], bytes_max: u64) -> Vec<Vec<Run>> {
+    let (mut pieces, mut piece, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for &run in runs {
+        let mut left = run;
+        while left.rows > 0 {
+            let of = |rows| left.from.map_or(0, |from| text_bytes(&arrays[from], left.begin, rows));
+            let mut rows = left.rows;
+            while rows > 0 && bytes + of(rows) > bytes_max {
+                rows /= 2;
+            }
+            if rows == 0 && !piece.is_empty() {
+                pieces.push(std::mem::take(&mut piece));
+                bytes = 0;
+                continue;
+            }
+            let rows = rows.max(1);
+            bytes += of(rows);
+            piece.push(Run { rows, ..left });
+            left = Run { begin: left.begin + rows, rows: left.rows - rows, ..left };
+        }
+    }
+    pieces.push(piece);
+    pieces
 }
 
 /// The values of runs, one after the other.
@@ -53,9 +81,25 @@ pub(super) fn assembled(ty: &DataType, arrays: &[ArrayRef], runs: &[Run]) -> Res
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::Int64Array;
+    use arrow::array::{Int64Array, StringArray};
 
     use super::*;
+
+    #[test]
+    fn pieces_have_the_same_rows_and_few_bytes() {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["aaaa", "bb", "cc", "dddddd"]));
+        let run = |from, begin, rows| Run { from, begin, rows };
+        let all = [run(Some(0), 0, 4), run(None, 0, 9), run(Some(0), 1, 2)];
+        let expected = [
+            vec![run(Some(0), 0, 1)],
+            vec![run(Some(0), 1, 1), run(Some(0), 2, 1)],
+            vec![run(Some(0), 3, 1)],
+            vec![run(None, 0, 9), run(Some(0), 1, 2)],
+        ];
+        assert_eq!(pieces(&all, &[Arc::clone(&texts)], 5), expected);
+        assert_eq!(pieces(&all, &[texts], 1_000), [all.to_vec()]);
+        assert_eq!(pieces(&[], &[], 1), [Vec::new()]);
+    }
 
     #[test]
     fn runs_are_put_together_in_their_order() {

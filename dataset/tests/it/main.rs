@@ -2,4 +2,5 @@
 
 mod calibration;
 mod fronts;
+mod long_texts;
 mod tables;

@@ -266,7 +266,7 @@ impl Param {
                 }
             },
             (Type::Reals { min, max }, Value::Reals(v))
-                if !v.is_empty() && v.iter().all(|x| (min..=max).contains(x)) =>
+                if !v.is_empty() && v.len() <= LIST_VALUES_MAX && v.iter().all(|x| (min..=max).contains(x)) =>
             {
                 Ok(Value::Reals(v.into_iter().map(|x| x + 0.0).collect()))
             }
@@ -295,11 +295,15 @@ fn number(value: f64) -> String {
     if plain || !value.is_finite() { value.to_string() } else { format!("{value:e}") }
 }
 
-/// The first element out of range, with its place from 1.
+/// Greatest number of values in a list. Every row has the lists of its task.
+const LIST_VALUES_MAX: usize = 100_000;
+
+/// The first element out of range, with its place from 1; or what else is wrong with the list.
 fn wrong_element(values: &[f64], min: f64, max: f64) -> String {
     match values.iter().zip(1..).find(|(v, _)| !(min..=max).contains(*v)) {
         Some((value, place)) => format!("{} (value {place} of {})", number(*value), values.len()),
-        None => "an empty list".to_owned(),
+        None if values.is_empty() => "an empty list".to_owned(),
+        None => format!("{} numbers: at most {LIST_VALUES_MAX} are allowed", values.len()),
     }
 }
 
@@ -326,6 +330,13 @@ mod tests {
         assert_eq!(list(0.0, 1e300), "a list of numbers, each of at least 0 W");
         assert_eq!(list(1e-6, 1e9), "a list of numbers, each of at least 1e-6 up to 1e9 W");
         assert_eq!(list(f64::MIN, f64::MAX), "a list of numbers W");
+    }
+
+    #[test]
+    fn a_list_has_at_most_a_hundred_thousand_values() {
+        let list = |values: usize| param(Type::Reals { min: 0.0, max: 1.0 }).check(Value::Reals(vec![0.5; values]));
+        assert!(list(100_000).is_ok());
+        assert_eq!(list(100_001).expect_err("too long").found, "100001 numbers: at most 100000 are allowed");
     }
 
     #[test]

@@ -10,9 +10,9 @@ use arrow::datatypes::{
     DurationSecondType, Schema, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType,
 };
+use arrow::pages;
 use bytes::Bytes;
 
-use super::pages;
 use crate::error::Problem;
 
 /// Limits of a file.
@@ -73,7 +73,7 @@ impl File {
                 let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
                 let (begin, length) = (usize::try_from(begin).ok(), usize::try_from(column.compressed_size()).ok());
                 let pages = begin.zip(length).and_then(|(begin, length)| self.bytes.get(begin..)?.get(..length));
-                let stated = pages.and_then(pages::stated_bytes);
+                let stated = pages.and_then(pages::stated).map(|all| all.sum);
                 sum = sum
                     .saturating_add(stated.ok_or_else(|| damaged("its pages are not where it says, or not as large"))?);
             }

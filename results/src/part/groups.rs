@@ -9,7 +9,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::file::writer::SerializedFileWriter;
 
-use super::{Footer, arrow_writer};
+use super::{Footer, GROUP_TEXT_BYTES, arrow_writer};
 use crate::ResultsError;
 use crate::columns::fingerprint;
 use crate::folded::FoldedBatch;
@@ -62,16 +62,29 @@ pub(super) fn from_writer<W: Write + Send>(
 }
 
 impl GroupEncoder {
-    /// Encodes one row group from batches of the part's schema. Only the row group and one batch are in memory.
+    /// Encodes batches of the part's schema, and calls `each` with every row group. A row group ends at this number of rows,
+    /// or before its texts and lists would have more than [`GROUP_TEXT_BYTES`]. Only the row group and one batch are in memory.
     pub fn encode(
         &self,
         batches: impl IntoIterator<Item = Result<FoldedBatch, ResultsError>>,
-    ) -> Result<Group, ResultsError> {
-        let mut open = self.open()?;
+        rows_max: usize,
+        mut each: impl FnMut(Group) -> Result<(), ResultsError>,
+    ) -> Result<(), ResultsError> {
+        let mut group = self.open()?;
         for batch in batches {
-            open.write(&batch?)?;
+            let batch = batch?;
+            let mut from = 0;
+            while from < batch.rows() {
+                let some = group.room(&batch, from, rows_max);
+                if some == 0 {
+                    each(std::mem::replace(&mut group, self.open()?).close()?)?;
+                    continue;
+                }
+                group.write(&batch.slice(from, some))?;
+                from += some;
+            }
         }
-        open.close()
+        if group.rows > 0 { each(group.close()?) } else { Ok(()) }
     }
 
     /// The encoders of the columns of a row group, in the schema's order.
@@ -86,8 +99,8 @@ impl GroupEncoder {
     }
 
     /// Begins a row group.
-    pub(super) fn open(&self) -> Result<OpenGroup, ResultsError> {
-        Ok(OpenGroup { schema: self.schema.clone(), columns: self.columns()?, rows: 0 })
+    fn open(&self) -> Result<OpenGroup, ResultsError> {
+        Ok(OpenGroup { schema: self.schema.clone(), columns: self.columns()?, rows: 0, text_bytes: 0 })
     }
 }
 
@@ -145,31 +158,38 @@ impl<W: Write + Send> Groups<W> {
 }
 
 /// A row group that is being encoded.
-pub(super) struct OpenGroup {
+struct OpenGroup {
     schema: SchemaRef,
     columns: Vec<ColumnEncoder>,
     rows: usize,
+    text_bytes: u64,
 }
 
 impl OpenGroup {
-    pub(super) fn rows(&self) -> usize {
-        self.rows
+    /// Number of rows of a batch, from `from` on, that still belong to this row group. An empty one takes a row of any size.
+    fn room(&self, batch: &FoldedBatch, from: usize, rows_max: usize) -> usize {
+        let mut some = (batch.rows() - from).min(rows_max - self.rows);
+        while some > 0 && self.text_bytes + batch.text_bytes(from, some) > GROUP_TEXT_BYTES {
+            some /= 2;
+        }
+        some.max(usize::from(self.rows == 0))
     }
 
     /// Adds the rows of a batch. Fails if it has other columns.
-    pub(super) fn write(&mut self, batch: &FoldedBatch) -> Result<(), ResultsError> {
+    fn write(&mut self, batch: &FoldedBatch) -> Result<(), ResultsError> {
         if batch.schema().fields() != self.schema.fields() {
             let (found, expected) = (fingerprint(batch.schema()), fingerprint(&self.schema));
             return Err(ResultsError::OtherSchema { found, expected });
         }
         self.rows += batch.rows();
+        self.text_bytes += batch.text_bytes(0, batch.rows());
         for (encoder, column) in self.columns.iter_mut().zip(batch.columns()) {
             encoder.write(&column.unfold(batch.rows())?)?;
         }
         Ok(())
     }
 
-    pub(super) fn close(self) -> Result<Group, ResultsError> {
+    fn close(self) -> Result<Group, ResultsError> {
         let columns = self.columns.into_iter().map(ColumnEncoder::close).collect::<Result<_, _>>()?;
         Ok(Group::new(columns, self.rows as u64))
     }

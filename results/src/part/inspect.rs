@@ -5,31 +5,45 @@ use std::ops::Range;
 
 use arrow::array::AsArray;
 use arrow::datatypes::SchemaRef;
+use arrow::pages;
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::{ArrowSchemaConverter, ProjectionMask, parquet_to_arrow_schema};
+use parquet::basic::Type;
+use parquet::column::reader::ColumnReader;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use uuid::Uuid;
 
-use super::{Footer, read_footer};
+use super::{Footer, GROUP_TEXT_BYTES, read_footer};
 use crate::ResultsError;
+use crate::bounds::TEXT_BYTES_MAX;
 
 /// Maximum number of tasks with rows in one object: those of a hand-in.
 const TASKS_MAX: usize = 65_536;
 
-/// The columns that are read.
+/// Rows of a row group, and of all row groups, of an object. A worker's row groups have 65,536, and a task's jobs are fewer.
+const GROUP_ROWS_MAX: u64 = 1 << 20;
+const ROWS_MAX: u64 = 1 << 26;
+/// Bytes of the texts of a row group: twice those of a worker's.
+const TEXT_BYTES: u64 = 2 * GROUP_TEXT_BYTES;
+/// Bytes of a page, decompressed. A page of a worker has at most the texts of 1,024 cells.
+const PAGE_BYTES_MAX: u64 = 128 << 20;
+/// Values that are read at once.
+const VALUES_AT_ONCE: usize = 1024;
+
+/// The columns of the keys.
 const KEYS: [&str; 2] = ["experiment", "task_id"];
 
-/// The ranges of an object that [`inspect`] reads beside the metadata at its end, in order and without overlaps. `tail` is
+/// The ranges of an object that [`inspect`] reads beside the metadata at its end: the texts, in order and without overlaps. `tail` is
 /// the end of the object, with all metadata; `bytes` is its size. May panic where the library does; callers catch that.
-pub fn key_ranges(tail: &Bytes, bytes: u64) -> Result<Vec<Range<u64>>, ResultsError> {
+pub fn text_ranges(tail: &Bytes, bytes: u64) -> Result<Vec<Range<u64>>, ResultsError> {
     let mut reader = ParquetMetaDataReader::new();
     reader.try_parse_sized(tail, bytes)?;
     let metadata = reader.finish()?;
     let columns = metadata.row_groups().iter().flat_map(|group| group.columns());
-    let keys =
-        columns.filter(|column| KEYS.contains(&column.column_path().string().as_str()) && is_inside(column, bytes));
-    let mut ranges: Vec<Range<u64>> = keys
+    let mut ranges: Vec<Range<u64>> = columns
+        .filter(|column| column.column_type() == Type::BYTE_ARRAY && is_inside(column, bytes))
         .map(|column| column.byte_range())
         .map(|(start, length)| start..start.saturating_add(length).min(bytes))
         .collect();
@@ -46,21 +60,25 @@ pub fn key_ranges(tail: &Bytes, bytes: u64) -> Result<Vec<Range<u64>>, ResultsEr
 
 /// The identity of an object that can be merged into a part, and the tasks that its rows are of, in order.
 ///
-/// Checks the footer, the columns, the place of every column in the file, and the keys of all rows. The values of the
-/// other columns are the worker's word. May panic where the library does; callers catch that.
+/// Checks the footer, the columns, the place of every column in the file, the lengths of all texts, and the keys of all rows:
+/// their later readers take no more memory than for those of a sound worker. The values of the other columns are
+/// the worker's word. May panic where the library does; callers catch that.
 pub fn inspect(bytes: &Bytes, schema: &SchemaRef) -> Result<(Footer, Vec<Uuid>), ResultsError> {
     let footer = read_footer(bytes)?;
     let metadata = ParquetMetaDataReader::new().parse_and_finish(bytes)?;
     check_columns(&metadata, schema)?;
-    let mut rows = metadata.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
+    let rows = metadata.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
+    let mut rows = rows.map(|rows| rows.filter(|rows| *rows <= GROUP_ROWS_MAX));
     let rows = rows.try_fold(0_u64, |sum, rows| sum.checked_add(rows?));
-    if rows != Some(footer.rows) {
+    if rows != Some(footer.rows) || footer.rows > ROWS_MAX {
         return Err(ResultsError::Footer("row count"));
     }
     let mut columns = metadata.row_groups().iter().flat_map(|group| group.columns());
     if !columns.all(|column| is_inside(column, bytes.len() as u64)) {
         return Err(ResultsError::Footer("column offset"));
     }
+    check_pages(bytes, &metadata, |column| column.column_type() == Type::BYTE_ARRAY)?;
+    check_texts(bytes)?;
     let tasks = tasks(bytes, &footer)?;
     Ok((footer, tasks))
 }
@@ -84,6 +102,63 @@ fn is_inside(column: &ColumnChunkMetaData, file_bytes: u64) -> bool {
         && column.uncompressed_size() >= 0
         && offsets.into_iter().flatten().all(|offset| (0..=file_bytes.cast_signed()).contains(&offset))
         && first.and_then(fits) == Some(true)
+}
+
+/// Refuses an object with pages that are not where and as large as their headers say, or not small. `of`: the columns whose
+/// pages are in `bytes`. All columns are in the object.
+pub(crate) fn check_pages(
+    bytes: &Bytes,
+    metadata: &ParquetMetaData,
+    of: impl Fn(&ColumnChunkMetaData) -> bool,
+) -> Result<(), ResultsError> {
+    let is_small = |column: &ColumnChunkMetaData| {
+        let (begin, length) = column.byte_range();
+        let chunk = bytes.get(begin as usize..).and_then(|rest| rest.get(..length as usize));
+        chunk.and_then(pages::stated).is_some_and(|pages| pages.largest <= PAGE_BYTES_MAX)
+    };
+    let mut columns = metadata.row_groups().iter().flat_map(|group| group.columns());
+    if columns.all(|column| !of(column) || is_small(column)) { Ok(()) } else { Err(ResultsError::Footer("page size")) }
+}
+
+/// Compares the texts of each row group with the bounds of cells and row groups. The values that are read share the memory of
+/// their page: a text that a dictionary repeats a million times is in memory once.
+fn check_texts(bytes: &Bytes) -> Result<(), ResultsError> {
+    let file = SerializedFileReader::new(bytes.clone())?;
+    let mut rows_before = 0;
+    for group in 0..file.num_row_groups() {
+        let group = file.get_row_group(group)?;
+        let mut all = 0;
+        for at in 0..group.num_columns() {
+            let ColumnReader::ByteArrayColumnReader(mut column) = group.get_column_reader(at)? else { continue };
+            let name = || group.metadata().column(at).column_path().string();
+            let (mut row, mut levels, mut texts) = (rows_before, Vec::new(), Vec::new());
+            loop {
+                levels.clear();
+                texts.clear();
+                let (rows, ..) = column.read_records(VALUES_AT_ONCE, Some(&mut levels), None, &mut texts)?;
+                for bytes in texts.iter().map(|text| text.len() as u64) {
+                    all += bytes;
+                    if bytes > TEXT_BYTES_MAX as u64 {
+                        return Err(ResultsError::LongCell {
+                            row,
+                            column: name(),
+                            bytes,
+                            limit: TEXT_BYTES_MAX as u64,
+                        });
+                    }
+                }
+                row += rows;
+                if rows == 0 {
+                    break;
+                }
+            }
+        }
+        if all > TEXT_BYTES {
+            return Err(ResultsError::TooLarge { bytes: all, limit: TEXT_BYTES });
+        }
+        rows_before += usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+    }
+    Ok(())
 }
 
 /// The distinct tasks of the rows.
@@ -123,10 +198,11 @@ mod tests {
 
     use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
     use arrow::datatypes::{DataType, Field, Schema};
+    use parquet::arrow::ArrowWriter;
     use parquet::file::metadata::ColumnChunkMetaDataBuilder;
 
     use super::*;
-    use crate::part::encode;
+    use crate::part::{encode, properties};
 
     /// Whether a changed column of a sound object counts as inside of it.
     fn passes(change: impl FnOnce(ColumnChunkMetaDataBuilder) -> ColumnChunkMetaDataBuilder) -> bool {
@@ -139,8 +215,40 @@ mod tests {
     }
 
     /// The check of an object with zeros in place of all bytes that are in no range gives the same.
+    /// An object of one row group whose rows have these texts.
+    fn object_of(text: &str, rows: usize) -> (Bytes, SchemaRef) {
+        let footer = Footer::new("e", Uuid::nil(), rows as u64);
+        let columns: [(&str, ArrayRef); 3] = [
+            ("experiment", Arc::new(StringArray::from(vec!["e"; 1]))),
+            ("task_id", Arc::new(StringArray::from(vec![Uuid::nil().to_string(); 1]))),
+            ("name", Arc::new(StringArray::from(vec![text; 1]))),
+        ];
+        let one = RecordBatch::try_from_iter(columns).expect("columns of one length");
+        let properties = properties(&one.schema(), &footer).expect("valid").into_builder();
+        let properties = properties.set_max_row_group_row_count(Some(rows)).build();
+        let mut writer = ArrowWriter::try_new(Vec::new(), one.schema(), Some(properties)).expect("a writer");
+        for _ in 0..rows {
+            writer.write(&one).expect("written");
+        }
+        (writer.into_inner().expect("closed").into(), one.schema())
+    }
+
+    /// A dictionary has each text once: of these objects only their readers would take gigabytes.
     #[test]
-    fn the_check_reads_the_keys_and_the_metadata() {
+    fn an_object_with_long_texts_is_refused_whatever_its_size() {
+        let (sound, schema) = object_of(&"x".repeat(65_536), 10);
+        inspect(&sound, &schema).expect("sound");
+        let (long, schema) = object_of(&"x".repeat(65_537), 1);
+        assert!(matches!(inspect(&long, &schema), Err(ResultsError::LongCell { row: 0, bytes: 65_537, .. })));
+        let (many, schema) = object_of(&"x".repeat(65_536), 5_000);
+        assert!(many.len() < 1 << 20, "{} bytes", many.len());
+        assert!(matches!(inspect(&many, &schema), Err(ResultsError::TooLarge { .. })));
+        let (bomb, schema) = object_of(&"x".repeat(200 << 20), 1);
+        assert!(matches!(inspect(&bomb, &schema), Err(ResultsError::Footer("page size"))), "{}", bomb.len());
+    }
+
+    #[test]
+    fn the_check_reads_the_texts_and_the_metadata() {
         let field = |name: &str, kind| Field::new(name, kind, false);
         let fields = [("experiment", DataType::Utf8), ("filler", DataType::Int64), ("task_id", DataType::Utf8)];
         let schema = Arc::new(Schema::new(fields.map(|(name, kind)| field(name, kind)).to_vec()));
@@ -155,7 +263,7 @@ mod tests {
         let footer = Footer::new("e", Uuid::from_u128(9), rows as u64);
         let object = encode(&schema, &[batch], &footer).expect("a part");
         let (bytes, tail_begin) = (object.len() as u64, object.len() - 8_000);
-        let ranges = key_ranges(&object.slice(tail_begin..), bytes).expect("a part");
+        let ranges = text_ranges(&object.slice(tail_begin..), bytes).expect("a part");
         let read: u64 = ranges.iter().map(|range| range.end - range.start).sum();
         assert!(read > 0 && read < bytes / 20, "{read} of {bytes} bytes");
         assert!(ranges.windows(2).all(|pair| pair[0].end < pair[1].start), "{ranges:?}");
@@ -171,7 +279,7 @@ mod tests {
             |object: &Bytes| inspect(object, &schema).map(|(footer, tasks)| (footer.part_id, footer.rows, tasks));
         assert_eq!(checked(&sparse.into()).expect("sound"), checked(&object).expect("sound"));
         assert_eq!(checked(&object).expect("sound").2, ids);
-        assert!(key_ranges(&object.slice(..object.len() - 1), bytes).is_err(), "a cut object");
+        assert!(text_ranges(&object.slice(..object.len() - 1), bytes).is_err(), "a cut object");
     }
 
     /// Each number is enough: the library takes them for sizes and offsets.

@@ -8,24 +8,40 @@ use super::{Columns, Frame};
 use crate::ResultsError;
 use crate::identity::RowKey;
 
-/// The keys of the rows, in order. Makes no arrays.
+/// What is read of a batch before it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keys {
+    /// The keys of the rows, in order.
+    pub rows: Vec<RowKey>,
+    /// Upper bound of the memory of the rows, decoded (bytes).
+    pub bytes: u64,
+}
+
+/// The keys of the rows. Makes no arrays.
 ///
-/// Fails where [`decode`](super::decode) fails, and if a row is of another experiment or has no task's id.
-pub fn keys(bytes: &[u8], schema: &SchemaRef, experiment: &str) -> Result<Vec<RowKey>, ResultsError> {
+/// Fails where [`decode`](super::decode) fails, if a row is of another experiment or has no task's id, if a cell or a row is
+/// larger than [`bounds`](crate::bounds) allows, and if a row is not of this worker.
+pub fn keys(bytes: &[u8], schema: &SchemaRef, experiment: &str, worker: Option<&str>) -> Result<Keys, ResultsError> {
     let frame = Frame::read(bytes, schema)?;
     let columns = frame.columns(schema)?;
+    columns.check_cells(schema)?;
     let column = |name| columns.named(schema, name);
     let (experiments, ids, indices) = (column("experiment")?, column("task_id")?, column("task_index")?);
+    let workers = worker.map(|_| column("worker")).transpose()?;
     let key = |row: usize| {
         let foreign = |reason| ResultsError::Foreign { row, reason };
         if text(experiments, row) != Some(experiment.as_bytes()) {
             return Err(foreign("is of another experiment"));
         }
+        if workers.is_some_and(|workers| text(workers, row) != worker.map(str::as_bytes)) {
+            return Err(foreign("names another worker than the one that hands it in"));
+        }
         let id = text(ids, row).and_then(|id| Uuid::try_parse_ascii(id).ok());
         let (task_id, index) = id.zip(number(indices, row)).ok_or_else(|| foreign("has no task_id"))?;
         Ok(RowKey { task_id, index: u64::try_from(index).ok() })
     };
-    (0..columns.rows).map(key).collect()
+    let rows = (0..columns.rows).map(key).collect::<Result<_, _>>()?;
+    Ok(Keys { rows, bytes: columns.bytes })
 }
 
 /// Bytes of an encoded batch after decompression, as its head says; `None` if it does not.

@@ -3,13 +3,18 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{ArrayRef, AsArray, BooleanArray, Int8Array, Int64Array, RecordBatch, UInt64Array, new_null_array};
+use arrow::array::{
+    ArrayRef, AsArray, BooleanArray, Float64Builder, Int8Array, Int64Array, ListBuilder, RecordBatch, StringArray,
+    UInt64Array, new_null_array,
+};
 use arrow::compute::{concat_batches, filter_record_batch, take_record_batch};
 use arrow::datatypes::{DataType, Field, Float64Type, Schema};
 use powersweep_engine::Measured;
+use powersweep_results::identity::Micros;
 use powersweep_results::wire::Gather;
 use powersweep_results::{ResultsError, failures, jobs, tasks, wire};
 use proptest::prelude::*;
+use uuid::Uuid;
 
 use crate::roundtrip::tasks_batch;
 use crate::sample;
@@ -120,6 +125,78 @@ fn contents_that_do_not_fit_the_schema_are_errors() {
         assert!(read(nullable, &[&rows, &[4], &numbers]).is_err(), "an unknown kind");
         assert!(read(nullable, &[&rows, &[0], &numbers, &[0]]).is_err(), "a byte too many");
         assert!(read(nullable, &[&rows, &[0], &numbers[1..]]).is_err(), "a byte too few");
+    }
+}
+
+/// A batch of the columns `experiment`, `task_id` and `task_index` of one task, and of these.
+fn keyed(rows: usize, columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    let id = Uuid::from_u128(1).to_string();
+    let keys: [(&str, ArrayRef); 3] = [
+        ("experiment", Arc::new(StringArray::from(vec!["e"; rows]))),
+        ("task_id", Arc::new(StringArray::from(vec![&*id; rows]))),
+        ("task_index", Arc::new(Int64Array::from(vec![7; rows]))),
+    ];
+    RecordBatch::try_from_iter(keys.into_iter().chain(columns)).expect("columns of one length")
+}
+
+/// Why a batch is refused before it is stored; or the upper bound of its memory.
+fn checked(batch: &RecordBatch) -> Result<u64, String> {
+    let bytes = wire::encode(batch).expect("encodes");
+    Ok(wire::keys(&bytes, &batch.schema(), "e", None).map_err(|error| error.to_string())?.bytes)
+}
+
+#[test]
+fn cells_and_rows_beyond_their_bounds_are_refused_before_they_are_stored() {
+    let text = |bytes: usize| "x".repeat(bytes);
+    let texts = |texts: Vec<String>| -> ArrayRef { Arc::new(StringArray::from(texts)) };
+    let list = |values: usize| -> ArrayRef {
+        let mut list = ListBuilder::new(Float64Builder::new());
+        list.values().append_slice(&vec![1.5; values]);
+        list.append(true);
+        Arc::new(list.finish())
+    };
+    let longest = keyed(2, vec![("a", texts(vec![text(65_536), String::new()]))]);
+    assert!(checked(&longest).expect("accepted") > 65_536);
+    let one_long = keyed(2, vec![("a", texts(vec![String::new(), text(65_537)]))]);
+    let reason = checked(&one_long).expect_err("refused");
+    assert_eq!(reason, "row 1 has 65537 bytes in the column `a`, at most 65536 are allowed");
+    let all_long = keyed(2, vec![("a", texts(vec![text(70_000); 2]))]);
+    assert!(checked(&all_long).expect_err("refused").starts_with("row 0 has 70000 bytes in the column `a`"));
+    assert!(checked(&keyed(1, vec![("a", list(131_072))])).is_ok());
+    let reason = checked(&keyed(1, vec![("a", list(131_073))])).expect_err("refused");
+    assert_eq!(reason, "row 0 has 1048584 bytes in the column `a`, at most 1048576 are allowed");
+    let names: Vec<String> = (0..8).map(|number| format!("list {number}")).collect();
+    let large_row = keyed(1, names.iter().map(|name| (name.as_str(), list(131_072))).collect());
+    let reason = checked(&large_row).expect_err("refused");
+    assert!(reason.starts_with("row 0 has 83886") && reason.ends_with("at most 8388608 are allowed"), "{reason}");
+}
+
+#[test]
+fn a_worker_cuts_a_long_text_of_its_own() {
+    let mut rows = failures::Builder::new();
+    let message = "é".repeat(100_000);
+    let worker = "w".to_owned();
+    let failure_kind = "panic".to_owned();
+    rows.push(
+        &sample::task(0),
+        &[failures::Failure { attempt: 1, worker, failed_at: Micros(0), failure_kind, message }],
+    );
+    let batch = rows.finish();
+    let kept = batch.column_by_name("message").expect("a column").as_string::<i32>().value(0).to_owned();
+    assert!(kept.len() > 65_000 && kept.ends_with("é [... cut, 200000 bytes in all]"), "{} bytes", kept.len());
+    let bytes = wire::encode(&batch).expect("encodes");
+    let keys = wire::keys(&bytes, &failures::schema(), &sample::task(0).experiment, Some("w")).expect("accepted");
+    assert_eq!(keys.rows.len(), 1);
+}
+
+#[test]
+fn a_batch_that_decompresses_to_more_than_a_worker_hands_in_is_not_decompressed() {
+    let bytes = wire::encode(&keyed(1, Vec::new())).expect("encodes");
+    let bomb = with_damaged_content(&bytes, |content| content.resize(60 << 20, 0));
+    assert!(bomb.len() < 64 << 10, "{} bytes", bomb.len());
+    let schema = keyed(1, Vec::new()).schema();
+    for refused in [wire::keys(&bomb, &schema, "e", None).map(drop), wire::decode(&bomb, &schema).map(drop)] {
+        assert!(matches!(refused, Err(ResultsError::TooLarge { bytes: 62_914_560, limit: 33_554_432 })), "{refused:?}");
     }
 }
 

@@ -106,6 +106,10 @@ impl Batch {
             self.series.as_ref().map(series::Builder::bytes),
             self.accounts.as_ref().map(accounts::Builder::bytes),
         ];
+        if self.tasks.bytes() >= FlushRule::TASKS.bytes {
+            // The coordinator takes batches of rows of `tasks` up to a size, whatever uploads come with them.
+            return true;
+        }
         let bytes = self.tasks.bytes() + optional.into_iter().flatten().sum::<usize>();
         self.rule().is_due(self.tasks.len(), bytes, first_row.elapsed())
     }

@@ -223,3 +223,30 @@ fn logs_that_no_experiment_uses_are_dropped_after_a_day() {
     assert_eq!(dropped(2 * hour), Some(Reply::LogsDropped(vec![unused, orphan])));
     assert_eq!(dropped(hour), Some(Reply::LogsDropped(vec![])));
 }
+
+#[test]
+fn all_claims_of_a_worker_together_are_at_most_the_time_of_its_slots() {
+    let mut wire = Wire::new();
+    wire.submit(sweep("e", 1_000));
+    let conn = wire.connect(1, 2, vec![]);
+    wire.commit_all();
+    wire.farm.workers.values_mut().for_each(|worker| worker.unclaimed_s = 0.0);
+    let claim = |id: u64, lease: &v1::Lease, index: u64, seconds: f64| {
+        let ToFarm::HandIn(body) = hand_in(id, lease, &[index]) else { panic!("a hand-in") };
+        ToFarm::HandIn(v1::HandIn { spent: Some(v1::TimeSpent { engine_s: seconds, ..Default::default() }), ..body })
+    };
+    let lease = wire.leases(conn).remove(0);
+    let mut indices = tasks(&lease).into_iter();
+    let mut next = || indices.next().expect("some tasks");
+    let spent_s = |wire: &Wire| wire.farm.experiments["e"].spent.engine_s;
+    wire.pass(Duration::from_secs(10));
+    wire.send(conn, claim(1, &lease, next(), 15.0));
+    assert_eq!(spent_s(&wire), 15.0, "two slots had 20 s");
+    wire.pass(Duration::from_secs(1));
+    wire.send(conn, claim(2, &lease, next(), 15.0));
+    assert!(spent_s(&wire) < 15.0 + 2.0, "7 s are left: this process measured the second task, {}", spent_s(&wire));
+    wire.send(conn, claim(3, &lease, next(), 7.0));
+    assert!(spent_s(&wire) >= 22.0, "{}", spent_s(&wire));
+    let cost_s = wire.farm.experiments["e"].cost.mean_s().expect("known");
+    assert!(cost_s < 15.0, "{cost_s} s");
+}

@@ -257,7 +257,7 @@ fn hand_ins_that_become_durable_together_are_one_record() {
 
 #[test]
 fn rows_join_only_a_small_waiting_record_of_their_table_and_generation() {
-    let rows = |bytes: usize| EncodedRows { rows: 1, mask: None, encoded: vec![0; bytes].into() };
+    let rows = |bytes: usize| EncodedRows { rows: 1, mask: None, encoded: vec![0; bytes].into(), decoded_bytes: 0 };
     let last = |seq, bytes| Some(Header { seq, rows: 1, bytes, received_us: 1, upload: None });
     let mine = last(7, 30_000);
     let mut out = Outgoing::new(1);

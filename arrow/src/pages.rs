@@ -17,10 +17,18 @@ const VALUE_BYTES_MIN: u64 = 4;
 /// Maximum number of structs and lists inside each other.
 const DEPTH_MAX: u32 = 8;
 
-/// Bytes of the pages of a column, decompressed, as their headers state them; `None` if a header is not one, or states more
-/// values than fit in its page.
-pub(super) fn stated_bytes(mut pages: &[u8]) -> Option<u64> {
-    let mut sum = 0_u64;
+/// Bytes of the pages of a column, decompressed, as their headers state them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stated {
+    /// Of all pages.
+    pub sum: u64,
+    /// Of the largest page: the decoder has one page of a column in memory.
+    pub largest: u64,
+}
+
+/// The stated sizes of the pages of a column; `None` if a header is not one, or states more values than fit in its page.
+pub fn stated(mut pages: &[u8]) -> Option<Stated> {
+    let mut all = Stated::default();
     while !pages.is_empty() {
         let mut header = Compact(pages);
         let fields = header.fields(0)?;
@@ -32,10 +40,11 @@ pub(super) fn stated_bytes(mut pages: &[u8]) -> Option<u64> {
         if dictionary_values(&fields)?.checked_mul(VALUE_BYTES_MIN)? > uncompressed {
             return None;
         }
-        sum = sum.checked_add(uncompressed)?;
+        all.sum = all.sum.checked_add(uncompressed)?;
+        all.largest = all.largest.max(uncompressed);
         pages = header.0.get(usize::try_from(compressed).ok()?..)?;
     }
-    Some(sum)
+    Some(all)
 }
 
 /// Values of the dictionary in a page, 0 if it has none; `None` if their number is not one.
@@ -151,9 +160,10 @@ mod tests {
 
     #[test]
     fn sizes_of_pages_are_added() {
+        let stated_bytes = |pages: &[u8]| stated(pages).map(|all| all.sum);
         assert_eq!(stated_bytes(&[]), Some(0));
         assert_eq!(stated_bytes(&page(4)), Some(40));
-        assert_eq!(stated_bytes(&[page(4), page(10)].concat()), Some(80));
+        assert_eq!(stated(&[page(4), page(10)].concat()), Some(Stated { sum: 80, largest: 40 }));
         assert_eq!(stated_bytes(&page(11)), None, "11 values do not fit in 40 bytes");
         for length in 1..page(4).len() {
             assert_eq!(stated_bytes(&page(4)[..length]), None, "{length}");
@@ -165,8 +175,8 @@ mod tests {
         // A field of a high id, a boolean, a byte, a double, a text, lists of booleans and of texts.
         let others = [0x05, 0xc8, 1, 1, 0x11, 0x13, 9, 0x17, 0, 0, 0, 0, 0, 0, 0, 0, 0x18, 1, 7, 0x19, 0x21, 1, 2];
         let header = [&[0x15, 0, 0x15, 6, 0x15, 2][..], &others, &[0x19, 0x18, 1, 7, 0, 99]].concat();
-        assert_eq!(stated_bytes(&header), Some(3));
+        assert_eq!(stated(&header).map(|all| all.sum), Some(3));
         let deep = [&[0x15, 0, 0x15, 6, 0x15, 2][..], &[0x1c; 100]].concat();
-        assert_eq!(stated_bytes(&deep), None);
+        assert_eq!(stated(&deep), None);
     }
 }

@@ -1,0 +1,39 @@
+//! Bounds of the cells and rows of an encoded batch.
+
+use arrow::datatypes::Schema;
+
+use super::Columns;
+use super::columns::Values;
+use crate::ResultsError;
+use crate::bounds::{LIST_BYTES_MAX, ROW_BYTES_MAX, TEXT_BYTES_MAX};
+
+/// Bytes of a number in memory; other cells of fixed size have fewer.
+const NUMBER_BYTES: u64 = 8;
+
+impl Columns<'_> {
+    /// Refuses a cell or a row that is longer than those of sound rows.
+    pub(super) fn check_cells(&self, schema: &Schema) -> Result<(), ResultsError> {
+        // Bytes that all rows have, and those that each has besides.
+        let (mut common, mut own) = (0, vec![0; self.rows]);
+        for (folded, field) in self.columns.iter().zip(schema.fields()) {
+            let (offsets, each, limit) = match &folded.column.values {
+                Values::Bits(_) | Values::Numbers(_) => {
+                    common += NUMBER_BYTES;
+                    continue;
+                }
+                Values::Texts { offsets, .. } => (offsets, 1, TEXT_BYTES_MAX as u64),
+                Values::Lists { offsets, .. } => (offsets, NUMBER_BYTES, LIST_BYTES_MAX),
+            };
+            for row in 0..if folded.is_equal { self.rows.min(1) } else { self.rows } {
+                let bytes = (offsets.at(row + 1) - offsets.at(row)) as u64 * each;
+                if bytes > limit {
+                    let column = field.name().clone();
+                    return Err(ResultsError::LongCell { row, column, bytes, limit });
+                }
+                *if folded.is_equal { &mut common } else { &mut own[row] } += bytes;
+            }
+        }
+        let long = own.iter().position(|bytes| common + bytes > ROW_BYTES_MAX);
+        long.map_or(Ok(()), |row| Err(ResultsError::LongRow { row, bytes: common + own[row], limit: ROW_BYTES_MAX }))
+    }
+}
