@@ -8,8 +8,11 @@
 /// Fields of `PageHeader`, and of its `DictionaryPageHeader`.
 const UNCOMPRESSED_SIZE: i16 = 2;
 const COMPRESSED_SIZE: i16 = 3;
+const DATA: i16 = 5;
 const DICTIONARY: i16 = 7;
-const DICTIONARY_VALUES: i16 = 1;
+const DATA_OF_VERSION_2: i16 = 8;
+/// The first field of `DataPageHeader`, `DictionaryPageHeader` and `DataPageHeaderV2`.
+const VALUES: i16 = 1;
 
 /// Least bytes of a value in a dictionary of numbers.
 const VALUE_BYTES_MIN: u64 = 4;
@@ -24,6 +27,8 @@ pub struct Stated {
     pub sum: u64,
     /// Of the largest page: the decoder has one page of a column in memory.
     pub largest: u64,
+    /// Values in all pages of data, with nulls. A value may take far fewer bytes in its page than in memory.
+    pub values: u64,
 }
 
 /// The stated sizes of the pages of a column; `None` if a header is not one, or states more values than fit in its page.
@@ -37,9 +42,11 @@ pub fn stated(mut pages: &[u8]) -> Option<Stated> {
             Field::Struct(_) | Field::Other => None,
         };
         let (uncompressed, compressed) = (number(UNCOMPRESSED_SIZE)?, number(COMPRESSED_SIZE)?);
-        if dictionary_values(&fields)?.checked_mul(VALUE_BYTES_MIN)? > uncompressed {
+        if values(&fields, DICTIONARY)?.checked_mul(VALUE_BYTES_MIN)? > uncompressed {
             return None;
         }
+        all.values =
+            all.values.checked_add(values(&fields, DATA)?)?.checked_add(values(&fields, DATA_OF_VERSION_2)?)?;
         all.sum = all.sum.checked_add(uncompressed)?;
         all.largest = all.largest.max(uncompressed);
         pages = header.0.get(usize::try_from(compressed).ok()?..)?;
@@ -47,12 +54,12 @@ pub fn stated(mut pages: &[u8]) -> Option<Stated> {
     Some(all)
 }
 
-/// Values of the dictionary in a page, 0 if it has none; `None` if their number is not one.
-fn dictionary_values(fields: &[(i16, Field)]) -> Option<u64> {
-    let Some((_, Field::Struct(dictionary))) = fields.iter().find(|(field, _)| *field == DICTIONARY) else {
+/// Values of a page of this kind, 0 if it is of another; `None` if their number is not one.
+fn values(fields: &[(i16, Field)], kind: i16) -> Option<u64> {
+    let Some((_, Field::Struct(header))) = fields.iter().find(|(field, _)| *field == kind) else {
         return Some(0);
     };
-    match dictionary.iter().find(|(field, _)| *field == DICTIONARY_VALUES)? {
+    match header.iter().find(|(field, _)| *field == VALUES)? {
         (_, Field::Number(number)) => u64::try_from(*number).ok(),
         _ => None,
     }
@@ -163,11 +170,19 @@ mod tests {
         let stated_bytes = |pages: &[u8]| stated(pages).map(|all| all.sum);
         assert_eq!(stated_bytes(&[]), Some(0));
         assert_eq!(stated_bytes(&page(4)), Some(40));
-        assert_eq!(stated(&[page(4), page(10)].concat()), Some(Stated { sum: 80, largest: 40 }));
+        assert_eq!(stated(&[page(4), page(10)].concat()), Some(Stated { sum: 80, largest: 40, values: 0 }));
         assert_eq!(stated_bytes(&page(11)), None, "11 values do not fit in 40 bytes");
         for length in 1..page(4).len() {
             assert_eq!(stated_bytes(&page(4)[..length]), None, "{length}");
         }
+    }
+
+    #[test]
+    fn values_of_pages_of_data_are_added() {
+        let of = |kind: u8| [0x15, 0, 0x15, 80, 0x15, 0, (kind - 3) << 4 | 0xc, 0x15, 200, 1, 0, 0];
+        assert_eq!(stated(&of(5)).map(|all| all.values), Some(100));
+        assert_eq!(stated(&[of(5), of(8)].concat()).map(|all| all.values), Some(200));
+        assert_eq!(stated(&[of(5)].concat()[..7]), None);
     }
 
     #[test]

@@ -12,6 +12,9 @@ use crate::workload::Job;
 /// Greatest number of intervals of one run.
 const CELLS_MAX: usize = 10_000_000;
 
+/// Memory of a cell (bytes): in a list that grows, and in the lists of a number for each cell that are made at the end.
+const CELL_BYTES: usize = 2 * size_of::<Cell>() + 2 * size_of::<Energy>() + 3 * size_of::<f64>();
+
 /// Energy in an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Energy {
@@ -62,15 +65,20 @@ impl EnergySplit {
         EnergySplit { edges, cells: Vec::new() }
     }
 
-    /// A splitter of a run that begins at an instant (s).
-    pub(crate) fn splitter(&self, now_s: f64, idle: Idle) -> Splitter {
-        let mut splitter = Splitter { edges: self.edges.clone(), cells: Vec::new(), next_s: now_s, idle };
+    /// A splitter of a run that begins at an instant (s). Its cells and what is made of them have at most this memory.
+    pub(crate) fn splitter(&self, now_s: f64, idle: Idle, max_bytes: usize) -> Splitter {
+        let cells_max = CELLS_MAX.min(max_bytes / CELL_BYTES);
+        let mut splitter =
+            Splitter { edges: self.edges.clone(), cells: Vec::new(), cells_max, max_bytes, next_s: now_s, idle };
         splitter.open(now_s);
         splitter
     }
 
     /// Takes the cells of a run and adds the energy of its jobs.
     pub(crate) fn finish(&mut self, splitter: Splitter, jobs: &[Job], outcomes: &[Outcome]) -> Result<(), SimError> {
+        if splitter.cells.len() > splitter.cells_max && splitter.cells_max < CELLS_MAX {
+            return Err(SimError::MemoryLimit(splitter.max_bytes));
+        }
         if splitter.cells.len() > CELLS_MAX {
             return Err(SimError::Invalid(format!(
                 "the signals change more than {CELLS_MAX} times during the run; use signals with longer steps"
@@ -109,6 +117,8 @@ pub(crate) struct Idle {
 pub(crate) struct Splitter {
     edges: Arc<dyn Edges>,
     cells: Vec<Cell>,
+    cells_max: usize,
+    max_bytes: usize,
     /// The end of the last cell unless the run ends before.
     next_s: f64,
     idle: Idle,
@@ -123,7 +133,7 @@ impl Splitter {
     /// Adds an interval of constant power; intervals follow one another without a gap.
     #[inline]
     pub(crate) fn add(&mut self, mut from_s: f64, to_s: f64, power_w: f64) {
-        while self.next_s < to_s && self.cells.len() <= CELLS_MAX {
+        while self.next_s < to_s && self.cells.len() <= self.cells_max {
             let edge_s = self.next_s;
             self.put(from_s, edge_s, power_w);
             self.open(edge_s);
@@ -144,7 +154,7 @@ impl Splitter {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        list_bytes(&self.cells)
+        list_bytes(&self.cells).max(self.cells.len() * CELL_BYTES)
     }
 }
 

@@ -10,7 +10,7 @@ pub struct Limits<'a> {
     /// Greatest number of events; `u64::MAX` for none.
     pub max_events: u64,
     /// Greatest size of the state that grows during the simulation (bytes); `usize::MAX` for none. Running jobs, events,
-    /// powers, sleeping procs, recorded points and waiting jobs of queues count. The workload and the policy's own state
+    /// powers, sleeping procs, recorded points, waiting jobs of queues and the energy between the changes of signals count. The workload and the policy's own state
     /// (some tens of bytes for each waiting job) do not.
     pub max_bytes: usize,
     /// Whether the caller's deadline has passed: `true` ends the run with

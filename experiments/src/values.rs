@@ -86,6 +86,20 @@ impl Values {
         }
     }
 
+    /// All positions of a value: a list of a zipped axis may repeat it.
+    pub(crate) fn positions(&self, value: &Value) -> impl Iterator<Item = u64> + '_ {
+        let (listed, ranged) = match self {
+            Values::List { values, sorted } => {
+                let order = |at: &u32| compare(&values[*at as usize], value);
+                let begin = sorted.partition_point(|at| order(at) == Ordering::Less);
+                let count = sorted[begin..].partition_point(|at| order(at) == Ordering::Equal);
+                (&sorted[begin..begin + count], None)
+            }
+            _ => (&[][..], self.position(value)),
+        };
+        listed.iter().map(|at| u64::from(*at)).chain(ranged)
+    }
+
     /// All values in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Value> + '_ {
         (0..self.len()).map(|position| self.get(position))
@@ -109,6 +123,20 @@ mod tests {
             assert_eq!(values.position(&Value::Real(1.234_567)), None);
             assert_eq!(values.position(&Value::Int(-8)), None);
         }
+    }
+
+    #[test]
+    fn every_position_of_a_repeated_value_is_found() {
+        let list = Values::list([3, 1, 3, 2, 3].map(Value::Int).to_vec());
+        let found = |value| {
+            let mut found: Vec<u64> = list.positions(&Value::Int(value)).collect();
+            found.sort_unstable();
+            found
+        };
+        assert_eq!((found(3), found(1), found(4)), (vec![0, 2, 4], vec![1], vec![]));
+        let range = Values::Ints { from: 5, step: 5, count: 3 };
+        assert_eq!(range.positions(&Value::Int(10)).collect::<Vec<_>>(), [1]);
+        assert_eq!(range.positions(&Value::Int(11)).count(), 0);
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Some finished tasks, simulated again: their rows must be equal bit for bit.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
+use bytes::Bytes;
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
 use powersweep_dataset::cell::json_of;
 use powersweep_dataset::reading::{Part, relaxed};
@@ -15,7 +17,7 @@ use powersweep_engine::rng::{Philox, Purpose};
 use powersweep_experiments::{Manifest, Sweep, TaskSpec};
 use powersweep_inputs::library::{Library, ParsedLogs};
 use powersweep_results::identity::{Micros, RunFacts};
-use powersweep_results::{Table, tasks};
+use powersweep_results::{Table, part, tasks};
 use powersweep_worker::TaskLimits;
 use powersweep_worker::task::{Inputs, TaskError};
 
@@ -161,7 +163,13 @@ async fn exported(path: &str) -> Result<Option<Part>, Error> {
         return Ok(None);
     }
     let bytes = std::fs::read(path).map_err(|error| failure!(Usage, "cannot read {path}: {error}"))?;
-    let part = Part::held(&object_store::path::Path::from(path), bytes.into()).await?;
+    let bytes = Bytes::from(bytes);
+    // The file may be a stranger's. The library panics at some damaged ones.
+    match catch_unwind(AssertUnwindSafe(|| part::check_foreign(&bytes))) {
+        Ok(checked) => checked.map_err(|error| failure!(Usage, "{path} is no table of powersweep: {error}"))?,
+        Err(_) => return Err(failure!(Usage, "{path} is no table of powersweep: it is damaged")),
+    }
+    let part = Part::held(&object_store::path::Path::from(path), bytes).await?;
     let lacks = |name: &&&str| part.schema().column_with_name(name).is_none();
     if let Some(name) = ["task_index", "task_id", "kernel_version"].iter().find(lacks) {
         let hint = "give the file of an export that keeps all columns of tasks";

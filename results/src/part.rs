@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 pub use self::groups::{ColumnEncoder, EncodedColumn, Group, GroupEncoder, Groups, in_groups};
 pub(crate) use self::inspect::check_pages;
-pub use self::inspect::{inspect, text_ranges};
+pub use self::inspect::{check_foreign, inspect, text_ranges};
 use crate::ResultsError;
 use crate::columns::fingerprint;
 use crate::folded::{Folded, FoldedBatch};

@@ -235,7 +235,8 @@ impl<'w> Prepared<'w> {
         }
         if let Some(energy) = split {
             let last_submit_s = self.jobs.last().map_or(f64::INFINITY, |job| job.submit_s);
-            simulation.split(energy, Idle { power_w: self.machine.idle_w(), last_submit_s });
+            let idle = Idle { power_w: self.machine.idle_w(), last_submit_s };
+            simulation.split(energy, idle, limits.max_bytes);
         }
         simulation.run()?;
         let splitter = simulation.take_splitter();

@@ -89,7 +89,7 @@ fn malformed_signals_are_refused() {
 fn an_instant_that_is_not_covered_is_named() {
     let signal = signal(&[0.0], &[1.0], 100.0, Sample::Mean, Beyond::Error);
     let split = EnergySplit::new(Arc::new(signal.clone()));
-    let mut splitter = split.splitter(50.0, Idle { power_w: 0.0, last_submit_s: 50.0 });
+    let mut splitter = split.splitter(50.0, Idle { power_w: 0.0, last_submit_s: 50.0 }, usize::MAX);
     splitter.add(50.0, 150.0, 2.0);
     let mut split = split;
     split.finish(splitter, &[], &[]).expect("few cells");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use powersweep_engine::energy::EnergySplit;
 use powersweep_engine::signal::{Beyond, Edges, Sample, Signal, SignalError};
 use powersweep_engine::workload::Workload;
-use powersweep_engine::{Details, JobRecord, Limits, Measured, Role, SimSpec, Value};
+use powersweep_engine::{Details, JobRecord, Limits, Measured, Role, SimError, SimSpec, Value};
 
 use crate::golden::workload;
 use crate::specs::Build;
@@ -155,6 +155,24 @@ fn a_constant_signal_weighs_the_energy() {
         assert!(weight.time_mean.is_nan() || (weight.mean - 250.0).abs() < 1e-9);
         assert!(weight.estimated_share.is_some_and(|share| share.is_nan() || share == 1.0));
     }
+}
+
+/// A job that waits for nothing and runs for long: the simulation has a handful of events, and a million changes of its signal.
+#[test]
+fn the_energy_between_changes_of_a_signal_counts_as_memory() {
+    let workload = workload(&[(0.0, 1e6, 1e6, 2), (1e6 + 1.0, 10.0, 10.0, 2)]);
+    let times: Vec<f64> = (0..1_000_000).map(f64::from).collect();
+    let values = vec![250.0; times.len()];
+    let signal = Signal::new(times, values, vec![], 1e6, Sample::Mean, Beyond::Hold).unwrap();
+    let spec = Build::log().int("procs", 4).0;
+    let run = |max_bytes: usize| {
+        let energy = Some(EnergySplit::new(Arc::new(signal.clone())));
+        let mut details = Details { jobs: None, series: None, energy };
+        let limits = Limits { max_bytes, ..Limits::NONE };
+        powersweep_engine::simulate(&spec, &workload, &limits, &mut details).map(drop)
+    };
+    assert_eq!(run(64 << 20), Err(SimError::MemoryLimit(64 << 20)));
+    assert_eq!(run(1 << 30), Ok(()));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `[[exclude]]` tables and zips of blocks, as rules over positions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use powersweep_engine::Value;
@@ -33,6 +33,9 @@ enum Key {
     Axis,
 }
 
+/// The values that the axis of each name has in the blocks: they are collected once for all tables.
+type Known = BTreeMap<String, Vec<Values>>;
+
 /// One key of an `[[exclude]]` table.
 struct Condition {
     level: usize,
@@ -45,7 +48,7 @@ struct Condition {
 
 /// All rules of a manifest.
 pub(crate) fn rules(top: &DeTable<'_>, levels: &[Level; LEVELS], problems: &mut Vec<Problem>) -> Vec<Rule> {
-    let (mut rules, mut comparisons) = (Vec::new(), 0);
+    let (mut rules, mut comparisons, mut known) = (Vec::new(), 0, Known::default());
     if let Some(value) = top.get("exclude") {
         let tables: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
             DeValue::Array(items) => items.iter().collect(),
@@ -56,7 +59,7 @@ pub(crate) fn rules(top: &DeTable<'_>, levels: &[Level; LEVELS], problems: &mut 
             }
         };
         for table in tables {
-            rules.extend(rule(table, levels, &mut comparisons, problems));
+            rules.extend(rule(table, levels, &mut comparisons, &mut known, problems));
             if comparisons > COMPARISONS_MAX {
                 let message = "evaluating the [[exclude]] tables up to this one takes too long";
                 let expected = "expected fewer tables, or conditions with fewer values";
@@ -77,6 +80,7 @@ fn rule(
     value: &Spanned<DeValue<'_>>,
     levels: &[Level; LEVELS],
     comparisons: &mut u64,
+    known: &mut Known,
     problems: &mut Vec<Problem>,
 ) -> Option<Rule> {
     let before = problems.len();
@@ -107,9 +111,10 @@ fn rule(
     }
     let mut rule = Rule::default();
     for condition in &conditions {
-        let requirements: Vec<Requirement> =
-            levels[condition.level].variants.iter().map(|variant| condition.requirement(variant)).collect();
-        condition.report_unmatched(&levels[condition.level], problems);
+        let level = &levels[condition.level];
+        let requirements = condition.requirements(level);
+        let known = known.entry(condition.name.clone()).or_insert_with(|| condition.known(level));
+        condition.report_unmatched(known, problems);
         let merged = match rule.levels[condition.level].take() {
             None => requirements,
             Some(others) => others.into_iter().zip(requirements).map(|(a, b)| both(a, b)).collect(),
@@ -214,9 +219,23 @@ fn texts(name: &str, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) 
 }
 
 impl Condition {
-    fn requirement(&self, variant: &Variant) -> Requirement {
+    /// The values of a condition on labels or components.
+    fn texts(&self) -> impl Iterator<Item = String> + '_ {
+        let is_text = matches!(self.key, Key::Label | Key::Role(_));
+        let values = is_text.then(|| self.values.iter()).into_iter().flatten();
+        values.filter_map(|value| if let Value::Text(text) = value { Some(text) } else { None })
+    }
+
+    /// The requirement on each variant of its level.
+    fn requirements(&self, level: &Level) -> Vec<Requirement> {
+        let texts: BTreeSet<String> = self.texts().collect();
+        level.variants.iter().map(|variant| self.requirement(variant, &texts)).collect()
+    }
+
+    /// `texts`: those of this condition.
+    fn requirement(&self, variant: &Variant, texts: &BTreeSet<String>) -> Requirement {
         let when = |holds: bool| if holds { Requirement::When(Vec::new()) } else { Requirement::Never };
-        let text = |text: &str| self.values.position(&Value::Text(text.to_owned())).is_some();
+        let text = |text: &str| texts.contains(text);
         match self.key {
             Key::Label => when(text(&variant.label)),
             Key::Role(role) => {
@@ -242,8 +261,7 @@ impl Condition {
     }
 
     /// Reports the values that no block has.
-    fn report_unmatched(&self, level: &Level, problems: &mut Vec<Problem>) {
-        let known = self.known(level);
+    fn report_unmatched(&self, known: &[Values], problems: &mut Vec<Problem>) {
         let has = |value: &Value| known.iter().any(|values| values.position(value).is_some());
         if self.spans.is_empty() {
             let any = known.iter().any(|values| !matching(values, &self.values).is_empty());
@@ -270,6 +288,8 @@ impl Condition {
 
     /// The values with which this condition is compared.
     fn known(&self, level: &Level) -> Vec<Values> {
+        #[cfg(test)]
+        tests::COLLECTED.with(|all| all.set(all.get() + level.variants.len()));
         let texts = |texts: BTreeSet<&str>| {
             vec![Values::list(texts.into_iter().map(|text| Value::Text(text.to_owned())).collect())]
         };
@@ -283,16 +303,14 @@ impl Condition {
         }
         let mut known: Vec<Values> = Vec::new();
         for variant in &level.variants {
-            let values = match variant.column(&self.name) {
-                Some((_, column)) => column.values.clone(),
-                None => match variant.fixed(&self.name) {
-                    Some(value) => Values::one(value.clone()),
-                    None => continue,
-                },
-            };
             // Neighbouring blocks often repeat their axes.
-            if known.last() != Some(&values) {
-                known.push(values);
+            match variant.column(&self.name) {
+                Some((_, column)) if known.last() == Some(&column.values) => {}
+                Some((_, column)) => known.push(column.values.clone()),
+                None => {
+                    let one = variant.fixed(&self.name).map(|value| Values::one(value.clone()));
+                    known.extend(one.filter(|one| known.last() != Some(one)));
+                }
             }
         }
         known
@@ -301,14 +319,16 @@ impl Condition {
 
 /// The sorted positions of an axis whose value is among those of a condition.
 fn matching(axis: &Values, wanted: &Values) -> Vec<u64> {
-    // A list of a zipped axis may repeat a value, so each position is looked up. A range never repeats a value.
+    // The shorter list is looked up in the longer one. A range never repeats a value.
+    #[cfg(test)]
+    tests::LOOKED_UP.with(|all| all.set(all.get() + wanted.len().min(axis.len())));
     let mut positions: Vec<u64> = match axis {
-        Values::List { values, .. } => (0_u64..)
+        Values::List { values, .. } if axis.len() < wanted.len() => (0_u64..)
             .zip(values)
             .filter(|(_, value)| wanted.position(value).is_some())
             .map(|(position, _)| position)
             .collect(),
-        _ => wanted.iter().filter_map(|value| axis.position(&value)).collect(),
+        _ => wanted.iter().flat_map(|value| axis.positions(&value).collect::<Vec<_>>()).collect(),
     };
     positions.sort_unstable();
     positions.dedup();
@@ -399,11 +419,44 @@ pub(crate) fn rule_of_value(level: &Level, at: usize, label: &str, axis: Option<
         let role = Role::ALL.into_iter().find(|role| role.key() == name);
         condition(role.map_or(Key::Axis, Key::Role), name, value.clone())
     });
-    let requirement = |variant: &Variant| match &value {
-        Some(value) => both(block.requirement(variant), value.requirement(variant)),
-        None => block.requirement(variant),
-    };
+    let of_block = block.requirements(level);
     let mut rule = Rule::default();
-    rule.levels[at] = Some(level.variants.iter().map(requirement).collect());
+    rule.levels[at] = Some(match &value {
+        Some(value) => of_block.into_iter().zip(value.requirements(level)).map(|(a, b)| both(a, b)).collect(),
+        None => of_block,
+    });
     rule
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use crate::Manifest;
+
+    thread_local! {
+        /// Values that were looked up, and variants whose values were collected.
+        pub(super) static LOOKED_UP: Cell<u64> = const { Cell::new(0) };
+        pub(super) static COLLECTED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Without the bounds, each table goes through the thousand values of each of the 45 variants.
+    #[test]
+    fn many_exclusions_look_at_the_blocks_once_and_at_their_own_values() {
+        let list: Vec<String> = (1..=1000).map(|value| value.to_string()).collect();
+        let mut text = format!(
+            "version = 1\nname = \"e\"\nseeds = {{ from = 1, count = 10 }}\n[workloads.w]\nsource = \"lublin\"\n\
+             [policies.q]\nqueue_order = [\"fcfs\", \"sjf\", \"widest\"]\nbackfill = [\"none\", \"easy\", \"conservative\"]\n\
+             [platforms.p]\nprocs = [{}]\n",
+            list.join(", ")
+        );
+        for table in 0..900 {
+            text += &format!("[[exclude]]\nprocs = {}\nqueue_order = \"sjf\"\nseed = 3\n", table + 1);
+        }
+        LOOKED_UP.set(0);
+        COLLECTED.set(0);
+        Manifest::parse("test", &text).expect("valid");
+        assert!(COLLECTED.get() < 100, "{} variants", COLLECTED.get());
+        assert!(LOOKED_UP.get() < 10_000, "{} values", LOOKED_UP.get());
+    }
 }

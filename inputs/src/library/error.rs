@@ -54,7 +54,7 @@ pub enum LoadError {
         source: io::Error,
     },
     /// Larger than the [`Limits`](crate::library::Limits). Final.
-    #[error("{origin} has more than {limit_bytes} bytes{}, the limit for logs", if *.text { " of text" } else { "" })]
+    #[error("{origin} has more than {limit_bytes} bytes{}, the limit for such files", if *.text { " of text" } else { "" })]
     TooLarge {
         /// Path or URL.
         origin: String,

@@ -7,6 +7,7 @@ use powersweep_experiments::url::{has_user, is_url, public};
 use powersweep_experiments::{Digest, FileRef};
 
 use crate::library::{Cache, Limits, LoadError, decompress, download};
+use crate::signals;
 
 /// Greatest number of similar names in the message about a missing log.
 const NEAREST_SHOWN: usize = 3;
@@ -114,7 +115,12 @@ impl Library {
     pub fn load_file_of(&self, file: &FileRef) -> Result<LogBytes, LoadError> {
         match file.format {
             Some(format) => self.load(format, &file.name, file.sha256),
-            None => self.load_named(&[], &file.name, file.sha256),
+            // A log may be larger than the file of a signal, or a module.
+            None => {
+                let text_bytes = self.limits.text_bytes.min(signals::BYTES_MAX as u64);
+                let limited = self.clone().with_limits(Limits { text_bytes, ..self.limits });
+                limited.load_named(&[], &file.name, file.sha256)
+            }
         }
     }
 

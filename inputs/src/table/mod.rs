@@ -4,6 +4,8 @@ pub(crate) mod clock;
 pub(crate) mod parquet;
 mod sheet;
 pub(crate) mod stamp;
+#[cfg(test)]
+mod tests;
 mod texts;
 
 pub(crate) use sheet::{Row, Sheet, find, need};

@@ -1,19 +1,30 @@
 //! Files of Parquet.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use ::parquet::arrow::ProjectionMask;
-use ::parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use ::parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use ::parquet::basic::Type;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{
     DataType, Date32Type, Date64Type, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
-    DurationSecondType, Schema, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType,
+    DurationSecondType, Field, FieldRef, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 use arrow::pages;
 use bytes::Bytes;
 
 use crate::error::Problem;
+
+/// Maximum size of a page, decompressed (bytes): the decoder has one of each column in memory.
+const PAGE_BYTES_MAX: u64 = 256 << 20;
+/// Memory of a value of a list with its levels (bytes).
+const LISTED_BYTES: u64 = 16;
+/// Greatest number of bytes of a value of fixed size. A decimal has at most 32.
+const FIXED_BYTES_MAX: i32 = 64;
 
 /// Limits of a file.
 #[derive(Debug, Clone, Copy)]
@@ -28,15 +39,29 @@ pub(crate) struct Limits {
 pub(crate) struct File {
     bytes: Bytes,
     builder: ParquetRecordBatchReaderBuilder<Bytes>,
-    limits: Limits,
+    pub limits: Limits,
     /// The number of rows that the file states.
     pub rows: usize,
+}
+
+impl Limits {
+    /// Maximum size of all cells that are read, as texts (bytes): a dictionary of the file has a text of many cells once.
+    pub(crate) fn cell_bytes(&self) -> u64 {
+        4 * self.bytes
+    }
+
+    pub(crate) fn too_many_cell_bytes(&self) -> Problem {
+        Problem::TooLarge { limit: format!("{} MiB of data in its cells", self.cell_bytes() >> 20) }
+    }
 }
 
 impl File {
     pub(crate) fn open(bytes: &[u8], limits: Limits) -> Result<File, Problem> {
         let bytes = Bytes::copy_from_slice(bytes);
-        let builder = ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).map_err(damaged)?;
+        let found = ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::new()).map_err(damaged)?;
+        let options = ArrowReaderOptions::new().with_schema(viewed(found.schema()));
+        let metadata = ArrowReaderMetadata::try_new(Arc::clone(found.metadata()), options).map_err(damaged)?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes.clone(), metadata);
         let groups = builder.metadata().row_groups();
         let rows =
             groups.iter().try_fold(0_usize, |sum, group| sum.checked_add(usize::try_from(group.num_rows()).ok()?));
@@ -62,7 +87,8 @@ impl File {
         self.builder.with_projection(mask).build().map_err(damaged)
     }
 
-    /// Refuses a file whose pages state more bytes than the limit.
+    /// Refuses a file whose pages state more bytes than the limit, or from which a batch could take more memory. Texts of a
+    /// batch share the memory of their pages; values of lists, and those of a stated size, do not.
     fn check_size(&self, is_read: impl Fn(usize) -> bool) -> Result<(), Problem> {
         let schema = self.builder.parquet_schema();
         let mut sum = 0_u64;
@@ -73,13 +99,56 @@ impl File {
                 let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
                 let (begin, length) = (usize::try_from(begin).ok(), usize::try_from(column.compressed_size()).ok());
                 let pages = begin.zip(length).and_then(|(begin, length)| self.bytes.get(begin..)?.get(..length));
-                let stated = pages.and_then(pages::stated).map(|all| all.sum);
-                sum = sum
-                    .saturating_add(stated.ok_or_else(|| damaged("its pages are not where it says, or not as large"))?);
+                let wrong_place = || damaged("its pages are not where it says, or not as large");
+                let stated = pages.and_then(pages::stated).ok_or_else(wrong_place)?;
+                let of = schema.column(leaf);
+                if stated.largest > PAGE_BYTES_MAX {
+                    return Err(Problem::TooLarge { limit: format!("{} MiB in a page", PAGE_BYTES_MAX >> 20) });
+                }
+                if of.physical_type() == Type::FIXED_LEN_BYTE_ARRAY && of.type_length() > FIXED_BYTES_MAX {
+                    return Err(Problem::TooLarge {
+                        limit: format!("{FIXED_BYTES_MAX} bytes in a value of fixed size"),
+                    });
+                }
+                let listed = if of.max_rep_level() > 0 { stated.values.saturating_mul(LISTED_BYTES) } else { 0 };
+                sum = sum.saturating_add(stated.sum.max(listed));
             }
         }
         let limit = format!("{} MiB of data", self.limits.bytes >> 20);
         if sum > self.limits.bytes { Err(Problem::TooLarge { limit }) } else { Ok(()) }
+    }
+}
+
+/// The schema with views in place of texts and bytes: an array of texts has each of its values, also those that a dictionary of
+/// the file has once.
+fn viewed(schema: &Schema) -> SchemaRef {
+    let fields: Vec<FieldRef> = schema.fields().iter().map(viewed_field).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+fn viewed_field(field: &FieldRef) -> FieldRef {
+    Arc::new(Field::clone(field).with_data_type(viewed_type(field.data_type())))
+}
+
+fn viewed_type(ty: &DataType) -> DataType {
+    match ty {
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        DataType::Dictionary(_, values) => viewed_type(values),
+        DataType::List(item) => DataType::List(viewed_field(item)),
+        DataType::LargeList(item) => DataType::LargeList(viewed_field(item)),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(viewed_field(item), *length),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(viewed_field).collect()),
+        other => other.clone(),
+    }
+}
+
+/// The type of a column as its file has it, for messages.
+pub(crate) fn stored_type(ty: &DataType) -> DataType {
+    match ty {
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        other => other.clone(),
     }
 }
 

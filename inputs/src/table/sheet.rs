@@ -50,6 +50,9 @@ struct Batches {
     at: usize,
     /// Rows of the file that are still to come.
     left: usize,
+    limits: Limits,
+    /// Bytes of the cells so far.
+    cell_bytes: u64,
 }
 
 /// A row.
@@ -97,7 +100,7 @@ impl<'a> Sheet<'a> {
     pub(crate) fn of_parquet(bytes: &[u8], limits: Limits) -> Result<Sheet<'a>, Problem> {
         let file = parquet::guarded(|| File::open(bytes, limits))?;
         let (names, left) = (file.names(), file.rows);
-        let batches = Batches { file: Some(file), batches: None, batch: None, at: 0, left };
+        let batches = Batches { file: Some(file), batches: None, batch: None, at: 0, left, limits, cell_bytes: 0 };
         Ok(Sheet::new(names, Rows::Parquet(Box::new(batches))))
     }
 
@@ -214,6 +217,10 @@ impl Batches {
                 texts::write(array, self.at, name, &mut text)?;
             }
             record.push_field(text.as_bytes());
+        }
+        self.cell_bytes += record.as_slice().len() as u64;
+        if self.cell_bytes > self.limits.cell_bytes() {
+            return Err(self.limits.too_many_cell_bytes());
         }
         self.at += 1;
         Ok(true)

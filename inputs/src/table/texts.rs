@@ -9,16 +9,28 @@ use arrow::datatypes::{
 };
 
 use super::clock::civil;
-use super::parquet::{damaged, duration_us, micros};
+use super::parquet::{damaged, duration_us, micros, stored_type};
 use crate::error::{Problem, shortened};
+
+/// Longest text of a cell (bytes): a list of power samples of months has a few megabytes.
+const CELL_BYTES_MAX: usize = 16 << 20;
+/// Maximum size of the texts of a column in one batch (bytes).
+const TEXTS_BYTES_MAX: usize = 64 << 20;
 
 /// The cells of the column `name`.
 pub(crate) fn texts(array: &dyn Array, name: &str) -> Result<Vec<String>, Problem> {
+    let mut all = 0;
     let text = |at| {
         let mut text = String::new();
-        write(array, at, name, &mut text).map(|()| text)
+        write(array, at, name, &mut text)?;
+        all += text.len();
+        if all > TEXTS_BYTES_MAX { Err(too_long(name, TEXTS_BYTES_MAX)) } else { Ok(text) }
     };
     (0..array.len()).map(text).collect()
+}
+
+fn too_long(name: &str, bytes: usize) -> Problem {
+    Problem::TooLarge { limit: format!("{} MiB of text in the column {}", bytes >> 20, shortened(name)) }
 }
 
 /// Writes the cell of a row, of the column `name`. A cell without a value has no text.
@@ -26,10 +38,16 @@ pub(super) fn write(array: &dyn Array, at: usize, name: &str, text: &mut String)
     if array.is_null(at) {
         return Ok(());
     }
+    if text.len() > CELL_BYTES_MAX {
+        return Err(too_long(name, CELL_BYTES_MAX));
+    }
     match array.data_type() {
         DataType::Utf8 => text.push_str(array.as_string::<i32>().value(at)),
         DataType::LargeUtf8 => text.push_str(array.as_string::<i64>().value(at)),
-        DataType::Utf8View => text.push_str(array.as_string_view().value(at)),
+        DataType::Utf8View => match array.as_string_view().value(at) {
+            long if long.len() > CELL_BYTES_MAX => return Err(too_long(name, CELL_BYTES_MAX)),
+            value => text.push_str(value),
+        },
         // A column without a single value.
         DataType::Null => {}
         DataType::Boolean => text.push_str(if array.as_boolean().value(at) { "true" } else { "false" }),
@@ -76,7 +94,7 @@ pub(super) fn write(array: &dyn Array, at: usize, name: &str, text: &mut String)
             write(dictionary.values(), key.ok_or_else(|| damaged("a key of a dictionary is too large"))?, name, text)?;
         }
         other => {
-            let name = shortened(name);
+            let (name, other) = (shortened(name), stored_type(other));
             let reason = format!(
                 "the column {name} has values of the type {other}, not numbers, texts, times, durations or lists of them"
             );

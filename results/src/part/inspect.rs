@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use arrow::array::AsArray;
 use arrow::datatypes::SchemaRef;
-use arrow::pages;
+use arrow::pages::{self, Stated};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::{ArrowSchemaConverter, ProjectionMask, parquet_to_arrow_schema};
@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::{Footer, GROUP_TEXT_BYTES, read_footer};
 use crate::ResultsError;
-use crate::bounds::TEXT_BYTES_MAX;
+use crate::bounds::{LIST_BYTES_MAX, TEXT_BYTES_MAX};
 
 /// Maximum number of tasks with rows in one object: those of a hand-in.
 const TASKS_MAX: usize = 65_536;
@@ -29,6 +29,9 @@ const ROWS_MAX: u64 = 1 << 26;
 const TEXT_BYTES: u64 = 2 * GROUP_TEXT_BYTES;
 /// Bytes of a page, decompressed. A page of a worker has at most the texts of 1,024 cells.
 const PAGE_BYTES_MAX: u64 = 128 << 20;
+/// Bytes of the lists of a column in a row group of a stranger's table.
+const LISTS_BYTES_MAX: u64 = 2 << 30;
+const NUMBER_BYTES: u64 = 8;
 /// Values that are read at once.
 const VALUES_AT_ONCE: usize = 1024;
 
@@ -78,7 +81,7 @@ pub fn inspect(bytes: &Bytes, schema: &SchemaRef) -> Result<(Footer, Vec<Uuid>),
         return Err(ResultsError::Footer("column offset"));
     }
     check_pages(bytes, &metadata, |column| column.column_type() == Type::BYTE_ARRAY)?;
-    check_texts(bytes)?;
+    check_texts(bytes, TEXT_BYTES)?;
     let tasks = tasks(bytes, &footer)?;
     Ok((footer, tasks))
 }
@@ -104,6 +107,33 @@ fn is_inside(column: &ColumnChunkMetaData, file_bytes: u64) -> bool {
         && first.and_then(fits) == Some(true)
 }
 
+/// Refuses a table of a stranger from which a row could take more memory than a row of powersweep does. May panic where the
+/// library does; callers catch that.
+pub fn check_foreign(bytes: &Bytes) -> Result<(), ResultsError> {
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(bytes)?;
+    for group in metadata.row_groups() {
+        let lists = group.num_rows().unsigned_abs().saturating_mul(LIST_BYTES_MAX).min(LISTS_BYTES_MAX);
+        for column in group.columns() {
+            if !is_inside(column, bytes.len() as u64) {
+                return Err(ResultsError::Footer("column offset"));
+            }
+            let values = stated(bytes, column).map_or(u64::MAX, |pages| pages.values);
+            let is_list = column.column_descr().max_rep_level() > 0;
+            if is_list && values.saturating_mul(NUMBER_BYTES) > lists {
+                return Err(ResultsError::TooLarge { bytes: values.saturating_mul(NUMBER_BYTES), limit: lists });
+            }
+        }
+    }
+    check_pages(bytes, &metadata, |_| true)?;
+    check_texts(bytes, u64::MAX)
+}
+
+/// What the pages of a column state, which is in the file; `None` if they are not where and as large as they say.
+fn stated(bytes: &Bytes, column: &ColumnChunkMetaData) -> Option<Stated> {
+    let (begin, length) = column.byte_range();
+    pages::stated(bytes.get(begin as usize..)?.get(..length as usize)?)
+}
+
 /// Refuses an object with pages that are not where and as large as their headers say, or not small. `of`: the columns whose
 /// pages are in `bytes`. All columns are in the object.
 pub(crate) fn check_pages(
@@ -111,18 +141,14 @@ pub(crate) fn check_pages(
     metadata: &ParquetMetaData,
     of: impl Fn(&ColumnChunkMetaData) -> bool,
 ) -> Result<(), ResultsError> {
-    let is_small = |column: &ColumnChunkMetaData| {
-        let (begin, length) = column.byte_range();
-        let chunk = bytes.get(begin as usize..).and_then(|rest| rest.get(..length as usize));
-        chunk.and_then(pages::stated).is_some_and(|pages| pages.largest <= PAGE_BYTES_MAX)
-    };
+    let is_small = |column| stated(bytes, column).is_some_and(|pages| pages.largest <= PAGE_BYTES_MAX);
     let mut columns = metadata.row_groups().iter().flat_map(|group| group.columns());
     if columns.all(|column| !of(column) || is_small(column)) { Ok(()) } else { Err(ResultsError::Footer("page size")) }
 }
 
 /// Compares the texts of each row group with the bounds of cells and row groups. The values that are read share the memory of
 /// their page: a text that a dictionary repeats a million times is in memory once.
-fn check_texts(bytes: &Bytes) -> Result<(), ResultsError> {
+fn check_texts(bytes: &Bytes, group_max: u64) -> Result<(), ResultsError> {
     let file = SerializedFileReader::new(bytes.clone())?;
     let mut rows_before = 0;
     for group in 0..file.num_row_groups() {
@@ -153,8 +179,8 @@ fn check_texts(bytes: &Bytes) -> Result<(), ResultsError> {
                 }
             }
         }
-        if all > TEXT_BYTES {
-            return Err(ResultsError::TooLarge { bytes: all, limit: TEXT_BYTES });
+        if all > group_max {
+            return Err(ResultsError::TooLarge { bytes: all, limit: group_max });
         }
         rows_before += usize::try_from(group.metadata().num_rows()).unwrap_or(0);
     }
@@ -196,7 +222,7 @@ fn tasks(bytes: &Bytes, footer: &Footer) -> Result<Vec<Uuid>, ResultsError> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+    use arrow::array::{ArrayRef, Float64Builder, Int64Array, ListBuilder, RecordBatch, StringArray};
     use arrow::datatypes::{DataType, Field, Schema};
     use parquet::arrow::ArrowWriter;
     use parquet::file::metadata::ColumnChunkMetaDataBuilder;
@@ -245,6 +271,26 @@ mod tests {
         assert!(matches!(inspect(&many, &schema), Err(ResultsError::TooLarge { .. })));
         let (bomb, schema) = object_of(&"x".repeat(200 << 20), 1);
         assert!(matches!(inspect(&bomb, &schema), Err(ResultsError::Footer("page size"))), "{}", bomb.len());
+    }
+
+    /// A table that a stranger exported has no footer of a part.
+    #[test]
+    fn a_foreign_table_is_refused_by_what_its_rows_become() {
+        check_foreign(&object_of(&"x".repeat(65_536), 2_000).0).expect("its rows are read one by one");
+        let long = check_foreign(&object_of(&"x".repeat(65_537), 1).0);
+        assert!(matches!(long, Err(ResultsError::LongCell { .. })), "{long:?}");
+        let bomb = check_foreign(&object_of(&"x".repeat(130 << 20), 1).0);
+        assert!(matches!(bomb, Err(ResultsError::Footer("page size"))), "{bomb:?}");
+        let listed = |values: usize| {
+            let mut list = ListBuilder::new(Float64Builder::new());
+            list.values().append_slice(&vec![1.5; values]);
+            list.append(true);
+            let list: ArrayRef = Arc::new(list.finish());
+            let batch = RecordBatch::try_from_iter([("list", list)]).expect("one column");
+            check_foreign(&encode(&batch.schema(), &[batch], &Footer::new("e", Uuid::nil(), 1)).expect("encodes"))
+        };
+        listed(131_072).expect("as long as a cell may be");
+        assert!(matches!(listed(131_073), Err(ResultsError::TooLarge { .. })));
     }
 
     #[test]

@@ -150,8 +150,8 @@ impl Meter {
     }
 
     /// Also splits the energy from now on.
-    pub(crate) fn split(&mut self, energy: &EnergySplit, idle: Idle) {
-        self.splitter = Some(Box::new(energy.splitter(self.now_s, idle)));
+    pub(crate) fn split(&mut self, energy: &EnergySplit, idle: Idle, max_bytes: usize) {
+        self.splitter = Some(Box::new(energy.splitter(self.now_s, idle, max_bytes)));
     }
 
     /// The split energy, at the end.

@@ -173,9 +173,9 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         self.cluster.into_recorder()
     }
 
-    /// Also splits the energy; called before the first instant.
-    pub(crate) fn split(&mut self, energy: &EnergySplit, idle: Idle) {
-        self.cluster.meter.split(energy, idle);
+    /// Also splits the energy, in cells of at most this memory; called before the first instant.
+    pub(crate) fn split(&mut self, energy: &EnergySplit, idle: Idle, max_bytes: usize) {
+        self.cluster.meter.split(energy, idle, max_bytes);
     }
 
     /// Sets the powers of jobs; called before the first instant.

@@ -14,7 +14,7 @@ use crate::joblogs::odd_rows::OddRows;
 use crate::joblogs::settings::{Procs, Settings, TimeUnit};
 use crate::joblogs::{Ledger, Rule};
 use crate::table::clock::{SECOND_US, UNIX_S, civil, needless_zone};
-use crate::table::parquet::{self, File, damaged};
+use crate::table::parquet::{self, File, damaged, stored_type};
 use crate::table::texts;
 
 /// KiB of a megabyte, the unit of a task's memory.
@@ -65,6 +65,7 @@ impl<'a> Columns<'a> {
                 array.as_primitive::<TimestampMillisecondType>().iter().collect()
             }
             other => {
+                let other = stored_type(other);
                 return Err(Problem::Content(format!(
                     "the column {name} has values of the type {other}, not whole numbers"
                 )));

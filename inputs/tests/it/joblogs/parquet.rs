@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
 use powersweep_inputs::joblogs::{Format, Procs, Settings, TimeUnit, read};
 use powersweep_inputs::ledger::Rule as _;
 
@@ -11,10 +13,15 @@ use crate::joblogs::check;
 use crate::joblogs::mutations::{self, Dice};
 
 pub(crate) fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
+    packed(columns, Compression::UNCOMPRESSED)
+}
+
+fn packed(columns: Vec<(&str, ArrayRef)>, compression: Compression) -> Vec<u8> {
     let nullable = columns.into_iter().map(|(name, array)| (name, array, true));
     let batch = RecordBatch::try_from_iter_with_nullable(nullable).expect("columns of one length");
     let mut bytes = Vec::new();
-    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).expect("a schema");
+    let properties = WriterProperties::builder().set_compression(compression).build();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).expect("a schema");
     writer.write(&batch).expect("a batch");
     writer.close().expect("a file");
     bytes
@@ -42,6 +49,25 @@ fn a_task_is_a_job() {
     assert_eq!(memories, [-1, 2_000_000]);
     let dropped: Vec<_> = log.ledger.rules().map(|(rule, count)| (rule.name(), count.rows, count.first_line)).collect();
     assert_eq!((dropped, log.facts.unix_start_s), (vec![("no_procs", 1, 2)], Some(1_704_067_201)));
+}
+
+/// A file of a few kilobytes: each row has the same megabyte.
+#[test]
+fn names_that_a_dictionary_repeats_are_bounded() {
+    let rows = 100;
+    let number = |value: i64| Arc::new(Int64Array::from(vec![value; rows])) as ArrayRef;
+    let long = "x".repeat(1 << 20);
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("id", Arc::new(StringArray::from(vec![&*long; rows]))),
+        ("submission_time", number(1_704_067_200_000)),
+        ("duration", number(1500)),
+        ("cpu_count", number(16)),
+    ];
+    let bytes = packed(columns, Compression::ZSTD(ZstdLevel::default()));
+    assert!(bytes.len() < 256 << 10, "{} bytes", bytes.len());
+    let read = read(&bytes, "tasks.parquet", &Settings::new(Format::OpenDc)).map(drop);
+    let error = read.expect_err("refused").to_string();
+    assert!(error.contains("64 MiB of text in the column id"), "{error}");
 }
 
 #[test]

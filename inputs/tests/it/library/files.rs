@@ -179,6 +179,22 @@ fn sizes_are_limited() {
     }
 }
 
+/// The file of a signal may have 256 MiB, a log 2 GiB.
+#[test]
+fn a_compressed_signal_is_read_up_to_the_limit_of_signals() {
+    let newlines = vec![b'\n'; 257 << 20];
+    let (packed, fits) = (gzip(&newlines), gzip(&newlines[..1 << 20]));
+    assert!(packed.len() < 1 << 20, "{} bytes", packed.len());
+    let folder = folder(&[("bomb.csv.gz", &packed), ("fits.csv.gz", &fits)]);
+    let load = |name: &str| {
+        let loaded = library(&[folder.path()]).load_file_of(&FileRef::plain(name, None));
+        loaded.map(|loaded| loaded.bytes.len())
+    };
+    assert_eq!(load("fits.csv.gz").expect("small"), 1 << 20);
+    let error = load("bomb.csv.gz").expect_err("refused");
+    assert!(matches!(error, LoadError::TooLarge { limit_bytes: 268_435_456, text: true, .. }), "{error}");
+}
+
 #[test]
 fn a_folder_is_not_a_log() {
     let folder = folder(&[]);
