@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
+use axum::serve::Listener;
 use futures::stream;
+use powersweep_proto::connections::{Caller, Connections, Door, FIRST_CALL_WAIT};
 use powersweep_proto::v1;
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use url::form_urlencoded;
@@ -24,6 +26,9 @@ use crate::{Farm, assets};
 
 /// Interval of the updates of an open page.
 const UPDATE: Duration = Duration::from_secs(1);
+/// Maximum number of connections, and of those without a request that has the cookie.
+const CONNECTIONS_MAX: usize = 256;
+const STRANGERS_MAX: usize = 64;
 /// Largest form.
 const FORM_BYTES_MAX: usize = 16 << 10;
 /// Headers of every answer. Scripts and styles come from this server alone, and so do frames around a page.
@@ -79,6 +84,7 @@ pub enum ListenError {
 pub struct Listening {
     socket: Socket,
     shared: Arc<Shared>,
+    connections: Arc<Connections>,
 }
 
 enum Socket {
@@ -110,7 +116,9 @@ impl Listening {
             Socket::Unix(..) => "http://localhost:PORT/".to_owned(),
         };
         let (guard, looks) = (Guard::new(&options.hosts), Looks::new(farm));
-        Ok(Listening { socket, shared: Arc::new(Shared { guard, looks, used: Box::new(used), base }) })
+        let shared = Arc::new(Shared { guard, looks, used: Box::new(used), base });
+        let connections = Arc::new(Connections::new(CONNECTIONS_MAX, STRANGERS_MAX, FIRST_CALL_WAIT));
+        Ok(Listening { socket, shared, connections })
     }
 
     /// The link that opens the dashboard once.
@@ -122,13 +130,17 @@ impl Listening {
     pub async fn serve(self) -> std::io::Result<()> {
         let router = Router::new().fallback(answer).with_state(self.shared);
         match self.socket {
-            Socket::Tcp(listener, _) => axum::serve(listener, router).await,
+            Socket::Tcp(listener, _) => serve(Door::new(listener, self.connections), router).await,
             Socket::Unix(listener, path) => {
                 let _removed = Removed(path);
-                axum::serve(listener, router).await
+                serve(Door::new(listener, self.connections), router).await
             }
         }
     }
+}
+
+async fn serve<L: Listener<Addr: std::fmt::Debug>>(door: Door<L>, router: Router) -> std::io::Result<()> {
+    axum::serve(door, router.into_make_service_with_connect_info::<Caller>()).await
 }
 
 /// Removes a socket file at the end.
@@ -176,8 +188,12 @@ impl Shared {
     }
 }
 
-async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    let mut response = match route(&shared, request).await {
+async fn answer(
+    State(shared): State<Arc<Shared>>,
+    ConnectInfo(caller): ConnectInfo<Caller>,
+    request: Request,
+) -> Response {
+    let mut response = match route(&shared, &caller, request).await {
         Ok(response) => response,
         Err(refusal) => (StatusCode::FORBIDDEN, html(pages::refused(refusal))).into_response(),
     };
@@ -187,7 +203,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     response
 }
 
-async fn route(shared: &Arc<Shared>, request: Request) -> Result<Response, Refusal> {
+async fn route(shared: &Arc<Shared>, caller: &Caller, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     shared.guard.check_host(&parts.headers)?;
     let name = parts.uri.path().rsplit('/').next().unwrap_or_default().to_owned();
@@ -200,6 +216,7 @@ async fn route(shared: &Arc<Shared>, request: Request) -> Result<Response, Refus
         return Ok(([(header::SET_COOKIE, cookie)], html(pages::welcome())).into_response());
     }
     shared.guard.check(&parts.method, &parts.headers)?;
+    caller.known();
     if parts.method == Method::POST {
         return Ok(change(shared, &name, &query, body).await);
     }
@@ -276,5 +293,101 @@ impl Query {
     /// All values of a name.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    use super::*;
+    use crate::survey::{Choice, Survey};
+    use crate::{Launched, RowsPage, RowsQuery};
+
+    /// No farm answers.
+    struct Gone;
+
+    #[async_trait::async_trait]
+    impl Farm for Gone {
+        async fn status(&self, _: v1::StatusRequest) -> Result<v1::StatusReply, String> {
+            Err("gone".to_owned())
+        }
+
+        async fn control(&self, _: v1::ControlRequest) -> Result<v1::ControlReply, String> {
+            Err("gone".to_owned())
+        }
+
+        async fn rows(&self, _: &RowsQuery) -> Result<RowsPage, String> {
+            Err("gone".to_owned())
+        }
+
+        async fn survey(&self, _: &str, _: &Choice, _: Option<&Survey>) -> Result<Survey, String> {
+            Err("gone".to_owned())
+        }
+
+        async fn launched(&self) -> Option<Launched> {
+            None
+        }
+    }
+
+    /// A dashboard with these caps, or its own; its link.
+    async fn started(connections: Option<Connections>) -> (SocketAddr, String) {
+        let listen = Place::Tcp("127.0.0.1:0".parse().expect("an address"));
+        let options = Options { listen, hosts: Vec::new() };
+        let mut listening = Listening::begin(options, Arc::new(Gone), |_| {}).await.expect("a free port");
+        listening.connections = connections.map_or(listening.connections, Arc::new);
+        let Socket::Tcp(_, address) = &listening.socket else { panic!("it is no socket file") };
+        let started = (*address, listening.link());
+        tokio::spawn(listening.serve());
+        started
+    }
+
+    async fn connect(address: SocketAddr) -> TcpStream {
+        TcpStream::connect(address).await.expect("the listener accepts")
+    }
+
+    /// The head and the first bytes of an answer; empty if the connection has ended.
+    async fn ask(stream: &mut TcpStream, path: &str, cookie: &str) -> String {
+        let address = stream.peer_addr().expect("it is open");
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\ncookie: {cookie}\r\n\r\n");
+        let _ = stream.write_all(request.as_bytes()).await;
+        let mut answer = vec![0; 64 << 10];
+        let length = stream.read(&mut answer).await.unwrap_or_default();
+        String::from_utf8_lossy(&answer[..length]).into_owned()
+    }
+
+    #[tokio::test]
+    async fn silent_connections_do_not_keep_a_browser_out() {
+        let (address, link) = started(None).await;
+        let mut silent = Vec::new();
+        for _ in 0..400 {
+            silent.push(connect(address).await);
+        }
+        let (_, path) = link.split_once("/?").expect("a link");
+        let answer = ask(&mut connect(address).await, &format!("/?{path}"), "").await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        for stream in &mut silent[..300] {
+            let _ = tokio::io::copy(stream, &mut tokio::io::sink()).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_without_the_cookie_is_closed() {
+        let connections = Connections::new(40, 20, Duration::from_millis(500));
+        let (address, link) = started(Some(connections)).await;
+        let (_, path) = link.split_once("/?").expect("a link");
+        let mut browser = connect(address).await;
+        let answer = ask(&mut browser, &format!("/?{path}"), "").await;
+        let (_, cookie) = answer.split_once("set-cookie: ").expect("a cookie");
+        let cookie = cookie.split(';').next().expect("its value").to_owned();
+        let mut with_cookie = connect(address).await;
+        assert!(!ask(&mut with_cookie, "/pages.css", &cookie).await.contains("403"));
+        let (mut silent, mut refused) = (connect(address).await, connect(address).await);
+        assert!(ask(&mut refused, "/", "").await.contains("403 Forbidden"));
+        for stream in [&mut silent, &mut refused] {
+            let _ = tokio::io::copy(stream, &mut tokio::io::sink()).await;
+        }
+        assert!(!ask(&mut with_cookie, "/pages.css", &cookie).await.is_empty(), "the browser's stays");
     }
 }

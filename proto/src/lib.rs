@@ -5,6 +5,7 @@ use std::fmt;
 pub mod access;
 pub mod client;
 pub mod clocks;
+pub mod connections;
 
 pub use powersweep_experiments::plain::{is_plain_name, plain};
 

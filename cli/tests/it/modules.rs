@@ -59,6 +59,17 @@ fn an_endless_module_costs_one_attempt() {
     assert_eq!(read(&sandbox.path("results/data"), "modules", "tasks").len(), 3, "the other policy has its rows");
 }
 
+/// Its fuel would last much longer.
+#[cfg(feature = "wasm")]
+#[test]
+fn an_endless_module_ends_at_the_deadline() {
+    let sandbox = Sandbox::new();
+    sandbox.write("endless.wasm", endless());
+    let module = ["-s", "backfill=wasm", "-s", "wasm_module=endless.wasm", "-s", "wasm_fuel_per_pass=3000000000"];
+    let limits = ["-s", "synthetic_jobs_count=5", "--task-deadline", "1s"];
+    sandbox.run(&[&["simulate"][..], &module, &limits].concat()).exits(1).says(&["not finished within 1 s"]);
+}
+
 #[cfg(feature = "wasm")]
 #[test]
 fn conformance_tests_modules_and_formulas() {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use powersweep_proto::connections::{Connections, Guarded};
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -17,7 +18,6 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::{Connected, TcpConnectInfo, TcpIncoming};
 
 use super::KEEPALIVE_INTERVAL;
-use super::connections::{Connections, Guarded};
 
 /// Limit of one TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);

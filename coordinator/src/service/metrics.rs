@@ -13,6 +13,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use powersweep_proto::connections::{Connections, Door, FIRST_CALL_WAIT};
 use powersweep_proto::v1;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder, prometheus_text};
@@ -29,6 +30,9 @@ use crate::farm::Event;
 
 #[cfg(test)]
 mod tests;
+
+/// Maximum number of connections: each is for one answer.
+const CONNECTIONS_MAX: usize = 64;
 
 /// Upper bounds of the buckets of durations (s).
 const BOUNDS_S: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
@@ -258,11 +262,13 @@ impl Output<'_> {
     }
 }
 
-/// Serves `/metrics` until `ended`.
+/// Serves `/metrics` until `ended`. Nobody has a token here: the oldest connection is closed when one too many comes, and every
+/// one after its answer or after a while.
 pub(super) fn listen(listener: TcpListener, requests: Requests, counters: Arc<Counters>, ended: CancellationToken) {
     let router = Router::new().route("/metrics", get(answer)).with_state((requests, counters));
+    let door = Door::new(listener, Arc::new(Connections::new(CONNECTIONS_MAX, CONNECTIONS_MAX, FIRST_CALL_WAIT)));
     tokio::spawn(async move {
-        let serving = axum::serve(listener, router).with_graceful_shutdown(ended.cancelled_owned());
+        let serving = axum::serve(door, router).with_graceful_shutdown(ended.cancelled_owned());
         if let Err(error) = serving.await {
             tracing::warn!("the listener of --metrics has ended: {error}");
         }
@@ -278,7 +284,8 @@ async fn answer(State((requests, counters)): State<(Requests, Arc<Counters>)>, h
     match requests.status(v1::StatusRequest::default()).await {
         Ok(status) => {
             let snapshot = Snapshot { counters, status };
-            ([(header::CONTENT_TYPE, prometheus_text::CONTENT_TYPE)], snapshot.text()).into_response()
+            let headers = [(header::CONTENT_TYPE, prometheus_text::CONTENT_TYPE), (header::CONNECTION, "close")];
+            (headers, snapshot.text()).into_response()
         }
         Err(status) => (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", status.message())).into_response(),
     }

@@ -7,7 +7,6 @@ mod admission;
 mod audit;
 mod auth;
 mod command;
-mod connections;
 mod content;
 mod dataset_work;
 mod direct;
@@ -28,6 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use powersweep_proto::access::{Access, AccessError, Role};
+use powersweep_proto::connections::Connections;
 use powersweep_proto::v1;
 use powersweep_proto::v1::farm_server::FarmServer;
 use tokio::net::TcpListener;
@@ -43,7 +43,6 @@ use tonic_health::server::HealthReporter;
 pub use requests::{LogSource, Requests};
 
 use self::admission::Admission;
-use self::connections::Connections;
 use self::metrics::Counters;
 use crate::access::{Authority, reachable};
 use crate::farm::Config;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::{Stream, TryStreamExt};
+use powersweep_proto::connections::Connections;
 use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body;
 use tokio_stream::wrappers::ReceiverStream;
@@ -16,7 +17,6 @@ use super::CHUNK_BYTES;
 use super::audit::{self, Call};
 use super::auth::{Caller, Callers};
 use super::command::Command;
-use super::connections::Connections;
 use super::content::Checker;
 use super::driver;
 use super::limits::{self, Received};

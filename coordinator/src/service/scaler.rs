@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::Stream;
+use powersweep_proto::connections::{Connections, FIRST_CALL_WAIT};
 use powersweep_proto::keda::external_scaler_server::{ExternalScaler, ExternalScalerServer};
 use powersweep_proto::keda::{
     DESCRIPTORS, GetMetricSpecResponse, GetMetricsRequest, GetMetricsResponse, IsActiveResponse, MetricSpec,
@@ -20,7 +21,6 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status};
 
-use super::connections::{Connections, FIRST_CALL_WAIT};
 use super::requests::Requests;
 use super::{HEADERS_BYTES_MAX, KEEPALIVE_INTERVAL, KEEPALIVE_TIMEOUT, OPEN_BYTES_MAX, listen as connections_of};
 

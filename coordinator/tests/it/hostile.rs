@@ -45,9 +45,16 @@ impl Farm {
     }
 
     pub(crate) async fn start_on(store: ModelStore, config: Config) -> Result<Farm, ServeError> {
+        Farm::start_with(store, |local| ServeOptions { config, ..local }).await
+    }
+
+    pub(crate) async fn start_with(
+        store: ModelStore,
+        options: impl FnOnce(ServeOptions) -> ServeOptions,
+    ) -> Result<Farm, ServeError> {
         let (store, shutdown) = (Arc::new(store), CancellationToken::new());
         let local = ServeOptions::local(Arc::clone(&store) as Arc<dyn Store>);
-        let options = ServeOptions { drain_limit: Duration::ZERO, insecure: true, config, ..local };
+        let options = options(ServeOptions { drain_limit: Duration::ZERO, insecure: true, ..local });
         let handle = serve(options, shutdown.clone()).await?;
         Ok(Farm { handle, store, shutdown })
     }

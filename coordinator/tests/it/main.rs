@@ -9,6 +9,7 @@ mod direct;
 mod hostile;
 mod long_messages;
 mod lost_answers;
+mod metrics;
 mod mutations;
 mod reading;
 mod storage_stalls;

@@ -1,5 +1,8 @@
 //! A build without the feature `wasm`: no module can be used, and the error says why.
-use super::{Fault, Pass};
+use super::{Budget, Fault, Pass};
+
+/// No instance.
+pub(super) enum Instance {}
 
 /// No module: there is no value of this type.
 pub(super) enum Program {}
@@ -11,7 +14,12 @@ impl Program {
             .to_owned())
     }
 
-    pub(super) fn schedule(&self, _: &Pass, _: u64) -> Result<(Vec<u32>, u64), Fault> {
+    pub(super) fn schedule(
+        &self,
+        _: &mut Option<Instance>,
+        _: &Pass,
+        _: &Budget<'_>,
+    ) -> Result<(Vec<u32>, u64), Fault> {
         match *self {}
     }
 }

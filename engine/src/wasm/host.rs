@@ -1,21 +1,40 @@
 //! The interpreter of modules.
+use wasmi::errors::{MemoryError, TableError};
 use wasmi::{
-    CompilationMode, Config, EnforcedLimits, Engine, Error, ExternType, FuncType, Instance, Store, StoreLimits,
-    StoreLimitsBuilder, TrapCode, ValType,
+    CompilationMode, Config, EnforcedLimits, Engine, Error, ExternType, FuncType, Global, Memory, ResourceLimiter,
+    Store, TrapCode, TypedFunc, TypedResumableCall, Val, ValType, WasmParams, WasmResults,
 };
+use wasmi_core::LimiterError;
 
-use super::{ANSWER_BYTES, Fault, INPUT, MEMORY_BYTES_MAX, Pass, SCHEDULE};
+use super::prepare::{Prepared, START_NAME};
+use super::{ANSWER_BYTES, Budget, Fault, INPUT, MEMORY_BYTES_MAX, Pass, SCHEDULE};
 
 /// Greatest number of elements of a module's tables.
 const TABLE_ELEMENTS_MAX: usize = 10_000;
 
+/// Memory of an element of a table (bytes).
+const ELEMENT_BYTES: usize = 8;
+
 /// Greatest number of pages of a memory, 64 KiB each.
 const PAGES_MAX: u64 = (MEMORY_BYTES_MAX >> 16) as u64;
+
+/// Fuel between two looks at the deadline: some 20 microseconds. A call of a function with 20,000 local variables uses two
+/// units and takes as long as thousands of other instructions: a slice of such calls takes a fifth of a second at most.
+const SLICE: u64 = 4096;
+
+/// Bytes that are copied for a unit of fuel: the interpreter's own price of `memory.copy`.
+const BYTES_PER_FUEL: u64 = 64;
+
+/// Unit in which changed memory is found.
+const BLOCK_BYTES: usize = 4096;
 
 /// A compiled module.
 pub(super) struct Program {
     engine: Engine,
     module: wasmi::Module,
+    has_start: bool,
+    globals: Vec<String>,
+    resets: bool,
 }
 
 /// The settings of the interpreter: what a module may contain, and that fuel is counted.
@@ -32,8 +51,10 @@ fn config() -> Config {
 impl Program {
     /// Checks and compiles a module; the error is a sentence without its subject.
     pub(super) fn new(bytes: &[u8]) -> Result<Program, String> {
+        let unreadable = |error: &dyn std::fmt::Display| format!("cannot be read: {error}");
+        let prepared = Prepared::new(bytes).map_err(|error| unreadable(&error))?;
         let engine = Engine::new(&config());
-        let module = wasmi::Module::new(&engine, bytes).map_err(|error| format!("cannot be read: {error}"))?;
+        let module = wasmi::Module::new(&engine, &prepared.bytes).map_err(|error| unreadable(&error))?;
         if let Some(import) = module.imports().next() {
             return Err(format!(
                 "imports `{}` from `{}`: a policy module imports nothing, because it has no files, clock or network (build \
@@ -52,29 +73,106 @@ impl Program {
                 _ => return Err(format!("exports no function `{name}`: it is no policy module of version 1")),
             }
         }
+        let start = || module.get_export(START_NAME);
+        if prepared.has_start && !matches!(start(), Some(ExternType::Func(found)) if found == FuncType::new([], [])) {
+            return Err("has a start function with another type than () -> ()".to_owned());
+        }
         match module.get_export("memory") {
             Some(ExternType::Memory(memory)) if memory.minimum() > PAGES_MAX => Err(too_large()),
-            Some(ExternType::Memory(_)) => Ok(Program { engine, module }),
+            Some(ExternType::Memory(_)) => {
+                let Prepared { has_start, globals, resets, .. } = prepared;
+                Ok(Program { engine, module, has_start, globals, resets })
+            }
             _ => Err("exports no memory under the name `memory`".to_owned()),
         }
     }
 
-    /// Runs one pass in a new instance: positions as the module wrote them, and the fuel used.
-    pub(super) fn schedule(&self, pass: &Pass, fuel: u64) -> Result<(Vec<u32>, u64), Fault> {
-        let limits = StoreLimitsBuilder::new()
-            .memory_size(MEMORY_BYTES_MAX)
-            .table_elements(TABLE_ELEMENTS_MAX)
-            .trap_on_grow_failure(true)
-            .build();
-        let mut store: Store<StoreLimits> = Store::new(&self.engine, limits);
-        store.limiter(|limits| limits);
-        store.set_fuel(fuel).map_err(fault)?;
-        let instance = Instance::new(&mut store, &self.module, &[]).map_err(fault)?;
-        let missing = || Fault::Wrong("has lost an export".to_owned());
-        let memory = instance.get_memory(&store, "memory").ok_or_else(missing)?;
-        let input = instance.get_typed_func::<u32, u32>(&store, INPUT).map_err(fault)?;
-        let schedule = instance.get_typed_func::<u32, u32>(&store, SCHEDULE).map_err(fault)?;
+    /// Runs one pass: positions as the module wrote them, and the fuel used. `instance`: that of the last pass, if it can be
+    /// reset; this one's afterwards.
+    pub(super) fn schedule(
+        &self,
+        instance: &mut Option<Instance>,
+        pass: &Pass,
+        budget: &Budget<'_>,
+    ) -> Result<(Vec<u32>, u64), Fault> {
+        let mut running = match instance.take() {
+            Some(mut last) => {
+                last.reset(budget)?;
+                last
+            }
+            None => Instance::new(self, budget)?,
+        };
+        let starts = running.pass(pass, budget)?;
+        let used = budget.fuel.saturating_sub(running.fuel_left()?);
+        if self.resets && running.memory.data_size(&running.store) == running.image.bytes {
+            *instance = Some(running);
+        }
+        Ok((starts, used))
+    }
+}
 
+/// An instance of a module, after its start.
+pub(super) struct Instance {
+    store: Store<Limiter>,
+    memory: Memory,
+    input: TypedFunc<u32, u32>,
+    schedule: TypedFunc<u32, u32>,
+    /// Mutable globals, with their values after the start.
+    globals: Vec<(Global, Val)>,
+    /// The memory after the start.
+    image: Image,
+    /// Fuel of the budget that the store has not got yet.
+    fuel_kept: u64,
+    /// Fuel that a new instance uses until the end of its start.
+    fuel_of_start: u64,
+}
+
+impl Instance {
+    fn new(program: &Program, budget: &Budget<'_>) -> Result<Instance, Fault> {
+        let mut store = Store::new(&program.engine, Limiter::default());
+        store.limiter(|limits| limits);
+        let made = wasmi::Instance::new(&mut store, &program.module, &[]).map_err(fault)?;
+        let missing = || Fault::Wrong("has lost an export".to_owned());
+        let mut instance = Instance {
+            memory: made.get_memory(&store, "memory").ok_or_else(missing)?,
+            input: made.get_typed_func(&store, INPUT).map_err(fault)?,
+            schedule: made.get_typed_func(&store, SCHEDULE).map_err(fault)?,
+            globals: Vec::new(),
+            image: Image::default(),
+            fuel_kept: budget.fuel,
+            fuel_of_start: 0,
+            store,
+        };
+        instance.pay(instance.store.data().bytes as u64 / BYTES_PER_FUEL)?;
+        if program.has_start {
+            let start = made.get_typed_func::<(), ()>(&instance.store, START_NAME).map_err(fault)?;
+            instance.call(start, (), budget)?;
+        }
+        instance.fuel_of_start = budget.fuel.saturating_sub(instance.fuel_left()?);
+        if program.resets {
+            let globals = program.globals.iter().filter_map(|name| made.get_global(&instance.store, name));
+            instance.globals = globals.map(|global| (global, global.get(&instance.store))).collect();
+            instance.image = Image::of(instance.memory.data(&instance.store));
+        }
+        Ok(instance)
+    }
+
+    /// The state after the start, for the fuel of a new instance: what a pass uses does not depend on earlier passes.
+    fn reset(&mut self, budget: &Budget<'_>) -> Result<(), Fault> {
+        self.store.set_fuel(0).map_err(fault)?;
+        self.fuel_kept = budget.fuel;
+        self.pay(self.fuel_of_start)?;
+        for (global, value) in &self.globals {
+            global
+                .set(&mut self.store, value.clone())
+                .map_err(|error| Fault::Wrong(format!("cannot be reset: {error}")))?;
+        }
+        self.image.restore(self.memory.data_mut(&mut self.store));
+        Ok(())
+    }
+
+    /// One pass.
+    fn pass(&mut self, pass: &Pass, budget: &Budget<'_>) -> Result<Vec<u32>, Fault> {
         let bytes = pass.encode();
         if bytes.len() > MEMORY_BYTES_MAX {
             return Err(Fault::Wrong(format!(
@@ -83,23 +181,158 @@ impl Program {
                 MEMORY_BYTES_MAX >> 20
             )));
         }
-        let address = input.call(&mut store, bytes.len() as u32).map_err(fault)?;
-        memory.write(&mut store, address as usize, &bytes).map_err(|_| {
+        let address = self.call(self.input, bytes.len() as u32, budget)?;
+        self.memory.write(&mut self.store, address as usize, &bytes).map_err(|_| {
             Fault::Wrong(format!(
                 "gave an address for its input, {address}, behind which its memory has no room for {} bytes",
                 bytes.len()
             ))
         })?;
-        let count = schedule.call(&mut store, address).map_err(fault)? as usize;
+        let count = self.call(self.schedule, address, budget)? as usize;
         if count > pass.waiting.len() {
             return Err(Fault::Wrong(format!("starts {count} jobs, and {} wait", pass.waiting.len())));
         }
         let from = address as usize + pass.answer_offset();
-        let answer = memory.data(&store).get(from..from + ANSWER_BYTES * count).ok_or_else(missing)?;
-        let (numbers, _) = answer.as_chunks::<ANSWER_BYTES>();
-        let starts = numbers.iter().map(|number| u32::from_le_bytes(*number)).collect();
-        let left = store.get_fuel().map_err(fault)?;
-        Ok((starts, fuel.saturating_sub(left)))
+        let answer = self.memory.data(&self.store).get(from..from + ANSWER_BYTES * count);
+        let (numbers, _) =
+            answer.ok_or_else(|| Fault::Wrong("has lost its answer".to_owned()))?.as_chunks::<ANSWER_BYTES>();
+        Ok(numbers.iter().map(|number| u32::from_le_bytes(*number)).collect())
+    }
+
+    /// Calls a function slice by slice. It uses the fuel of a call without a break: an instruction for which the fuel of a
+    /// slice is too little has no effect, and is repeated in the next slice.
+    fn call<P: WasmParams, T: WasmResults>(
+        &mut self,
+        function: TypedFunc<P, T>,
+        params: P,
+        budget: &Budget<'_>,
+    ) -> Result<T, Fault> {
+        self.grant(0)?;
+        let mut state = function.call_resumable(&mut self.store, params).map_err(fault)?;
+        loop {
+            let paused = match state {
+                TypedResumableCall::Finished(result) => return Ok(result),
+                TypedResumableCall::OutOfFuel(paused) => paused,
+                TypedResumableCall::HostTrap(_) => {
+                    return Err(Fault::Wrong("called a function of the host".to_owned()));
+                }
+            };
+            if (budget.deadline_passed)() {
+                return Err(Fault::Deadline);
+            }
+            self.grant(paused.required_fuel())?;
+            state = paused.resume(&mut self.store).map_err(fault)?;
+        }
+    }
+
+    /// Gives the store the fuel of a slice, and at least what the next instruction requires.
+    fn grant(&mut self, required: u64) -> Result<(), Fault> {
+        let unused = self.store.get_fuel().map_err(fault)?;
+        let more = required.max(SLICE).saturating_sub(unused).min(self.fuel_kept);
+        if unused + more < required {
+            return Err(Fault::OutOfFuel);
+        }
+        self.fuel_kept -= more;
+        self.store.set_fuel(unused + more).map_err(fault)
+    }
+
+    /// Takes fuel that no instruction uses.
+    fn pay(&mut self, fuel: u64) -> Result<(), Fault> {
+        self.fuel_kept = self.fuel_kept.checked_sub(fuel).ok_or(Fault::OutOfFuel)?;
+        Ok(())
+    }
+
+    fn fuel_left(&self) -> Result<u64, Fault> {
+        Ok(self.fuel_kept + self.store.get_fuel().map_err(fault)?)
+    }
+}
+
+/// A memory, in blocks from the first to the last that is not zero.
+#[derive(Default)]
+struct Image {
+    /// Size of the memory.
+    bytes: usize,
+    /// Number of the first block that is kept.
+    first: usize,
+    kept: Vec<u8>,
+}
+
+impl Image {
+    fn of(memory: &[u8]) -> Image {
+        let is_used = |block: &[u8]| *block != ZEROS[..block.len()];
+        let first = memory.chunks(BLOCK_BYTES).position(is_used).unwrap_or_default();
+        let end = memory.chunks(BLOCK_BYTES).rposition(is_used).map_or(first, |last| last + 1);
+        Image { bytes: memory.len(), first, kept: memory[first * BLOCK_BYTES..end * BLOCK_BYTES].to_vec() }
+    }
+
+    /// Sets a memory of this size back. Blocks that have not changed are only read.
+    fn restore(&self, memory: &mut [u8]) {
+        for (number, block) in memory.chunks_mut(BLOCK_BYTES).enumerate() {
+            let from = number.checked_sub(self.first).map_or(usize::MAX, |at| at * BLOCK_BYTES);
+            let before =
+                self.kept.get(from..).and_then(|kept| kept.get(..block.len())).unwrap_or(&ZEROS[..block.len()]);
+            if block != before {
+                block.copy_from_slice(before);
+            }
+        }
+    }
+}
+
+/// A block without data.
+static ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
+
+/// The limits of an instance, and what it takes.
+#[derive(Debug, Default)]
+struct Limiter {
+    /// Memory and tables (bytes).
+    bytes: usize,
+}
+
+impl Limiter {
+    /// A module whose memory does not grow would behave oddly: it ends instead.
+    fn grow(&mut self, current: usize, desired: usize, most: usize, each_bytes: usize) -> Result<bool, LimiterError> {
+        if desired > most {
+            return Err(LimiterError::ResourceLimiterDeniedAllocation);
+        }
+        self.bytes += (desired - current) * each_bytes;
+        Ok(true)
+    }
+}
+
+impl ResourceLimiter for Limiter {
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> Result<bool, LimiterError> {
+        self.grow(current, desired, MEMORY_BYTES_MAX, 1)
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> Result<bool, LimiterError> {
+        self.grow(current, desired, TABLE_ELEMENTS_MAX, ELEMENT_BYTES)
+    }
+
+    fn memory_grow_failed(&mut self, error: &MemoryError) -> Result<(), LimiterError> {
+        match error {
+            // The instruction is repeated with the fuel of the next slice.
+            MemoryError::OutOfFuel { .. } => Ok(()),
+            _ => Err(LimiterError::ResourceLimiterDeniedAllocation),
+        }
+    }
+
+    fn table_grow_failed(&mut self, error: &TableError) -> Result<(), LimiterError> {
+        match error {
+            TableError::OutOfFuel { .. } => Ok(()),
+            _ => Err(LimiterError::ResourceLimiterDeniedAllocation),
+        }
+    }
+
+    fn instances(&self) -> usize {
+        1
+    }
+
+    fn tables(&self) -> usize {
+        usize::MAX
+    }
+
+    fn memories(&self) -> usize {
+        1
     }
 }
 

@@ -37,12 +37,15 @@
 //! | 8 | u32 | procs that become free |
 //! | 12 | u32 | position of the running job in the order of arrival; 4294967295 for procs that wake |
 //!
-//! **A pass is a function of its input.** Every pass has a new instance of the module: a module keeps nothing from one pass
-//! to the next. So a run can be copied at every instant, and a pass can be repeated alone.
+//! **A pass is a function of its input.** Before every pass, memory and globals are those of a new instance: a module keeps
+//! nothing from one pass to the next. So a run can be copied at every instant, and a pass can be repeated alone.
 //!
 //! **The same bits everywhere.** The interpreter has one form of NaN, no vector instructions, no threads, and no import that
-//! could bring in a clock. It counts fuel: about a unit for each instruction.
+//! could bring in a clock. It counts fuel: about a unit for each instruction, and one for every 64 bytes of the memory with which
+//! an instance begins. After every few thousand units, the caller's deadline is looked at.
+use std::cell::RefCell;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::SimError;
@@ -52,6 +55,8 @@ mod host;
 #[cfg(not(feature = "wasm"))]
 #[path = "absent.rs"]
 mod host;
+#[cfg(feature = "wasm")]
+mod prepare;
 
 /// Greatest size of a module (bytes).
 pub const MODULE_BYTES_MAX: usize = 1 << 20;
@@ -140,13 +145,14 @@ impl Module {
         self.fuel_most.load(Ordering::Relaxed)
     }
 
-    /// Runs one pass with at most this fuel: the positions of the jobs that start, and the fuel used.
+    /// Runs one pass: the positions of the jobs that start, and the fuel used. Neither depends on earlier passes in this
+    /// session.
     ///
     /// # Errors
     /// A sentence without its subject, the module. The positions are in range, and each is there once.
-    pub fn schedule(&self, pass: &Pass, fuel: u64) -> Result<(Vec<u32>, u64), Fault> {
+    pub fn schedule(&self, session: &Session, pass: &Pass, budget: &Budget<'_>) -> Result<(Vec<u32>, u64), Fault> {
         let (starts, fuel_used) = match &self.program {
-            Program::Module(program) => program.schedule(pass, fuel)?,
+            Program::Module(program) => program.schedule(&mut session.0.borrow_mut(), pass, budget)?,
             Program::InProcess(scheduler) => (scheduler.schedule(pass).map_err(Fault::Wrong)?, 0),
         };
         self.fuel_most.fetch_max(fuel_used, Ordering::Relaxed);
@@ -169,11 +175,31 @@ impl Module {
     }
 }
 
+/// What a module leaves to the next pass of a task: memory that need not be allocated again. For one module. Clones share it.
+#[derive(Clone, Default)]
+pub struct Session(Rc<RefCell<Option<host::Instance>>>);
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").finish_non_exhaustive()
+    }
+}
+
+/// What one pass may use.
+pub struct Budget<'a> {
+    /// Units of fuel.
+    pub fuel: u64,
+    /// Whether the caller's deadline has passed: `true` ends the pass with [`Fault::Deadline`].
+    pub deadline_passed: &'a dyn Fn() -> bool,
+}
+
 /// Why a module gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// It used all its fuel.
     OutOfFuel,
+    /// The deadline passed.
+    Deadline,
     /// What it did, as a sentence without its subject.
     Wrong(String),
 }

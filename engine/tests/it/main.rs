@@ -35,3 +35,5 @@ mod stated;
 mod swf_fuzz;
 mod tracsim;
 mod wasm;
+#[cfg(feature = "wasm")]
+mod wasm_bounds;

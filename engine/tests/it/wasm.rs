@@ -18,7 +18,7 @@ pub(crate) fn place_easy(spec: &mut SimSpec) {
     }
 }
 
-fn by_module(spec: &SimSpec) -> SimSpec {
+pub(crate) fn by_module(spec: &SimSpec) -> SimSpec {
     Build(spec.clone()).choose(Role::Backfill, "wasm").text("wasm_module", "easy.wasm").0
 }
 
@@ -80,8 +80,8 @@ fn a_build_without_the_feature_says_so() {
 }
 
 #[cfg(feature = "wasm")]
-mod run {
-    use powersweep_engine::wasm::{Fault, MEMORY_BYTES_MAX, Release, Waiting};
+pub(crate) mod run {
+    use powersweep_engine::wasm::{Budget, Fault, MEMORY_BYTES_MAX, Release, Session, Waiting};
     use powersweep_engine::workload::Workload;
     use powersweep_engine::{Limits, Value};
     use proptest::prelude::*;
@@ -94,7 +94,7 @@ mod run {
     use crate::real_logs::LOGS;
     use crate::specs::simulate;
 
-    fn module(name: &str, text: &str) -> Result<Module, SimError> {
+    pub(crate) fn module(name: &str, text: &str) -> Result<Module, SimError> {
         Module::new(name, &wat::parse_str(text).unwrap())
     }
 
@@ -148,7 +148,7 @@ mod run {
                 bytes.truncate((cut * size) as usize);
             }
             if let Ok(module) = Module::new("damaged.wasm", &bytes)
-                && let Ok((starts, fuel_used)) = module.schedule(&two_waiting(), 100_000)
+                && let Ok((starts, fuel_used)) = pass_of(&module, 100_000)
             {
                 prop_assert!(starts.len() <= 2 && starts.iter().all(|at| *at < 2) && fuel_used <= 100_000);
             }
@@ -156,7 +156,7 @@ mod run {
     }
 
     /// Two jobs wait for 3 free procs of 4.
-    fn two_waiting() -> Pass {
+    pub(crate) fn two_waiting() -> Pass {
         let job =
             |arrival, procs| Waiting { submit_s: 1.0, estimate_s: 10.0, procs, priority: 1, job_class: 1, arrival };
         Pass {
@@ -168,15 +168,21 @@ mod run {
         }
     }
 
+    /// One pass over [`two_waiting`] in a new session.
+    pub(crate) fn pass_of(module: &Module, fuel: u64) -> Result<(Vec<u32>, u64), Fault> {
+        module.schedule(&Session::default(), &two_waiting(), &Budget { fuel, deadline_passed: &|| false })
+    }
+
     #[test]
     fn easy_as_a_module_decides_one_pass() {
         let module = module("easy.wasm", EASY).unwrap();
-        let (starts, fuel_used) = module.schedule(&two_waiting(), 100_000).unwrap();
+        let (starts, fuel_used) = pass_of(&module, 100_000).unwrap();
         // The head waits for 4 procs until 15; the second job ends by then.
         assert_eq!(starts, [1]);
-        assert!((100..2000).contains(&fuel_used), "{fuel_used}");
-        assert_eq!(module.schedule(&two_waiting(), fuel_used).unwrap(), (starts, fuel_used), "it repeats");
-        assert_eq!(module.schedule(&two_waiting(), fuel_used - 1), Err(Fault::OutOfFuel));
+        // A page of memory is 1,024 units.
+        assert!((1124..3000).contains(&fuel_used), "{fuel_used}");
+        assert_eq!(pass_of(&module, fuel_used).unwrap(), (starts, fuel_used), "it repeats");
+        assert_eq!(pass_of(&module, fuel_used - 1), Err(Fault::OutOfFuel));
     }
 
     #[test_with::env(POWERSWEEP_TRACES)]
@@ -231,7 +237,7 @@ mod run {
     }
 
     /// A module that schedules by `body`, with room for its input.
-    fn policy(body: &str) -> String {
+    pub(crate) fn policy(body: &str) -> String {
         format!(
             "(module (memory (export \"memory\") 1)
                (func (export \"powersweep_v1_input\") (param i32) (result i32) (i32.const 0))
@@ -254,8 +260,8 @@ mod run {
     /// On 4 procs: three jobs of 2 procs arrive at 0, the log's numbers are from 1.
     fn error_of(text: &str) -> String {
         let mut spec = by_module(&Build::log().int("procs", 4).0);
-        spec.choice_mut(Role::Backfill).set("wasm_fuel", Value::Int(1_000_000)).unwrap();
-        spec.choice_mut(Role::Backfill).set("wasm_fuel_per_pass", Value::Int(100_000)).unwrap();
+        spec.choice_mut(Role::Backfill).set("wasm_fuel", Value::Int(10_000_000)).unwrap();
+        spec.choice_mut(Role::Backfill).set("wasm_fuel_per_pass", Value::Int(2_000_000)).unwrap();
         spec.place_module(Arc::new(module("bad.wasm", text).unwrap()));
         let jobs = workload(&[(0., 10., 10., 2), (0., 10., 10., 2), (0., 10., 10., 2)]);
         let error = simulate(&spec, &jobs, &Limits::NONE, None).unwrap_err();
@@ -269,11 +275,14 @@ mod run {
 
     #[test]
     fn a_module_that_never_ends_is_stopped_by_its_fuel() {
-        let what = "used more than 100000 units of fuel in one pass (`wasm_fuel_per_pass`)";
+        let what = "used more than 2000000 units of fuel in one pass (`wasm_fuel_per_pass`)";
         refused(&policy("(loop (br 0)) (i32.const 0)"), what);
-        let start =
-            policy("(i32.const 0)").replace("(func $again", "(func $start (loop (br 0))) (start $start) (func $again");
-        refused(&start, what);
+        refused(&starting("(loop (br 0))"), what);
+    }
+
+    /// A module with a start function of this body.
+    pub(crate) fn starting(body: &str) -> String {
+        policy("(i32.const 0)").replace("(func $again", &format!("(func $start {body}) (start $start) (func $again"))
     }
 
     #[test]
@@ -365,7 +374,7 @@ mod run {
             // A module that starts the job at position 0 if the value has the bits of the one form.
             let test = format!("(i64.eq (i64.reinterpret_f64 {value}) (i64.const 0x7ff8000000000000))");
             let body = format!("(i32.store (i32.const 120) (i32.const 0)) {test}");
-            module("nan.wasm", &policy(&body)).unwrap().schedule(&two_waiting(), 10_000).unwrap().0
+            pass_of(&module("nan.wasm", &policy(&body)).unwrap(), 10_000).unwrap().0
         };
         let (zero, negative_nan) = ("(f64.div (f64.const 0) (f64.const 0))", "(f64.const -nan:0x4000000000001)");
         assert_eq!(bits(zero), [0]);

@@ -20,7 +20,9 @@
 //! powersweep_policy::policy!(first_fit);
 //! ```
 //!
-//! Every pass gets a new instance of the module: a `static` keeps nothing from one pass to the next.
+//! Every pass begins with the state of a new instance of the module: a `static` keeps nothing from one pass to the next.
+
+use std::cell::UnsafeCell;
 
 /// What a policy sees of one scheduling pass.
 #[derive(Debug, Clone, Copy)]
@@ -111,9 +113,24 @@ pub struct Header {
     bytes: u32,
 }
 
-/// Room for an input, which is never given back: the instance ends with the pass.
+/// Room for the inputs of most passes. A module whose memory grows in a pass gets a new instance for the next one, which takes
+/// longer.
+struct Room(UnsafeCell<[u64; ROOM_WORDS]>);
+
+/// Some 700 waiting jobs with as many releases.
+const ROOM_WORDS: usize = 4096;
+
+// SAFETY: a module has one thread.
+unsafe impl Sync for Room {}
+
+static ROOM: Room = Room(UnsafeCell::new([0; ROOM_WORDS]));
+
+/// Room for an input, which is never given back: the state of the instance ends with the pass.
 #[doc(hidden)]
 pub fn room(bytes: u32) -> *mut u8 {
+    if bytes as usize <= size_of_val(&ROOM) {
+        return ROOM.0.get().cast();
+    }
     let words = vec![0u64; (bytes as usize).div_ceil(8)];
     Vec::leak(words).as_mut_ptr().cast()
 }

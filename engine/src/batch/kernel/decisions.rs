@@ -191,6 +191,11 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         if self.steps >= STEPS_PER_CHECK { self.check_limits() } else { Ok(()) }
     }
 
+    /// Whether the caller's deadline has passed, for work that the kernel does not see.
+    pub(crate) fn deadline_passed(&self) -> &'w dyn Fn() -> bool {
+        self.limits.deadline_passed
+    }
+
     #[cold]
     pub(super) fn check_limits(&mut self) -> Result<(), Stop> {
         self.steps = 0;

@@ -5,9 +5,9 @@ use super::list::{List, ListRule, Listed, Waiting};
 use crate::batch::kernel::{Cluster, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::policy::gear::{Candidate, Gears};
-use crate::error::{Result, Stop};
+use crate::error::{Result, SimError, Stop};
 use crate::spec::{Component, Default as ParamDefault, Param, Role, SimSpec, Type};
-use crate::wasm::{self, Fault, Module, NO_ARRIVAL, Pass, Release};
+use crate::wasm::{self, Budget, Fault, Module, NO_ARRIVAL, Pass, Release, Session};
 
 const MODULE: &str = "wasm_module";
 const FUEL: &str = "wasm_fuel_per_pass";
@@ -37,7 +37,8 @@ pub const COMPONENT: Component = Component {
             ty: Type::Int { min: 1000, max: 1_000_000_000_000 },
             unit: "",
             default: ParamDefault::Int(100_000_000),
-            doc: "Units of fuel that the module may use in one scheduling pass: about one for each instruction.",
+            doc: "Units of fuel that the module may use in one scheduling pass: about one for each instruction, and one for \
+                  every 64 bytes of its memory.",
         },
         Param {
             name: FUEL_IN_ALL,
@@ -57,6 +58,7 @@ pub(in crate::batch::policy) type ByModule = Listed<Rule>;
 #[derive(Debug, Clone, Default)]
 pub(in crate::batch::policy) struct Rule {
     module: Option<Arc<Module>>,
+    session: Session,
     fuel_per_pass: u64,
     fuel: u64,
     fuel_used: u64,
@@ -84,8 +86,10 @@ impl ListRule for Rule {
         self.passes += 1;
         self.look(list, gears, cluster);
         let fuel = self.fuel_per_pass.min(self.fuel - self.fuel_used);
-        let (starts, used) =
-            module.schedule(&self.pass, fuel).map_err(|fault| self.refuse(&module, &fault, cluster))?;
+        let budget = Budget { fuel, deadline_passed: cluster.deadline_passed() };
+        let (starts, used) = module
+            .schedule(&self.session, &self.pass, &budget)
+            .map_err(|fault| self.refuse(&module, &fault, cluster))?;
         self.fuel_used += used;
         self.start(&module, &starts, list, gears, cluster)?;
         cluster.count_steps(used / FUEL_PER_STEP)
@@ -162,6 +166,7 @@ impl Rule {
     #[cold]
     fn refuse<R: Recorder>(&self, module: &Module, fault: &Fault, cluster: &Cluster<'_, R>) -> Stop {
         let what = match fault {
+            Fault::Deadline => return Stop::new(SimError::Deadline),
             Fault::Wrong(what) => what.clone(),
             Fault::OutOfFuel if self.fuel - self.fuel_used < self.fuel_per_pass => {
                 format!("used more than {} units of fuel in one task (`{FUEL_IN_ALL}`)", self.fuel)

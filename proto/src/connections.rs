@@ -1,9 +1,11 @@
-//! Caps on connections. Each is an open file, and the state needs files, too.
+//! Caps on the connections of a server. Each is an open file, and the rest of the process needs files, too.
 //!
 //! A connection must make an authorised call soon. Those that have not done so are at most half of all, and when one too
 //! many comes, the oldest of them is closed: peers that are slow, silent or without a token cannot keep others out.
+//!
+//! [`Connections::guard`] is for servers of gRPC, [`Door`] for those of HTTP.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -12,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::serve::{IncomingStream, Listener};
 use futures::{Stream, StreamExt};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
@@ -25,24 +28,27 @@ const CONNECTIONS_MAX: u64 = 65_536;
 /// Maximum number of connections without an authorised call: each may hold a buffer of a TLS handshake.
 const STRANGERS_MAX: usize = 8_192;
 /// How long a connection may take until its first authorised call.
-pub(super) const FIRST_CALL_WAIT: Duration = Duration::from_secs(10);
+pub const FIRST_CALL_WAIT: Duration = Duration::from_secs(10);
 
 /// The open connections of a server.
-pub(super) struct Connections {
+#[derive(Debug)]
+pub struct Connections {
     most: usize,
     strangers_max: usize,
     wait: Duration,
     open: Mutex<Open>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Open {
-    peers: HashMap<SocketAddr, (u64, Arc<Peer>)>,
+    peers: HashMap<u64, Arc<Peer>>,
+    numbers: HashMap<SocketAddr, u64>,
     /// Those without an authorised call, the oldest first.
-    strangers: BTreeMap<u64, SocketAddr>,
+    strangers: BTreeSet<u64>,
     next: u64,
 }
 
+#[derive(Debug)]
 struct Peer {
     /// It has made an authorised call.
     known: AtomicBool,
@@ -60,8 +66,8 @@ impl Default for Connections {
 }
 
 impl Connections {
-    /// With caps of its own.
-    pub(super) fn new(most: usize, strangers_max: usize, wait: Duration) -> Connections {
+    /// With caps of its own: on all connections, on those without an authorised call, and on the time until that call.
+    pub fn new(most: usize, strangers_max: usize, wait: Duration) -> Connections {
         Connections { most, strangers_max, wait, open: Mutex::default() }
     }
 
@@ -70,15 +76,15 @@ impl Connections {
     }
 
     /// A peer has made an authorised call.
-    pub(super) fn known(&self, peer: Option<SocketAddr>) {
+    pub fn known(&self, peer: Option<SocketAddr>) {
         let open = &mut *self.open();
-        let Some((number, peer)) = peer.and_then(|peer| open.peers.get(&peer)) else { return };
-        peer.known.store(true, Ordering::Relaxed);
-        open.strangers.remove(number);
+        if let Some(number) = peer.and_then(|peer| open.numbers.get(&peer).copied()) {
+            open.know(number);
+        }
     }
 
     /// The connections that may stay.
-    pub(super) fn guard<IO, S: Stream<Item = io::Result<IO>>>(
+    pub fn guard<IO, S: Stream<Item = io::Result<IO>>>(
         self: &Arc<Self>,
         incoming: S,
     ) -> impl Stream<Item = io::Result<Guarded<IO>>> + use<IO, S>
@@ -88,7 +94,10 @@ impl Connections {
         let connections = Arc::clone(self);
         incoming.filter_map(move |io| {
             let admitted = match io {
-                Ok(io) => connections.admit(io).map(Ok),
+                Ok(io) => {
+                    let address = io.connect_info().remote_addr();
+                    address.and_then(|address| connections.admit(io, Some(address))).map(Ok)
+                }
                 Err(error) => Some(Err(error)),
             };
             std::future::ready(admitted)
@@ -96,30 +105,93 @@ impl Connections {
     }
 
     /// Adds a connection, and closes one without an authorised call if they are too many. `None`: it is closed itself.
-    fn admit<IO: Connected<ConnectInfo = TcpConnectInfo>>(self: &Arc<Self>, io: IO) -> Option<Guarded<IO>> {
-        let address = io.connect_info().remote_addr()?;
+    fn admit<IO>(self: &Arc<Self>, io: IO, address: Option<SocketAddr>) -> Option<Guarded<IO>> {
         let open = &mut *self.open();
         if open.peers.len() >= self.most || open.strangers.len() >= self.strangers_max {
-            let (_, oldest) = open.strangers.pop_first()?;
-            if let Some((_, peer)) = open.peers.get(&oldest) {
+            let oldest = open.strangers.pop_first()?;
+            if let Some(peer) = open.peers.get(&oldest) {
                 peer.close.cancel();
             }
         }
         let (number, peer) =
             (open.next, Arc::new(Peer { known: AtomicBool::new(false), close: CancellationToken::new() }));
         open.next += 1;
-        open.peers.insert(address, (number, Arc::clone(&peer)));
-        open.strangers.insert(number, address);
+        open.peers.insert(number, Arc::clone(&peer));
+        open.strangers.insert(number);
+        open.numbers.extend(address.map(|address| (address, number)));
         let closed = Box::pin(peer.close.clone().cancelled_owned());
         let late = Some(Box::pin(tokio::time::sleep(self.wait)));
         Some(Guarded { io, address, number, peer, closed, late, connections: Arc::clone(self) })
     }
 }
 
+impl Open {
+    fn know(&mut self, number: u64) {
+        if let Some(peer) = self.peers.get(&number) {
+            peer.known.store(true, Ordering::Relaxed);
+            self.strangers.remove(&number);
+        }
+    }
+}
+
+/// A listener of HTTP whose connections are bounded.
+#[derive(Debug)]
+pub struct Door<L> {
+    listener: L,
+    connections: Arc<Connections>,
+}
+
+impl<L> Door<L> {
+    /// Bounds the connections of a listener.
+    pub fn new(listener: L, connections: Arc<Connections>) -> Door<L> {
+        Door { listener, connections }
+    }
+}
+
+impl<L: Listener> Listener for Door<L> {
+    type Io = Guarded<L::Io>;
+    type Addr = L::Addr;
+
+    async fn accept(&mut self) -> (Guarded<L::Io>, L::Addr) {
+        loop {
+            let (io, address) = self.listener.accept().await;
+            if let Some(io) = self.connections.admit(io, None) {
+                return (io, address);
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<L::Addr> {
+        self.listener.local_addr()
+    }
+}
+
+/// The connection of a request to a [`Door`], as a server's `ConnectInfo`.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    number: u64,
+    connections: Arc<Connections>,
+}
+
+impl Caller {
+    /// It has made an authorised call.
+    pub fn known(&self) {
+        self.connections.open().know(self.number);
+    }
+}
+
+impl<L: Listener> axum::extract::connect_info::Connected<IncomingStream<'_, Door<L>>> for Caller {
+    fn connect_info(stream: IncomingStream<'_, Door<L>>) -> Caller {
+        let guarded = stream.io();
+        Caller { number: guarded.number, connections: Arc::clone(&guarded.connections) }
+    }
+}
+
 /// A connection that is closed when it may not stay.
-pub(super) struct Guarded<IO> {
+#[derive(Debug)]
+pub struct Guarded<IO> {
     io: IO,
-    address: SocketAddr,
+    address: Option<SocketAddr>,
     number: u64,
     peer: Arc<Peer>,
     closed: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -144,9 +216,12 @@ impl<IO> Drop for Guarded<IO> {
     fn drop(&mut self) {
         let open = &mut *self.connections.open();
         open.strangers.remove(&self.number);
+        open.peers.remove(&self.number);
         // The address may be another connection's by now.
-        if open.peers.get(&self.address).is_some_and(|(number, _)| *number == self.number) {
-            open.peers.remove(&self.address);
+        if let Some(address) = self.address
+            && open.numbers.get(&address) == Some(&self.number)
+        {
+            open.numbers.remove(&address);
         }
     }
 }
@@ -197,9 +272,12 @@ impl<IO: AsyncWrite + Unpin> AsyncWrite for Guarded<IO> {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::AsyncReadExt;
+    use axum::Router;
+    use axum::extract::ConnectInfo;
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{TcpListener, TcpStream};
-    use tokio_stream::wrappers::TcpListenerStream;
+    use tonic::transport::server::TcpIncoming;
 
     use super::*;
 
@@ -208,7 +286,7 @@ mod tests {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         tokio::spawn(async move {
-            let incoming = connections.guard(TcpListenerStream::new(listener));
+            let incoming = connections.guard(TcpIncoming::from(listener));
             let mut incoming = std::pin::pin!(incoming);
             while let Some(Ok(mut io)) = incoming.next().await {
                 tokio::spawn(async move { while io.read_u8().await.is_ok() {} });
@@ -256,5 +334,62 @@ mod tests {
         connections.known(worker.local_addr().ok());
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert!(is_closed(&mut silent).await && !is_closed(&mut worker).await);
+    }
+
+    /// A server of HTTP with a page for everybody, and one whose callers are known.
+    async fn serve_pages(connections: Connections) -> SocketAddr {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        let known = |ConnectInfo(caller): ConnectInfo<Caller>| async move { caller.known() };
+        let router = Router::new().route("/open", get(|| async {})).route("/known", get(known));
+        let door = Door::new(listener, Arc::new(connections));
+        tokio::spawn(async { axum::serve(door, router.into_make_service_with_connect_info::<Caller>()).await });
+        address
+    }
+
+    /// Asks for a page; whether an answer came.
+    async fn answers(stream: &mut TcpStream, page: &str) -> bool {
+        let request = format!("GET /{page} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        let sent = stream.write_all(request.as_bytes()).await;
+        let mut head = Vec::new();
+        while sent.is_ok() && !head.ends_with(b"\r\n\r\n") {
+            let Ok(byte) = stream.read_u8().await else { return false };
+            head.push(byte);
+        }
+        head.starts_with(b"HTTP/1.1 200 OK")
+    }
+
+    /// Reads until the connection ends.
+    async fn end(stream: &mut TcpStream) {
+        let _ = tokio::io::copy(stream, &mut tokio::io::sink()).await;
+    }
+
+    #[tokio::test]
+    async fn silent_connections_do_not_keep_a_request_of_http_out() {
+        let address = serve_pages(Connections::new(40, 20, Duration::from_secs(600))).await;
+        let mut silent = Vec::new();
+        for _ in 0..400 {
+            silent.push(TcpStream::connect(address).await.expect("the listener accepts"));
+        }
+        let mut caller = TcpStream::connect(address).await.expect("the listener accepts");
+        assert!(answers(&mut caller, "open").await, "a request is answered");
+        for stream in &mut silent[..380] {
+            end(stream).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn connections_of_http_are_closed_unless_they_are_known() {
+        let address = serve_pages(Connections::new(40, 20, Duration::from_millis(200))).await;
+        let connect = async || TcpStream::connect(address).await.expect("open");
+        let (mut silent, mut slow, mut open, mut known) =
+            (connect().await, connect().await, connect().await, connect().await);
+        assert!(answers(&mut known, "known").await);
+        slow.write_all(b"GET /open HTTP/1.1\r\nhost: loc").await.expect("sent");
+        assert!(answers(&mut open, "open").await, "a page for everybody makes nobody known");
+        for stream in [&mut silent, &mut slow, &mut open] {
+            end(stream).await;
+        }
+        assert!(answers(&mut known, "known").await, "it stays");
     }
 }
