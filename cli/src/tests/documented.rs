@@ -38,7 +38,10 @@ const VARIABLES: &[(&str, &str)] = &[
     ("AWS_BATCH_JOB_ID", "The same for AWS Batch, with `AWS_BATCH_JOB_ARRAY_INDEX`."),
     ("NOMAD_ALLOC_ID", "The same for Nomad, with `NOMAD_ALLOC_INDEX`."),
     ("JOB_COMPLETION_INDEX", "The shard's number in an indexed Job of Kubernetes."),
-    ("SLURM_JOB_END_TIME", "When the allocation ends: a worker ends a tenth of its time earlier, 30 s to 2 min, or more."),
+    (
+        "SLURM_JOB_END_TIME",
+        "When the allocation ends: a worker ends a tenth of its time earlier, 30 s to 2 min, or more.",
+    ),
 ];
 
 /// Most commands of an option that are named.
