@@ -68,12 +68,20 @@ impl Stdout {
 /// Standard output or a file.
 type Out = Box<dyn Write + Send>;
 
+/// A regular file while it grows.
+struct Unfinished {
+    partial: Partial,
+    file: File,
+    /// The name that it gets when it is complete.
+    path: PathBuf,
+}
+
 /// The place of an output.
 struct Target {
     /// The name that the user gave. Without one, the output goes to standard output.
     path: Option<PathBuf>,
-    /// A regular file while it grows, and the name that it gets when it is complete.
-    unfinished: Option<(Partial, File, PathBuf)>,
+    /// Without one, the output goes to standard output, a device or a pipe.
+    unfinished: Option<Unfinished>,
     closed: Arc<AtomicBool>,
 }
 
@@ -103,7 +111,7 @@ impl Target {
         if !self.written(ended)? {
             return Ok(());
         }
-        let Some((partial, file, path)) = self.unfinished else { return Ok(()) };
+        let Some(Unfinished { partial, file, path }) = self.unfinished else { return Ok(()) };
         file.sync_all().and_then(|()| partial.publish(&path)).map_err(|error| cannot_write(&path, &error))
     }
 
@@ -116,7 +124,7 @@ impl Target {
 }
 
 /// Opens a file for an output. A regular file has a name of its own until it is complete, and the mode of the file that it replaces.
-fn opened(path: &Path) -> io::Result<(File, Option<(Partial, File, PathBuf)>)> {
+fn opened(path: &Path) -> io::Result<(File, Option<Unfinished>)> {
     let present = match path.metadata() {
         Ok(present) if present.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
         Ok(present) if !present.is_file() => return Ok((OpenOptions::new().write(true).open(path)?, None)),
@@ -129,7 +137,7 @@ fn opened(path: &Path) -> io::Result<(File, Option<(Partial, File, PathBuf)>)> {
     if let Some(present) = present {
         file.set_permissions(present.permissions())?;
     }
-    Ok((file.try_clone()?, Some((partial, file, path))))
+    Ok((file.try_clone()?, Some(Unfinished { partial, file, path })))
 }
 
 /// The name behind links, also behind a link to a file that is missing.

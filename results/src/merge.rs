@@ -78,7 +78,7 @@ fn gather(inputs: &[Bytes], first: &ParquetMetaData, footer: &Footer) -> Result<
     let found = parquet_to_arrow_schema(first.schema_descr(), first.key_value_metadata())?;
     // Without the schema's metadata, in which the inputs may differ.
     let schema = Arc::new(Schema::new(found.fields().clone()));
-    let plain = inputs.iter().flat_map(|bytes| Batches::open(bytes)).map(|batch| {
+    let plain = inputs.iter().flat_map(Batches::open).map(|batch| {
         let batch = batch?;
         Ok(FoldedBatch::of(&RecordBatch::try_new(Arc::clone(&schema), batch.columns().to_vec())?))
     });

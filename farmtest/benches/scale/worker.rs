@@ -185,7 +185,7 @@ async fn run(load: Arc<Load>) -> Seen {
         workers.spawn(async move {
             // Ten thousand at once would overflow the queue of connections.
             tokio::time::sleep(Duration::from_millis(number as u64 * 8)).await;
-            let mut worker = Worker::new(began, load, rows, number);
+            let mut worker = Worker::new(began, load, rows);
             if let Err(why) = worker.work(until).await {
                 // Not to standard output: the pipe is read only at the end.
                 eprintln!("  worker {number}: {why}");
@@ -269,7 +269,6 @@ struct Worker {
     began: Instant,
     load: Arc<Load>,
     rows: Arc<Rows>,
-    number: usize,
     seen: Seen,
     /// Leased tasks that are not handed in.
     queue: VecDeque<(v1::LeaseId, Range<u64>)>,
@@ -288,13 +287,12 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(began: Instant, load: Arc<Load>, rows: Arc<Rows>, number: usize) -> Worker {
+    fn new(began: Instant, load: Arc<Load>, rows: Arc<Rows>) -> Worker {
         let random = Uuid::new_v4().as_u64_pair().0;
         Worker {
             began,
             load,
             rows,
-            number,
             seen: Seen::default(),
             queue: VecDeque::new(),
             generation: 1,

@@ -24,13 +24,14 @@ impl Columns<'_> {
                 Values::Texts { offsets, .. } => (offsets, 1, TEXT_BYTES_MAX as u64),
                 Values::Lists { offsets, .. } => (offsets, NUMBER_BYTES, LIST_BYTES_MAX),
             };
-            for row in 0..if folded.is_equal { self.rows.min(1) } else { self.rows } {
+            let rows = if folded.is_equal { self.rows.min(1) } else { self.rows };
+            for (row, own) in own.iter_mut().enumerate().take(rows) {
                 let bytes = (offsets.at(row + 1) - offsets.at(row)) as u64 * each;
                 if bytes > limit {
                     let column = field.name().clone();
                     return Err(ResultsError::LongCell { row, column, bytes, limit });
                 }
-                *if folded.is_equal { &mut common } else { &mut own[row] } += bytes;
+                *if folded.is_equal { &mut common } else { own } += bytes;
             }
         }
         let long = own.iter().position(|bytes| common + bytes > ROW_BYTES_MAX);
