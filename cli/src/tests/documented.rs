@@ -15,6 +15,10 @@ use crate::exit;
 const VARIABLES: &[(&str, &str)] = &[
     ("POWERSWEEP_LOG", "Levels of log messages by target, such as `powersweep=debug,warn`."),
     ("POWERSWEEP_ALLOCATION", "The name of the allocation that a worker runs in; `launch` sets it."),
+    (
+        "POWERSWEEP_COORDINATOR_JOB",
+        "The job in which a coordinator runs beside this launcher; the script of that job sets it.",
+    ),
     ("NO_COLOR", "No colours, if it is not empty."),
     ("CLICOLOR_FORCE", "Colours also where standard output is no terminal, if it is neither empty nor 0."),
     ("TERM", "`dumb`: nothing is drawn over, and no pager is used."),

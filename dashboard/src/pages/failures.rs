@@ -37,9 +37,8 @@ pub(super) fn live(experiment: &v1::ExperimentStatus) -> Markup {
 pub(super) fn groups(failures: &[v1::Failure], change: Option<&str>) -> Markup {
     let mut groups: Vec<Vec<&v1::Failure>> = Vec::new();
     for failure in failures {
-        let is_equal = |group: &&mut Vec<&v1::Failure>| {
-            group[0].kind == failure.kind && group[0].message == failure.message && group[0].r#final == failure.r#final
-        };
+        let is_equal =
+            |group: &&mut Vec<&v1::Failure>| group[0].kind == failure.kind && group[0].message == failure.message;
         match groups.iter_mut().find(is_equal) {
             Some(group) => group.push(failure),
             None => groups.push(vec![failure]),
@@ -55,9 +54,8 @@ fn one(group: &[&v1::Failure], change: Option<&str>) -> Markup {
         section.failure aria-label=(format!("Task {}", first.index)) {
             strong { (if all > 1 { count(all, "task") } else { format!("Task {}", first.index) }) } ", " (first.kind().word()) ": " (first.message)
             p.soft {
-                @if all > 1 { "For example task " (first.index) ": attempt " } @else { "Attempt " }
-                (first.attempt) " on " (first.worker)
-                @if first.r#final { ", for good" }
+                @if all > 1 { "For example task " (first.index) ". " }
+                (attempt(first))
             }
             @if !first.reproduce.is_empty() {
                 code.command { (first.reproduce) }
@@ -68,12 +66,16 @@ fn one(group: &[&v1::Failure], change: Option<&str>) -> Markup {
                 details {
                     summary { "Others that failed in this way" @if (all - 1) > others.len() as u64 { ", the first " (others.len()) } }
                     ul { @for failure in others { li {
-                        "Task " (failure.index) ", attempt " (failure.attempt) " on " (failure.worker) " " (retry(failure, "Retry", change))
+                        "Task " (failure.index) ". " (attempt(failure)) " " (retry(failure, "Retry", change))
                     } } }
                 }
             }
         }
     }
+}
+
+fn attempt(failure: &v1::Failure) -> Markup {
+    html! { "Attempt " (failure.attempt) " on " (failure.worker) @if failure.r#final { ", for good" } "." }
 }
 
 fn retry(failure: &v1::Failure, words: &str, change: Option<&str>) -> Markup {
