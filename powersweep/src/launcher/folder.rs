@@ -177,9 +177,7 @@ impl Folder {
     /// Whether a launcher runs.
     pub(super) fn is_locked(&self) -> bool {
         let file = OpenOptions::new().write(true).open(self.file("lock"));
-        file.is_ok_and(|file| {
-            flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK)
-        })
+        file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK))
     }
 
     /// The state of the last launcher; `None` if none was started here.
