@@ -84,8 +84,8 @@ impl Worker {
         self.unclaimed_s += passed.as_secs_f64() * f64::from(self.slots);
     }
 
-    /// What it says that tasks took of its slots' time, unless that is more time than its slots had since its first
-    /// Hello, all its hand-ins together: costs, fair shares and estimates follow this number.
+    /// The worker's claim of the time that tasks took; `None` if its claims together are more than the time of its slots since
+    /// its first Hello. Costs, fair shares and estimates follow this number.
     pub(super) fn believed(&mut self, said: &v1::TimeSpent, now: Now) -> Option<v1::TimeSpent> {
         self.count_slot_time(now);
         let busy_s = said.engine_s + said.parse_s;

@@ -175,7 +175,7 @@ impl Module {
     }
 }
 
-/// What a module leaves to the next pass of a task: memory that need not be allocated again. For one module. Clones share it.
+/// The instance of a module that the next pass of a task uses again, with its memory. A session is for one module; clones share it.
 #[derive(Clone, Default)]
 pub struct Session(Rc<RefCell<Option<host::Instance>>>);
 
@@ -185,7 +185,7 @@ impl fmt::Debug for Session {
     }
 }
 
-/// What one pass may use.
+/// The limits of one pass.
 pub struct Budget<'a> {
     /// Units of fuel.
     pub fuel: u64,

@@ -67,7 +67,7 @@ impl State {
     }
 }
 
-/// What a launcher depends on.
+/// A part of the farm or of the system that a launcher depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {

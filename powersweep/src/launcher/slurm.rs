@@ -69,7 +69,7 @@ async fn answer(program: &'static str, arguments: &[&str]) -> Result<String, Bat
     Err(BatchError::Refused(program, one_line(&said)))
 }
 
-/// What a program prints, up to one byte more than an answer may have. Its pipe is closed then, which ends the program.
+/// The output of a program, up to one byte more than an answer may have. The pipe is closed then, which ends the program.
 async fn bounded(pipe: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
     let mut printed = Vec::new();
     if let Some(pipe) = pipe {

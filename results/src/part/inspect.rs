@@ -128,7 +128,7 @@ pub fn check_foreign(bytes: &Bytes) -> Result<(), ResultsError> {
     check_texts(bytes, u64::MAX)
 }
 
-/// What the pages of a column state, which is in the file; `None` if they are not where and as large as they say.
+/// The sizes that the pages of a column state; `None` if the pages are not at the stated place or not of the stated size.
 fn stated(bytes: &Bytes, column: &ColumnChunkMetaData) -> Option<Stated> {
     let (begin, length) = column.byte_range();
     pages::stated(bytes.get(begin as usize..)?.get(..length as usize)?)

@@ -8,7 +8,7 @@ use super::{Columns, Frame};
 use crate::ResultsError;
 use crate::identity::RowKey;
 
-/// What is read of a batch before it is stored.
+/// The parts of a batch that are read before the batch is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
     /// The keys of the rows, in order.
