@@ -3,7 +3,7 @@
 //! The bench prints a row for each rule: median over the rounds of the rule's time over that of EASY (first come, first
 //! served), and a digest of all starts and gears, so that two versions can be compared. A machine under a cap has six gears of
 //! 100 to 200 W and 80 W idle, and 75% of its peak power. Times are processor times of `simulate` without a table of jobs. Logs
-//! come from the folder `POWERSWEEP_TRACES`; without it the bench is skipped. `--log=TEXT` and `--rule=TEXT` restrict it, `--slow`
+//! come from the folder `POWERSWEEP_TRACES`; without it the bench is skipped. `--log=TEXT` and `--rule=TEXT` (a name or a part of names) restrict it, `--slow`
 //! adds the rules that take minutes on large logs, `--test` runs one short round.
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -57,8 +57,10 @@ fn main() {
         return;
     };
     let (log, rule) = (option("--log="), option("--rule="));
-    let is_chosen =
-        |wanted: &Option<String>, name: &str| wanted.as_ref().is_none_or(|text| name.contains(text.as_str()));
+    let is_chosen = |wanted: &Option<String>, name: &str| {
+        let is_exact = |text: &String| RULES.iter().any(|rule| rule.0 == text);
+        wanted.as_ref().is_none_or(|text| if is_exact(text) { name == text } else { name.contains(text.as_str()) })
+    };
     for (name, procs) in LOGS.into_iter().filter(|(name, _)| is_chosen(&log, name)) {
         let workload = workload(traces.as_ref(), name, procs);
         let easy = spec(procs);

@@ -236,34 +236,10 @@ impl Meter {
         self.static_w + self.excess.watts + self.levels.iter().map(|level| level.procs * level.watts).sum::<f64>()
     }
 
-    /// The least power that was not exceeded for `share` of the time (W). Exact for up to 524,288 different powers; with
-    /// more, powers that differ by less than one part in 65,536 may count as the greatest of them. `None` if no time passed.
-    pub(crate) fn power_quantile_w(&self, share: f64) -> Option<f64> {
-        let powers = &self.powers;
-        let mut times_s: Vec<f64> = powers.bins.iter().map(|spent| spent.time_s).collect();
-        for spent in &powers.others {
-            times_s[powers.bin_of(spent.power_w)] += spent.time_s;
-        }
-        let until_s = share * times_s.iter().sum::<f64>();
-        let mut sum_s = 0.0;
-        let bin = times_s.iter().position(|time_s| {
-            sum_s += time_s;
-            *time_s > 0.0 && sum_s >= until_s
-        })?;
-        sum_s -= times_s[bin];
-        let mut spent: Vec<Spent> = powers.all().filter(|spent| powers.bin_of(spent.power_w) == bin).copied().collect();
-        spent.sort_unstable_by(|a, b| a.power_w.total_cmp(&b.power_w));
-        let quantile = spent.iter().find(|spent| {
-            sum_s += spent.time_s;
-            sum_s >= until_s
-        });
-        // A sum of times in another order may be less by rounding.
-        quantile.or(spent.last()).map(|spent| spent.power_w)
-    }
-
-    /// Greatest power over an interval of positive length (W); 0 if no time passed.
-    pub(crate) fn power_peak_w(&self) -> f64 {
-        self.powers.all().map(|spent| spent.power_w).fold(0.0, f64::max)
+    /// How long the machine drew each power.
+    pub(crate) fn power_distribution(&self) -> PowerDistribution {
+        let spent = self.powers.bins.iter().chain(&self.powers.others);
+        PowerDistribution { spent: spent.filter(|spent| spent.time_s > 0.0).copied().collect() }
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -277,10 +253,6 @@ impl Powers {
     fn new(low_w: f64, per_w: f64, bins: usize) -> Powers {
         let (bins, others) = (vec![Spent::default(); bins], Vec::new());
         Powers { low_w, per_w, bins, others, others_max: OTHERS_MAX, distinct: u64::MAX }
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Spent> {
-        self.bins.iter().chain(&self.others).filter(|spent| spent.time_s > 0.0)
     }
 
     /// The bin of a power: of two powers, the greater one has no lower bin.
@@ -330,6 +302,36 @@ impl Powers {
     }
 }
 
+/// How long the machine drew each power, in any order.
+#[derive(Debug)]
+pub(crate) struct PowerDistribution {
+    spent: Vec<Spent>,
+}
+
+impl PowerDistribution {
+    /// Greatest power over an interval of positive length (W); 0 if no time passed.
+    pub(crate) fn peak_w(&self) -> f64 {
+        self.spent.iter().map(|spent| spent.power_w).fold(0.0, f64::max)
+    }
+
+    /// The least power that was not exceeded for `share` of the time (W). Exact for up to 524,288 different powers; with
+    /// more, powers that differ by less than one part in 65,536 may count as the greatest of them. `None` if no time passed.
+    pub(crate) fn quantile_w(mut self, share: f64) -> Option<f64> {
+        let time_s = |spent: &[Spent]| spent.iter().map(|spent| spent.time_s).sum::<f64>();
+        let until_s = share * time_s(&self.spent);
+        // Halves the candidates until one is left: the work is proportional to their number.
+        let (mut candidates, mut below_s) = (&mut self.spent[..], 0.0);
+        while candidates.len() > 1 {
+            let half = candidates.len() / 2;
+            candidates.select_nth_unstable_by(half, |a, b| a.power_w.total_cmp(&b.power_w));
+            let (lower, upper) = candidates.split_at_mut(half);
+            let lower_s = below_s + time_s(lower);
+            (candidates, below_s) = if lower_s >= until_s { (lower, below_s) } else { (upper, lower_s) };
+        }
+        candidates.first().map(|spent| spent.power_w)
+    }
+}
+
 /// `f64::max` without its handling of NaN, which no power is.
 #[inline(always)]
 fn raise(greatest: &mut f64, value: f64) {
@@ -359,10 +361,10 @@ mod tests {
         assert_eq!(meter.waiting_s, 10.0);
         assert_eq!(meter.backlog_s, 200.0);
         assert_eq!(meter.lost_proc_s, 10.0);
-        assert_eq!(meter.power_peak_w(), 16.0);
+        assert_eq!(meter.power_distribution().peak_w(), 16.0);
         // 16 W for 10 s of 190 s (5.3%), 4 W otherwise.
-        assert_eq!(meter.power_quantile_w(0.94), Some(4.0));
-        assert_eq!(meter.power_quantile_w(0.95), Some(16.0));
+        assert_eq!(meter.power_distribution().quantile_w(0.94), Some(4.0));
+        assert_eq!(meter.power_distribution().quantile_w(0.95), Some(16.0));
     }
 
     /// The quantile and the greatest of this number of powers, which come in another order than theirs, for a second each; and the
@@ -371,7 +373,11 @@ mod tests {
         let mut powers = Powers::new(100.0, 0.1, 16);
         (0..count).for_each(|at| powers.add(power_w((u64::from(at) * 7_919 % u64::from(count)) as u32), 1.0));
         let meter = Meter { powers, ..Meter::new([(1, 1.0)], 1, 0.0, 0.0) };
-        (meter.power_quantile_w(share).expect("time passed"), meter.power_peak_w(), meter.powers.others.len())
+        (
+            meter.power_distribution().quantile_w(share).expect("time passed"),
+            meter.power_distribution().peak_w(),
+            meter.powers.others.len(),
+        )
     }
 
     fn power_w(at: u32) -> f64 {

@@ -5,6 +5,9 @@
 //! compressed: one after the other in queue order, each is released and placed again, while the others hold their
 //! places. So no reservation becomes later (Mu'alem & Feitelson 2001).
 //!
+//! Most jobs keep their places in a compression. A job can only move to a hole in which a step has become free enough for it
+//! since its last test ([`Profile::earlier`]), and a job that keeps its place changes nothing in the profile.
+//!
 //! A job that outlives its estimate is expected to end now, at every instant. A reservation is missed if its time has
 //! passed while its procs were still held. Then all reservations are released at once and placed again in queue order.
 //! Only this and a change of the active procs make a reservation later: after the change, all are placed again on the
@@ -33,14 +36,14 @@
 //! job waits. All reservations are also released and placed again when the cap changes (if watts are counted), when a
 //! running job's gear has changed, and when a job was suspended or resumed or still is suspended, because that moves
 //! its end. So a reservation can become later under a cap.
-use super::profile::Profile;
+use super::profile::{Held, Profile};
 use super::resources::{Place, ProcsAndWatts, Resources, Wanted};
 use super::rule::Backfill;
 use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::platform::pools::Amounts;
 use crate::batch::policy::cap::allowance::Allowance;
-use crate::batch::policy::gear::Gears;
+use crate::batch::policy::gear::{Candidate, Gears};
 use crate::batch::policy::order::Order;
 use crate::error::{Result, SimError, Stop};
 use crate::spec::{Component, Role, SimSpec};
@@ -58,7 +61,7 @@ pub const COMPONENT: Component = Component {
 };
 
 /// The rule without a power cap: reservations count procs.
-pub(in crate::batch::policy) type Conservative = Reservations<i64>;
+pub(in crate::batch::policy) type Conservative = Reservations<i32>;
 
 /// The rule under a power cap: reservations count procs and watts.
 pub(in crate::batch::policy) type ConservativeUnderCap = Reservations<ProcsAndWatts>;
@@ -73,6 +76,8 @@ struct Reserved<A> {
     key: f64,
     job: JobId,
     place: Place<A>,
+    /// [`Gears::lowers`] when the place was found.
+    lowers: bool,
 }
 
 /// Waiting jobs with their reservations, and the profile of free resources.
@@ -82,6 +87,8 @@ pub(in crate::batch::policy) struct Reservations<A> {
     queue: Vec<Reserved<A>>,
     /// Jobs that have arrived since the last pass.
     arrived: Vec<JobId>,
+    /// What jobs have left during the last tests of their places.
+    left: Vec<Held<A>>,
     /// `None` if the resources of running jobs have changed in another way than planned.
     profile: Option<Profile<A>>,
     /// A job has ended at another instant than its estimate.
@@ -142,7 +149,8 @@ impl<A: Resources> Backfill for Reservations<A> {
         } else if now_s < ended.estimated_end_s
             && let Some(profile) = &mut self.profile
         {
-            profile.add(now_s, ended.estimated_end_s, A::taken(cluster, &self.allowance, ended.job, None));
+            let amount = A::taken(cluster, &self.allowance, ended.job, None);
+            profile.give_back(&Held { from_s: now_s, until_s: ended.estimated_end_s, amount });
         }
         self.surprise |= now_s != ended.estimated_end_s;
     }
@@ -217,6 +225,7 @@ impl<A: Resources> Reservations<A> {
         Reservations {
             queue: Vec::new(),
             arrived: Vec::new(),
+            left: Vec::new(),
             profile: None,
             surprise: false,
             outdated: false,
@@ -251,6 +260,10 @@ impl<A: Resources> Reservations<A> {
         self.profile = None;
     }
 
+    fn profile_mut(&mut self) -> &mut Profile<A> {
+        self.profile.as_mut().expect("every pass makes it first")
+    }
+
     /// The resources that running jobs and waking procs leave; `reserved`: and the reservations.
     fn new_profile<R: Recorder>(&self, reserved: bool, cluster: &Cluster<'_, R>) -> Profile<A> {
         let mut profile = Profile::new(cluster.now_s(), A::free(cluster, &self.allowance));
@@ -262,29 +275,24 @@ impl<A: Resources> Reservations<A> {
             profile.raise(at_s, A::procs(procs));
         }
         for Reserved { place, .. } in self.queue.iter().filter(|_| reserved) {
-            profile.take(place);
+            profile.take(&place.held());
         }
         profile
     }
 
-    /// Takes the earliest place of a job up to `latest_s`. Without one, takes `fallback`, or leaves the job without a
-    /// reservation if it may wait for another cap.
-    fn take_place<G: Gears, R: Recorder>(
-        &mut self,
-        job: JobId,
-        latest_s: f64,
+    /// The earliest place of a job. If there is none, the job gets `fallback`, or no place if it may wait for another cap.
+    fn find<G: Gears, R: Recorder>(
+        &self,
+        wanted: &Wanted<A>,
         fallback: Option<Place<A>>,
         gears: &G,
         cluster: &Cluster<'_, R>,
     ) -> Option<Place<A>> {
-        let profile = self.profile.as_mut().expect("every pass makes it first");
-        let wanted = Wanted { job, latest_s, gears, allowance: &self.allowance };
         // Another cap may leave enough watts, but the procs of the machine do not change.
         let waits = self.allowance.limit_w.is_finite();
         let none = Place { start_s: f64::INFINITY, duration_s: 0.0, taken: A::procs(0), gear: 0, ceiling: 0 };
-        let place = A::place(profile, &wanted, cluster).or(fallback).or(waits.then_some(none))?;
-        profile.take(&place);
-        Some(place)
+        let profile = self.profile.as_ref().expect("every pass makes it first");
+        A::place(profile, wanted, gears, &self.allowance, cluster).or(fallback).or(waits.then_some(none))
     }
 
     /// Gives a job that has just arrived its reservation.
@@ -296,12 +304,14 @@ impl<A: Resources> Reservations<A> {
         cluster: &mut Cluster<'_, R>,
     ) -> Result<()> {
         cluster.step()?;
-        let Some(place) = self.take_place(job, f64::INFINITY, None, gears, cluster) else {
+        let Some(place) = self.find(&Wanted::new(job), None, gears, cluster) else {
             let what = format!("no hole is ever wide enough for {} procs", cluster.procs(job));
             return Err(Stop::new(SimError::Policy { now_s: cluster.now_s(), what }));
         };
+        self.profile_mut().take(&place.held());
         self.next_s = self.next_s.min(place.start_s);
-        self.queue.push(Reserved { key: order.key(cluster, job), job, place });
+        let lowers = lowers(job, gears, cluster);
+        self.queue.push(Reserved { key: order.key(cluster, job), job, place, lowers });
         Ok(())
     }
 
@@ -318,27 +328,49 @@ impl<A: Resources> Reservations<A> {
         self.next_s = f64::INFINITY;
         let profile = self.profile.as_mut().expect("every pass makes it first");
         if replan == Replan::AllAtOnce {
-            self.queue.iter().for_each(|reserved| profile.give_back(&reserved.place));
+            self.queue.iter().for_each(|reserved| profile.give_back(&reserved.place.held()));
         }
         let compress = replan == Replan::Compress;
+        self.left.clear();
         for at in 0..self.queue.len() {
             cluster.step()?;
-            let Reserved { job, place: old, .. } = self.queue[at];
+            let Reserved { job, place: old, lowers: lowered, .. } = self.queue[at];
             if !compress || old.start_s != now_s {
-                if let Some(profile) = self.profile.as_mut().filter(|_| compress) {
-                    profile.give_back(&old);
+                // Where gears are tried that were not tried before, and with the watts of each gear, any hole counts. Otherwise a
+                // job moves only to a hole that has risen, and keeps its place during the search.
+                let lowers = lowers(job, gears, cluster);
+                let keeps = compress && !A::CAPPED && lowers == lowered;
+                let before_s = if lowers { f64::INFINITY } else { old.start_s };
+                if keeps && !self.profile_mut().has_risen(old.taken, before_s) {
+                    self.next_s = self.next_s.min(old.start_s);
+                    continue;
+                }
+                if compress && !keeps {
+                    self.profile_mut().give_back(&old.held());
                 }
                 let latest_s = if compress { old.start_s } else { f64::INFINITY };
+                let wanted = Wanted { job, latest_s, own: keeps.then(|| old.held()) };
                 // A reserved instant remains: another job may have been placed over it.
                 let instant = (old.duration_s == 0.0).then_some(old);
-                let Some(place) = self.take_place(job, latest_s, instant, gears, cluster) else {
+                let Some(place) = self.find(&wanted, instant, gears, cluster) else {
                     let what = format!("the reservation of job {job} (by arrival) has no place any more");
                     return Err(Stop::new(SimError::Policy { now_s, what }));
                 };
-                self.queue[at].place = place;
+                let moves = place != old;
+                if keeps && moves {
+                    self.profile_mut().give_back(&old.held());
+                }
+                if compress && moves {
+                    self.left.push(old.held());
+                }
+                if moves || !keeps {
+                    self.profile_mut().take(&place.held());
+                }
+                (self.queue[at].place, self.queue[at].lowers) = (place, lowers);
             }
             self.next_s = self.next_s.min(self.queue[at].place.start_s);
         }
+        self.profile.as_mut().expect("every pass makes it first").settle(&self.left);
         Ok(())
     }
 
@@ -410,4 +442,9 @@ impl<A: Resources> Reservations<A> {
         }
         self.queue.sort_unstable_by(|a, b| a.key.total_cmp(&b.key).then(a.job.cmp(&b.job)));
     }
+}
+
+/// [`Gears::lowers`] of a waiting job.
+fn lowers<G: Gears, R: Recorder>(job: JobId, gears: &G, cluster: &Cluster<'_, R>) -> bool {
+    gears.lowers(Candidate::new(cluster, job), cluster.now_s(), cluster.waiting_count() as usize - 1)
 }

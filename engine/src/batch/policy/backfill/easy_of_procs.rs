@@ -51,7 +51,7 @@ pub(in crate::batch::policy) struct EasyOfProcs {
 
 impl Backfill for EasyOfProcs {
     fn of(spec: &SimSpec, machine: &Machine) -> Option<EasyOfProcs> {
-        i64::are_of(spec, machine).then(|| EasyOfProcs { overtaking: overtaking(spec), ..EasyOfProcs::default() })
+        i32::are_of(spec, machine).then(|| EasyOfProcs { overtaking: overtaking(spec), ..EasyOfProcs::default() })
     }
 
     #[inline(always)]

@@ -6,7 +6,7 @@
 use std::ops::{AddAssign, Neg};
 
 use super::list;
-use super::profile::{Amount, Profile};
+use super::profile::{Amount, Held, Profile};
 use super::rule::changes_running_jobs;
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::batch::platform::Machine;
@@ -16,7 +16,7 @@ use crate::batch::policy::gear::{Candidate, Gears};
 use crate::spec::SimSpec;
 
 /// A reserved place of a job in a profile.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Place<A> {
     /// Infinite if there is no place.
     pub(crate) start_s: f64,
@@ -28,26 +28,28 @@ pub(crate) struct Place<A> {
     pub(crate) ceiling: u8,
 }
 
-impl<A: Amount> Profile<A> {
-    /// Subtracts the resources of a place.
-    pub(crate) fn take(&mut self, place: &Place<A>) {
-        self.add(place.start_s, place.start_s + place.duration_s, -place.taken);
-    }
-
-    /// Adds the resources of a place.
-    pub(crate) fn give_back(&mut self, place: &Place<A>) {
-        self.add(place.start_s, place.start_s + place.duration_s, place.taken);
+impl<A: Resources> Place<A> {
+    /// The resources that the job holds.
+    pub(crate) fn held(&self) -> Held<A> {
+        Held { from_s: self.start_s, until_s: self.start_s + self.duration_s, amount: self.taken }
     }
 }
 
 /// A search for a place.
 #[derive(Debug)]
-pub(crate) struct Wanted<'a, G> {
+pub(crate) struct Wanted<A> {
     pub(crate) job: JobId,
     /// Latest start (s).
     pub(crate) latest_s: f64,
-    pub(crate) gears: &'a G,
-    pub(crate) allowance: &'a Allowance,
+    /// What the job holds during the search, at its latest start: see [`Profile::earlier`].
+    pub(crate) own: Option<Held<A>>,
+}
+
+impl<A> Wanted<A> {
+    /// A search for a job without a place.
+    pub(crate) fn new(job: JobId) -> Wanted<A> {
+        Wanted { job, latest_s: f64::INFINITY, own: None }
+    }
 }
 
 /// The counted resources.
@@ -81,14 +83,19 @@ pub(crate) trait Resources: Amount + Default {
     /// The earliest place for a job, if there is one.
     fn place<G: Gears, R: Recorder>(
         profile: &Profile<Self>,
-        wanted: &Wanted<'_, G>,
+        wanted: &Wanted<Self>,
+        gears: &G,
+        allowance: &Allowance,
         cluster: &Cluster<'_, R>,
     ) -> Option<Place<Self>> {
-        let &Wanted { job, latest_s, gears, allowance } = wanted;
+        let &Wanted { job, latest_s, ref own } = wanted;
         let (now_s, others) = (cluster.now_s(), cluster.waiting_count() as usize - 1);
         let taken = Self::taken(cluster, allowance, job, None);
-        let earliest = |_, duration_s| profile.earliest(now_s, latest_s, taken, duration_s);
-        let (gear, start_s, duration_s) = gears.reserve(Candidate::new(cluster, job), others, earliest)?;
+        let earliest = |_, duration_s| match own {
+            Some(own) => profile.earlier(now_s, duration_s, own),
+            None => profile.earliest(now_s, latest_s, taken, duration_s),
+        };
+        let (gear, start_s, duration_s) = gears.reserve(Candidate::new(cluster, job), now_s, others, earliest)?;
         Some(Place { start_s, duration_s, taken, gear, ceiling: gear })
     }
 
@@ -100,27 +107,27 @@ pub(crate) trait Resources: Amount + Default {
 }
 
 /// Resources without a cap: procs.
-impl Resources for i64 {
+impl Resources for i32 {
     const CAPPED: bool = false;
 
     fn are_of(spec: &SimSpec, machine: &Machine) -> bool {
         !changes_running_jobs(spec) && machine.pools.is_empty()
     }
 
-    fn procs(procs: u32) -> i64 {
-        i64::from(procs)
+    fn procs(procs: u32) -> i32 {
+        procs as i32
     }
 
     fn widest(self, _: f64) -> u32 {
         self.max(0) as u32
     }
 
-    fn free<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance) -> i64 {
-        i64::from(cluster.free(0))
+    fn free<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance) -> i32 {
+        cluster.free(0) as i32
     }
 
-    fn taken<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance, job: JobId, _: Option<u8>) -> i64 {
-        i64::from(cluster.procs(job))
+    fn taken<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance, job: JobId, _: Option<u8>) -> i32 {
+        cluster.procs(job) as i32
     }
 }
 
@@ -139,8 +146,8 @@ impl Resources for Amounts {
         amounts
     }
 
-    fn widest(self, least_w: f64) -> u32 {
-        self.0[0].widest(least_w)
+    fn widest(self, _: f64) -> u32 {
+        self.0[0].clamp(0, u32::MAX.into()) as u32
     }
 
     fn free<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance) -> Amounts {
@@ -187,20 +194,27 @@ impl Neg for ProcsAndWatts {
 }
 
 impl Amount for ProcsAndWatts {
+    const LEAST: ProcsAndWatts = ProcsAndWatts { procs: i64::MIN, watts: f64::NEG_INFINITY };
+
     fn covers(self, need: ProcsAndWatts) -> bool {
         self.procs >= need.procs && self.watts >= need.watts
+    }
+
+    fn least(self, other: ProcsAndWatts) -> ProcsAndWatts {
+        ProcsAndWatts { procs: self.procs.min(other.procs), watts: self.watts.min(other.watts) }
     }
 }
 
 impl ProcsAndWatts {
     /// The earliest place for a job with a ceiling; of several gears that give the same start, the highest.
-    fn below<G, R: Recorder>(
+    fn below<R: Recorder>(
         ceiling: u8,
         profile: &Profile<ProcsAndWatts>,
-        wanted: &Wanted<'_, G>,
+        wanted: &Wanted<Self>,
+        allowance: &Allowance,
         cluster: &Cluster<'_, R>,
     ) -> Option<Place<ProcsAndWatts>> {
-        let &Wanted { job, latest_s, allowance, .. } = wanted;
+        let &Wanted { job, latest_s, .. } = wanted;
         let (now_s, estimate_s) = (cluster.now_s(), cluster.estimate_s(job));
         let factors = cluster.gears_for(0, job);
         let mut best: Option<Place<ProcsAndWatts>> = None;
@@ -230,7 +244,7 @@ impl Resources for ProcsAndWatts {
     }
 
     fn widest(self, least_w: f64) -> u32 {
-        self.procs.widest(least_w).min(list::widest(self.watts, least_w))
+        (self.procs.clamp(0, u32::MAX.into()) as u32).min(list::widest(self.watts, least_w))
     }
 
     fn free<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance) -> ProcsAndWatts {
@@ -249,12 +263,14 @@ impl Resources for ProcsAndWatts {
 
     fn place<G: Gears, R: Recorder>(
         profile: &Profile<ProcsAndWatts>,
-        wanted: &Wanted<'_, G>,
+        wanted: &Wanted<Self>,
+        gears: &G,
+        allowance: &Allowance,
         cluster: &Cluster<'_, R>,
     ) -> Option<Place<ProcsAndWatts>> {
         let (mut place, others) = (None, cluster.waiting_count() as usize - 1);
-        wanted.gears.reserve(Candidate::new(cluster, wanted.job), others, |ceiling, _| {
-            place = ProcsAndWatts::below(ceiling, profile, wanted, cluster);
+        gears.reserve(Candidate::new(cluster, wanted.job), cluster.now_s(), others, |ceiling, _| {
+            place = ProcsAndWatts::below(ceiling, profile, wanted, allowance, cluster);
             place.map(|place| place.start_s)
         })?;
         place

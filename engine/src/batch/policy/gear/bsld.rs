@@ -148,6 +148,13 @@ impl Gears for Bsld {
     }
 
     #[inline]
+    fn lowers(&self, job: Candidate, now_s: f64, others: usize) -> bool {
+        let factors = self.factors.of(job);
+        let mut choice = self.choice(others);
+        choice.any(|gear| gear < self.top && self.satisfies(job, now_s, job.estimate_s * factors[gear]))
+    }
+
+    #[inline]
     fn reservation_inclusive(&self) -> bool {
         self.reservation_inclusive
     }
@@ -155,12 +162,17 @@ impl Gears for Bsld {
     fn reserve(
         &self,
         job: Candidate,
+        now_s: f64,
         others: usize,
         mut earliest: impl FnMut(u8, f64) -> Option<f64>,
     ) -> Option<(u8, f64, f64)> {
         let factors = self.factors.of(job);
         for gear in self.choice(others) {
             let duration_s = job.estimate_s * factors[gear];
+            // A later start has a greater slowdown.
+            if gear < self.top && !self.satisfies(job, now_s, duration_s) {
+                continue;
+            }
             if let Some(start_s) = earliest(gear as u8, duration_s)
                 && (gear == self.top || self.satisfies(job, start_s, duration_s))
             {

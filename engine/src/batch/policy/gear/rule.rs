@@ -95,6 +95,12 @@ pub(crate) trait Gears: Clone {
         false
     }
 
+    /// Whether a job that starts now or later can get a gear below the top gear.
+    #[inline]
+    fn lowers(&self, _job: Candidate, _now_s: f64, _others: usize) -> bool {
+        false
+    }
+
     /// Whether an end at the instant of the head's reservation is in time.
     #[inline]
     fn reservation_inclusive(&self) -> bool {
@@ -108,10 +114,12 @@ pub(crate) trait Gears: Clone {
     }
 
     /// Chooses among reservations: gear, start and duration. `earliest` returns the earliest start for a gear and the
-    /// expected duration at it (s), if there is one. The chosen reservation is that of the last call of `earliest`.
+    /// expected duration at it (s), not before `now_s`, if there is one. The chosen reservation is that of the last call of `earliest`. While
+    /// [`Gears::lowers`] is as before, later answers of `earliest` for the gears that were not chosen change no choice.
     fn reserve(
         &self,
         job: Candidate,
+        now_s: f64,
         others: usize,
         earliest: impl FnMut(u8, f64) -> Option<f64>,
     ) -> Option<(u8, f64 /* start */, f64 /* duration */)>;

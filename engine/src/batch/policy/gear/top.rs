@@ -55,6 +55,7 @@ impl Gears for Top {
     fn reserve(
         &self,
         job: Candidate,
+        _: f64,
         _: usize,
         mut earliest: impl FnMut(u8, f64) -> Option<f64>,
     ) -> Option<(u8, f64, f64)> {
