@@ -5,7 +5,7 @@
 //! compressed: one after the other in queue order, each is released and placed again, while the others hold their
 //! places. So no reservation becomes later (Mu'alem & Feitelson 2001).
 //!
-//! Most jobs keep their places in a compression. A job can only move to a hole in which a step has become free enough for it
+//! A compression moves few jobs. A job can only move to a hole in which a step has become free enough for it
 //! since its last test ([`Profile::earlier`]), and a job that keeps its place changes nothing in the profile.
 //!
 //! A job that outlives its estimate is expected to end now, at every instant. A reservation is missed if its time has
