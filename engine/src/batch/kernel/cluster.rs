@@ -70,6 +70,8 @@ pub struct Ended {
     pub procs: u32,
     /// Class of machines that it ran on.
     pub class: usize,
+    /// Its last gear.
+    pub gear: u8,
     /// Estimated end (s).
     pub estimated_end_s: f64,
 }
@@ -270,7 +272,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             gear_index: run.start_gear,
             backfilled: run.backfilled,
         });
-        let (job, procs) = (run.job, run.procs);
+        let (job, procs, last_gear) = (run.job, run.procs, run.gear);
         // A completion of this job that is still queued must not look current.
         run.end_s = f64::NEG_INFINITY;
         self.meter.shift(busy, state.after_gears + IDLE, procs);
@@ -282,7 +284,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.free_entries.free(entry);
         self.phase[job as usize] = DONE;
         self.done_count += 1;
-        Ended { job, procs, class, estimated_end_s }
+        Ended { job, procs, class, gear: last_gear, estimated_end_s }
     }
 
     /// Settles a running job's work, estimate, suspension and energy up to now.

@@ -141,15 +141,15 @@ impl<A: Resources> Backfill for Reservations<A> {
 
     fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
         let now_s = cluster.now_s();
-        if A::CAPPED {
+        if A::CAPPED && cluster.has_scales() {
             if now_s != ended.estimated_end_s {
-                // The released watts are known only from the present state of the machine.
+                // The known power of a job may have changed while it ran.
                 self.profile = None;
             }
         } else if now_s < ended.estimated_end_s
             && let Some(profile) = &mut self.profile
         {
-            let amount = A::taken(cluster, &self.allowance, ended.job, None);
+            let amount = A::taken(cluster, &self.allowance, ended.job, Some(ended.gear));
             profile.give_back(&Held { from_s: now_s, until_s: ended.estimated_end_s, amount });
         }
         self.surprise |= now_s != ended.estimated_end_s;
@@ -266,14 +266,12 @@ impl<A: Resources> Reservations<A> {
 
     /// The resources that running jobs and waking procs leave; `reserved`: and the reservations.
     fn new_profile<R: Recorder>(&self, reserved: bool, cluster: &Cluster<'_, R>) -> Profile<A> {
-        let mut profile = Profile::new(cluster.now_s(), A::free(cluster, &self.allowance));
-        for job in cluster.running_jobs() {
+        let ends = cluster.running_jobs().map(|job| {
             let end_s = cluster.estimated_end_s(job).expect("the job runs");
-            profile.raise(end_s, A::taken(cluster, &self.allowance, job, cluster.gear(job)));
-        }
-        for (at_s, procs) in cluster.coming(0) {
-            profile.raise(at_s, A::procs(procs));
-        }
+            (end_s, A::taken(cluster, &self.allowance, job, cluster.gear(job)))
+        });
+        let rises = ends.chain(cluster.coming(0).map(|(at_s, procs)| (at_s, A::procs(procs)))).collect();
+        let mut profile = Profile::new(cluster.now_s(), A::free(cluster, &self.allowance), rises);
         for Reserved { place, .. } in self.queue.iter().filter(|_| reserved) {
             profile.take(&place.held());
         }
@@ -336,15 +334,21 @@ impl<A: Resources> Reservations<A> {
             cluster.step()?;
             let Reserved { job, place: old, lowers: lowered, .. } = self.queue[at];
             if !compress || old.start_s != now_s {
-                // Where gears are tried that were not tried before, and with the watts of each gear, any hole counts. Otherwise a
-                // job moves only to a hole that has risen, and keeps its place during the search.
+                // Without a hole that has risen, a job does not move, unless gears are tried that were not tried before. It keeps its
+                // place during the search if it needs the same at each gear.
                 let lowers = lowers(job, gears, cluster);
-                let keeps = compress && !A::CAPPED && lowers == lowered;
-                let before_s = if lowers { f64::INFINITY } else { old.start_s };
-                if keeps && !self.profile_mut().has_risen(old.taken, before_s) {
+                let same_gears = lowers == lowered;
+                let before_s = if lowers || A::CAPPED { f64::INFINITY } else { old.start_s };
+                let needs = A::needs(cluster, &self.allowance, job);
+                let profile = self.profile_mut();
+                let has_risen = |own: &Held<A>| {
+                    profile.has_risen(needs, before_s) || (A::CAPPED && profile.has_risen_within(own, needs))
+                };
+                if compress && same_gears && !has_risen(&old.held()) {
                     self.next_s = self.next_s.min(old.start_s);
                     continue;
                 }
+                let keeps = compress && same_gears && !A::CAPPED;
                 if compress && !keeps {
                     self.profile_mut().give_back(&old.held());
                 }

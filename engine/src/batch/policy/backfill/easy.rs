@@ -241,7 +241,7 @@ impl<A: Resources> Easy<A> {
             return Some(from).filter(|from| *from < waiting.len());
         }
         if self.reach.is_empty() {
-            self.set_reach(left_w, cluster);
+            self.set_reach(left_w, list.allowance(), cluster);
         }
         let extra = self.reach_on_extra;
         let (Some(top), Some(lowest)) = (self.reach.first(), self.reach.last()) else { return None };
@@ -257,7 +257,7 @@ impl<A: Resources> Easy<A> {
     }
 
     /// Bounds the jobs that may overtake now, a little more than exactly, so that rounding excludes no job.
-    fn set_reach<R: Recorder>(&mut self, left_w: f64, cluster: &Cluster<'_, R>) {
+    fn set_reach<R: Recorder>(&mut self, left_w: f64, allowance: &Allowance, cluster: &Cluster<'_, R>) {
         let (class, free, first) = (&cluster.machine().classes[0], cluster.free(0), self.reservations.first());
         let left_s = first.map_or(f64::INFINITY, |reservation| reservation.at_s - cluster.now_s() + 1.0);
         // The power of a job may be any share of the model's.
@@ -269,7 +269,8 @@ impl<A: Resources> Easy<A> {
             let factor = of_classes().map(|gear| gear.time_factor).fold(f64::INFINITY, f64::min);
             self.reach.push(Reach { widest: free.min(widest(left_w, lowest_w)), longest_s: left_s / factor });
         }
-        let extra = first.filter(|_| self.overtaking == Some(true)).map_or(0, |first| first.extra.widest(lowest_w));
+        let extra =
+            first.filter(|_| self.overtaking == Some(true)).map_or(0, |first| first.extra.widest(allowance, lowest_w));
         self.reach_on_extra = extra;
     }
 

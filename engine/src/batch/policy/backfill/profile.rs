@@ -90,8 +90,21 @@ pub(crate) struct Profile<A> {
 }
 
 impl<A: Amount> Profile<A> {
-    pub(crate) fn new(now_s: f64, free: A) -> Profile<A> {
-        Profile { begins_s: vec![now_s], free: vec![free], floors: vec![A::LEAST], head: 0, risen: 1 }
+    /// What is free now, with what becomes free later: instants (s) and amounts.
+    pub(crate) fn new(now_s: f64, mut free: A, mut rises: Vec<(f64, A)>) -> Profile<A> {
+        rises.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut begins_s, mut frees) = (vec![now_s], vec![free]);
+        for (at_s, more) in rises {
+            free += more;
+            if at_s > begins_s[begins_s.len() - 1] {
+                begins_s.push(at_s);
+                frees.push(free);
+            } else {
+                *frees.last_mut().expect("there is a first step") = free;
+            }
+        }
+        let steps = frees.len();
+        Profile { begins_s, free: frees, floors: vec![A::LEAST; steps], head: 0, risen: steps }
     }
 
     /// Passes over the steps that have ended; the present step begins now.
@@ -110,10 +123,11 @@ impl<A: Amount> Profile<A> {
         self.risen = self.risen.max(self.head);
     }
 
-    /// The earliest start in `[now_s, latest_s]` from which `need` is free for `duration_s`. With a duration of 0, `need` must
-    /// be free at the start.
-    pub(crate) fn earliest(&self, now_s: f64, latest_s: f64, need: A, duration_s: f64) -> Option<f64> {
-        let (mut start_s, mut first) = (now_s, self.head);
+    /// The earliest start in `[from_s, latest_s]`, from now on, from which `need` is free for `duration_s`. With a duration of 0,
+    /// `need` must be free at the start.
+    pub(crate) fn earliest(&self, from_s: f64, latest_s: f64, need: A, duration_s: f64) -> Option<f64> {
+        let mut start_s = from_s;
+        let mut first = self.head + self.begins_s[self.head + 1..].partition_point(|begin_s| *begin_s <= from_s);
         while start_s <= latest_s {
             let end_s = start_s + duration_s;
             let end = (first + self.begins_s[first..].partition_point(|begin_s| *begin_s < end_s)).max(first + 1);
@@ -133,7 +147,7 @@ impl<A: Amount> Profile<A> {
     pub(crate) fn earlier(&self, now_s: f64, duration_s: f64, own: &Held<A>) -> Option<f64> {
         let need = own.amount;
         let mut from = self.head;
-        while let Some(risen) = self.next_risen(from, need).filter(|risen| self.begins_s[*risen] < own.from_s) {
+        while let Some(risen) = self.next_risen(from, need, need).filter(|risen| self.begins_s[*risen] < own.from_s) {
             let start_s = self.begin_of_hole(risen, need).max(now_s);
             match self.first_short(risen + 1, own.from_s.min(start_s + duration_s), need) {
                 Some(short) => from = short + 1,
@@ -175,16 +189,32 @@ impl<A: Amount> Profile<A> {
         }
     }
 
-    /// Whether the free amount of a step that begins before an instant has risen from less than `need` to enough.
-    pub(crate) fn has_risen(&self, need: A, before_s: f64) -> bool {
-        self.next_risen(self.head, need).is_some_and(|risen| self.begins_s[risen] < before_s)
+    /// Whether a step that begins before an instant may have become free enough for a job that needs an amount from `least` to
+    /// `most`.
+    pub(crate) fn has_risen(&self, (least, most): (A, A), before_s: f64) -> bool {
+        self.next_risen(self.head, least, most).is_some_and(|risen| self.begins_s[risen] < before_s)
     }
 
-    /// The first step from a position on whose free amount has risen from less than `need` to enough.
-    fn next_risen(&self, from: usize, need: A) -> Option<usize> {
+    /// [`Profile::has_risen`] in the place of the job, together with what the job holds there: at another gear it may need more.
+    pub(crate) fn has_risen_within(&self, own: &Held<A>, (least, most): (A, A)) -> bool {
+        let position = |at_s: f64| self.begins_s[..self.risen].partition_point(|begin_s| *begin_s < at_s);
+        let first = position(own.from_s).saturating_sub(1).max(self.head);
+        let last = position(own.until_s).max(first);
+        let (free, floors) = (&self.free[first..last], &self.floors[first..last]);
+        let together = |mut amount: A| {
+            amount += own.amount;
+            amount
+        };
+        free.iter()
+            .zip(floors)
+            .any(|(free, floor)| free != floor && together(*free).covers(least) && !together(*floor).covers(most))
+    }
+
+    /// The first step from a position on that has risen, had less than `most` and has at least `least`.
+    fn next_risen(&self, from: usize, least: A, most: A) -> Option<usize> {
         let from = from.min(self.risen);
         let (free, floors) = (&self.free[from..self.risen], &self.floors[from..self.risen]);
-        let risen = |(free, floor): (&A, &A)| free.covers(need) & !floor.covers(need);
+        let risen = |(free, floor): (&A, &A)| free.covers(least) & !floor.covers(most) & (free != floor);
         let (blocks, floors_of_blocks) = (free.as_chunks::<LANES>().0, floors.as_chunks::<LANES>().0);
         // Without branches, so that the compiler compares several steps at once.
         let any = |(free, floors): (&[A; LANES], &[A; LANES])| {
@@ -204,13 +234,6 @@ impl<A: Amount> Profile<A> {
             self.floors[first..end].iter_mut().for_each(|floor| *floor += -amount);
             self.risen = self.risen.max(end);
         }
-    }
-
-    /// `more` becomes free from an instant on.
-    pub(crate) fn raise(&mut self, from_s: f64, more: A) {
-        let from = self.cut(from_s.max(self.begins_s[self.head]));
-        self.free[from..].iter_mut().for_each(|free| *free += more);
-        self.risen = self.free.len();
     }
 
     /// A job holds an amount.
@@ -274,7 +297,7 @@ mod tests {
 
     #[test]
     fn the_earliest_hole_is_found() {
-        let mut profile = Profile::new(0.0, 10);
+        let mut profile = Profile::new(0.0, 10, Vec::new());
         profile.add(0.0, 100.0, -6); // 4 free until 100
         profile.add(50.0, 80.0, -4); // none free from 50 to 80
         assert_eq!(profile.earliest(0.0, NEVER, 4, 50.0), Some(0.0));
@@ -286,7 +309,7 @@ mod tests {
 
     #[test]
     fn adding_and_subtracting_the_same_amount_leaves_no_steps() {
-        let mut profile = Profile::new(0.0, 10);
+        let mut profile = Profile::new(0.0, 10, Vec::new());
         profile.add(5.0, 9.0, -3);
         profile.add(7.0, 12.0, -3);
         assert_eq!(profile.free.len() - profile.head, 5);
@@ -300,16 +323,24 @@ mod tests {
     }
 
     #[test]
+    fn releases_of_one_instant_are_one_step_and_past_ones_are_free_now() {
+        let profile = Profile::new(5.0, 1, vec![(9.0, 2), (3.0, 4), (9.0, 1), (5.0, 8)]);
+        assert_eq!((profile.begins_s, profile.free), (vec![5.0, 9.0], vec![13, 16]));
+    }
+
+    #[test]
     fn a_job_moves_only_to_a_hole_that_has_risen() {
-        let mut profile = Profile::new(0.0, 10);
+        let mut profile = Profile::new(0.0, 10, Vec::new());
         profile.take(&Held { from_s: 0.0, until_s: 100.0, amount: 8 });
         let own = Held { from_s: 100.0, until_s: 150.0, amount: 5 };
         profile.take(&own);
         profile.settle(&[]);
-        assert!(!profile.has_risen(5, 100.0));
+        assert!(!profile.has_risen((5, 5), 100.0));
         profile.give_back(&Held { from_s: 60.0, until_s: 100.0, amount: 8 });
         // The hole of 40 s reaches the place of the job, which it leaves.
-        assert!(profile.has_risen(5, 100.0) && !profile.has_risen(2, NEVER) && !profile.has_risen(5, 60.0));
+        assert!(
+            profile.has_risen((5, 5), 100.0) && !profile.has_risen((2, 2), NEVER) && !profile.has_risen((5, 5), 60.0)
+        );
         assert_eq!(profile.earlier(0.0, 50.0, &own), Some(60.0));
         // For a longer time, too: nothing is taken behind the place.
         assert_eq!(profile.earlier(0.0, 500.0, &own), Some(60.0));
@@ -322,6 +353,6 @@ mod tests {
         // Jobs that were tested before another one left a place are tested again.
         let left = Held { from_s: 20.0, until_s: 60.0, amount: 1 };
         profile.settle(&[left]);
-        assert!(profile.has_risen(2, NEVER) && !profile.has_risen(3, NEVER));
+        assert!(profile.has_risen((2, 2), NEVER) && !profile.has_risen((3, 3), NEVER));
     }
 }

@@ -2,7 +2,8 @@
 //! pools.
 //!
 //! Watts are those of [`Allowance`]: the power of a job's procs above their idle power, at the gear with which the job
-//! counts for other jobs. If starts ignore the cap, infinitely many watts are free.
+//! counts for other jobs. They are counted in whole parts of the cap, so that what a job takes and gives back leaves no rest.
+//! If starts ignore the cap, unlimited watts are free.
 use std::ops::{AddAssign, Neg};
 
 use super::list;
@@ -64,13 +65,19 @@ pub(crate) trait Resources: Amount + Default {
     fn procs(procs: u32) -> Self;
 
     /// Procs of the widest job that the amount covers, if each proc takes at least these watts; of the first pool.
-    fn widest(self, least_w: f64) -> u32;
+    fn widest(self, allowance: &Allowance, least_w: f64) -> u32;
 
     /// The free resources now.
     fn free<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance) -> Self;
 
     /// The resources that a job takes at a gear; `None`: without its watts.
     fn taken<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId, gear: Option<u8>) -> Self;
+
+    /// The least and the most that a job takes at its gears.
+    fn needs<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId) -> (Self, Self) {
+        let taken = Self::taken(cluster, allowance, job, None);
+        (taken, taken)
+    }
 
     /// The pools of which a job takes something, one bit each, and the pool of its procs.
     fn pools<R: Recorder>(_: &Cluster<'_, R>, _: JobId) -> (u16, usize) {
@@ -118,7 +125,7 @@ impl Resources for i32 {
         procs as i32
     }
 
-    fn widest(self, _: f64) -> u32 {
+    fn widest(self, _: &Allowance, _: f64) -> u32 {
         self.max(0) as u32
     }
 
@@ -146,7 +153,7 @@ impl Resources for Amounts {
         amounts
     }
 
-    fn widest(self, _: f64) -> u32 {
+    fn widest(self, _: &Allowance, _: f64) -> u32 {
         self.0[0].clamp(0, u32::MAX.into()) as u32
     }
 
@@ -174,14 +181,18 @@ impl Resources for Amounts {
 /// Resources under a cap.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct ProcsAndWatts {
-    procs: i64,
-    watts: f64,
+    procs: i32,
+    /// In parts of the cap: see [`Allowance::parts`].
+    parts: i64,
 }
+
+/// More parts than all jobs of a machine take, by which no sum overflows.
+const UNLIMITED: i64 = i64::MAX / 4;
 
 impl AddAssign for ProcsAndWatts {
     fn add_assign(&mut self, other: ProcsAndWatts) {
         self.procs += other.procs;
-        self.watts += other.watts;
+        self.parts += other.parts;
     }
 }
 
@@ -189,19 +200,19 @@ impl Neg for ProcsAndWatts {
     type Output = ProcsAndWatts;
 
     fn neg(self) -> ProcsAndWatts {
-        ProcsAndWatts { procs: -self.procs, watts: -self.watts }
+        ProcsAndWatts { procs: -self.procs, parts: -self.parts }
     }
 }
 
 impl Amount for ProcsAndWatts {
-    const LEAST: ProcsAndWatts = ProcsAndWatts { procs: i64::MIN, watts: f64::NEG_INFINITY };
+    const LEAST: ProcsAndWatts = ProcsAndWatts { procs: i32::MIN, parts: i64::MIN };
 
     fn covers(self, need: ProcsAndWatts) -> bool {
-        self.procs >= need.procs && self.watts >= need.watts
+        self.procs >= need.procs && self.parts >= need.parts
     }
 
     fn least(self, other: ProcsAndWatts) -> ProcsAndWatts {
-        ProcsAndWatts { procs: self.procs.min(other.procs), watts: self.watts.min(other.watts) }
+        ProcsAndWatts { procs: self.procs.min(other.procs), parts: self.parts.min(other.parts) }
     }
 }
 
@@ -215,17 +226,23 @@ impl ProcsAndWatts {
         cluster: &Cluster<'_, R>,
     ) -> Option<Place<ProcsAndWatts>> {
         let &Wanted { job, latest_s, .. } = wanted;
-        let (now_s, estimate_s) = (cluster.now_s(), cluster.estimate_s(job));
-        let factors = cluster.gears_for(0, job);
+        let estimate_s = cluster.estimate_s(job);
+        let duration_s = |gear: u8| estimate_s * cluster.gears_for(0, job)[usize::from(gear)].time_factor;
+        // No gear has an earlier start than the least need for the least time.
+        let (least, _) = ProcsAndWatts::needs(cluster, allowance, job);
+        let shortest_s = allowance.gears(ceiling).map(duration_s).fold(f64::INFINITY, f64::min);
+        let from_s = profile.earliest(cluster.now_s(), latest_s, least, shortest_s)?;
         let mut best: Option<Place<ProcsAndWatts>> = None;
         for gear in allowance.gears(ceiling) {
+            if best.is_some_and(|place| place.start_s <= from_s) {
+                break;
+            }
             let until_s = best.map_or(latest_s, |place| place.start_s);
-            let duration_s = estimate_s * factors[usize::from(gear)].time_factor;
             let taken = ProcsAndWatts::taken(cluster, allowance, job, Some(gear));
-            if let Some(start_s) = profile.earliest(now_s, until_s, taken, duration_s)
+            if let Some(start_s) = profile.earliest(from_s, until_s, taken, duration_s(gear))
                 && best.is_none_or(|place| start_s < place.start_s)
             {
-                best = Some(Place { start_s, duration_s, taken, gear, ceiling });
+                best = Some(Place { start_s, duration_s: duration_s(gear), taken, gear, ceiling });
             }
         }
         best
@@ -240,15 +257,17 @@ impl Resources for ProcsAndWatts {
     }
 
     fn procs(procs: u32) -> ProcsAndWatts {
-        ProcsAndWatts { procs: i64::from(procs), watts: 0.0 }
+        ProcsAndWatts { procs: procs as i32, parts: 0 }
     }
 
-    fn widest(self, least_w: f64) -> u32 {
-        (self.procs.clamp(0, u32::MAX.into()) as u32).min(list::widest(self.watts, least_w))
+    fn widest(self, allowance: &Allowance, least_w: f64) -> u32 {
+        (self.procs.max(0) as u32).min(list::widest(allowance.watts(self.parts), least_w))
     }
 
     fn free<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance) -> ProcsAndWatts {
-        ProcsAndWatts { procs: i64::from(cluster.free(0)), watts: allowance.left_w(cluster) }
+        let left_w = allowance.left_w(cluster);
+        let parts = if left_w == f64::INFINITY { UNLIMITED } else { allowance.parts(left_w) };
+        ProcsAndWatts { procs: cluster.free(0) as i32, parts }
     }
 
     fn taken<R: Recorder>(
@@ -257,8 +276,20 @@ impl Resources for ProcsAndWatts {
         job: JobId,
         gear: Option<u8>,
     ) -> ProcsAndWatts {
-        let watts = gear.map_or(f64::NEG_INFINITY, |gear| allowance.counted_w(cluster, job, gear));
-        ProcsAndWatts { procs: i64::from(cluster.procs(job)), watts }
+        let parts = gear.map_or(-UNLIMITED, |gear| allowance.parts(allowance.counted_w(cluster, job, gear)));
+        ProcsAndWatts { procs: cluster.procs(job) as i32, parts }
+    }
+
+    fn needs<R: Recorder>(
+        cluster: &Cluster<'_, R>,
+        allowance: &Allowance,
+        job: JobId,
+    ) -> (ProcsAndWatts, ProcsAndWatts) {
+        let gears = 0..cluster.gears_for(0, job).len() as u8;
+        let parts = || gears.clone().map(|gear| ProcsAndWatts::taken(cluster, allowance, job, Some(gear)).parts);
+        let procs = cluster.procs(job) as i32;
+        let of = |parts: Option<i64>| ProcsAndWatts { procs, parts: parts.expect("a machine has gears") };
+        (of(parts().min()), of(parts().max()))
     }
 
     fn place<G: Gears, R: Recorder>(

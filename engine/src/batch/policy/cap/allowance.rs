@@ -4,6 +4,9 @@ use crate::batch::kernel::{Cluster, JobId, Recorder};
 /// Relative excess over a cap that counts as rounding.
 const ROUNDING: f64 = 1e-9;
 
+/// Number of parts of a limit: rounding to whole parts, for millions of jobs, is far less than [`ROUNDING`].
+const PARTS: f64 = (1_u64 << 50) as f64;
+
 /// Greatest power that does not exceed a cap (W).
 pub(crate) fn limit_w(cap_w: f64) -> f64 {
     cap_w * (1.0 + ROUNDING)
@@ -30,6 +33,18 @@ impl Allowance {
             return f64::INFINITY;
         }
         self.limit_w - if self.lowered { lowest_w(cluster) } else { cluster.power_w() }
+    }
+
+    /// A power (W) in whole parts of the limit; 0 if there is no limit.
+    pub(crate) fn parts(&self, watts: f64) -> i64 {
+        let parts = watts * (PARTS / self.limit_w);
+        // The conversion cuts fractions off; a call that rounds takes longer.
+        (parts + 0.5_f64.copysign(parts)) as i64
+    }
+
+    /// The power of parts of the limit (W); infinite if there is no limit.
+    pub(crate) fn watts(&self, parts: i64) -> f64 {
+        if self.limit_w == f64::INFINITY { f64::INFINITY } else { parts as f64 * (self.limit_w / PARTS) }
     }
 
     /// Power that a job at a gear takes from that of other jobs (W).
