@@ -132,6 +132,9 @@ impl Requests {
         if unknown {
             self.refuse_sharded(&name).await?;
         }
+        if submission.restart && !unknown {
+            self.objects()?.refuse_links(&name).await.map_err(store_status)?;
+        }
         if is_created && self.objects()?.has_parts(&name).await.map_err(store_status)? {
             // The state is lost, or the experiment was deleted without its data. Rows that are computed again would
             // occur twice.
@@ -195,6 +198,9 @@ impl Requests {
     pub async fn control(&self, request: v1::ControlRequest) -> Result<v1::ControlReply, Status> {
         let action = request.action.ok_or_else(|| Status::invalid_argument("the request names no action"))?;
         let (experiment, action) = (request.experiment, action_of(action)?);
+        if matches!(action, Action::Delete { data_too: true, .. } | Action::Prune) && self.knows(&experiment).await? {
+            self.objects()?.refuse_links(&experiment).await.map_err(store_status)?;
+        }
         match self.ask(Request::Control { experiment, action }).await? {
             Reply::Controlled(reply) => Ok(reply),
             other => Err(refusal(other)),
@@ -402,6 +408,7 @@ pub(super) fn store_status(error: StoreError) -> Status {
         StoreError::PartTaken { .. } => Status::already_exists(message),
         _ => Status::data_loss(message),
     }
+        StoreError::Link { .. } => Status::failed_precondition(message),
 }
 
 fn reloading() -> Status {

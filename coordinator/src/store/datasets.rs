@@ -1,8 +1,9 @@
 //! Deletes and renames whole datasets.
 //!
 //! Both work part by part and can be repeated: a further attempt lists only the parts that an earlier one did not delete
-//! or move. Only parts are deleted or moved, and folders that are empty without them; other files in an experiment's
-//! folder stay.
+//! or move. Only files that have the name of a part are deleted, only files that are read as parts are moved, and folders
+//! that are empty without them are removed: other files in an experiment's folder stay. Where one of the folders is a link,
+//! nothing is deleted or moved: the files behind it may be those of somebody else.
 //!
 //! Between listing the parts and deleting or moving them, a store makes sure that it is still the owner. A process may
 //! be suspended between the two steps, and a newer owner may publish parts of the next experiment of the name: those are
@@ -15,7 +16,7 @@ use powersweep_results::Table;
 use powersweep_results::layout;
 
 use super::encoding::check_name;
-use super::objects::{Objects, blocking, private, unavailable};
+use super::objects::{Objects, blocking, unavailable, uploads_dir};
 use super::{StoreError, inbox};
 
 /// The renaming of a dataset.
@@ -33,24 +34,48 @@ impl Objects {
     /// The parts and uploads of an experiment, and the parts of its rows that left.
     pub async fn dataset(&self, experiment: &str) -> Result<Vec<Path>, StoreError> {
         let mut objects = self.left_parts(experiment).await?;
-        if self.directory.is_none() {
-            objects.extend(self.parts(&inbox::of_experiment(experiment)).await?);
-        }
         for table in Table::ALL {
-            objects.extend(self.parts(&layout::table_dir(experiment, table.name())).await?);
-            objects.extend(self.parts(&private(&["staging", "upload", experiment, table.name()])).await?);
+            objects.extend(self.named_parts(&layout::table_dir(experiment, table.name())).await?);
+            if self.directory.is_none() {
+                objects.extend(self.parts(&inbox::of_experiment(experiment).join(table.name())).await?);
+            }
+            objects.extend(self.parts(&uploads_dir(experiment, table)).await?);
         }
         Ok(objects)
     }
 
     /// The parts of an experiment's rows that left.
     pub async fn left_parts(&self, experiment: &str) -> Result<Vec<Path>, StoreError> {
-        check_name(experiment)?;
+        self.refuse_links(experiment).await?;
         let mut objects = Vec::new();
         for table in Table::ALL {
-            objects.extend(self.parts(&layout::table_dir(&layout::left_name(experiment), table.name())).await?);
+            objects.extend(self.named_parts(&layout::table_dir(&layout::left_name(experiment), table.name())).await?);
         }
         Ok(objects)
+    }
+
+    /// The objects in a table's folder that have the name of a part. Users put files of other names there.
+    async fn named_parts(&self, folder: &Path) -> Result<Vec<Path>, StoreError> {
+        let mut parts = self.parts(folder).await?;
+        parts.retain(|path| path.filename().and_then(layout::part_id).is_some());
+        Ok(parts)
+    }
+
+    /// Refuses an experiment one of whose folders is a link.
+    pub async fn refuse_links(&self, experiment: &str) -> Result<(), StoreError> {
+        check_name(experiment)?;
+        let (Some(data), Some(private)) = (self.directory.clone(), self.private_folder.clone()) else { return Ok(()) };
+        let names = [experiment.to_owned(), layout::left_name(experiment)];
+        let link = blocking(move || {
+            let uploads = private.join("staging/upload").join(&names[0]);
+            let places = names.iter().map(|name| data.join(name)).chain([uploads]);
+            let mut folders = places.flat_map(|place| {
+                let tables = Table::ALL.map(|table| place.join(table.name()));
+                [place].into_iter().chain(tables)
+            });
+            folders.find(|folder| std::fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink()))
+        });
+        link.await.map_or(Ok(()), |link| Err(StoreError::Link { path: link.display().to_string() }))
     }
 
     /// Deletes the listed objects of a dataset, and its empty folders.
@@ -81,8 +106,8 @@ impl Objects {
 
     /// The moves that rename a dataset.
     pub async fn moves(&self, from: &str, to: &str) -> Result<Moves, StoreError> {
-        check_name(from)?;
-        check_name(to)?;
+        self.refuse_links(from).await?;
+        self.refuse_links(to).await?;
         let (left_from, left_to) = (layout::left_name(from), layout::left_name(to));
         let mut moves = Moves { from: [left_from.clone(), from.to_owned()], ..Moves::default() };
         let folders = [(from, to), (&left_from, &left_to)];
@@ -115,11 +140,11 @@ impl Objects {
         Ok(())
     }
 
-    /// The Parquet objects below a folder.
+    /// The Parquet objects in a folder itself, but for hidden ones.
     pub(crate) async fn parts(&self, folder: &Path) -> Result<Vec<Path>, StoreError> {
         let found: Vec<_> =
             self.store.list(Some(folder)).try_collect().await.map_err(|error| unavailable("list", folder, error))?;
         let paths = found.into_iter().map(|object| object.location);
-        Ok(paths.filter(|path| path.extension() == Some("parquet")).collect())
+        Ok(paths.filter(|path| layout::is_part(folder, path)).collect())
     }
 }

@@ -137,6 +137,12 @@ pub enum StoreError {
     /// gets a new name.
     #[error("{path} exists already and is not part {part_id} ({found})")]
     PartTaken { path: String, part_id: Uuid, found: String },
+    /// A folder whose parts were to be deleted or moved is a link. Final until somebody acts.
+    #[error(
+        "{path} is a link, and parts are neither deleted nor moved through one: put the folder itself in its place, or \
+         delete or move its parts yourself, and then the link"
+    )]
+    Link { path: String },
     /// An object that should exist does not. Final.
     #[error("{path} is missing")]
     Missing { path: String },

@@ -6,8 +6,10 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
+use std::future::ready;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -19,7 +21,7 @@ use object_store::{
 };
 use powersweep_experiments::{Digest, DigestWriter};
 use powersweep_results::Table;
-use powersweep_results::layout::left_name;
+use powersweep_results::layout::{is_part, left_name};
 use powersweep_results::part::read_footer;
 use uuid::Uuid;
 
@@ -50,7 +52,7 @@ pub struct Objects {
     /// DATA where it is a directory of this machine.
     pub(super) directory: Option<PathBuf>,
     /// The private folder there.
-    private_folder: Option<PathBuf>,
+    pub(super) private_folder: Option<PathBuf>,
     /// Signs addresses for workers, where DATA is an object store.
     pub(super) signer: Option<Arc<dyn Signer>>,
 }
@@ -105,8 +107,8 @@ impl Objects {
         check_name(experiment)?;
         for name in [experiment, &left_name(experiment)] {
             let folder = powersweep_results::layout::tasks_dir(name);
-            let first = self.store.list(Some(&folder)).try_next().await;
-            if first.map_err(|error| unavailable("list", &folder, error))?.is_some() {
+            let parts = self.store.list(Some(&folder)).try_filter(|object| ready(is_part(&folder, &object.location)));
+            if pin!(parts).try_next().await.map_err(|error| unavailable("list", &folder, error))?.is_some() {
                 return Ok(true);
             }
         }
@@ -427,7 +429,12 @@ pub(super) fn staged_path(experiment: &str, table: Table, part_id: Uuid) -> Resu
 
 /// Path of an upload, below DATA. The experiment's name must be that of a record, which is checked.
 pub(crate) fn staged_object(experiment: &str, table: Table, part_id: Uuid) -> Path {
-    private(&["staging", "upload", experiment, table.name(), &format!("{}.parquet", part_id.hyphenated())])
+    uploads_dir(experiment, table).join(format!("{}.parquet", part_id.hyphenated()))
+}
+
+/// Folder of the uploads of an experiment's table.
+pub(super) fn uploads_dir(experiment: &str, table: Table) -> Path {
+    private(&["staging", "upload", experiment, table.name()])
 }
 
 /// Folder of the objects that workers send to the object store themselves.

@@ -7,6 +7,7 @@ const _: Option<&str> = option_env!("POWERSWEEP_TEST_S3");
 mod bounds;
 mod direct;
 mod hostile;
+mod links;
 mod long_messages;
 mod lost_answers;
 mod metrics;
