@@ -217,6 +217,15 @@ fn place(given: &str, ca: &Ca, insecure: bool) -> Result<Place, ConnectError> {
         (Some("https"), Ca::None) => {
             return Err(wrong("is encrypted, but the access file is that of a coordinator with --insecure".to_owned()));
         }
+        // An address of somebody else, such as one in the environment, must not get the token of an encrypted coordinator.
+        (Some("http"), Ca::Pem(_) | Ca::Pinned(_)) if insecure => {
+            return Err(wrong(
+                "is unencrypted, but the access has the certificate of an encrypted coordinator, whose token is never sent \
+                 without encryption, also not with --insecure: write https://, or take the access file that the \
+                 coordinator wrote when it started with --insecure"
+                    .to_owned(),
+            ));
+        }
         (Some("http"), _) if insecure => Trust::Plain,
         (Some("http"), _) => {
             return Err(wrong(
@@ -285,6 +294,14 @@ mod tests {
         assert!(problem(&address("127.0.0.1:1", Ca::None, "t")).contains("--insecure"));
         assert!(problem(&address("https://h:1", Ca::None, "t")).contains("is encrypted"));
         assert_eq!(problem(&Address { insecure: true, ..address("h:1", Ca::None, "t") }), "");
+        let encrypted = Address { insecure: true, ..address("h:1", pinned(), "t") };
+        assert_eq!(problem(&encrypted), "", "encryption is used where the address says nothing");
+        for ca in [pinned(), Ca::Pem("a certificate".to_owned())] {
+            let own = Address { insecure: true, ..address("http://127.0.0.1:1", ca, "t") };
+            let named = Address { urls: vec!["http://127.0.0.1:2".to_owned()], ..own.clone() };
+            assert!(problem(&named).contains("never sent without encryption"), "{}", problem(&named));
+            assert!(problem(&own).contains("never sent without encryption"), "{}", problem(&own));
+        }
         assert!(problem(&address("ftp://host:1", pinned(), "t")).contains("must begin with https://"));
         assert!(problem(&address("host", pinned(), "t")).contains("HOST:PORT"));
         assert!(problem(&address("h:1", pinned(), "a\nb")).contains("token"));

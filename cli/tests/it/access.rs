@@ -197,6 +197,36 @@ fn the_users_own_file_is_found_where_there_is_no_data() {
     terminate(worker);
     terminate(served);
 }
+/// A variable or an option that names a listener of somebody else, which waits for tokens.
+#[test]
+fn the_token_of_an_encrypted_coordinator_is_never_sent_without_encryption() {
+    let sandbox = Sandbox::new();
+    let (served, _) = sandbox.serve(&[]);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.set_nonblocking(true).expect("a socket");
+    let place = listener.local_addr().expect("a socket");
+    let url = format!("http://{place}");
+    let variables = [("POWERSWEEP_INSECURE", "true"), ("POWERSWEEP_COORDINATOR", &*url)];
+    let refused = |ended: Ended| {
+        ended.exits(2).says(&["never sent without encryption"]);
+        let called = listener.accept().err().map(|error| error.kind());
+        assert_eq!(called, Some(std::io::ErrorKind::WouldBlock), "nobody connected");
+    };
+    for command in ["status", "health", "worker"] {
+        refused(sandbox.run_with(&[command], &variables));
+    }
+    refused(sandbox.run(&["status", "--insecure", "--coordinator", &url]));
+    let line = sandbox.run(&["access", "export", "--client", "--join"]).exits(0).stdout;
+    set_mode(&sandbox.write("line", line), 0o600);
+    refused(sandbox.run_with(&["status", "--access", "line"], &variables));
+    let file = std::fs::read_to_string(sandbox.path(FOLDER).join("client.json")).expect("it is there");
+    let mut file: serde_json::Value = serde_json::from_str(&file).expect("JSON");
+    file["addresses"] = serde_json::json!([url]);
+    set_mode(&sandbox.write("changed.json", file.to_string()), 0o600);
+    refused(sandbox.run(&["status", "--insecure", "--access", "changed.json"]));
+    terminate(served);
+}
+
 
 /// A user of this machine who owns nothing here; deleted in the end.
 pub(crate) struct Stranger(String);
