@@ -156,6 +156,30 @@ fn rotated_tokens_end_after_their_grace_or_at_once() {
     sandbox.run(&["access", "rotate", "--data", "nosuch"]).exits(2).says(&["no coordinator has served"]);
 }
 
+/// A process that began before another one has ended tokens must not write them back.
+#[test]
+fn rotations_at_once_end_both_tokens() {
+    let sandbox = Sandbox::new();
+    terminate(sandbox.serve(&[]).0);
+    let token = |role: &str| {
+        let file = std::fs::read_to_string(sandbox.path(FOLDER).join(format!("{role}.json"))).expect("it is there");
+        let file: serde_json::Value = serde_json::from_str(&file).expect("JSON");
+        file["token"].as_str().expect("text").to_owned()
+    };
+    let valid = || std::fs::read_to_string(sandbox.path(FOLDER).join("server.json")).expect("it is there");
+    for round in 0..30 {
+        let former = ["client", "worker"].map(token);
+        let both = ["--client", "--worker"].map(|role| sandbox.start(&["access", "rotate", role, "--grace", "0s"]));
+        for rotated in both {
+            rotated.wait().exits(0);
+        }
+        for (role, former) in ["client", "worker"].into_iter().zip(former) {
+            assert!(!valid().contains(&former), "round {round}: the former token of a {role} is valid again");
+            assert!(valid().contains(&token(role)), "round {round}: {role}.json has a token that is not valid");
+        }
+    }
+}
+
 /// `--insecure` waives TLS and never the token.
 #[test]
 fn without_encryption_tokens_are_needed_all_the_same() {
@@ -173,30 +197,6 @@ fn without_encryption_tokens_are_needed_all_the_same() {
     terminate(served);
 }
 
-/// The access of object stores, and the user's own, lie in the user's folders.
-#[test]
-fn the_users_own_file_is_found_where_there_is_no_data() {
-    let sandbox = Sandbox::new();
-    sandbox.write("sweep.toml", synthetic("sweep", 2));
-    let (served, _) = sandbox.serve(&["--data", "far"]);
-    let config = sandbox.path("config");
-    std::fs::create_dir_all(config.join("powersweep")).expect("it can be made");
-    for role in ["client", "worker"] {
-        let output = format!("config/powersweep/{role}.json");
-        sandbox.run(&["access", "export", &format!("--{role}"), "--data", "far", "--output", &output]).exits(0);
-    }
-    let variables = [("XDG_CONFIG_HOME", config.to_str().expect("text"))];
-    let mut worker = sandbox.command(BINARY);
-    let mut worker = sandbox.spawn({
-        worker.arg("worker").envs(variables);
-        worker
-    });
-    worker.says("connected to");
-    sandbox.run_with(&["submit", "sweep.toml", "--wait"], &variables).exits(0);
-    sandbox.run_with(&["status"], &variables).exits(0).prints(&["sweep", "finished"]);
-    terminate(worker);
-    terminate(served);
-}
 /// A variable or an option that names a listener of somebody else, which waits for tokens.
 #[test]
 fn the_token_of_an_encrypted_coordinator_is_never_sent_without_encryption() {
@@ -227,6 +227,30 @@ fn the_token_of_an_encrypted_coordinator_is_never_sent_without_encryption() {
     terminate(served);
 }
 
+/// The access of object stores, and the user's own, lie in the user's folders.
+#[test]
+fn the_users_own_file_is_found_where_there_is_no_data() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 2));
+    let (served, _) = sandbox.serve(&["--data", "far"]);
+    let config = sandbox.path("config");
+    std::fs::create_dir_all(config.join("powersweep")).expect("it can be made");
+    for role in ["client", "worker"] {
+        let output = format!("config/powersweep/{role}.json");
+        sandbox.run(&["access", "export", &format!("--{role}"), "--data", "far", "--output", &output]).exits(0);
+    }
+    let variables = [("XDG_CONFIG_HOME", config.to_str().expect("text"))];
+    let mut worker = sandbox.command(BINARY);
+    let mut worker = sandbox.spawn({
+        worker.arg("worker").envs(variables);
+        worker
+    });
+    worker.says("connected to");
+    sandbox.run_with(&["submit", "sweep.toml", "--wait"], &variables).exits(0);
+    sandbox.run_with(&["status"], &variables).exits(0).prints(&["sweep", "finished"]);
+    terminate(worker);
+    terminate(served);
+}
 
 /// A user of this machine who owns nothing here; deleted in the end.
 pub(crate) struct Stranger(String);

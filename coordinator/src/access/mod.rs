@@ -278,6 +278,31 @@ mod tests {
     }
 
     #[test]
+    fn rotations_at_once_bring_no_token_back() {
+        let (_data, authority) = opened();
+        let folder = authority.folder().expect("a folder").to_owned();
+        for round in 0..100 {
+            let former = Role::ALL.map(|role| Access::read(&folder.join(role.file_name())).expect("it is there").token);
+            let at_once = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                for role in Role::ALL {
+                    let (folder, at_once) = (&folder, &at_once);
+                    scope.spawn(move || {
+                        at_once.wait();
+                        rotate(folder, &[role], Duration::ZERO).expect("it can be written");
+                    });
+                }
+            });
+            authority.refresh();
+            for (role, former) in Role::ALL.into_iter().zip(former) {
+                let present = Access::read(&folder.join(role.file_name())).expect("it is there").token;
+                let admitted = (admits(&authority, &former), admits(&authority, &present));
+                assert_eq!(admitted, (None, Some(role)), "round {round}");
+            }
+        }
+    }
+
+    #[test]
     fn an_exposed_folder_is_not_served_from() {
         use std::os::unix::fs::PermissionsExt;
         let (data, authority) = opened();

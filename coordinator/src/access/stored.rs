@@ -1,6 +1,8 @@
 //! The access folder: where it is, and `server.json` in it.
 
-use std::os::unix::fs::MetadataExt;
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -20,6 +22,10 @@ use crate::store::{Location, PRIVATE_DIR};
 const VERSION: u32 = 1;
 /// The coordinator's own file.
 const FILE: &str = "server.json";
+/// Locked by a process that changes [`FILE`].
+const LOCK: &str = ".server.json.lock";
+/// What a mount without locks answers.
+const NO_LOCKS: Option<i32> = Some(rustix::io::Errno::NOLCK.raw_os_error());
 /// Largest file that is read (bytes).
 const BYTES_MAX: u64 = 64 << 10;
 /// Digits of the digest that names the folder of data elsewhere.
@@ -162,9 +168,23 @@ fn unix_s() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
+/// Waits until no other process changes the folder. A change that began from the content before another one would bring
+/// tokens back that the other one has ended. A file system without locks is changed without one.
+fn lock(folder: &Path) -> Result<File, AccessError> {
+    let path = folder.join(LOCK);
+    let failed = |source| AccessError::Write { path: path.display().to_string(), source };
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(failed)?;
+    match file.lock() {
+        Err(error) if error.kind() != ErrorKind::Unsupported && error.raw_os_error() != NO_LOCKS => Err(failed(error)),
+        _ => Ok(file),
+    }
+}
+
 /// Replaces the tokens of these roles. The former ones stay valid for `grace`. A running coordinator notices it within a
 /// second.
 pub fn rotate(folder: &Path, roles: &[Role], grace: Duration) -> Result<(), AccessError> {
+    check_folder(folder)?;
+    let _lock = lock(folder)?;
     let mut stored = Stored::read(folder)?;
     let now = unix_s();
     let until = now + grace.as_secs();
