@@ -36,7 +36,7 @@ pub fn parse(file: &str, text: &str) -> Result<Manifest, Failure> {
 /// All problems of a file, each with its place.
 pub fn problems(file: &str, errors: &ManifestErrors) -> Failure {
     let count = errors.problems().len();
-    let shown = if screen::has_color(&std::io::stderr()) { errors.coloured() } else { errors.to_string() };
+    let shown = screen::in_colours(&errors.to_string(), || errors.coloured());
     failure!(Usage, "{} in {file}\n{shown}", screen::count(count as u64, "problem"))
 }
 

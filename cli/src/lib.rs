@@ -35,6 +35,7 @@ use std::path::PathBuf;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
+use powersweep_experiments::plain::is_plain_name;
 
 use crate::args::{AccessCommand, Cli, Command, ConfigCommand, LaunchCommand, SiteCommand, TraceCommand};
 use crate::config::Config;
@@ -61,8 +62,9 @@ fn run(arguments: Vec<OsString>) -> Outcome {
     // A broken configuration does not hide `--help`.
     let command = config.as_ref().map_or_else(|_| Cli::command(), |config| config.apply(Cli::command()));
     let command = command.color(screen::choose_color(early, configured));
-    let matches = command.try_get_matches_from(&arguments).unwrap_or_else(|error| with_tip(error, &arguments).exit());
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let matches = command.try_get_matches_from(&arguments);
+    let matches = matches.unwrap_or_else(|error| leave(&with_tip(error, &arguments), &arguments));
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| leave(&error, &arguments));
     screen::choose_color(cli.color, configured);
     let config = config?;
     log::start(&cli, screen::has_color(&std::io::stderr()));
@@ -72,6 +74,18 @@ fn run(arguments: Vec<OsString>) -> Outcome {
         interrupt::watch();
     }
     dispatch(&cli.command, &config)
+}
+
+/// Ends the process with the help that was asked for, or with an error of the command line. The error quotes the command
+/// line and variables: without colours, if a terminal would take part of them for commands.
+fn leave(error: &clap::Error, arguments: &[OsString]) -> ! {
+    let variables = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("POWERSWEEP_"));
+    let mut quoted = arguments.iter().cloned().chain(variables.map(|(_, value)| value));
+    if quoted.all(|text| is_plain_name(&text.to_string_lossy())) || !error.use_stderr() {
+        error.exit();
+    }
+    screen::note(error.render().to_string().trim_end());
+    std::process::exit(error.exit_code())
 }
 
 /// The options whose value is a list.

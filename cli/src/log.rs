@@ -1,7 +1,14 @@
 //! Log messages on standard error, and the filter POWERSWEEP_LOG.
 
+use std::fmt::{self, Debug};
+use std::io::{self, Write};
+
+use powersweep_experiments::plain::plain;
 use powersweep_experiments::reading::similar;
+use tracing::field::Field;
+use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -29,12 +36,41 @@ pub fn start(cli: &Cli, ansi: bool) {
     let (filter, broken) = filter(&wanted.to_string_lossy(), default);
     let json = cli.log_format == LogFormat::Json;
     screen::write_notes_as_json(json);
-    let lines = (!json).then(|| tracing_subscriber::fmt::layer().with_ansi(ansi).with_writer(std::io::stderr));
-    let objects =
-        json.then(|| tracing_subscriber::fmt::layer().json().flatten_event(true).with_writer(std::io::stderr));
+    let lines = (!json).then(|| {
+        let fields = debug_fn(field).delimited(" ");
+        tracing_subscriber::fmt::layer().fmt_fields(fields).with_ansi(ansi).with_writer(std::io::stderr)
+    });
+    let objects = json.then(|| {
+        tracing_subscriber::fmt::layer().json().flatten_event(true).with_writer(|| Objects(std::io::stderr()))
+    });
     tracing_subscriber::registry().with(lines).with(objects).with(filter).init();
     for directive in broken {
         screen::note(&format!("powersweep: {VARIABLE}: {directive}"));
+    }
+}
+
+/// Writes a message or a field of a line. They have texts of others: the library leaves many characters as they are. A field
+/// stays on its line, so that it looks like no other line.
+fn field(out: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Result {
+    let text = format!("{value:?}");
+    match field.name() {
+        "message" => write!(out, "{}", plain(&text)),
+        name => write!(out, "{}={}", name.trim_start_matches("r#"), plain(&text).replace('\n', "\\n")),
+    }
+}
+
+/// Standard error for lines in JSON.
+struct Objects(io::Stderr);
+
+impl Write for Objects {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        // The layer writes whole lines.
+        self.0.write_all(plain(&String::from_utf8_lossy(line)).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

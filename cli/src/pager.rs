@@ -1,4 +1,4 @@
-//! Long texts in the user's pager.
+//! Long texts of this program in the user's pager.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
@@ -20,7 +20,7 @@ const NOT_FOUND: i32 = 127;
 pub fn show(text: &str) -> Outcome {
     match pager() {
         Some(pager) if screen::redraws(&io::stdout()) && page(&pager, text) => Ok(Exit::Done),
-        _ => screen::write(text).map(|_| Exit::Done),
+        _ => screen::write_styled(text).map(|_| Exit::Done),
     }
 }
 

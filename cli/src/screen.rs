@@ -1,12 +1,19 @@
 //! Output of commands: text and tables for people, JSON for programs. A closed pipe is not an error.
+//!
+//! Texts have names, values and messages of others: manifests, logs, rows, files, workers. Everything that this program
+//! writes passes a function here, or the log's (`log.rs`), which shows characters that could steer a terminal as escapes.
+//! Only [`write_styled`] and [`in_colours`] take texts with escapes of terminals, which must be this program's own.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::AutoStream;
 use anstream::stream::RawStream;
 use clap::ColorChoice;
 use powersweep::Notes;
+use powersweep_experiments::plain::plain;
 use serde_json::{Value as Json, json};
 
 use crate::exit::{Exit, Failure, Outcome, failure};
@@ -14,13 +21,22 @@ use crate::fitted::Table;
 
 pub use powersweep_dataset::words::{count, duration, number, range};
 
-/// Prints text to standard output. A closed pipe does not change the command's result.
+/// Prints a text for people, or a document in JSON, to standard output. A closed pipe does not change the command's result.
 pub fn print(text: &str) -> Outcome {
-    write(&format!("{text}\n")).map(|_| Exit::Done)
+    write_styled(&format!("{}\n", plain(text))).map(|_| Exit::Done)
 }
 
-/// Writes text to standard output without a newline; false if its reader has closed the pipe.
-pub fn write(text: &str) -> Result<bool, Failure> {
+/// Prints a text that programs read, such as a script: where no terminal shows it, byte for byte.
+pub fn print_exact(text: &str) -> Outcome {
+    match io::stdout().is_terminal() {
+        true => print(text),
+        false => write_styled(&format!("{text}\n")).map(|_| Exit::Done),
+    }
+}
+
+/// Writes a text of this program with its own escapes to standard output, without a newline; false if its reader has closed
+/// the pipe.
+pub fn write_styled(text: &str) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
@@ -47,10 +63,43 @@ pub fn notes() -> Notes {
 
 fn write_note(text: &str, as_json: impl Fn() -> Json) {
     let line = match NOTES_AS_JSON.load(Ordering::Relaxed) {
-        true => as_json().to_string(),
-        false => text.lines().map(wrapped).collect::<Vec<_>>().join("\n"),
+        true => plain(&as_json().to_string()).into_owned(),
+        false => coloured(&plain(text)).lines().map(wrapped).collect::<Vec<_>>().join("\n"),
     };
     let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// A part of a message, and this part in colours.
+static COLOURED: Mutex<Option<(String, String)>> = Mutex::new(None);
+
+/// Returns a part of a message, which [`note`] and [`ending`] show in colours. A message itself has no colours: they would
+/// look like those that a stranger's text has.
+pub fn in_colours(part: &str, colours: impl FnOnce() -> String) -> String {
+    if has_color(&io::stderr()) {
+        *COLOURED.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
+            Some((plain(part.trim_end()).into_owned(), only_colours(colours().trim_end())));
+    }
+    part.to_owned()
+}
+
+fn coloured(message: &str) -> Cow<'_, str> {
+    match &*COLOURED.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        Some((part, colours)) if message.contains(part) => message.replacen(part, colours, 1).into(),
+        _ => message.into(),
+    }
+}
+
+/// The text whose only escapes of terminals are those of colours and fonts.
+fn only_colours(text: &str) -> String {
+    let mut pieces = text.split("\u{1b}[");
+    let mut shown = plain(pieces.next().unwrap_or_default()).into_owned();
+    for piece in pieces {
+        let code = piece.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(piece.len());
+        let begin = if piece[code..].starts_with('m') { "\u{1b}[" } else { "\\u001b[" };
+        shown += begin;
+        shown += &plain(piece);
+    }
+    shown
 }
 
 /// Notes are not wrapped on narrower terminals.
@@ -165,6 +214,13 @@ mod tests {
     #[test]
     fn only_one_thing_is_singular() {
         assert_eq!((count(1, "task"), count(0, "task")), ("1 task".to_owned(), "0 tasks".to_owned()));
+    }
+
+    #[test]
+    fn the_text_between_colours_has_no_other_escapes() {
+        let text = "\u{1b}[1m\u{1b}[38;5;9merror\u{1b}[0m: a\u{1b}[2Jb\u{9b}c\u{1b}]0;d\u{7}";
+        let shown = "\u{1b}[1m\u{1b}[38;5;9merror\u{1b}[0m: a\\u001b[2Jb\\u009bc\\u001b]0;d\\u0007";
+        assert_eq!(only_colours(text), shown);
     }
 
     #[test]

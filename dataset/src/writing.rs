@@ -3,7 +3,7 @@
 
 use std::error::Error as StdError;
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use arrow::ipc::writer::StreamWriter;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use parquet::arrow::ArrowWriter;
+use powersweep_experiments::plain::plain;
 use powersweep_results::part;
 use serde::Serializer;
 use serde_json::Value as Json;
@@ -39,15 +40,23 @@ pub enum Encoding {
     Arrow,
 }
 
-/// Standard output that records that its reader has closed the pipe.
+/// Standard output that records that its reader has closed the pipe. On a terminal, characters that could steer it are
+/// shown as escapes; elsewhere every byte stays unchanged.
 struct Stdout {
     out: io::Stdout,
     closed: Arc<AtomicBool>,
+    /// On a terminal: the begin of a character whose other bytes follow.
+    begun: Option<Vec<u8>>,
 }
 
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.note(|out| out.write(bytes))
+        let Some(begun) = &mut self.begun else { return self.note(|out| out.write(bytes)) };
+        begun.extend_from_slice(bytes);
+        let whole = whole_characters(begun);
+        let text: Vec<u8> = begun.drain(..whole).collect();
+        self.note(|out| out.write_all(plain(&String::from_utf8_lossy(&text)).as_bytes()))?;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -63,6 +72,14 @@ impl Stdout {
         }
         result
     }
+}
+
+/// The length of the text without a character at its end whose last bytes are missing.
+fn whole_characters(text: &[u8]) -> usize {
+    let last = text.utf8_chunks().last();
+    let rest = last.map_or(&[][..], |chunk| chunk.invalid());
+    let is_begun = rest.len() < 4 && std::str::from_utf8(rest).is_err_and(|error| error.error_len().is_none());
+    if is_begun { text.len() - rest.len() } else { text.len() }
 }
 
 /// Standard output or a file.
@@ -90,7 +107,8 @@ impl Target {
     fn open(path: Option<&Path>) -> Result<(Target, Out), Error> {
         let closed = Arc::new(AtomicBool::new(false));
         let Some(path) = path else {
-            let out = Stdout { out: io::stdout(), closed: Arc::clone(&closed) };
+            let begun = io::stdout().is_terminal().then(Vec::new);
+            let out = Stdout { out: io::stdout(), closed: Arc::clone(&closed), begun };
             return Ok((Target { path: None, unfinished: None, closed }, Box::new(BufWriter::new(out))));
         };
         let (file, unfinished) = opened(path).map_err(|error| cannot_write(path, &error))?;

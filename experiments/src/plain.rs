@@ -14,17 +14,18 @@ pub fn is_plain_name(name: &str) -> bool {
     !name.chars().any(|c| is_unsafe(c) || matches!(c, '\n' | '\t'))
 }
 
-/// The text with escapes in place of control characters. Newlines and tabs stay.
+/// The text with escapes in place of control characters, which are those of JSON: a document in JSON keeps its values.
+/// Newlines and tabs stay.
 pub fn plain(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if is_unsafe(c) {
-            let _ = write!(out, "{}", c.escape_default());
-        } else {
-            out.push(c);
+        match c {
+            '\r' => out.push_str("\\r"),
+            c if is_unsafe(c) => drop(write!(out, "\\u{:04x}", u32::from(c))),
+            c => out.push(c),
         }
     }
     Cow::Owned(out)
@@ -53,8 +54,8 @@ mod tests {
 
     #[test]
     fn escapes_of_terminals_are_shown_and_other_texts_stay() {
-        assert_eq!(plain("a\u{1b}[2Jb\r\u{9b}0m\u{7}"), "a\\u{1b}[2Jb\\r\\u{9b}0m\\u{7}");
-        assert_eq!(plain("safe\u{202e}txt"), "safe\\u{202e}txt");
+        assert_eq!(plain("a\u{1b}[2Jb\r\u{9b}0m\u{7}"), "a\\u001b[2Jb\\r\\u009b0m\\u0007");
+        assert_eq!(plain("safe\u{202e}txt"), "safe\\u202etxt");
         assert!(matches!(plain("two\nlines\tof grün, 日本"), Cow::Borrowed(_)));
         assert!(is_plain_name("node-7.例") && !is_plain_name("a\u{1b}]0;x\u{7}") && !is_plain_name("a\nb"));
     }

@@ -88,6 +88,7 @@ pub use place::{Answerer, Place};
 pub use plot::{Chart, PlotOptions};
 pub use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
 pub use powersweep_experiments::Manifest;
+pub use powersweep_experiments::plain::plain;
 pub use powersweep_results::Table;
 pub use results::{GroupsOptions, RowsOptions};
 pub use run::{Progress, RunOptions, Running, ShardOptions};

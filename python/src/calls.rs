@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use powersweep::conformance::{Conformance, Policy};
 use powersweep::simulate::{SimulateOptions, TaskLimits};
-use powersweep::{Error, Manifest, Notes, failure, inputs};
+use powersweep::{Error, Manifest, Notes, failure, inputs, plain};
 use powersweep_cli::exit::{Exit, TABLE};
 use powersweep_cli::{defaults, quantities};
 use pyo3::prelude::*;
@@ -32,7 +32,8 @@ pub(crate) type Noted<T> = PyResult<(T, Vec<String>)>;
 /// The exception of an error, from the Python part of the package.
 fn exception(py: Python<'_>, error: &Error, notes: Vec<String>) -> PyErr {
     let made = || {
-        let of = (Exit::Of(error.kind).code(), error.message.trim_end());
+        // Python shows a message on the terminal unchanged.
+        let of = (Exit::Of(error.kind).code(), plain(error.message.trim_end()));
         let made = py.import("powersweep._errors")?.getattr("of")?.call1(of)?;
         for note in notes {
             made.call_method1("add_note", (note,))?;
@@ -51,7 +52,8 @@ pub(crate) fn run<T: Send + 'static>(
     let (stop, said) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
     let said_now = || std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
     let (stopped, saying) = (Arc::clone(&stop), Arc::clone(&said));
-    let notes = Notes::to(move |note| saying.lock().unwrap_or_else(PoisonError::into_inner).push(note.to_owned()));
+    let notes =
+        Notes::to(move |note| saying.lock().unwrap_or_else(PoisonError::into_inner).push(plain(note).into_owned()));
     let (sender, mut receiver) = mpsc::channel();
     let worker = std::thread::Builder::new().name("powersweep".to_owned()).stack_size(STACK_BYTES);
     worker.spawn(move || {

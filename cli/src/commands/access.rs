@@ -57,7 +57,7 @@ pub fn export(args: &AccessExportArgs) -> Outcome {
     let role = if args.client { Role::Client } else { Role::Worker };
     let found = access::read(&access::folder(&args.data.location()?)?, role)?;
     let text = if args.join { found.join_line() } else { found.text().trim_end().to_owned() };
-    let Some(output) = &args.output else { return screen::print(&text) };
+    let Some(output) = &args.output else { return screen::print_exact(&text) };
     let written = write_private(output, &(text + "\n"), false).map_err(|error| access::refused(&error))?;
     if !written {
         return Err(failure!(Usage, "{} exists already", output.display()));

@@ -11,5 +11,5 @@ use crate::screen;
 pub fn run(shell: Shell) -> Outcome {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "powersweep", &mut script);
-    screen::write(&String::from_utf8_lossy(&script)).map(|_| Exit::Done)
+    screen::write_styled(&String::from_utf8_lossy(&script)).map(|_| Exit::Done)
 }

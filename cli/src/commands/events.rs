@@ -2,6 +2,7 @@
 
 use powersweep::block_on;
 use powersweep::events::{Event, EventsOptions};
+use powersweep_experiments::plain::plain;
 use serde::Serialize;
 
 use super::submit::end_of;
@@ -31,5 +32,5 @@ fn print(events: &[Event]) -> Result<bool, Failure> {
         let line = serde_json::to_string(&Line { version: screen::JSON_VERSION, event });
         text += &(line.or_kind(Kind::Failure)? + "\n");
     }
-    screen::write(&text)
+    screen::write_styled(&plain(&text))
 }

@@ -93,7 +93,7 @@ async fn dry_run(args: &LaunchSlurmArgs, plan: &Plan, folder: &Folder) -> Outcom
         true => launch_plan::coordinator(plan, args).script(&folder.file("coordinator.sh").display().to_string()),
         false => plan.job.script(),
     };
-    screen::print(text.trim_end())?;
+    screen::print_exact(text.trim_end())?;
     let scratch = Partial::scratch().map_err(|error| failure!(Storage, "cannot make a temporary folder: {error}"))?;
     let script = scratch.path().join("job.sh");
     std::fs::write(&script, &text).map_err(|error| failure!(Storage, "cannot write {}: {error}", script.display()))?;

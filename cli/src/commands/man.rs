@@ -13,7 +13,7 @@ pub fn run(args: &ManArgs) -> Outcome {
     let Some(folder) = &args.output else {
         let mut page = Vec::new();
         Man::new(Cli::command()).render(&mut page).map_err(|error| cannot_write("the page".as_ref(), &error))?;
-        return screen::write(&String::from_utf8_lossy(&page)).map(|_| Exit::Done);
+        return screen::write_styled(&String::from_utf8_lossy(&page)).map(|_| Exit::Done);
     };
     let written = std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(Cli::command(), folder));
     written.map_err(|error| cannot_write(folder, &error))?;

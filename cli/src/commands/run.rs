@@ -12,6 +12,7 @@ use powersweep::submit::why_waiting;
 use powersweep::{Place, block_on};
 use powersweep_dataset::page::{self, Wanted};
 use powersweep_experiments::Sweep;
+use powersweep_experiments::plain::plain;
 use powersweep_experiments::settings::quoted;
 use powersweep_inputs::library::ParsedLogs;
 use powersweep_proto::v1;
@@ -145,7 +146,7 @@ fn progress_bar(quiet: bool) -> ProgressBar {
 fn draw(bar: &ProgressBar, found: &v1::ExperimentStatus, stalled: Option<&str>) {
     bar.set_length(found.tasks);
     bar.set_position(found.done);
-    bar.set_message(progress(found, stalled));
+    bar.set_message(plain(&progress(found, stalled)).into_owned());
 }
 
 /// Speed and remaining time, or why no task runs.

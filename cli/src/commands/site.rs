@@ -21,7 +21,7 @@ pub fn init(args: &SiteInitArgs) -> Outcome {
     let text = SlurmSite::described(&facts, &partitions, chosen(args, &partitions)?)
         .map_err(|error| failure!(Failure, "cannot write a site file: {error}"))?;
     match &args.output {
-        None => screen::print(text.trim_end()),
+        None => screen::print_exact(text.trim_end()),
         Some(file) => {
             let cannot = |error: std::io::Error| failure!(Usage, "cannot write {}: {error}", file.display());
             let created = std::fs::File::create_new(file).map_err(cannot)?;

@@ -16,7 +16,9 @@ const DUCKDB: &str = "duckdb";
 /// Opens DuckDB, or runs a query.
 pub fn run(args: &SqlArgs) -> Outcome {
     if args.print {
-        return screen::print(block_on(async { args.from.place()?.views(&args.experiment, None).await })?.trim_end());
+        return screen::print_exact(
+            block_on(async { args.from.place()?.views(&args.experiment, None).await })?.trim_end(),
+        );
     }
     let folder = Partial::scratch().map_err(|error| failure!(Storage, "cannot make a temporary folder: {error}"))?;
     let views = block_on(async { args.from.place()?.views(&args.experiment, Some(folder.path())).await })?;
@@ -24,7 +26,7 @@ pub fn run(args: &SqlArgs) -> Outcome {
     // Ctrl-C is for DuckDB, which reads the folder until it ends.
     interrupt::leave_to_child();
     let Some(made) = ended(Command::new(DUCKDB).arg(&database).arg("-c").arg(&views))? else {
-        screen::print(views.trim_end())?;
+        screen::print_exact(views.trim_end())?;
         let hint = "install it (https://duckdb.org, or pip install duckdb-cli), or give these lines to any DuckDB";
         return Err(failure!(Failure, "there is no program `{DUCKDB}` on the PATH: {hint}"));
     };

@@ -7,6 +7,7 @@ use powersweep::block_on;
 use powersweep::inputs::ledgers as documents;
 use powersweep::place::shards::ShardStatus;
 use powersweep::{Place, Status};
+use powersweep_experiments::plain::plain;
 use powersweep_proto::v1;
 use powersweep_results::layout::left_name;
 
@@ -61,8 +62,11 @@ async fn watch(args: &StatusArgs, place: &Place) -> Outcome {
         };
         let written = match terminal {
             // Moves the cursor home, clears the end of each line, then the lines below.
-            true => screen::write(&format!("\x1b[H{}\x1b[K\n\x1b[J", text.replace('\n', "\x1b[K\n"))),
-            false if text != last && !text.is_empty() => screen::write(&format!("{text}\n")),
+            true => {
+                let text = plain(&text).replace('\n', "\x1b[K\n");
+                screen::write_styled(&format!("\x1b[H{text}\x1b[K\n\x1b[J"))
+            }
+            false if text != last && !text.is_empty() => screen::write_styled(&format!("{}\n", plain(&text))),
             false => Ok(true),
         };
         if !written? {

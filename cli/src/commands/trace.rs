@@ -3,7 +3,6 @@
 use powersweep_engine::facts::Datum;
 use powersweep_engine::workload::log_facts::{LogFacts, LogTotals, Spread};
 use powersweep_experiments::Digest;
-use powersweep_experiments::plain::plain;
 use serde_json::{Map, Value as Json, json};
 
 use crate::args::{LogArgs, OutputArgs};
@@ -39,7 +38,7 @@ fn value(datum: Datum<'_>) -> Json {
 fn text(value: &Json) -> String {
     match value {
         Json::Null => String::new(),
-        Json::String(text) => plain(text).into_owned(),
+        Json::String(text) => text.clone(),
         Json::Number(number) if number.is_f64() => screen::number(number.as_f64().unwrap_or(f64::NAN)),
         other => other.to_string(),
     }

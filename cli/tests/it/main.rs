@@ -15,6 +15,7 @@ mod dashboard_rows;
 mod doctor;
 mod documents;
 mod edits;
+mod escapes;
 mod events;
 mod farm;
 mod files;
