@@ -115,8 +115,11 @@ impl Guard {
     fn is_own(&self, headers: &HeaderMap) -> bool {
         let site = headers.get("sec-fetch-site").map(|site| site.as_bytes() == b"same-origin");
         let origin = text(headers, header::ORIGIN).map(|origin| {
-            let host = origin.split_once("://").map_or("", |(_, host)| host);
-            self.hosts.contains(&name_of(host))
+            let place = origin.split_once("://").map_or("", |(_, place)| place);
+            let name = name_of(place);
+            // Another port of this machine is another program, maybe of another user. A proxy may hide its name and port.
+            let is_here = text(headers, header::HOST).is_some_and(|host| host.eq_ignore_ascii_case(place));
+            self.hosts.contains(&name) && (is_here || !LOOPBACK.contains(&name.as_str()))
         });
         site.unwrap_or(true) && origin.unwrap_or(true) && (site.is_some() || origin.is_some())
     }
@@ -191,7 +194,9 @@ mod tests {
             guard.check(&method, &headers(&[&[("cookie", cookie.as_str())], more].concat()))
         };
         assert_eq!(check(Method::POST, &[("sec-fetch-site", "same-origin")]), Ok(()));
-        assert_eq!(check(Method::POST, &[("origin", "http://127.0.0.1:99")]), Ok(()));
+        for host in ["127.0.0.1:99", "localhost:99", "[::1]:99", "localhost"] {
+            assert_eq!(check(Method::POST, &[("host", host), ("origin", &format!("http://{host}"))]), Ok(()), "{host}");
+        }
         for more in [
             &[][..],
             &[("sec-fetch-site", "cross-site")],
@@ -200,9 +205,18 @@ mod tests {
             &[("origin", "http://evil.example")],
             &[("origin", "null")],
             &[("sec-fetch-site", "same-origin"), ("origin", "http://evil.example")],
+            &[("origin", "http://127.0.0.1:99")],
+            &[("host", "127.0.0.1:98"), ("origin", "http://127.0.0.1:99")],
+            &[("host", "localhost:98"), ("origin", "http://localhost")],
+            &[("host", "localhost:98"), ("origin", "http://127.0.0.1:98")],
         ] {
             assert_eq!(check(Method::POST, more), Err(Refusal::Origin), "{more:?}");
         }
+        // A proxy that calls the dashboard by its own name for it.
+        let guard = Guard::new(&["proxy.example.org".to_owned()]);
+        let cookie = guard.exchange(&guard.key()).expect("it is the key");
+        let proxied = [("cookie", &*cookie), ("host", "127.0.0.1:98"), ("origin", "https://proxy.example.org")];
+        assert_eq!(guard.check(&Method::POST, &headers(&proxied)), Ok(()));
         for method in [Method::DELETE, Method::PUT, Method::PATCH, Method::OPTIONS] {
             assert_eq!(check(method, &[("sec-fetch-site", "same-origin")]), Err(Refusal::Method));
         }
