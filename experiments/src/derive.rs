@@ -30,7 +30,7 @@ impl Manifest {
     /// The text of a derived manifest. Each parameter must be set in a block, and in no zip and no `[[exclude]]`. `file` is
     /// the name of the original in messages.
     pub fn derived(&self, file: &str, derivation: &Derivation<'_>) -> Result<String, ManifestErrors> {
-        let text: Arc<str> = self.text().into();
+        let text: Arc<str> = self.source().into();
         let mut problems = Vec::new();
         let (table, _) = DeTable::parse_recoverable(&text);
         let mut edits = edits(table.get_ref(), derivation, &mut problems);

@@ -1,4 +1,4 @@
-//! Files that are named by URL.
+//! Files that are named by URL or path.
 
 /// Whether a file is named by URL, not by path.
 pub fn is_url(name: &str) -> bool {
@@ -17,6 +17,15 @@ pub fn public(url: &str) -> String {
     let authority = authority(url);
     let host = authority.rsplit('@').next().unwrap_or_default();
     url[..end].replacen(authority, host, 1)
+}
+
+/// The name that stands for a file of this place: the place itself, unless it is an absolute path or a URL with secrets.
+pub fn public_name(place: &str) -> String {
+    match (is_url(place), place.starts_with('/')) {
+        (true, _) => public(place),
+        (_, true) => place.rsplit('/').find(|name| !name.is_empty()).unwrap_or(place).to_owned(),
+        _ => place.to_owned(),
+    }
 }
 
 /// The part with user, host and port.

@@ -3,6 +3,7 @@
 use powersweep_dashboard::survey::Choice;
 use powersweep_dashboard::{Report, RowsQuery};
 use powersweep_dataset::Error;
+use powersweep_proto::v1;
 
 use crate::place::Place;
 use crate::status::{Status, StatusOptions};
@@ -29,8 +30,10 @@ impl Place {
             self.notes.say(&format!("the report has no state of {name}: {}", error.message));
         }
         let now = chrono::Utc::now().format("%Y-%m-%d %H:%M UTC");
-        // A report leaves the house: it names no folder and no host.
+        // A report leaves the house: it names no folder, no host and no user.
         let made = format!("Made by powersweep {} on {now}.", env!("CARGO_PKG_VERSION"));
-        Ok(Report { experiment: status.ok().and_then(Status::into_first), name, made, survey, rows })
+        let experiment = status.ok().and_then(Status::into_first);
+        let experiment = experiment.map(|found| v1::ExperimentStatus { owner: String::new(), ..found });
+        Ok(Report { experiment, name, made, survey, rows })
     }
 }

@@ -394,11 +394,16 @@ impl Running {
     }
 }
 
-/// A name for a worker: the host's name and the process id.
+/// Digits of the digest of a machine's name.
+const MACHINE_DIGITS: usize = 6;
+
+/// A name for a worker: the process id, and digits by which workers of one machine are known. It is in published rows, and does
+/// not have the host's name.
 pub fn worker_name() -> String {
     let host = std::env::var("HOSTNAME").ok().filter(|h| !h.is_empty());
     let host = host.or_else(|| std::fs::read_to_string("/etc/hostname").ok().map(|h| h.trim().to_owned()));
-    format!("{}-{}", host.filter(|h| !h.is_empty()).as_deref().unwrap_or("worker"), std::process::id())
+    let machine = Digest::of(host.unwrap_or_default().as_bytes()).to_string();
+    format!("worker-{}-{}", &machine[..MACHINE_DIGITS], std::process::id())
 }
 
 /// The kind of a worker's error.

@@ -14,6 +14,8 @@ use powersweep_dataset::reading::{Part, relaxed};
 use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
 use powersweep_engine::Details;
 use powersweep_engine::rng::{Philox, Purpose};
+use powersweep_engine::workload::LOG;
+use powersweep_experiments::url::public_name;
 use powersweep_experiments::{Manifest, Sweep, TaskSpec};
 use powersweep_inputs::library::{Library, ParsedLogs};
 use powersweep_results::identity::{Micros, RunFacts};
@@ -125,7 +127,7 @@ impl Place {
                 "{experiment} has no rows yet: `powersweep status {experiment}` says whether its tasks run"
             ));
         }
-        let given = options.manifest.as_ref().map(|manifest| manifest.text().to_owned());
+        let given = options.manifest.as_ref().map(|manifest| manifest.source().to_owned());
         // Unpublished rows name no manifest; theirs is the present one, which the last part has.
         let last = parts.iter().rev().find_map(Part::manifest);
         let chosen = chosen(seed, all, options.tasks);
@@ -287,8 +289,11 @@ impl Stored {
         let mut columns = Vec::new();
         for (field, column) in now.schema_ref().fields().iter().zip(now.columns()) {
             let Some(stored) = self.row.column_by_name(field.name()) else { continue };
-            if !of_run(field.name()) && stored.as_ref() != column.as_ref() {
-                let stored = json_of(stored, 0).to_string();
+            let cell = json_of(stored, 0);
+            // Earlier versions stored the place of a log. Its digest is a column, too.
+            let is_place = field.name() == LOG.name && cell.as_str().is_some_and(|place| public_name(place) != place);
+            if !of_run(field.name()) && !is_place && stored.as_ref() != column.as_ref() {
+                let stored = cell.to_string();
                 let now = json_of(column, 0).to_string();
                 columns.push(Difference { column: field.name().clone(), stored, now });
             }

@@ -18,7 +18,8 @@ pub struct WorkerArgs {
     pub logs: LogArgs,
     #[command(flatten)]
     pub slots: SlotsArgs,
-    /// Name of the worker, in `status` and in the column `worker`; host name and process id by default.
+    /// Name of the worker, in `status` and in the column `worker`; by default `worker`, digits that tell
+    /// machines apart, and the process id, for the column is published with the rows.
     #[arg(long)]
     pub name: Option<String>,
     /// How long running tasks may continue after SIGTERM or Ctrl-C; unfinished tasks are then handed back.

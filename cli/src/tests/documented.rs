@@ -31,7 +31,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("XDG_STATE_HOME", "The folder of access files for object stores; `~/.local/state` without it."),
     ("USER", "The user who submits, as `status` shows the owner of an experiment."),
     ("LOGNAME", "The user who submits, where `USER` is not set."),
-    ("HOSTNAME", "The machine's part of a worker's name."),
+    ("HOSTNAME", "The machine's name, whose digest gives the digits in a worker's name."),
     ("SLURM_JOB_ID", "The allocation's name, in a job of Slurm."),
     ("SLURM_ARRAY_JOB_ID", "With `SLURM_ARRAY_TASK_ID`, the allocation's name and the shard's number in a job array."),
     ("PBS_JOBID", "The same for PBS, with `PBS_ARRAY_INDEX` or Torque's `PBS_ARRAYID`."),

@@ -38,6 +38,7 @@ mod operator;
 mod outputs;
 mod paths;
 mod places;
+mod places_of_files;
 mod plan;
 mod plot;
 mod presets;

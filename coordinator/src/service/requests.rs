@@ -334,6 +334,8 @@ fn submission(request: v1::SubmitRequest, config: &Config) -> Result<Submission,
         let digest = digest_of(digest).map_err(|reason| Status::invalid_argument(format!("log {log}: {reason}")))?;
         given.insert(log.clone(), digest);
     }
+    // Clients of earlier versions name files by their places.
+    let given = manifest.by_name(given);
     let mut digests = BTreeMap::new();
     for file in manifest.files() {
         let Some(digest) = given.get(&file.name) else {
@@ -406,9 +408,9 @@ pub(super) fn store_status(error: StoreError) -> Status {
             Status::unavailable(message)
         }
         StoreError::PartTaken { .. } => Status::already_exists(message),
+        StoreError::Link { .. } => Status::failed_precondition(message),
         _ => Status::data_loss(message),
     }
-        StoreError::Link { .. } => Status::failed_precondition(message),
 }
 
 fn reloading() -> Status {

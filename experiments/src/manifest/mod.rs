@@ -39,6 +39,7 @@ pub(crate) mod block;
 pub(crate) mod combos;
 pub(crate) mod exclude;
 mod facility;
+mod places;
 pub(crate) mod signals;
 pub(crate) mod top;
 pub(crate) mod unique;
@@ -75,6 +76,10 @@ pub(crate) struct Inner {
     pub(crate) series: Option<Vec<&'static str>>,
     pub(crate) limits: TaskLimits,
     pub(crate) text: Arc<str>,
+    /// The text as it was written.
+    pub(crate) source: Arc<str>,
+    /// The places of the files that are not called by them.
+    pub(crate) places: BTreeMap<String, String>,
     pub(crate) levels: [Level; LEVELS],
     pub(crate) logs: Vec<LogRef>,
     pub(crate) signals: Vec<Signal>,
@@ -120,8 +125,11 @@ impl Tables {
 /// A file that a manifest needs: a log, a signal or a policy module.
 #[derive(Debug, Clone)]
 pub struct FileRef {
-    /// Name, path or URL, as in the manifest.
+    /// Its name in the state, in rows and messages: the place, without the folder of an absolute path, and without what may
+    /// be secret in a URL.
     pub name: String,
+    /// Name on the search path, path or URL, as the manifest was written.
+    pub place: String,
     /// The format of a log; `None` for another file.
     pub format: Option<&'static LogFormat>,
     /// SHA-256 of the file as downloaded, where the manifest gives it.
@@ -133,14 +141,14 @@ pub struct FileRef {
 impl FileRef {
     /// A file that is no log.
     pub fn plain(name: &str, sha256: Option<Digest>) -> FileRef {
-        FileRef { name: name.to_owned(), format: None, sha256, import: None }
+        FileRef { name: name.to_owned(), place: name.to_owned(), format: None, sha256, import: None }
     }
 }
 
 /// A log that a manifest needs.
 #[derive(Debug, Clone)]
 pub struct LogRef {
-    /// Name on the search path, path, or URL, as in the manifest.
+    /// Its name, as in [`FileRef`].
     pub log: String,
     /// The format that the manifest's source names.
     pub format: &'static LogFormat,
@@ -153,18 +161,15 @@ pub struct LogRef {
 impl Manifest {
     /// Reads and checks a manifest. `file` is the name shown in messages.
     pub fn parse(file: &str, text: &str) -> Result<Manifest, ManifestErrors> {
-        let shared: Arc<str> = text.into();
-        let mut problems = Vec::new();
-        let inner = top::read(&shared, &mut problems);
-        match inner {
-            Some(inner) if problems.is_empty() => Ok(Manifest(Arc::new(inner))),
-            _ => {
-                if problems.is_empty() {
-                    problems.push(Problem::new(0..0, "the manifest cannot be used", "this is a bug: please report it"));
-                }
-                Err(ManifestErrors::new(file, &shared, problems))
-            }
+        let written = read(file, text)?;
+        let files = written.files();
+        let names = places::public_names(files.iter().map(|file| file.name.as_str()));
+        if names.is_empty() {
+            return Ok(Manifest(Arc::new(written)));
         }
+        let inner = read(file, &places::replaced(text, &names))?;
+        let places = names.into_iter().map(|(place, name)| (name, place)).collect();
+        Ok(Manifest(Arc::new(Inner { source: text.into(), places, ..inner })))
     }
 
     /// The experiment's name: a folder of the results.
@@ -194,18 +199,17 @@ impl Manifest {
 
     /// The files that it needs, each once: logs, then files of signals, then policy modules, each ordered by name.
     pub fn files(&self) -> Vec<FileRef> {
-        let logs = self.0.logs.iter();
-        let logs = logs.map(|log| FileRef {
-            name: log.log.clone(),
-            format: Some(log.format),
-            sha256: log.sha256,
-            import: log.import.clone(),
-        });
-        let signals: BTreeMap<&str, Option<Digest>> =
-            self.0.signals.iter().map(|signal| (&*signal.file, signal.sha256)).collect();
-        let signals = signals.into_iter().map(|(name, sha256)| FileRef::plain(name, sha256));
-        let modules = self.0.modules.iter().map(|name| FileRef::plain(name, None));
-        logs.chain(signals).chain(modules).collect()
+        self.0.files()
+    }
+
+    /// Values by the name of a file, of which those of an earlier version are by the place.
+    pub fn by_name<T>(&self, mut by_place: BTreeMap<String, T>) -> BTreeMap<String, T> {
+        for (name, place) in &self.0.places {
+            if let Some(value) = by_place.remove(place) {
+                by_place.entry(name.clone()).or_insert(value);
+            }
+        }
+        by_place
     }
 
     /// The optional tables it asks for.
@@ -223,13 +227,54 @@ impl Manifest {
         self.0.limits
     }
 
-    /// The exact text it was read from.
+    /// The text that the state and the rows have: the text that it was read from, with the names of files in place of absolute
+    /// paths and of URLs with secrets.
     pub fn text(&self) -> &str {
         &self.0.text
     }
 
+    /// The exact text it was read from.
+    pub fn source(&self) -> &str {
+        &self.0.source
+    }
+
     pub(crate) fn inner(&self) -> &Inner {
         &self.0
+    }
+}
+
+impl Inner {
+    fn files(&self) -> Vec<FileRef> {
+        let place = |name: &str| self.places.get(name).map_or(name, String::as_str).to_owned();
+        let logs = self.logs.iter();
+        let logs = logs.map(|log| FileRef {
+            name: log.log.clone(),
+            place: place(&log.log),
+            format: Some(log.format),
+            sha256: log.sha256,
+            import: log.import.clone(),
+        });
+        let plain = |name: &str, sha256| FileRef { place: place(name), ..FileRef::plain(name, sha256) };
+        let signals: BTreeMap<&str, Option<Digest>> =
+            self.signals.iter().map(|signal| (&*signal.file, signal.sha256)).collect();
+        let signals = signals.into_iter().map(|(name, sha256)| plain(name, sha256));
+        let modules = self.modules.iter().map(|name| plain(name, None));
+        logs.chain(signals).chain(modules).collect()
+    }
+}
+
+/// Reads and checks a text.
+fn read(file: &str, text: &str) -> Result<Inner, ManifestErrors> {
+    let shared: Arc<str> = text.into();
+    let mut problems = Vec::new();
+    match top::read(&shared, &mut problems) {
+        Some(inner) if problems.is_empty() => Ok(inner),
+        _ => {
+            if problems.is_empty() {
+                problems.push(Problem::new(0..0, "the manifest cannot be used", "this is a bug: please report it"));
+            }
+            Err(ManifestErrors::new(file, &shared, problems))
+        }
     }
 }
 

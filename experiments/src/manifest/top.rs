@@ -111,6 +111,8 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
         series,
         limits,
         text: text.clone(),
+        source: text.clone(),
+        places: std::collections::BTreeMap::new(),
         levels,
         logs,
         signals,

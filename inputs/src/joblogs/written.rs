@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use powersweep_engine::workload::swf::{GPUS_KEY, POWER_KEY, POWER_SERIES_KEY};
 use powersweep_experiments::signals::Word as _;
+use powersweep_experiments::url::public_name;
 
 use crate::joblogs::build::JobLog;
 use crate::ledger::{Effect, Rule as _};
@@ -82,7 +83,7 @@ impl JobLog {
         header.extend(queues.map(|(name, number)| ("Queue", format!("{number} {name}"))));
         if let Some(digest) = digest {
             let digest = if digest.is_empty() { String::new() } else { format!(", SHA-256 {digest}") };
-            header.push(("ImportSource", format!("{}{digest}", self.file)));
+            header.push(("ImportSource", format!("{}{digest}", public_name(&self.file))));
             header.push(("ImportSettings", self.settings.describe()));
         }
         let ledger = &self.ledger;

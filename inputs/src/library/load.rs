@@ -114,12 +114,12 @@ impl Library {
     /// Loads a file of a manifest: a log as [`Library::load`] does, the file of a signal without endings.
     pub fn load_file_of(&self, file: &FileRef) -> Result<LogBytes, LoadError> {
         match file.format {
-            Some(format) => self.load(format, &file.name, file.sha256),
+            Some(format) => self.load(format, &file.place, file.sha256),
             // A log may be larger than the file of a signal, or a module.
             None => {
                 let text_bytes = self.limits.text_bytes.min(signals::BYTES_MAX as u64);
                 let limited = self.clone().with_limits(Limits { text_bytes, ..self.limits });
-                limited.load_named(&[], &file.name, file.sha256)
+                limited.load_named(&[], &file.place, file.sha256)
             }
         }
     }

@@ -261,7 +261,7 @@ impl Search {
         );
         let derivation = Derivation { comment: &comment, name: &self.name, ..self.grid.derivation(&step.wanted) };
         let manifest = derived(&self.original, &self.options, &derivation)?;
-        write_whole(Some(&self.file), manifest.text().as_bytes())?;
+        write_whole(Some(&self.file), manifest.source().as_bytes())?;
         let (place, files, options) = (&self.place, &self.files, &self.options.run);
         let begun = match place.runner().await? {
             Answerer::Coordinator(mut client) => {
