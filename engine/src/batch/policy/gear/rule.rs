@@ -95,7 +95,8 @@ pub(crate) trait Gears: Clone {
         false
     }
 
-    /// Whether a job that starts now or later can get a gear below the top gear.
+    /// Whether a job that starts now or later can get a gear below the top gear. `false` also for a rule whose gear depends
+    /// on the job alone.
     #[inline]
     fn lowers(&self, _job: Candidate, _now_s: f64, _others: usize) -> bool {
         false
@@ -114,8 +115,8 @@ pub(crate) trait Gears: Clone {
     }
 
     /// Chooses among reservations: gear, start and duration. `earliest` returns the earliest start for a gear and the
-    /// expected duration at it (s), not before `now_s`, if there is one. The chosen reservation is that of the last call of `earliest`. While
-    /// [`Gears::lowers`] is as before, later answers of `earliest` for the gears that were not chosen change no choice.
+    /// expected duration at it (s), not before `now_s`, if there is one. The chosen reservation is that of the last call of
+    /// `earliest`. While [`Gears::lowers`] is as before, later starts at the gears that were not chosen change no choice.
     fn reserve(
         &self,
         job: Candidate,
