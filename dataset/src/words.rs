@@ -27,6 +27,23 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// Numbers with blanks of a digit's width behind those with fewer decimals: right-aligned, their points are below each other.
+pub fn aligned(numbers: &[String]) -> Vec<String> {
+    /// As wide as a digit, and as wide as a point.
+    const DIGIT: char = '\u{2007}';
+    const POINT: char = '\u{2008}';
+    let is_plain =
+        |text: &str| text.contains(|c: char| c.is_ascii_digit()) && text.chars().all(|c| "-.0123456789".contains(c));
+    let decimals = |text: &str| text.split_once('.').map_or(0, |(_, decimals)| decimals.len() + 1);
+    let most = numbers.iter().filter(|text| is_plain(text)).map(|text| decimals(text)).max().unwrap_or(0);
+    let pad = |text: &String| {
+        let lacking = most - decimals(text).min(most);
+        let blanks = (0..lacking).map(|at| if at == 0 && !text.contains('.') { POINT } else { DIGIT });
+        if is_plain(text) { text.chars().chain(blanks).collect() } else { text.clone() }
+    };
+    numbers.iter().map(pad).collect()
+}
+
 /// A duration for people: "0.4 s", "3 min 20 s", "2 h 5 min".
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
@@ -36,6 +53,12 @@ pub fn duration(seconds: f64) -> String {
         120..=7199 => format!("{} min {} s", whole / 60, whole % 60),
         _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
     }
+}
+
+/// An instant for people: "2026-11-28 23:40:07 UTC". `us`: microseconds since 1970 UTC.
+pub fn instant(us: i64) -> String {
+    let found = chrono::DateTime::from_timestamp_micros(us);
+    found.map_or_else(|| "unknown".to_owned(), |at| at.format("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
 /// A remaining time for people, as a range where the two ends differ: "3 min to 5 min".
@@ -63,6 +86,14 @@ mod tests {
         let shown =
             [(1, "query"), (2, "query"), (2, "address"), (0, "task"), (3, "day")].map(|(n, thing)| count(n, thing));
         assert_eq!(shown, ["1 query", "2 queries", "2 addresses", "0 tasks", "3 days"]);
+    }
+
+    #[test]
+    fn points_of_aligned_numbers_are_below_each_other() {
+        let texts = ["7787", "4.52", "0.5", "none", "1.500e9"].map(str::to_owned);
+        let expected = ["7787\u{2008}\u{2007}\u{2007}", "4.52", "0.5\u{2007}", "none", "1.500e9"];
+        assert_eq!(aligned(&texts), expected);
+        assert_eq!(aligned(&["1".to_owned(), String::new()]), ["1", ""]);
     }
 
     #[test]

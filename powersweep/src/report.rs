@@ -1,8 +1,9 @@
 //! The pages of one experiment in a file that needs no server.
 
-use powersweep_dashboard::survey::Choice;
 use powersweep_dashboard::{Report, RowsQuery};
 use powersweep_dataset::Error;
+use powersweep_dataset::activity::Activity;
+use powersweep_dataset::survey::Choice;
 
 use crate::place::Place;
 use crate::status::{Status, StatusOptions};
@@ -21,6 +22,7 @@ impl Place {
     pub async fn report(&self, experiment: &str, choice: &Choice) -> Result<Report, Error> {
         let datasets = self.datasets().await?;
         let survey = survey::survey(&datasets, experiment, choice, None).await?;
+        let activity = Activity::read(&datasets, experiment, None).await?;
         let name = experiment.to_owned();
         let rows = survey::rows(&datasets, &RowsQuery { experiment: name.clone(), ..RowsQuery::default() }).await?;
         let wanted = StatusOptions { experiment: Some(name.clone()), failures: FAILURES, bins: BINS, ledgers: false };
@@ -31,6 +33,6 @@ impl Place {
         let now = chrono::Utc::now().format("%Y-%m-%d %H:%M UTC");
         // A report leaves the house: it names no folder and no host.
         let made = format!("Made by powersweep {} on {now}.", env!("CARGO_PKG_VERSION"));
-        Ok(Report { experiment: status.ok().and_then(Status::into_first), name, made, survey, rows })
+        Ok(Report { experiment: status.ok().and_then(Status::into_first), name, made, survey, activity, rows })
     }
 }
