@@ -87,7 +87,7 @@ pub(in crate::batch::policy) struct Reservations<A> {
     queue: Vec<Reserved<A>>,
     /// Jobs that have arrived since the last pass.
     arrived: Vec<JobId>,
-    /// What jobs have left during the last tests of their places.
+    /// Resources that jobs have left, by moving, since the present compression began.
     left: Vec<Held<A>>,
     /// `None` if the resources of running jobs have changed in another way than planned.
     profile: Option<Profile<A>>,
@@ -333,22 +333,11 @@ impl<A: Resources> Reservations<A> {
         for at in 0..self.queue.len() {
             cluster.step()?;
             let Reserved { job, place: old, lowers: lowered, .. } = self.queue[at];
-            if !compress || old.start_s != now_s {
-                // Without a hole that has risen, a job does not move, unless gears are tried that were not tried before. It keeps its
-                // place during the search if it needs the same at each gear.
-                let lowers = lowers(job, gears, cluster);
-                let same_gears = lowers == lowered;
-                let before_s = if lowers || A::CAPPED { f64::INFINITY } else { old.start_s };
-                let needs = A::needs(cluster, &self.allowance, job);
-                let profile = self.profile_mut();
-                let has_risen = |own: &Held<A>| {
-                    profile.has_risen(needs, before_s) || (A::CAPPED && profile.has_risen_within(own, needs))
-                };
-                if compress && same_gears && !has_risen(&old.held()) {
-                    self.next_s = self.next_s.min(old.start_s);
-                    continue;
-                }
-                let keeps = compress && same_gears && !A::CAPPED;
+            let lowers = lowers(job, gears, cluster);
+            if !compress || (old.start_s != now_s && self.may_move(&self.queue[at], lowers, cluster)) {
+                // A job keeps its place during the search if it needs the same at each gear. Where gears are tried that were not
+                // tried before, any hole counts.
+                let keeps = compress && lowers == lowered && !A::CAPPED;
                 if compress && !keeps {
                     self.profile_mut().give_back(&old.held());
                 }
@@ -376,6 +365,18 @@ impl<A: Resources> Reservations<A> {
         }
         self.profile.as_mut().expect("every pass makes it first").settle(&self.left);
         Ok(())
+    }
+
+    /// Whether a job may get another place in a compression: a step has risen to what the job needs, or gears are tried that
+    /// were not tried before.
+    fn may_move<R: Recorder>(&self, reserved: &Reserved<A>, lowers: bool, cluster: &Cluster<'_, R>) -> bool {
+        let Reserved { job, place, .. } = reserved;
+        let profile = self.profile.as_ref().expect("every pass makes it first");
+        let needs = A::needs(cluster, &self.allowance, *job);
+        let before_s = if lowers || A::CAPPED { f64::INFINITY } else { place.start_s };
+        lowers != reserved.lowers
+            || profile.has_risen(needs, before_s)
+            || (A::CAPPED && profile.has_risen_within(&place.held(), needs))
     }
 
     /// Starts the jobs whose reservation is due. If the power prevents a start as reserved, all reservations are placed

@@ -90,7 +90,7 @@ pub(crate) struct Profile<A> {
 }
 
 impl<A: Amount> Profile<A> {
-    /// What is free now, with what becomes free later: instants (s) and amounts.
+    /// A profile without reservations. `rises`: instants (s), and the amounts that become free at them.
     pub(crate) fn new(now_s: f64, mut free: A, mut rises: Vec<(f64, A)>) -> Profile<A> {
         rises.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let (mut begins_s, mut frees) = (vec![now_s], vec![free]);
@@ -141,9 +141,9 @@ impl<A: Amount> Profile<A> {
         None
     }
 
-    /// The earliest start, up to that of its present place, of a job that holds the amount of `own` wherever it is. Only holes
-    /// with a step that has risen above its floor are considered, and the hole that the present place is in: no other hole has
-    /// become long enough.
+    /// The earliest start of a job that has the place `own` and needs the amount of `own` in any place: up to the present
+    /// start. Only the hole around the present place and holes with a step that has risen above its floor are considered,
+    /// because no other hole has become longer.
     pub(crate) fn earlier(&self, now_s: f64, duration_s: f64, own: &Held<A>) -> Option<f64> {
         let need = own.amount;
         let mut from = self.head;

@@ -42,7 +42,7 @@ pub(crate) struct Wanted<A> {
     pub(crate) job: JobId,
     /// Latest start (s).
     pub(crate) latest_s: f64,
-    /// What the job holds during the search, at its latest start: see [`Profile::earlier`].
+    /// The resources that the job holds during the search, at its latest start: see [`Profile::earlier`].
     pub(crate) own: Option<Held<A>>,
 }
 

@@ -114,8 +114,8 @@ pub(crate) trait Gears: Clone {
         end_s < until_s || (end_s == until_s && self.reservation_inclusive())
     }
 
-    /// Chooses among reservations: gear, start and duration. `earliest` returns the earliest start for a gear and the
-    /// expected duration at it (s), not before `now_s`, if there is one. The chosen reservation is that of the last call of
+    /// Chooses among reservations: gear, start and duration. `earliest` returns the earliest start from `now_s` on for a gear
+    /// and the expected duration at that gear (s), if there is one. The chosen reservation is that of the last call of
     /// `earliest`. While [`Gears::lowers`] is as before, later starts at the gears that were not chosen change no choice.
     fn reserve(
         &self,
