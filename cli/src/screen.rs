@@ -2,7 +2,8 @@
 //!
 //! Texts have names, values and messages of others: manifests, logs, rows, files, workers. Everything that this program
 //! writes passes a function here, or the log's (`log.rs`), which shows characters that could steer a terminal as escapes.
-//! Only [`write_styled`] and [`in_colours`] take texts with escapes of terminals, which must be this program's own.
+//! Only [`write_styled`], [`print_styled`] and [`in_colours`] take texts with escapes of terminals, which must be this
+//! program's own.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -23,15 +24,26 @@ pub use powersweep_dataset::words::{count, duration, number, range};
 
 /// Prints a text for people, or a document in JSON, to standard output. A closed pipe does not change the command's result.
 pub fn print(text: &str) -> Outcome {
-    write_styled(&format!("{}\n", plain(text))).map(|_| Exit::Done)
+    write(&format!("{text}\n")).map(|_| Exit::Done)
 }
 
 /// Prints a text that programs read, such as a script: where no terminal shows it, byte for byte.
 pub fn print_exact(text: &str) -> Outcome {
     match io::stdout().is_terminal() {
         true => print(text),
-        false => write_styled(&format!("{text}\n")).map(|_| Exit::Done),
+        false => print_styled(text),
     }
+}
+
+/// Prints a text of this program with its own escapes to standard output.
+pub fn print_styled(text: &str) -> Outcome {
+    write_styled(&format!("{text}\n")).map(|_| Exit::Done)
+}
+
+/// Writes a text for people, or documents in JSON, to standard output without a newline; false if its reader has closed the
+/// pipe.
+pub fn write(text: &str) -> Result<bool, Failure> {
+    write_styled(&plain(text))
 }
 
 /// Writes a text of this program with its own escapes to standard output, without a newline; false if its reader has closed
@@ -89,7 +101,7 @@ fn coloured(message: &str) -> Cow<'_, str> {
     }
 }
 
-/// The text whose only escapes of terminals are those of colours and fonts.
+/// The text with its colours and fonts, and with other control characters of terminals shown as escapes.
 fn only_colours(text: &str) -> String {
     let mut pieces = text.split("\u{1b}[");
     let mut shown = plain(pieces.next().unwrap_or_default()).into_owned();

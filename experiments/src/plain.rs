@@ -14,7 +14,7 @@ pub fn is_plain_name(name: &str) -> bool {
     !name.chars().any(|c| is_unsafe(c) || matches!(c, '\n' | '\t'))
 }
 
-/// The text with escapes in place of control characters, which are those of JSON: a document in JSON keeps its values.
+/// The text with escapes in place of control characters. The escapes are those of JSON: a document in JSON keeps its values.
 /// Newlines and tabs stay.
 pub fn plain(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {

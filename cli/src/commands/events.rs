@@ -2,7 +2,6 @@
 
 use powersweep::block_on;
 use powersweep::events::{Event, EventsOptions};
-use powersweep_experiments::plain::plain;
 use serde::Serialize;
 
 use super::submit::end_of;
@@ -32,5 +31,5 @@ fn print(events: &[Event]) -> Result<bool, Failure> {
         let line = serde_json::to_string(&Line { version: screen::JSON_VERSION, event });
         text += &(line.or_kind(Kind::Failure)? + "\n");
     }
-    screen::write_styled(&plain(&text))
+    screen::write(&text)
 }

@@ -8,7 +8,7 @@ use powersweep_experiments::reading::similar;
 
 use crate::args::{Cli, HelpArgs};
 use crate::config::Config;
-use crate::exit::{Exit, Outcome, failure};
+use crate::exit::{Outcome, failure};
 use crate::guide::{self, Topic};
 use crate::{pager, screen};
 
@@ -23,7 +23,7 @@ pub fn run(args: &HelpArgs, config: &Config) -> Outcome {
     let mut program = config.apply(Cli::command());
     program.build();
     if args.words.is_empty() {
-        return styled(&format!("{}\n{}", shown(&program.render_long_help()), topics()));
+        return screen::print_styled(&format!("{}\n{}", shown(&program.render_long_help()), topics()));
     }
     if let Some(command) = command(&mut program, &args.words) {
         let help = shown(&command.render_long_help());
@@ -31,17 +31,13 @@ pub fn run(args: &HelpArgs, config: &Config) -> Outcome {
         let page = format!("{}.md", args.words.join("-"));
         let guide = guide::TOPICS.iter().find(|topic| topic.path == page);
         let guide = guide.map(|topic| format!("\nGuide: powersweep help {}\n", topic.name)).unwrap_or_default();
-        return styled((help + &guide).trim_end());
+        return screen::print_styled((help + &guide).trim_end());
     }
     let name = args.words.join("-");
     match guide::topic(&name) {
         Some(topic) => pager::show(&page(topic)),
         None => Err(failure!(Usage, "{}", unknown_topic(&program, &args.words.join(" "), &name))),
     }
-}
-
-fn styled(text: &str) -> Outcome {
-    screen::write_styled(&format!("{text}\n")).map(|_| Exit::Done)
 }
 
 /// The command that these words name.

@@ -66,7 +66,7 @@ async fn watch(args: &StatusArgs, place: &Place) -> Outcome {
                 let text = plain(&text).replace('\n', "\x1b[K\n");
                 screen::write_styled(&format!("\x1b[H{text}\x1b[K\n\x1b[J"))
             }
-            false if text != last && !text.is_empty() => screen::write_styled(&format!("{}\n", plain(&text))),
+            false if text != last && !text.is_empty() => screen::write(&format!("{text}\n")),
             false => Ok(true),
         };
         if !written? {

@@ -7,7 +7,7 @@ use crate::terminal::on_a_terminal;
 /// Sets the window's title, clears the screen, begins a sequence by its other form, and turns the reading direction.
 const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}1m\u{202e}";
 
-/// The same characters in a TOML string.
+/// A TOML string with control characters.
 const HOSTILE_TOML: &str = "\\u001b]0;owned\\u0007\\u001b[2J\\u009b1m\\u202e";
 
 const NO_COLOR: [(&str, &str); 1] = [("NO_COLOR", "1")];

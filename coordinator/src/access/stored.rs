@@ -24,7 +24,7 @@ const VERSION: u32 = 1;
 const FILE: &str = "server.json";
 /// Locked by a process that changes [`FILE`].
 const LOCK: &str = ".server.json.lock";
-/// What a mount without locks answers.
+/// The error of a mount without locks.
 const NO_LOCKS: Option<i32> = Some(rustix::io::Errno::NOLCK.raw_os_error());
 /// Largest file that is read (bytes).
 const BYTES_MAX: u64 = 64 << 10;

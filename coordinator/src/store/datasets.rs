@@ -3,7 +3,7 @@
 //! Both work part by part and can be repeated: a further attempt lists only the parts that an earlier one did not delete
 //! or move. Only files that have the name of a part are deleted, only files that are read as parts are moved, and folders
 //! that are empty without them are removed: other files in an experiment's folder stay. Where one of the folders is a link,
-//! nothing is deleted or moved: the files behind it may be those of somebody else.
+//! nothing is deleted or moved: the files behind a link may belong to another user.
 //!
 //! Between listing the parts and deleting or moving them, a store makes sure that it is still the owner. A process may
 //! be suspended between the two steps, and a newer owner may publish parts of the next experiment of the name: those are

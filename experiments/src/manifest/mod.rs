@@ -202,7 +202,7 @@ impl Manifest {
         self.0.files()
     }
 
-    /// Values by the name of a file, of which those of an earlier version are by the place.
+    /// Values by the names of files. A state of an earlier version has them by the places of files: those get the names.
     pub fn by_name<T>(&self, mut by_place: BTreeMap<String, T>) -> BTreeMap<String, T> {
         for (name, place) in &self.0.places {
             if let Some(value) = by_place.remove(place) {
