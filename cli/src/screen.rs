@@ -20,7 +20,7 @@ use serde_json::{Value as Json, json};
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::fitted::Table;
 
-pub use powersweep_dataset::words::{count, duration, number, range};
+pub use powersweep_dataset::words::{count, duration, memory, number, range};
 
 /// Prints a text for people, or a document in JSON, to standard output. A closed pipe does not change the command's result.
 pub fn print(text: &str) -> Outcome {

@@ -27,15 +27,50 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A duration for people: "0.4 s", "3 min 20 s", "2 h 5 min".
+/// Numbers with blanks of a digit's width behind those with fewer decimals: right-aligned, their points are below each other.
+pub fn aligned(numbers: &[String]) -> Vec<String> {
+    /// As wide as a digit, and as wide as a point.
+    const DIGIT: char = '\u{2007}';
+    const POINT: char = '\u{2008}';
+    let is_plain =
+        |text: &str| text.contains(|c: char| c.is_ascii_digit()) && text.chars().all(|c| "-.0123456789".contains(c));
+    let decimals = |text: &str| text.split_once('.').map_or(0, |(_, decimals)| decimals.len() + 1);
+    let most = numbers.iter().filter(|text| is_plain(text)).map(|text| decimals(text)).max().unwrap_or(0);
+    let pad = |text: &String| {
+        let lacking = most - decimals(text).min(most);
+        let blanks = (0..lacking).map(|at| if at == 0 && !text.contains('.') { POINT } else { DIGIT });
+        if is_plain(text) { text.chars().chain(blanks).collect() } else { text.clone() }
+    };
+    numbers.iter().map(pad).collect()
+}
+
+/// A duration for people: "7.5 ms", "0.4 s", "3 min 20 s", "2 h 5 min".
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match whole {
+        _ if 0.0 < seconds && seconds < 0.1 => format!("{} ms", number((seconds * 1e4).ceil() / 10.0)),
         _ if seconds < 10.0 => format!("{seconds:.1} s"),
         0..=119 => format!("{whole} s"),
         120..=7199 => format!("{} min {} s", whole / 60, whole % 60),
         _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
     }
+}
+
+/// An amount of memory for people: "512 KiB", "85 MiB", "1.2 GiB"; empty if it is not known, which is 0.
+pub fn memory(bytes: u64) -> String {
+    let of = |unit: u32| bytes as f64 / f64::from(1_u32 << unit);
+    match bytes {
+        0 => String::new(),
+        1..0x10_0000 => format!("{:.0} KiB", of(10)),
+        0x10_0000..0x4000_0000 => format!("{:.0} MiB", of(20)),
+        _ => format!("{:.1} GiB", of(30)),
+    }
+}
+
+/// An instant for people: "2026-11-28 23:40:07 UTC". `us`: microseconds since 1970 UTC.
+pub fn instant(us: i64) -> String {
+    let found = chrono::DateTime::from_timestamp_micros(us);
+    found.map_or_else(|| "unknown".to_owned(), |at| at.format("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
 /// A remaining time for people, as a range where the two ends differ: "3 min to 5 min".
@@ -46,7 +81,7 @@ pub fn range(least_s: f64, most_s: f64) -> String {
 
 /// A duration in one unit.
 fn rounded(seconds: f64) -> String {
-    match seconds {
+    match seconds.max(0.0) {
         s if s < 99.5 => format!("{s:.0} s"),
         s if s < 5_970.0 => format!("{:.0} min", s / 60.0),
         s if s < 356_400.0 => format!("{:.0} h", s / 3_600.0),
@@ -63,6 +98,27 @@ mod tests {
         let shown =
             [(1, "query"), (2, "query"), (2, "address"), (0, "task"), (3, "day")].map(|(n, thing)| count(n, thing));
         assert_eq!(shown, ["1 query", "2 queries", "2 addresses", "0 tasks", "3 days"]);
+    }
+
+    #[test]
+    fn short_durations_have_milliseconds_and_no_time_is_negative() {
+        let shown = [0.0, 0.000_04, 0.0075, 0.0999, 0.4, 12.0, 200.0, 7_500.0].map(duration);
+        assert_eq!(shown, ["0.0 s", "0.1 ms", "7.5 ms", "99.9 ms", "0.4 s", "12 s", "3 min 20 s", "2 h 5 min"]);
+        assert_eq!((range(-0.4, 1.2), range(-1.0, 0.2)), ("0 s to 1 s".to_owned(), "0 s".to_owned()));
+    }
+
+    #[test]
+    fn memory_has_the_largest_unit_that_it_fills() {
+        let shown = [0, 524_288, (1 << 20) - 1, 1 << 20, 89_128_960, 1_288_490_189].map(memory);
+        assert_eq!(shown, ["", "512 KiB", "1024 KiB", "1 MiB", "85 MiB", "1.2 GiB"]);
+    }
+
+    #[test]
+    fn points_of_aligned_numbers_are_below_each_other() {
+        let texts = ["7787", "4.52", "0.5", "none", "1.500e9"].map(str::to_owned);
+        let expected = ["7787\u{2008}\u{2007}\u{2007}", "4.52", "0.5\u{2007}", "none", "1.500e9"];
+        assert_eq!(aligned(&texts), expected);
+        assert_eq!(aligned(&["1".to_owned(), String::new()]), ["1", ""]);
     }
 
     #[test]

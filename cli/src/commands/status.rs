@@ -142,7 +142,7 @@ fn to_text(args: &StatusArgs, status: &Status) -> String {
         text.push_str(&shards_text(name, shards));
     }
     let mut table = screen::table();
-    table.set_header(["worker", "slots", "busy", "leased", "done", "seen"]);
+    table.set_header(["worker", "slots", "busy", "leased", "done", "CPU", "memory", "seen"]);
     for w in &status.workers {
         table.add_row([
             w.name.clone(),
@@ -150,6 +150,8 @@ fn to_text(args: &StatusArgs, status: &Status) -> String {
             w.busy_slots.to_string(),
             w.leased_tasks.to_string(),
             w.tasks_done.to_string(),
+            format!("{:.1}", w.processors),
+            screen::memory(w.memory_bytes),
             format!("{} ago", screen::duration(w.seen_s_ago)),
         ]);
     }
@@ -211,16 +213,16 @@ pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
     let mut text = format!("{}: {} failed\n", experiment.name, screen::count(failed, "task"));
     let mut shown = 0;
     let mut seen = BTreeSet::new();
-    for f in experiment.failures.iter().filter(|f| seen.insert((f.kind, &f.message))) {
+    for f in experiment.failures.iter().filter(|f| seen.insert((f.kind, &f.message, f.r#final))) {
         let equal = f.equal.max(1);
         let others = if equal > 1 { format!("{}, such as ", screen::count(equal, "task")) } else { String::new() };
-        let last = if f.r#final { ", for good" } else { "" };
+        let last = if f.r#final { ", for good" } else { ", is tried again" };
         let attempt = format!("attempt {}, {}{last}", f.attempt, f.worker);
         text.push_str(&format!("  {others}task {} ({attempt}): {}\n", f.index, f.message));
         if !f.reproduce.is_empty() {
             text.push_str(&format!("    reproduce: {}\n", f.reproduce));
         }
-        shown += equal;
+        shown += if f.r#final { equal } else { 0 };
     }
     let more = failed.saturating_sub(shown);
     if more > 0 {
@@ -243,16 +245,18 @@ mod tests {
             message: message.to_owned(),
             worker: "w".to_owned(),
             attempt: 1,
+            r#final: true,
             equal,
             ..v1::Failure::default()
         };
-        let failures = vec![failure(3, "too wide", 40), failure(9, "too long", 1), failure(4, "too wide", 40)];
+        let again = v1::Failure { r#final: false, ..failure(5, "too wide", 2) };
+        let failures = vec![failure(3, "too wide", 40), failure(9, "too long", 1), failure(4, "too wide", 40), again];
         let experiment =
             v1::ExperimentStatus { name: "e".to_owned(), failed: 50, failures, ..v1::ExperimentStatus::default() };
         assert_eq!(
             failures_text(&experiment),
-            "e: 50 tasks failed\n  40 tasks, such as task 3 (attempt 1, w): too wide\n  \
-             task 9 (attempt 1, w): too long\n  … and 9 more: `powersweep results e --table failures` lists all\n"
+            "e: 50 tasks failed\n  40 tasks, such as task 3 (attempt 1, w, for good): too wide\n  \
+             task 9 (attempt 1, w, for good): too long\n  2 tasks, such as task 5 (attempt 1, w, is tried again): too wide\n  … and 9 more: `powersweep results e --table failures` lists all\n"
         );
     }
 }

@@ -188,23 +188,24 @@ fn task_bins(experiment: &Experiment, bins: u32) -> Option<v1::TaskBins> {
     Some(v1::TaskBins { width, done, failed, leased })
 }
 
-/// At most `count` failures: the first of each kind and message, then the others. A hundred tasks that fail for one
+/// At most `count` failures: the first of each kind and message, apart for tasks that are tried again, then the others. A hundred tasks that fail for one
 /// reason hide no other reason.
 fn failures_status(experiment: &Experiment, count: usize) -> Vec<v1::Failure> {
     if count == 0 {
         return Vec::new();
     }
-    let mut equal: BTreeMap<(i32, &str), u64> = BTreeMap::new();
+    let mut equal: BTreeMap<(i32, &str, bool), u64> = BTreeMap::new();
     let mut others = Vec::new();
     let mut first = Vec::new();
     for failure in experiment.failures.values().take(FAILURES_MAX as usize) {
-        let known = equal.entry((failure.kind, &failure.message)).or_default();
+        let known = equal.entry((failure.kind, &failure.message, failure.quarantined)).or_default();
         let group = if *known == 0 { &mut first } else { &mut others };
         *known += 1;
         group.push(failure);
     }
     let chosen = first.into_iter().chain(others).take(count);
-    let count = |failure: &FailureRecord| equal.get(&(failure.kind, failure.message.as_str())).copied();
+    let count =
+        |failure: &FailureRecord| equal.get(&(failure.kind, failure.message.as_str(), failure.quarantined)).copied();
     chosen.map(|f| failure_status(experiment, f, count(f).unwrap_or(1))).collect()
 }
 
@@ -230,11 +231,17 @@ fn failure_status(experiment: &Experiment, failure: &FailureRecord, equal: u64) 
 }
 
 fn worker_status(id: &uuid::Uuid, worker: &Worker, now: Now) -> v1::WorkerStatus {
+    let (busy_slots, processors, memory_bytes) = match worker.conn {
+        Some(_) => (worker.busy_slots, worker.processors, worker.memory_bytes),
+        None => (0, 0.0, 0),
+    };
     v1::WorkerStatus {
         name: worker.name.clone(),
         worker_id: id.as_bytes().to_vec().into(),
         slots: worker.slots,
-        busy_slots: if worker.conn.is_some() { worker.busy_slots } else { 0 },
+        busy_slots,
+        processors,
+        memory_bytes,
         leased_tasks: worker.outstanding,
         seen_s_ago: now.mono.saturating_sub(worker.seen).as_secs_f64(),
         tasks_done: worker.tasks_done,

@@ -56,6 +56,9 @@ pub(super) struct Worker {
     pub(super) ends_at: Option<Duration>,
     pub(super) busy_slots: u32,
     pub(super) spent: v1::TimeSpent,
+    /// Processors that its process kept busy, and its memory, by its last heartbeat.
+    pub(super) processors: f64,
+    pub(super) memory_bytes: u64,
     pub(super) tasks_done: u64,
     pub(super) last_report: Duration,
     /// Its first Hello of this process, or when the state was loaded that says that it holds leases.
@@ -307,6 +310,9 @@ impl Farm {
     pub(super) fn heartbeat(&mut self, id: Uuid, heartbeat: &v1::Heartbeat) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.busy_slots = heartbeat.busy_slots;
+        // Documents have no infinite numbers.
+        worker.processors = if heartbeat.processors.is_finite() { heartbeat.processors.max(0.0) } else { 0.0 };
+        worker.memory_bytes = heartbeat.memory_bytes;
         if let Some(spent) = heartbeat.spent {
             worker.spent = spent;
         }

@@ -118,7 +118,13 @@ fn of_worker(random: &mut Random) -> Vec<u8> {
     let upload = v1::Upload { table: "jobs".into(), part_id: vec![7; 16].into(), rows: 1, bytes: 9 };
     let state = v1::LeaseState { lease, experiment: experiment.clone(), generation: 1, open: ranges.clone() };
     let body = match random.below(7) {
-        0 => Body::Heartbeat(v1::Heartbeat { busy_slots: 1, queued_tasks: 2, spent: Some(v1::TimeSpent::default()) }),
+        0 => Body::Heartbeat(v1::Heartbeat {
+            busy_slots: 1,
+            queued_tasks: 2,
+            spent: Some(v1::TimeSpent::default()),
+            processors: 1.5,
+            memory_bytes: 1 << 20,
+        }),
         1 => Body::Failure(v1::TaskFailure {
             lease,
             experiment,

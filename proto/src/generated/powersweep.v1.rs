@@ -102,6 +102,12 @@ pub struct Heartbeat {
     /// since the process started
     #[prost(message, optional, tag = "3")]
     pub spent: ::core::option::Option<TimeSpent>,
+    /// processor time of the process by time, since its last heartbeat; 0: not known
+    #[prost(double, tag = "4")]
+    pub processors: f64,
+    /// resident memory of the process; 0: not known
+    #[prost(uint64, tag = "5")]
+    pub memory_bytes: u64,
 }
 /// Where a worker's slots spent their time (seconds over all slots).
 #[derive(Clone, Copy, PartialEq, ::prost::Message)]
@@ -590,7 +596,7 @@ pub struct Failure {
     pub r#final: bool,
     #[prost(string, tag = "8")]
     pub reproduce: ::prost::alloc::string::String,
-    /// failed tasks with this kind and message, this one included, of the first 10,000
+    /// failed tasks with this kind, message and `final`, this one included, of the first 10,000
     #[prost(uint64, tag = "9")]
     pub equal: u64,
 }
@@ -618,6 +624,10 @@ pub struct WorkerStatus {
     pub connected: bool,
     #[prost(message, optional, tag = "11")]
     pub spent: ::core::option::Option<TimeSpent>,
+    #[prost(double, tag = "12")]
+    pub processors: f64,
+    #[prost(uint64, tag = "13")]
+    pub memory_bytes: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FlushRequest {

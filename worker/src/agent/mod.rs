@@ -12,6 +12,7 @@ mod http;
 mod refused;
 mod stall_detector;
 mod transfer;
+mod usage;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,6 +38,7 @@ use connect::{BackOff, Coordinator};
 use direct::Direct;
 use stall_detector::StallDetector;
 use transfer::{FromCoordinator, LogRequest};
+use usage::{Usage, memory_bytes};
 
 /// Capacity of the queue to the transport. Small, because queued messages are sent again after a lost connection.
 const OUTBOUND_MESSAGES: usize = 16;
@@ -107,6 +109,7 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
         last_watch: now,
         started: now,
         refused_since: None,
+        usage: Usage::new(),
     };
     let end = StopSlots(Arc::clone(&pool));
     let result = agent.run().await;
@@ -170,6 +173,7 @@ struct Agent {
     started: Instant,
     /// When the coordinator refused this worker, which has rows.
     refused_since: Option<Instant>,
+    usage: Usage,
 }
 
 /// An accepted connection.
@@ -414,8 +418,9 @@ impl Agent {
                     _ => return Ok(Ended::Lost("the connection is closed".to_owned())),
                 },
                 _ = heartbeat.tick(), if pending.is_none() => {
-                    let spent = self.pool.spent();
-                    pending = Some(message(ToFarm::Heartbeat(self.pool.session().heartbeat(spent))));
+                    let (processors, memory_bytes) = (self.usage.processors(), memory_bytes());
+                    let heartbeat = self.pool.session().heartbeat(self.pool.spent());
+                    pending = Some(message(ToFarm::Heartbeat(v1::Heartbeat { processors, memory_bytes, ..heartbeat })));
                 }
                 () = self.wake.notified(), if pending.is_none() => {}
                 Some(done) = uploads.join_next() => {

@@ -367,9 +367,10 @@ impl Session {
         self.outbox.uploaded(upload, ok);
     }
 
-    /// The heartbeat message.
+    /// The heartbeat message, without the usage of the process.
     pub fn heartbeat(&self, spent: v1::TimeSpent) -> v1::Heartbeat {
-        v1::Heartbeat { busy_slots: self.busy_slots(), queued_tasks: self.queued_tasks(), spent: Some(spent) }
+        let (busy_slots, queued_tasks) = (self.busy_slots(), self.queued_tasks());
+        v1::Heartbeat { busy_slots, queued_tasks, spent: Some(spent), ..v1::Heartbeat::default() }
     }
 
     // ---- end

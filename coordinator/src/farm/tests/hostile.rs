@@ -130,6 +130,22 @@ fn a_range_of_all_indices_gives_back_the_tasks_of_the_lease_alone() {
 }
 
 #[test]
+fn the_usage_of_a_worker_is_a_number_and_ends_with_its_connection() {
+    let (mut wire, conn, _) = leased(10);
+    let usage = |wire: &Wire| {
+        let worker = wire.farm.status(&v1::StatusRequest::default(), wire.now).workers.remove(0);
+        (worker.processors, worker.memory_bytes)
+    };
+    for (processors, shown) in [(1.5, 1.5), (f64::NAN, 0.0), (f64::INFINITY, 0.0), (-1.0, 0.0)] {
+        let heartbeat = v1::Heartbeat { processors, memory_bytes: 7 << 20, ..Default::default() };
+        wire.send(conn, ToFarm::Heartbeat(heartbeat));
+        assert_eq!(usage(&wire), (shown, 7 << 20));
+    }
+    wire.disconnect(conn, false);
+    assert_eq!(usage(&wire), (0.0, 0));
+}
+
+#[test]
 fn a_hand_in_of_too_many_indices_is_refused_at_once() {
     let (mut wire, conn, lease) = leased(1_000);
     let ToFarm::HandIn(mut many) = hand_in(1, &lease, &tasks(&lease)) else { unreachable!("a hand-in") };
