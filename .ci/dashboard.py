@@ -24,6 +24,7 @@ PREFIX = "/node/host/1"
 PAGE_BYTES_MAX = 60_000
 STREAMS = 100
 PAIRS = 9
+STOPS_MAX = 10
 
 MIXED = """version = 1
 name = "mixed"
@@ -173,6 +174,22 @@ def keyboard(browser, page):
     return len(stops)
 
 
+def reaches_a_failed_task(browser, farm):
+    """Goes by the tab key and the enter key alone from the first page to the rows of a failed task."""
+    browser.open(f"http://127.0.0.1:{farm.port}{PREFIX}/experiments")
+    stops = 0
+    focus = "(e => e.getAttribute('href') || e.getAttribute('aria-label') || '')(document.activeElement)"
+    for target in ("failures?", "Retry task"):
+        while target not in browser.value(focus):
+            browser.call("Input.dispatchKeyEvent", type="keyDown", key="Tab", code="Tab", windowsVirtualKeyCode=9)
+            stops += 1
+            check(stops <= STOPS_MAX, f"no {target} within {STOPS_MAX} stops of the tab key")
+        if target == "failures?":
+            browser.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", text="\r", windowsVirtualKeyCode=13)
+            until("page of failures", lambda: browser.value("location.pathname") == f"{PREFIX}/failures")
+    note(f"the keyboard reaches a failed task from the first page in {stops} stops of the tab key")
+
+
 def foreign(browser, port):
     """Requests to other servers, failed requests and messages of the console."""
     found = []
@@ -236,10 +253,14 @@ def browse(binary, folder):
             )
             worker.kill()
             farm.submit(MIXED)
+            time.sleep(1)  # Pages show a state of the farm that is younger than a second.
             waiting = [
                 ("experiment", "experiment?name=mixed"),
                 ("results", "results?name=mixed"),
                 ("failures", "failures?name=mixed"),
+                ("time", "time?name=mixed"),
+                ("compare", "compare?name=mixed"),
+                ("manifest", "manifest?name=mixed"),
             ]
             count += shots(browser, farm, folder, waiting, "2-waiting")
             farm.worker("--slots", "2")
@@ -247,6 +268,7 @@ def browse(binary, folder):
             farm.submit(SLOW)
             until("rows", lambda: farm.experiment("running")["done"] > 20)
             fills_in(browser, farm)
+            reaches_a_failed_task(browser, farm)
             farm.run("report", "mixed", "-o", "report.html")
             pages = [
                 ("experiments", "experiments"),
@@ -264,6 +286,13 @@ def browse(binary, folder):
                     "wait_s_mean,wait_s_max&sort=-bsld_mean&where=backfill%3Deasy",
                 ),
                 ("failures", "failures?name=failing"),
+                ("lines", "lines?name=mixed&of=wait_s_mean"),
+                ("time", "time?name=mixed"),
+                ("now", "time?name=running"),
+                ("compare", "compare?name=mixed&a=mixed%3Apolicy%3Dfast,queue_order%3Dfcfs,backfill%3Deasy&b=mixed%3Apolicy%3Dsaving,bsld_threshold%3D2"),
+                ("manifest", "manifest?name=mixed"),
+                ("numbers", "experiment?name=mixed&by=bsld_threshold&of=energy_total_j"),
+                ("list", "experiments?find=mi&sort=failed"),
                 ("report", f"file://{place}/report.html"),
             ]
             count += shots(browser, farm, folder, pages, "3-full")
@@ -306,6 +335,9 @@ def large(binary, tasks):
             paths += [
                 "results?name=large&sort=-wait_s_mean&page=3",
                 "results?name=large&where=seed%3D7",
+                "time?name=large",
+                "lines?name=large&x=makespan_s&by=bsld_threshold",
+                "compare?name=large&a=large%3Absld_threshold%3D1.5&b=large%3Absld_threshold%3D2",
                 "experiment?name=large&x=makespan_s&by=bsld_threshold",
             ]
             for path in paths:
@@ -327,7 +359,7 @@ def large(binary, tasks):
                     times.append((time.monotonic() - asked) * 1e3)
                     time.sleep(0.1)
                 check(len(text.encode()) < PAGE_BYTES_MAX, f"{path} has {len(text.encode())} bytes")
-                check("Rows cannot be read" not in text, f"{path}: {text}")
+                check("This page lacks rows" not in text, f"{path}: {text}")
                 note(
                     f"{tasks} tasks, {path}: {len(text.encode())} bytes; first answer {first_ms:.0f} ms, rows after "
                     f"{filled_s:.1f} s; then at most {max(times):.0f} ms, median {sorted(times)[10]:.1f} ms"

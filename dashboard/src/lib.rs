@@ -10,26 +10,33 @@
 
 mod assets;
 mod bins;
+mod dots;
 mod guard;
 mod looks;
 mod pages;
 mod plot;
 mod report;
 mod reproduction;
+#[cfg(test)]
+mod samples;
 mod scale;
 mod server;
 mod slow;
-pub mod survey;
+
+use std::fs::File;
 
 use async_trait::async_trait;
+use powersweep_dataset::activity::Activity;
+use powersweep_dataset::survey::{Choice, Survey};
+use powersweep_dataset::writing::Encoding;
 use powersweep_proto::v1;
 
-pub use self::pages::{ColumnHeader, Launched, LaunchedAllocation, PAGE_ROWS, RowsPage, RowsQuery};
+pub use self::pages::{
+    ColumnHeader, CompareQuery, Difference, Launched, LaunchedAllocation, PAGE_ROWS, RowsPage, RowsQuery,
+};
 pub use self::report::{Report, report};
 pub use self::reproduction::{Body, Reproduced, Shown, SweepSummary, reproduction};
 pub use self::server::{ListenError, Listening, Options, Place};
-
-use self::survey::{Choice, Survey};
 
 /// The farm that the pages show. Errors are texts for people; a later call may succeed.
 #[async_trait]
@@ -45,6 +52,21 @@ pub trait Farm: Send + Sync + 'static {
 
     /// What all rows of an experiment show. `last`: the last answer, whose rows need not be read again.
     async fn survey(&self, experiment: &str, choice: &Choice, last: Option<&Survey>) -> Result<Survey, String>;
+
+    /// When the tasks of an experiment ran. `last`: the last answer, whose rows need not be read again.
+    async fn activity(&self, experiment: &str, last: Option<&Activity>) -> Result<Activity, String>;
+
+    /// Two sets of rows, compared.
+    async fn compare(&self, ask: &CompareQuery) -> Result<Difference, String>;
+
+    /// The manifest of the last part of an experiment; `None` before the first one.
+    async fn manifest(&self, experiment: &str) -> Result<Option<String>, String>;
+
+    /// A file with all rows that a page of rows chooses from, in its columns and order. The file has no name.
+    async fn download(&self, ask: &RowsQuery, encoding: Encoding) -> Result<File, String>;
+
+    /// The script and the last output of an allocation of the launcher.
+    async fn output(&self, allocation: &str) -> Result<String, String>;
 
     /// What the launcher of a batch system has written, where this process can read its folder.
     async fn launched(&self) -> Option<Launched>;

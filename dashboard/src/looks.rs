@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use powersweep_dataset::activity::Activity;
+use powersweep_dataset::survey::{Choice, Survey};
 use powersweep_proto::v1;
 use tokio::sync::Mutex;
 
 use crate::Farm;
-use crate::pages::{Live, Page, RowsPage, RowsQuery, has_ended};
+use crate::pages::{CompareQuery, Difference, Live, Page, RowsPage, RowsQuery, has_ended};
 use crate::slow::{Known, Slow, State};
-use crate::survey::{Choice, Survey};
 
 /// A look that is younger is shown again: pages ask once a second, not always at the same moment.
 const FRESH: Duration = Duration::from_millis(900);
@@ -60,12 +61,17 @@ pub(crate) struct Looks {
     rendered: std::sync::Mutex<HashMap<Page, Arc<Mutex<Rendered>>>>,
     surveys: Slow<(String, Choice), Survey>,
     rows: Slow<RowsQuery, RowsPage>,
+    activities: Slow<String, Activity>,
+    comparisons: Slow<CompareQuery, Difference>,
+    manifests: Slow<String, Option<String>>,
 }
 
 impl Looks {
     pub(crate) fn new(farm: Arc<dyn Farm>) -> Looks {
         let (kept, rendered) = (std::sync::Mutex::default(), std::sync::Mutex::default());
-        Looks { farm, kept, rendered, surveys: Slow::new(), rows: Slow::new() }
+        let (surveys, rows, activities) = (Slow::new(), Slow::new(), Slow::new());
+        let (comparisons, manifests) = (Slow::new(), Slow::new());
+        Looks { farm, kept, rendered, surveys, rows, activities, comparisons, manifests }
     }
 
     /// The changing part of a page. All browsers that have the page open share it.
@@ -95,6 +101,26 @@ impl Looks {
     pub(crate) async fn rows(&self, experiment: &v1::ExperimentStatus, ask: &RowsQuery) -> Known<RowsPage> {
         let (farm, asked) = (Arc::clone(&self.farm), ask.clone());
         self.rows.look(ask, state(experiment), |_| async move { farm.rows(&asked).await }).await
+    }
+
+    /// When the tasks of an experiment ran.
+    pub(crate) async fn activity(&self, experiment: &v1::ExperimentStatus) -> Known<Activity> {
+        let (farm, name) = (Arc::clone(&self.farm), experiment.name.clone());
+        let ask = |last: Option<Arc<Activity>>| async move { farm.activity(&name, last.as_deref()).await };
+        self.activities.look(&experiment.name, state(experiment), ask).await
+    }
+
+    /// The difference of two sets of rows.
+    pub(crate) async fn compare(&self, experiment: &v1::ExperimentStatus, ask: &CompareQuery) -> Known<Difference> {
+        let (farm, asked) = (Arc::clone(&self.farm), ask.clone());
+        self.comparisons.look(ask, state(experiment), |_| async move { farm.compare(&asked).await }).await
+    }
+
+    /// The manifest of the published rows of an experiment.
+    pub(crate) async fn manifest(&self, experiment: &v1::ExperimentStatus) -> Known<Option<String>> {
+        let (farm, name) = (Arc::clone(&self.farm), experiment.name.clone());
+        let ask = |_| async move { farm.manifest(&name).await };
+        self.manifests.look(&experiment.name, state(experiment), ask).await
     }
 
     /// The present state. Callers that ask for the same at the same time share one request.

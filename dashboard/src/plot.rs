@@ -1,16 +1,18 @@
 //! The means of combinations in two metrics as a drawing, with their Pareto front.
 //!
-//! Each value of an axis has a mark of its own shape beside its colour. The marks of a value are the markers of one path:
-//! a point costs some five bytes.
+//! Each value of an axis has a mark of its own shape beside its colour; the values of a numeric axis have discs that grow
+//! and change their lightness with the number. The marks of a value are the markers of one path: a point costs some five
+//! bytes. Some points have an area with their values in words, and a link to their tasks.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, html};
-use powersweep_dataset::words::count;
+use powersweep_dataset::survey::{COMBINATIONS_MAX, Level, Point, Survey};
+use powersweep_dataset::words::{count, number};
 
+use crate::pages::link;
 use crate::scale::Scale;
-use crate::survey::{COMBINATIONS_MAX, Point, Survey};
 
 /// Size of the drawing (units).
 const WIDTH: i32 = 640;
@@ -23,6 +25,10 @@ const MARGIN: i32 = 12;
 const MARKS: usize = 6;
 /// The name of the last mark where values share it.
 const OTHERS: &str = "other values";
+/// Steps of the scale of a numeric axis; the mark after them is for none.
+const STEPS: usize = MARKS - 1;
+/// Up to this number of points, each has its values in words; of more points, those of the front have them.
+const WORDS_MAX: usize = 100;
 /// Shapes of the marks, around the middle of ten by ten units.
 const SHAPES: [&str; MARKS] = [
     "M5 2.4a2.6 2.6 0 1 0 .01 0z",
@@ -35,43 +41,68 @@ const SHAPES: [&str; MARKS] = [
 /// The mark of a point of the front, around the other one.
 const RING: &str = "M5 .8a4.2 4.2 0 1 0 .01 0z";
 
-/// The values that distinguish points, each with its points.
-struct Groups<'a> {
-    /// Text of the value and its points, in the order of the marks.
-    named: Vec<(String, Vec<&'a Point>)>,
+/// The points of one mark.
+struct Group<'a> {
+    /// The value, or the range of values; empty for none.
+    text: String,
+    /// The class of the mark's colour in the style sheet.
+    class: String,
+    shape: String,
+    points: Vec<&'a Point>,
 }
 
-impl<'a> Groups<'a> {
-    fn new(survey: &'a Survey) -> Groups<'a> {
-        let mut by: BTreeMap<&str, Vec<&Point>> = BTreeMap::new();
-        for point in &survey.shown.points {
-            by.entry(&point.group).or_default().push(point);
-        }
-        // In the order of the axis's values, so that a value keeps its mark while rows arrive.
-        let order: Vec<&str> = survey
-            .by()
-            .map_or_else(|| vec![""], |by| survey.shown.effects[by].iter().map(|level| level.text.as_str()).collect());
-        let mut named: Vec<(String, Vec<&Point>)> = Vec::new();
-        for (at, text) in order.iter().enumerate() {
-            let points = by.remove(text).unwrap_or_default();
-            match named.last_mut().filter(|_| at >= MARKS) {
-                Some((name, others)) => {
-                    OTHERS.clone_into(name);
-                    others.extend(points);
-                }
-                None => named.push(((*text).to_owned(), points)),
+/// The groups in the order of their marks. A value keeps its mark while rows arrive.
+fn groups(survey: &Survey) -> Vec<Group<'_>> {
+    let mut by: BTreeMap<&str, Vec<&Point>> = BTreeMap::new();
+    for point in &survey.shown.points {
+        by.entry(&point.group).or_default().push(point);
+    }
+    let none = [Level::default()];
+    let levels: &[Level] = survey.by().map_or(&none[..], |by| &survey.shown.effects[by]);
+    let is_numeric = Level::are_numbers(levels);
+    // Numbers ascend, and none is the last value.
+    let numbers = levels.iter().filter(|level| !level.text.is_empty()).count();
+    let steps = numbers.min(STEPS);
+    let mut groups: Vec<(usize, Group<'_>)> = Vec::new();
+    for (at, level) in levels.iter().enumerate() {
+        let points = by.remove(level.text.as_str()).unwrap_or_default();
+        let mark = match is_numeric {
+            true if at < numbers => at * steps / numbers,
+            true => STEPS,
+            false => at.min(MARKS - 1),
+        };
+        match groups.last_mut().filter(|(last, _)| *last == mark) {
+            Some((_, group)) => {
+                group.points.extend(points);
+                let first = group.text.split(" to ").next().unwrap_or_default();
+                group.text = if is_numeric { format!("{first} to {}", level.text) } else { OTHERS.to_owned() };
+            }
+            None => {
+                let (class, shape) = match is_numeric {
+                    // The darkest and largest disc is that of the greatest number, whatever the number of steps is.
+                    true if at < numbers => (format!("step{}", mark + STEPS - steps), disc(mark + STEPS - steps)),
+                    true => ("other".to_owned(), SHAPES[MARKS - 1].to_owned()),
+                    false => (format!("mark{mark}"), SHAPES[mark].to_owned()),
+                };
+                groups.push((mark, Group { text: level.text.clone(), class: format!("mark {class}"), shape, points }));
             }
         }
-        Groups { named }
     }
+    groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// The drawing with its legend; nothing without points.
-pub(crate) fn plot(survey: &Survey) -> Markup {
+/// The mark of a step of the scale of numbers.
+fn disc(step: usize) -> String {
+    let radius = 1.9 + 0.4 * step as f64;
+    format!("M5 {:.1}a{radius:.1} {radius:.1} 0 1 0 .01 0z", 5.0 - radius)
+}
+
+/// The drawing with its legend; nothing without points. `choose`: the name of the experiment, for links to tasks.
+pub(crate) fn plot(survey: &Survey, choose: Option<&str>) -> Markup {
     let Some([across, along]) = survey.shown.span else { return html! {} };
     let x = Scale::new(across, f64::from(LEFT), f64::from(WIDTH - MARGIN));
     let y = Scale::new(along, f64::from(HEIGHT - BOTTOM), f64::from(MARGIN));
-    let groups = Groups::new(survey);
+    let groups = groups(survey);
     let choice = &survey.choice;
     let shown = &survey.shown;
     let (front, rows) = (&shown.front, shown.rows_of_points);
@@ -84,26 +115,28 @@ pub(crate) fn plot(survey: &Survey) -> Markup {
                     (tasks) "; the Pareto front, which the table below lists, has " (count(front.len() as u64, "point")) "."
                 }
                 defs {
-                    @for (at, _) in groups.named.iter().enumerate() { (marker(&format!("mark{at}"), &format!("mark mark{at}"), SHAPES[at])) }
+                    @for (at, group) in groups.iter().enumerate() { (marker(&format!("mark{at}"), &group.class, &group.shape)) }
                     (marker("ring", "ring", RING))
                 }
                 (axes(survey, &x, &y))
-                @for (at, (_, points)) in groups.named.iter().enumerate() {
+                @for (at, group) in groups.iter().enumerate() {
                     @let marks = format!("url(#mark{at})");
-                    path.marks marker-start=(marks) marker-mid=(marks) marker-end=(marks) d=(vertices(points, &x, &y)) {}
+                    path.marks marker-start=(marks) marker-mid=(marks) marker-end=(marks) d=(vertices(&group.points, &x, &y)) {}
                 }
                 path.front marker-start="url(#ring)" marker-mid="url(#ring)" marker-end="url(#ring)" d=(line(front, &x, &y)) {}
+                @for point in in_words(survey) { (area(survey, point, (x.at(point.x), y.at(point.y)), choose)) }
             }
             figcaption {
                 span.key { svg viewBox="0 0 10 10" aria-hidden="true" { path.front d="M0 5h10" {} path.ring d=(RING) {} } "Pareto front: no combination is better in both" }
                 " "
-                @for (at, (name, _)) in groups.named.iter().enumerate().filter(|(_, (name, _))| !name.is_empty() || groups.named.len() > 1) {
+                @for group in groups.iter().filter(|group| !group.text.is_empty() || groups.len() > 1) {
                     span.key {
-                        svg viewBox="0 0 10 10" aria-hidden="true" { path class=(format!("mark mark{at}")) d=(SHAPES[at]) {} }
-                        (choice.by) ": " (if name.is_empty() { "none" } else { name })
+                        svg viewBox="0 0 10 10" aria-hidden="true" { path class=(group.class) d=(group.shape) {} }
+                        (choice.by) ": " (if group.text.is_empty() { "none" } else { &group.text })
                     } " "
                 }
                 (tasks) ". Each point is the mean over the seeds of a combination. "
+                @if choose.is_some() { (if shown.combinations > WORDS_MAX { "Points of the front" } else { "Points" }) " show their values, and link to their tasks. " }
                 @if shown.points.len() < shown.combinations {
                     "A random " (shown.points.len()) " of " (shown.combinations) " points are drawn; the front is computed from all points. "
                 }
@@ -112,6 +145,29 @@ pub(crate) fn plot(survey: &Survey) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// The points that have their values in words.
+fn in_words(survey: &Survey) -> impl Iterator<Item = &Point> {
+    let shown = &survey.shown;
+    let points = if shown.combinations > WORDS_MAX { &shown.front } else { &shown.points };
+    points.iter().take(WORDS_MAX)
+}
+
+/// The area of a point, with its values in words. The keyboard reaches the tasks by the table of the front.
+fn area(survey: &Survey, point: &Point, (x, y): (i32, i32), choose: Option<&str>) -> Markup {
+    let choice = &survey.choice;
+    let group = if point.group.is_empty() { String::new() } else { format!("{} {}, ", choice.by, point.group) };
+    let values = format!("{} {}, {} {}", choice.y, number(point.y), choice.x, number(point.x));
+    let words = format!("{group}{values}; {}, first {}", count(point.tasks, "task"), point.index);
+    let circle = html! { circle.area cx=(x) cy=(y) r="7" { title { (words) } } };
+    match choose {
+        Some(name) => {
+            let only = format!("task_index={}", point.index);
+            html! { a href=(link("results", &[("name", name), ("where", &only)])) tabindex="-1" { (circle) } }
+        }
+        None => circle,
     }
 }
 
@@ -190,7 +246,7 @@ fn line(front: &[Point], x: &Scale, y: &Scale) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::survey::tests::survey;
+    use crate::samples::{survey, survey_of};
 
     #[test]
     fn a_plot_is_small_whatever_its_points_are() {
@@ -201,7 +257,7 @@ mod tests {
             })
             .collect();
         let rows: Vec<(f64, f64, &str, f64)> = rows.iter().map(|row| (row.0, row.1, row.2.as_str(), row.3)).collect();
-        let plot = plot(&survey(&rows)).into_string();
+        let plot = plot(&survey(&rows), Some("e")).into_string();
         assert!(plot.len() < 20_000, "{} bytes", plot.len());
         assert!(plot.contains(" of 20000 points are drawn") && plot.contains("policy: other values"));
         assert_eq!(plot.matches("<marker ").count(), MARKS + 1, "one for each value, one for the front");
@@ -209,8 +265,10 @@ mod tests {
 
     #[test]
     fn points_and_front_are_drawn_and_described() {
-        let plot =
-            plot(&survey(&[(1.0, 5.0, "a", 1.0), (2.0, 4.0, "b", 1.0), (3.0, 6.0, "b", 1.0), (1.0, 6.0, "", 1.0)]));
+        let plot = plot(
+            &survey(&[(1.0, 5.0, "a", 1.0), (2.0, 4.0, "b", 1.0), (3.0, 6.0, "b", 1.0), (1.0, 6.0, "", 1.0)]),
+            None,
+        );
         let plot = plot.into_string();
         assert!(
             plot.contains("4 tasks in 4 combinations; the Pareto front, which the table below lists, has 2 points"),
@@ -220,6 +278,37 @@ mod tests {
         let front =
             plot.split("<path class=\"front\" ").nth(1).and_then(|rest| rest.split('>').next()).expect("a path");
         assert_eq!(front.matches('L').count(), 1, "two points, one line: {front}");
-        assert!(super::plot(&survey(&[])).into_string().is_empty());
+        assert!(super::plot(&survey(&[]), None).into_string().is_empty());
+    }
+
+    #[test]
+    fn points_have_their_values_in_words_and_a_link_that_is_no_tab_stop() {
+        let found = survey(&[(1.0, 5.0, "a", 1.0), (2.5, 4.0, "b", 1.0)]);
+        let linked = plot(&found, Some("e")).into_string();
+        for text in [
+            "<title>policy b, y 4, x 2.5; 1 task, first 1</title>",
+            "<a href=\"results?name=e&amp;where=task_index%3D1\" tabindex=\"-1\"><circle",
+        ] {
+            assert!(linked.contains(text), "{text} in {linked}");
+        }
+        let frozen = plot(&found, None).into_string();
+        assert!(frozen.contains("<title>policy b, y 4, x 2.5;") && !frozen.contains("href"), "{frozen}");
+    }
+
+    #[test]
+    fn a_numeric_axis_has_a_scale_of_discs_in_the_order_of_its_numbers() {
+        let row = |value: &'static str| ([value], 1, [value.len() as f64, 1.0, 1.0]);
+        let of = |values: &[&'static str]| {
+            plot(&survey_of(["bound"], &values.iter().copied().map(row).collect::<Vec<_>>()), None).into_string()
+        };
+        let few = of(&["2", "10", "1.5", ""]);
+        let order: Vec<usize> = ["bound: 1.5<", "bound: 2<", "bound: 10<", "bound: none<"]
+            .iter()
+            .map(|text| few.find(text).unwrap_or_else(|| panic!("{text} in {few}")))
+            .collect();
+        assert!(order.is_sorted() && few.contains("mark step4") && !few.contains("mark mark"), "{few}");
+        let many = of(&["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]);
+        assert!(many.contains("bound: 1 to 2<") && many.contains("bound: 9 to 10<"), "{many}");
+        assert!(!of(&["1", "easy"]).contains("mark step"));
     }
 }

@@ -1,10 +1,11 @@
 //! The pages of an experiment, frozen in one file.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use powersweep_dataset::activity::Activity;
+use powersweep_dataset::survey::Survey;
 use powersweep_proto::v1;
 
 use crate::pages::{RowsPage, results, summary};
-use crate::survey::Survey;
 
 /// What a report has.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub struct Report {
     pub made: String,
     /// What the rows show together.
     pub survey: Survey,
+    /// When its tasks ran.
+    pub activity: Activity,
     /// The first rows.
     pub rows: RowsPage,
 }
@@ -24,7 +27,7 @@ pub struct Report {
 /// The file. It loads nothing and has no script.
 pub fn report(of: &Report) -> String {
     let body = html! {
-        (summary(of.experiment.as_ref(), &of.survey))
+        (summary(of.experiment.as_ref(), &of.survey, &of.activity))
         (rows(&of.rows))
         @if let Some(experiment) = &of.experiment { (failures(experiment)) }
     };
@@ -75,7 +78,7 @@ fn failures(experiment: &v1::ExperimentStatus) -> Markup {
 mod tests {
     use super::*;
     use crate::pages::ColumnHeader;
-    use crate::survey::tests::survey;
+    use crate::samples::survey;
 
     #[test]
     fn a_report_needs_no_other_file_and_escapes_texts() {
@@ -104,8 +107,11 @@ mod tests {
             name: "e".into(),
             made: "Made today.".into(),
             survey,
+            activity: Activity::default(),
             rows,
         });
+        let first = |text: &str| file.find(text).unwrap_or_else(|| panic!("{text} in {file}"));
+        assert!(first("class=\"headline\"") < first("<dt>State") && first("<dt>State") < first("<svg"), "{file}");
         for text in
             ["3 of 4 tasks done", "Pareto front", "&lt;b&gt;", "&lt;script&gt;", "policy: &lt;i&gt;", "and 1 more row"]
         {

@@ -28,6 +28,12 @@ impl Scale {
         Scale { least, most, is_log, from, to }
     }
 
+    /// A linear scale from 0 to the greatest of some amounts.
+    pub(crate) fn of_amounts(greatest: f64, from: f64, to: f64) -> Scale {
+        let most = if greatest > 0.0 { greatest * 1.05 } else { 1.0 };
+        Scale { least: 0.0, most, is_log: false, from, to }
+    }
+
     /// The place of a value.
     pub(crate) fn at(&self, value: f64) -> i32 {
         let share = match self.is_log {

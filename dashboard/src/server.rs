@@ -14,21 +14,25 @@ use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::serve::Listener;
 use futures::stream;
+use powersweep_dataset::writing::Encoding;
 use powersweep_proto::connections::{Caller, Connections, Door, FIRST_CALL_WAIT};
 use powersweep_proto::v1;
+use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use url::form_urlencoded;
 
 use crate::guard::{Guard, Refusal};
 use crate::looks::Looks;
 use crate::pages::{self, Live, Page};
-use crate::{Farm, assets};
+use crate::{Farm, RowsQuery, assets};
 
 /// Interval of the updates of an open page.
 const UPDATE: Duration = Duration::from_secs(1);
 /// Maximum number of connections, and of those without a request that has the cookie.
 const CONNECTIONS_MAX: usize = 256;
 const STRANGERS_MAX: usize = 64;
+/// Bytes of a file that are sent at once.
+const PIECE_BYTES: usize = 64 << 10;
 /// Largest form.
 const FORM_BYTES_MAX: usize = 16 << 10;
 /// Headers of every answer. Scripts and styles come from this server alone, and so do frames around a page.
@@ -95,6 +99,8 @@ enum Socket {
 struct Shared {
     guard: Guard,
     looks: Looks,
+    /// Held while a file of rows is made.
+    downloads: tokio::sync::Mutex<()>,
     /// Told the next link when one has been used.
     used: Box<dyn Fn(&str) + Send + Sync>,
     base: String,
@@ -116,7 +122,8 @@ impl Listening {
             Socket::Unix(..) => "http://localhost:PORT/".to_owned(),
         };
         let (guard, looks) = (Guard::new(&options.hosts), Looks::new(farm));
-        let shared = Arc::new(Shared { guard, looks, used: Box::new(used), base });
+        let shared =
+            Arc::new(Shared { guard, looks, downloads: tokio::sync::Mutex::default(), used: Box::new(used), base });
         let connections = Arc::new(Connections::new(CONNECTIONS_MAX, STRANGERS_MAX, FIRST_CALL_WAIT));
         Ok(Listening { socket, shared, connections })
     }
@@ -228,6 +235,9 @@ async fn route(shared: &Arc<Shared>, caller: &Caller, request: Request) -> Resul
         ];
         return Ok((headers, asset.gzip.clone()).into_response());
     }
+    if name == "download" {
+        return Ok(download(shared, &query).await);
+    }
     let is_stream = name == "events";
     let name = if is_stream { query.get("page").unwrap_or_default() } else { &name };
     let Some(page) = Page::of(name, &query) else {
@@ -243,6 +253,42 @@ async fn route(shared: &Arc<Shared>, caller: &Caller, request: Request) -> Resul
 
 fn html(page: maud::Markup) -> Response {
     ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page.into_string()).into_response()
+}
+
+/// Sends a file with rows, piece by piece.
+async fn download(shared: &Shared, query: &Query) -> Response {
+    let encoding = match query.get("format") {
+        Some("csv") => Some((Encoding::Csv, "text/csv; charset=utf-8")),
+        Some("parquet") => Some((Encoding::Parquet, "application/vnd.apache.parquet")),
+        _ => None,
+    };
+    let name = query.get("name").filter(|name| !name.is_empty());
+    let (Some((encoding, media)), Some(name)) = (encoding, name) else {
+        return (StatusCode::NOT_FOUND, html(pages::unknown())).into_response();
+    };
+    // A file is made from all rows: one at a time.
+    let _turn = shared.downloads.lock().await;
+    let made = shared.looks.farm.download(&RowsQuery::of(name, query), encoding).await;
+    let measured = made.and_then(|file| Ok((file.metadata().map_err(|error| error.to_string())?.len(), file)));
+    let (bytes, file) = match measured {
+        Ok((bytes, file)) => (bytes, tokio::fs::File::from_std(file)),
+        Err(reason) => return (StatusCode::BAD_GATEWAY, html(pages::no_file(name, &reason))).into_response(),
+    };
+    let pieces = stream::try_unfold(file, |mut file| async move {
+        let mut piece = vec![0; PIECE_BYTES];
+        let length = file.read(&mut piece).await?;
+        piece.truncate(length);
+        Ok::<_, std::io::Error>((length > 0).then_some((piece, file)))
+    });
+    // Names of experiments have letters, digits and a few marks; others are left out of the name of the file.
+    let plain: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).collect();
+    let ending = if encoding == Encoding::Csv { "csv" } else { "parquet" };
+    let headers = [
+        (header::CONTENT_TYPE, media.to_owned()),
+        (header::CONTENT_LENGTH, bytes.to_string()),
+        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{plain}.{ending}\"")),
+    ];
+    (headers, Body::from_stream(pieces)).into_response()
 }
 
 /// Sends the changing part of a page whenever it has changed.
@@ -298,12 +344,13 @@ impl Query {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use powersweep_dataset::activity::Activity;
+    use powersweep_dataset::survey::{Choice, Survey};
+    use tokio::io::AsyncWriteExt;
     use tokio::net::TcpStream;
 
     use super::*;
-    use crate::survey::{Choice, Survey};
-    use crate::{Launched, RowsPage, RowsQuery};
+    use crate::{CompareQuery, Difference, Launched, RowsPage};
 
     /// No farm answers.
     struct Gone;
@@ -323,6 +370,26 @@ mod tests {
         }
 
         async fn survey(&self, _: &str, _: &Choice, _: Option<&Survey>) -> Result<Survey, String> {
+            Err("gone".to_owned())
+        }
+
+        async fn activity(&self, _: &str, _: Option<&Activity>) -> Result<Activity, String> {
+            Err("gone".to_owned())
+        }
+
+        async fn compare(&self, _: &CompareQuery) -> Result<Difference, String> {
+            Err("gone".to_owned())
+        }
+
+        async fn manifest(&self, _: &str) -> Result<Option<String>, String> {
+            Err("gone".to_owned())
+        }
+
+        async fn download(&self, _: &RowsQuery, _: Encoding) -> Result<std::fs::File, String> {
+            Err("gone".to_owned())
+        }
+
+        async fn output(&self, _: &str) -> Result<String, String> {
             Err("gone".to_owned())
         }
 

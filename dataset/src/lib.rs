@@ -11,11 +11,14 @@
 //! | groups with statistics; ratios to a baseline; intervals over replicates | [`grouped`], [`group`], [`baseline`], [`stats`], [`replicates`] |
 //! | a small table of answers: sorted, cut, pivoted, as text | [`frame`], [`column`], [`text`] |
 //! | comparisons, Pareto fronts, searches, calibration | [`compare`], [`best`], [`search`], [`calibration`] |
+//! | means of combinations with their front, and the effect of each axis | [`survey`] |
+//! | when tasks ran: ended tasks, busy and idle slots over time; a slot for each task | [`activity`], [`lanes`] |
 //! | rows for other tools; one sorted copy of a table | [`writing`], [`partial`], [`sorted_copy`] |
 //!
 //! This crate knows no coordinator, state or network: rows come through the trait [`tables::Tables`]. Results do not depend
 //! on the order in which rows arrive: values are sorted before they are added.
 
+pub mod activity;
 pub mod baseline;
 pub mod best;
 pub mod calibration;
@@ -27,6 +30,7 @@ mod error;
 pub mod frame;
 pub mod group;
 pub mod grouped;
+pub mod lanes;
 mod notes;
 pub mod order;
 pub mod page;
@@ -39,6 +43,7 @@ pub mod search;
 pub mod sorted_copy;
 pub mod source;
 pub mod stats;
+pub mod survey;
 pub mod tables;
 pub mod text;
 pub mod titles;

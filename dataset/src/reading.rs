@@ -129,6 +129,16 @@ impl Reading {
         parts.buffered(FOOTERS_AT_ONCE).try_collect().await
     }
 
+    /// The manifest of the newest part that has one; `None` without such a part.
+    pub async fn manifest(&self) -> Result<Option<String>, Error> {
+        for number in (0..self.listing.parts.len()).rev() {
+            if let Some(manifest) = self.part(number).await?.manifest() {
+                return Ok(Some(manifest));
+            }
+        }
+        Ok(None)
+    }
+
     /// The unpublished rows in the state.
     pub fn unpublished(&self) -> impl Iterator<Item = Result<FoldedBatch, Error>> + '_ {
         unpublished::batches(&self.listing.unpublished, &self.table.schema()).map(|batch| {

@@ -12,7 +12,7 @@ use powersweep_dataset::replicates::{Method, seed};
 use powersweep_dataset::scan::SEED;
 use powersweep_dataset::source::{conditions, table_of};
 use powersweep_dataset::words::count;
-use powersweep_dataset::{Cell, Comparison, Condition, Datasets, Error, Rows, failure};
+use powersweep_dataset::{Cell, Comparison, Condition, Datasets, Error, Frame, Rows, failure};
 use powersweep_results::Table;
 
 use crate::place::Place;
@@ -125,11 +125,44 @@ impl Compared {
         RecordBatch::try_from_iter_with_nullable(columns).expect("a value for each column")
     }
 
+    /// A row for each group and column, whose keys are the values of the group.
+    pub fn frame(&self) -> Frame {
+        Frame::new(self.rows(), self.by.len())
+    }
+
     /// The rows without a partner in words, if there are any.
     pub fn left_out(&self) -> Option<String> {
         let (a, b) = self.single;
         let rows = count(a as u64, "row");
         (self.single != (0, 0)).then(|| format!("{rows} of A and {b} of B have no partner and are left out"))
+    }
+
+    /// What was compared, in sentences: `a` and `b` are the two sets as they were named.
+    pub fn said(&self, a: &str, b: &str) -> String {
+        let by = match self.paired_by.is_empty() {
+            true => String::new(),
+            false => format!(" with the same {}", self.paired_by.join(", ")),
+        };
+        let mut text = format!("A is {a}, B is {b}: {}{by}.", count(self.pairs as u64, "pair"));
+        if let Some(left_out) = self.left_out() {
+            text += &format!(" {left_out}.");
+        }
+        if !self.pooled.is_empty() {
+            text += &format!(" All values of {} are pooled.", self.pooled.join(", "));
+        }
+        let replicates = self.replicates_min();
+        text += &match (self.are_weeks, replicates) {
+            (true, 0 | 1) => " The jobs are of one week: there is no interval.".to_owned(),
+            (true, weeks) => format!(" Intervals (95%) are those of a bootstrap of {weeks} weeks."),
+            (false, 0 | 1) => {
+                " One seed has no interval: several seeds have one, or the weeks of the table jobs.".to_owned()
+            }
+            (false, seeds) => format!(" Intervals (95%) are over {seeds} seeds."),
+        };
+        if (2..FEW).contains(&replicates) {
+            text += " These are few: more would make the intervals narrower and surer.";
+        }
+        text
     }
 
     /// The least number of replicates of a group.

@@ -1,8 +1,9 @@
 //! The pages of one experiment in a file that needs no server.
 
-use powersweep_dashboard::survey::Choice;
 use powersweep_dashboard::{Report, RowsQuery};
 use powersweep_dataset::Error;
+use powersweep_dataset::activity::Activity;
+use powersweep_dataset::survey::Choice;
 use powersweep_proto::v1;
 
 use crate::place::Place;
@@ -22,6 +23,7 @@ impl Place {
     pub async fn report(&self, experiment: &str, choice: &Choice) -> Result<Report, Error> {
         let datasets = self.datasets().await?;
         let survey = survey::survey(&datasets, experiment, choice, None).await?;
+        let activity = Activity::read(&datasets, experiment, None).await?;
         let name = experiment.to_owned();
         let rows = survey::rows(&datasets, &RowsQuery { experiment: name.clone(), ..RowsQuery::default() }).await?;
         let wanted = StatusOptions { experiment: Some(name.clone()), failures: FAILURES, bins: BINS, ledgers: false };
@@ -34,6 +36,6 @@ impl Place {
         let made = format!("Made by powersweep {} on {now}.", env!("CARGO_PKG_VERSION"));
         let experiment = status.ok().and_then(Status::into_first);
         let experiment = experiment.map(|found| v1::ExperimentStatus { owner: String::new(), ..found });
-        Ok(Report { experiment, name, made, survey, rows })
+        Ok(Report { experiment, name, made, survey, activity, rows })
     }
 }

@@ -1,6 +1,7 @@
 //! The rows of an experiment, and statistics of groups of them.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, UInt32Array};
@@ -8,8 +9,10 @@ use arrow::compute::{concat_batches, take};
 use arrow::datatypes::{Schema, SchemaRef};
 use powersweep_dataset::order::Order;
 use powersweep_dataset::page::{self, Shown, Wanted};
+use powersweep_dataset::partial::Partial;
 use powersweep_dataset::reading::{Reading, relaxed};
 use powersweep_dataset::source::{Source, conditions, no_column, why_none};
+use powersweep_dataset::writing::{Encoding, Writing};
 use powersweep_dataset::{Condition, Datasets, Error, Frame, Kind, OrKind, failure, grouped};
 use powersweep_results::{Table, tasks};
 
@@ -145,6 +148,20 @@ impl ResultRows {
         let Some(shown) = page::shown(&self.reading, &self.wanted(columns)).await? else { return Ok(Some(0)) };
         each(&shown.rows)?;
         Ok(Some(shown.more()))
+    }
+
+    /// The rows in a file without a name, read from its begin on.
+    ///
+    /// # Errors
+    /// The rows cannot be read, or the file cannot be written.
+    pub async fn file(&self, encoding: Encoding) -> Result<File, Error> {
+        let folder =
+            Partial::scratch().map_err(|error| failure!(Storage, "cannot make a temporary folder: {error}"))?;
+        let path = folder.path().join("rows");
+        let mut out = Writing::begin(Some(&path), encoding, &self.schema, self.reading.experiment())?;
+        self.each(|batch| out.write(batch)).await?;
+        out.finish()?;
+        File::open(&path).map_err(|error| failure!(Storage, "cannot read {}: {error}", path.display()))
     }
 
     /// The rows for people; `None` if a table of tasks has none.

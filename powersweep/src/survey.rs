@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
-use powersweep_dashboard::survey::{Choice, Survey};
+use arrow::datatypes::FieldRef;
 use powersweep_dashboard::{ColumnHeader, PAGE_ROWS, RowsPage, RowsQuery};
+use powersweep_dataset::column::is_numeric;
 use powersweep_dataset::frame::unit_of;
 use powersweep_dataset::order::{INDEX, Order};
 use powersweep_dataset::page::{self, Wanted};
 use powersweep_dataset::reading::ColumnStats;
 use powersweep_dataset::scan::{self, RowGroup, SEED, Tasks, whole};
+use powersweep_dataset::survey::{Choice, Survey};
 use powersweep_dataset::{Cell, Datasets, Error, Rows, failure};
 use powersweep_experiments::reading::unknown;
 use powersweep_results::Table;
@@ -35,14 +37,12 @@ pub async fn rows(datasets: &Datasets, ask: &RowsQuery) -> Result<RowsPage, Erro
     let known = Table::schema(Table::Tasks).fields().iter().map(|field| field.name().clone()).collect();
     let mut seen = RowsPage { known, ..RowsPage::default() };
     let Some(shown) = page::shown(&reading, &wanted).await? else { return Ok(seen) };
-    let numeric = numeric();
-    let column = |(heading, name): (String, &str)| ColumnHeader {
+    let column = |(heading, field): (String, &FieldRef)| ColumnHeader {
         heading,
-        name: name.to_owned(),
-        is_metric: numeric.iter().any(|column| column.name == name),
+        name: field.name().clone(),
+        is_number: is_numeric(field.data_type()),
     };
-    let names = shown.rows.schema_ref().fields().iter().map(|field| field.name().as_str());
-    seen.columns = shown.headings.into_iter().zip(names).map(column).collect();
+    seen.columns = shown.headings.into_iter().zip(shown.rows.schema_ref().fields()).map(column).collect();
     let row = |row: usize| shown.rows.columns().iter().map(|column| Cell::of(column, row).shown()).collect();
     seen.rows = (0..shown.rows.num_rows()).map(row).collect();
     seen.count = shown.count;
@@ -160,7 +160,8 @@ impl Columns {
     }
 
     async fn each(&self, group: RowGroup<'_>, mut each: impl FnMut(&Rows)) -> Result<(), Error> {
-        let axes: Vec<&str> = self.axes.iter().map(String::as_str).collect();
+        // Effects are compared seed by seed.
+        let axes: Vec<&str> = self.axes.iter().map(String::as_str).chain([SEED]).collect();
         let metrics: Vec<&str> = self.metrics.iter().map(String::as_str).collect();
         let schema = scan::columns(axes.iter().chain(&metrics).copied().chain([INDEX]).collect::<BTreeSet<_>>());
         let mut result = Ok(());

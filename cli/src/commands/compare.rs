@@ -1,7 +1,7 @@
 //! `powersweep compare`: two sets of rows, pair by pair.
 
 use powersweep::block_on;
-use powersweep::compare::{CompareOptions, Compared, FEW};
+use powersweep::compare::{CompareOptions, Compared};
 use powersweep_dataset::text::{Column, Entry, Sheet};
 use powersweep_dataset::{Comparison, Interval};
 
@@ -27,7 +27,7 @@ pub fn run(args: &CompareArgs) -> Outcome {
         return sheet(&table, 0, &args.out);
     }
     sheet(&table, 0, &args.out)?;
-    screen::print(&said(&found, args))
+    screen::print(&format!("\n{}{}", found.said(&args.a, &args.b), lacking(&found)))
 }
 
 fn note_single(found: &Compared) {
@@ -36,31 +36,14 @@ fn note_single(found: &Compared) {
     }
 }
 
-/// What was compared, below the table.
-fn said(found: &Compared, args: &CompareArgs) -> String {
-    let by = match found.paired_by.is_empty() {
-        true => String::new(),
-        false => format!(" with the same {}", found.paired_by.join(", ")),
-    };
-    let mut text = format!("\nA is {}, B is {}: {}{by}.", args.a, args.b, screen::count(found.pairs as u64, "pair"));
-    if let Some(left_out) = found.left_out() {
-        text += &format!(" {left_out}.");
-    }
+/// The options that give what the comparison lacks.
+fn lacking(found: &Compared) -> String {
+    let mut text = String::new();
     if !found.pooled.is_empty() {
-        text += &format!(" All values of {} are pooled: --by compares them apart.", found.pooled.join(", "));
+        text += " Compare them apart by --by.";
     }
-    let replicates = found.replicates_min();
-    text += &match (found.are_weeks, replicates) {
-        (true, 0 | 1) => " The jobs are of one week: there is no interval.".to_owned(),
-        (true, weeks) => format!(" Intervals (95%) are those of a bootstrap of {weeks} weeks."),
-        (false, 0 | 1) => {
-            " One seed has no interval: use several seeds, or with tables = [\"jobs\"] in the manifest --table jobs."
-                .to_owned()
-        }
-        (false, seeds) => format!(" Intervals (95%) are over {seeds} seeds."),
-    };
-    if (2..FEW).contains(&replicates) {
-        text += " These are few: more would make the intervals narrower and surer.";
+    if !found.are_weeks && found.replicates_min() < 2 {
+        text += " The table jobs, with tables = [\"jobs\"] in the manifest, is compared by --table jobs.";
     }
     text
 }

@@ -1,20 +1,29 @@
 //! `powersweep dashboard`: pages in the browser. It is a client of the coordinator, as `status` is.
 
+use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use powersweep::block_on;
+use powersweep::compare::CompareOptions;
 use powersweep::launcher::{self, Folder, State};
 use powersweep::place::{access, connection};
+use powersweep::results::RowsOptions;
 use powersweep::survey;
-use powersweep_dashboard::survey::{Choice, Survey};
-use powersweep_dashboard::{Farm, Launched, LaunchedAllocation, Listening, Options, Place, RowsPage, RowsQuery};
+use powersweep_dashboard::{
+    CompareQuery, Difference, Farm, Launched, LaunchedAllocation, Listening, Options, Place, RowsPage, RowsQuery,
+};
 use powersweep_dataset::Datasets;
+use powersweep_dataset::activity::Activity;
+use powersweep_dataset::survey::{Choice, Survey};
+use powersweep_dataset::writing::Encoding;
+use powersweep_experiments::settings::quoted;
 use powersweep_launch::{Allocation, Phase};
 use powersweep_proto::access::Role;
 use powersweep_proto::client::Client;
 use powersweep_proto::v1;
+use powersweep_results::Table;
 use tokio::sync::Mutex;
 use tonic::{Code, Status};
 
@@ -24,6 +33,8 @@ use crate::{interrupt, rows_command, screen};
 
 /// A coordinator that does not answer within this time is away.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Last characters of the log of an allocation that a page shows.
+const OUTPUT_MAX: usize = 30_000;
 
 /// Serves pages until it is interrupted.
 pub fn run(args: &DashboardArgs) -> Outcome {
@@ -131,6 +142,43 @@ impl Farm for Connected {
 
     async fn survey(&self, experiment: &str, choice: &Choice, last: Option<&Survey>) -> Result<Survey, String> {
         self.read(async |datasets| survey::survey(datasets, experiment, choice, last).await).await
+    }
+
+    async fn activity(&self, experiment: &str, last: Option<&Activity>) -> Result<Activity, String> {
+        self.read(async |datasets| Activity::read(datasets, experiment, last).await).await
+    }
+
+    async fn compare(&self, ask: &CompareQuery) -> Result<Difference, String> {
+        let found = self.place.compare(&ask.a, &ask.b, &CompareOptions::default()).await;
+        let found = found.map_err(|failure| failure.message)?;
+        let command = format!("powersweep compare {} {}{}", quoted(&ask.a), quoted(&ask.b), self.options);
+        Ok(Difference { rows: found.frame(), notes: vec![found.said(&ask.a, &ask.b)], command })
+    }
+
+    async fn manifest(&self, experiment: &str) -> Result<Option<String>, String> {
+        self.read(async |datasets| datasets.read(experiment, Table::Tasks).await?.manifest().await).await
+    }
+
+    async fn download(&self, ask: &RowsQuery, encoding: Encoding) -> Result<File, String> {
+        let options = RowsOptions {
+            columns: ask.columns.clone(),
+            only: ask.only.clone(),
+            sort: Some(ask.sort.clone()).filter(|sort| !sort.is_empty()),
+            descending: ask.descending,
+            ..RowsOptions::default()
+        };
+        let rows = async { self.place.rows(&ask.experiment, options).await?.file(encoding).await };
+        rows.await.map_err(|failure| failure.message)
+    }
+
+    async fn output(&self, allocation: &str) -> Result<String, String> {
+        let read = || {
+            let state = self.folder.read()?.ok_or_else(|| failure!(Usage, "no launcher has written its state"))?;
+            self.folder.log(&state, allocation)
+        };
+        let text = read().map_err(|failure| failure.message)?;
+        let skipped = text.char_indices().rev().nth(OUTPUT_MAX).map(|(at, _)| at);
+        Ok(skipped.map_or_else(|| text.clone(), |at| format!("…{}", &text[at..])))
     }
 
     async fn launched(&self) -> Option<Launched> {

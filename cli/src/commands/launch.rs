@@ -7,7 +7,6 @@ use powersweep::launcher::slurm::{self as batch, BatchError};
 use powersweep::launcher::{self, End, Folder, Launcher, Plan, State};
 use powersweep::{block_on, user};
 use powersweep_dataset::partial::Partial;
-use powersweep_experiments::reading::unknown;
 use powersweep_experiments::settings::quoted;
 use powersweep_launch::Phase;
 use powersweep_launch::slurm::{Facts, WorkerJob};
@@ -242,17 +241,7 @@ pub fn log(args: &LaunchLogArgs) -> Outcome {
     let Some(name) = &args.allocation else {
         return screen::print(&names.join("\n"));
     };
-    if !names.contains(&name.as_str()) {
-        return Err(Failure::new(Kind::Usage, unknown("allocation", name, &names)));
-    }
-    let mut text = String::new();
-    for file in folder.files_of(name) {
-        let bytes =
-            std::fs::read(&file).map_err(|error| failure!(Storage, "cannot read {}: {error}", file.display()))?;
-        let content = powersweep_proto::plain(&String::from_utf8_lossy(&bytes)).into_owned();
-        text += &format!("== {}\n{}\n", file.display(), content.trim_end());
-    }
-    screen::print(text.trim_end())
+    screen::print(&folder.log(&state, name)?)
 }
 
 /// Ends the launcher, and cancels allocations that wait.

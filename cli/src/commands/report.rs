@@ -2,7 +2,7 @@
 
 use powersweep::block_on;
 use powersweep_dashboard::RowsQuery;
-use powersweep_dashboard::survey::Choice;
+use powersweep_dataset::survey::Choice;
 use powersweep_dataset::writing::write_whole;
 
 use crate::args::ReportArgs;

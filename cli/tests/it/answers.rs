@@ -78,7 +78,7 @@ fn policies_are_compared_seed_by_seed() {
     assert!(near(number(&found[0], "b_less"), less));
     let screen = sandbox.run(&["compare", a, b]).exits(0);
     let screen = screen.prints(&["B is less", "15 pairs with the same", "Intervals (95%) are over 5 seeds."]);
-    screen.prints(&["All values of size_factor are pooled: --by compares them apart."]);
+    screen.prints(&["All values of size_factor are pooled.", "Compare them apart by --by."]);
     // A comparison for each machine, whose pairs are the seeds.
     let apart = lines(&sandbox, &["compare", a, b, "--columns", "energy_total_j", "--by", "size_factor"]);
     let machines: Vec<_> = apart.iter().map(|row| (row["size_factor"].to_string(), row["pairs"].as_i64())).collect();
@@ -179,7 +179,7 @@ fn one_pair_of_tasks_has_no_interval_and_its_jobs_have_one() {
     let (a, b) = ("answers:policy=full", "answers:policy=save,bsld_threshold=3");
     let one = ["--where", "seed=1", "--where", "size_factor=1"];
     let tasks = sandbox.run(&[&["compare", a, b], &one[..]].concat()).exits(0);
-    tasks.prints(&["1 pair.", "One seed has no interval: use several seeds, or with tables = [\"jobs\"]"]);
+    tasks.prints(&["1 pair.", "One seed has no interval: several seeds have one", "with tables = [\"jobs\"]"]);
     let args = [&["compare", a, b, "--table", "jobs", "--columns", "energy_j"], &one[..]].concat();
     let jobs = lines(&sandbox, &args);
     let all = rows::read(&sandbox.path("results/data"), "answers", "jobs");

@@ -173,6 +173,7 @@ fn pages_show_a_sweep_and_change_it_under_any_prefix() {
         assert!(!page.body.contains("http://") && !page.body.contains("https://"));
     }
     pages.until("/workers", "w&lt;1&gt;").gives(200, &["Slot time", "leased to"]);
+    pages.until("/workers", " MiB</td>");
     pages.get("/experiment?name=nothing").gives(404, &["no experiment of this name"]);
     pages.get("/nothing").gives(404, &["no such page"]);
     pages.get("/htmx.min.js").gives(200, &[]);

@@ -95,6 +95,44 @@ fn the_results_page_and_its_command_show_the_same_rows() {
 }
 
 #[test]
+fn time_combinations_comparison_manifest_and_files_are_those_of_the_commands() {
+    let sandbox = Sandbox::new();
+    let served = finished(&sandbox);
+    let pages = Pages::open(&sandbox, &[]);
+    pages
+        .until("/time?name=sweep", "100 on 1 worker")
+        .gives(200, &["First task began", "The last tasks", "task_index%3D99"]);
+    let lines = pages.until("/lines?name=sweep", "as lines across axes").gives(200, &["<title>queue_order sjf, "]);
+    assert_eq!(lines.body.matches("task_index%3D").count(), 2, "a line for each order: {}", lines.body);
+    pages.until("/manifest?name=sweep", "last part of rows").gives(200, &["name = &quot;sweep&quot;"]);
+    let sets = ["sweep:queue_order=fcfs", "sweep:queue_order=sjf"];
+    let command = sandbox.run(&[&["compare"], &sets[..]].concat()).exits(0).stdout;
+    let said = command.lines().last().expect("the sentence below the table");
+    assert!(said.contains("50 pairs with the same seed"), "{said}");
+    let query = "/compare?name=sweep&a=sweep%3Aqueue_order%3Dfcfs&b=sweep%3Aqueue_order%3Dsjf";
+    let page = pages.until(query, "replicates</th>").gives(200, &[said, "bsld_mean", "powersweep compare sweep:"]);
+    let json = sandbox.run(&[&["compare", "--json"], &sets[..]].concat()).exits(0).stdout;
+    let ratios = json.lines().map(|line| serde_json::from_str::<Row>(line).expect("a row"));
+    for ratio in ratios.filter_map(|row| row["ratio"].as_f64()) {
+        let percent = format!(">{:+.1} %<", (ratio - 1.0) * 100.0);
+        assert!(page.body.contains(&percent), "{percent} in {}", page.body);
+    }
+    pages.until("/compare?name=sweep&b=nothing", "This page lacks rows").gives(200, &["nothing"]);
+    let chosen = "columns=task_index,queue_order,energy_total_j&sort=-energy_total_j&where=queue_order%3Dsjf";
+    let file = pages.get(&format!("/download?name=sweep&format=csv&{chosen}")).gives(200, &["task_index,"]);
+    let args = "results sweep --columns task_index,queue_order,energy_total_j --sort energy_total_j --descending";
+    let args: Vec<&str> =
+        args.split(' ').chain(["--where", "queue_order=sjf", "--format", "csv", "--rows", "100"]).collect();
+    assert_eq!(file.body, sandbox.run(&args).exits(0).stdout);
+    assert_eq!(file.body.lines().count(), 51, "all rows, not a page of them");
+    assert!(pages.get("/download?name=sweep&format=parquet").gives(200, &[]).body.starts_with("PAR1"));
+    pages.get("/download?name=nothing&format=csv").gives(502, &["The rows cannot be read"]);
+    pages.get("/download?name=sweep&format=exe").gives(404, &["no such page"]);
+    terminate(pages.running);
+    terminate(served);
+}
+
+#[test]
 fn rows_are_sorted_chosen_and_skipped_in_every_format() {
     let sandbox = Sandbox::new();
     terminate(finished(&sandbox));

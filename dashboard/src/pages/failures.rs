@@ -6,6 +6,14 @@ use powersweep_proto::v1;
 
 use super::{kinds, link};
 
+/// The element before the first failed task. The keyboard goes on from there when an address names it.
+const FIRST: &str = "first";
+
+/// The address of the failed tasks of an experiment.
+pub(super) fn address(name: &str) -> String {
+    format!("{}#{FIRST}", link("failures", &[("name", name)]))
+}
+
 pub(super) fn live(experiment: &v1::ExperimentStatus) -> Markup {
     let name = &experiment.name;
     let failed = experiment.failed + experiment.quarantined;
@@ -25,20 +33,20 @@ pub(super) fn live(experiment: &v1::ExperimentStatus) -> Markup {
                 }
             }
         }
-        (groups(&experiment.failures, Some(&change)))
+        div id=(FIRST) tabindex="-1" { (groups(&experiment.failures, Some(&change))) }
         @if !experiment.failures.is_empty() {
             p.soft { "All failures: " code { "powersweep results " (name) " --table failures" } }
         }
     }
 }
 
-/// Failures of one kind with one message, each group with its first task. `change`: where the forms of a page that is not frozen
+/// Failures of one kind with one message, each group with its first task, apart for tasks that are tried again. `change`: where the forms of a page that is not frozen
 /// go.
 pub(super) fn groups(failures: &[v1::Failure], change: Option<&str>) -> Markup {
+    let key = |of: &v1::Failure| (of.kind, of.message.clone(), of.r#final);
     let mut groups: Vec<Vec<&v1::Failure>> = Vec::new();
     for failure in failures {
-        let is_equal =
-            |group: &&mut Vec<&v1::Failure>| group[0].kind == failure.kind && group[0].message == failure.message;
+        let is_equal = |group: &&mut Vec<&v1::Failure>| key(group[0]) == key(failure);
         match groups.iter_mut().find(is_equal) {
             Some(group) => group.push(failure),
             None => groups.push(vec![failure]),

@@ -1,18 +1,27 @@
 //! The pages: HTML from the state of the farm.
 
 mod changes;
+mod compare;
 mod experiment;
 mod experiments;
 mod failures;
+mod lines;
+mod list;
 pub(crate) mod results;
 mod survey;
+mod time;
 mod workers;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use powersweep_dataset::activity::Activity;
+use powersweep_dataset::survey::{Choice, Survey};
+use powersweep_dataset::words::duration;
 use powersweep_proto::v1;
 use url::form_urlencoded;
 
 pub(crate) use self::changes::{action, changed};
+pub use self::compare::{CompareQuery, Difference};
+use self::list::ListQuery;
 pub use self::results::{ColumnHeader, PAGE_ROWS, RowsPage, RowsQuery};
 pub use self::workers::{Launched, LaunchedAllocation};
 
@@ -21,22 +30,29 @@ use crate::guard::Refusal;
 use crate::looks::{Ask, Looks, Seen};
 use crate::server::Query;
 use crate::slow::Known;
-use crate::survey::{Choice, Survey};
-use powersweep_dataset::words::duration;
 
 /// Failures that the state of all experiments has, for their kinds.
 const KINDS: u32 = 100;
 /// Failures of a page.
 const FAILURES: u32 = 40;
+/// Experiments that can be chosen for a comparison.
+const NAMES_MAX: usize = 200;
 
 /// A page by its address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Page {
-    Experiments,
-    Workers,
+    Experiments(ListQuery),
+    Workers(ListQuery),
+    /// The log of an allocation.
+    Output(String),
     Experiment(String, Choice),
-    Failures(String),
+    /// Combinations as lines across axes and metrics.
+    Lines(String, Choice),
     Results(RowsQuery),
+    Time(String),
+    Failures(String),
+    Compare(CompareQuery),
+    Manifest(String),
 }
 
 /// The changing part of a page.
@@ -51,10 +67,15 @@ impl Page {
     pub(crate) fn of(segment: &str, query: &Query) -> Option<Page> {
         let name = query.get("name").filter(|name| !name.is_empty());
         match segment {
-            "" | "experiments" => Some(Page::Experiments),
-            "workers" => Some(Page::Workers),
+            "" | "experiments" => Some(Page::Experiments(ListQuery::of(query))),
+            "workers" => Some(Page::Workers(ListQuery::of(query))),
+            "output" => query.get("allocation").map(|allocation| Page::Output(allocation.to_owned())),
             "experiment" => name.map(|name| Page::Experiment(name.to_owned(), choice(query))),
+            "lines" => name.map(|name| Page::Lines(name.to_owned(), choice(query))),
             "failures" => name.map(|name| Page::Failures(name.to_owned())),
+            "time" => name.map(|name| Page::Time(name.to_owned())),
+            "compare" => name.map(|name| Page::Compare(CompareQuery::of(name, query))),
+            "manifest" => name.map(|name| Page::Manifest(name.to_owned())),
             "results" => name.map(|name| Page::Results(RowsQuery::of(name, query))),
             _ => None,
         }
@@ -62,20 +83,27 @@ impl Page {
 
     fn segment(&self) -> &'static str {
         match self {
-            Page::Experiments => "experiments",
-            Page::Workers => "workers",
+            Page::Experiments(_) => "experiments",
+            Page::Workers(_) => "workers",
+            Page::Output(_) => "output",
             Page::Experiment(..) => "experiment",
-            Page::Failures(_) => "failures",
+            Page::Lines(..) => "lines",
             Page::Results(_) => "results",
+            Page::Time(_) => "time",
+            Page::Failures(_) => "failures",
+            Page::Compare(_) => "compare",
+            Page::Manifest(_) => "manifest",
         }
     }
 
     /// The experiment of the page; empty for other pages.
     fn experiment(&self) -> &str {
         match self {
-            Page::Experiments | Page::Workers => "",
-            Page::Experiment(name, _) | Page::Failures(name) => name,
+            Page::Experiments(_) | Page::Workers(_) | Page::Output(_) => "",
+            Page::Experiment(name, _) | Page::Lines(name, _) => name,
+            Page::Failures(name) | Page::Time(name) | Page::Manifest(name) => name,
             Page::Results(ask) => &ask.experiment,
+            Page::Compare(ask) => &ask.experiment,
         }
     }
 
@@ -83,30 +111,42 @@ impl Page {
     fn events(&self) -> String {
         let mut query = vec![("page", self.segment().to_owned()), ("name", self.experiment().to_owned())];
         match self {
-            Page::Experiment(_, choice) => query.extend(choice_query(choice)),
+            Page::Experiments(list) | Page::Workers(list) => query.extend(list.query()),
+            Page::Output(allocation) => query.push(("allocation", allocation.clone())),
+            Page::Experiment(_, choice) | Page::Lines(_, choice) => query.extend(choice_query(choice)),
             Page::Results(ask) => query.extend(ask.query()),
-            _ => {}
+            Page::Compare(ask) => query.extend(ask.query()),
+            Page::Time(_) | Page::Failures(_) | Page::Manifest(_) => {}
         }
         link("events", &query.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>())
     }
 
     fn title(&self) -> String {
         match self {
-            Page::Experiments => "Experiments".to_owned(),
-            Page::Workers => "Workers".to_owned(),
+            Page::Experiments(_) => "Experiments".to_owned(),
+            Page::Workers(_) => "Workers".to_owned(),
+            Page::Output(allocation) => format!("Log of allocation {allocation}"),
             Page::Experiment(name, _) => name.clone(),
-            Page::Failures(name) => format!("Failures of {name}"),
+            Page::Lines(name, _) => format!("Combinations of {name}"),
             Page::Results(ask) => format!("Results of {}", ask.experiment),
+            Page::Time(name) => format!("Time of {name}"),
+            Page::Failures(name) => format!("Failures of {name}"),
+            Page::Compare(ask) => format!("Compare {}", ask.experiment),
+            Page::Manifest(name) => format!("Manifest of {name}"),
         }
     }
 
     fn ask(&self) -> Ask {
         match self {
-            Page::Experiments => Ask { failures: KINDS, ..Ask::default() },
-            Page::Workers => Ask::default(),
+            Page::Experiments(_) => Ask { failures: KINDS, ..Ask::default() },
+            Page::Workers(_) | Page::Output(_) => Ask::default(),
             Page::Experiment(name, _) => Ask { experiment: name.clone(), failures: KINDS, bins: CELLS },
             Page::Failures(name) => Ask { experiment: name.clone(), failures: FAILURES, bins: 0 },
-            Page::Results(ask) => Ask { experiment: ask.experiment.clone(), ..Ask::default() },
+            // The names of all experiments can be chosen.
+            Page::Compare(_) => Ask::default(),
+            Page::Lines(..) | Page::Results(_) | Page::Time(_) | Page::Manifest(_) => {
+                Ask { experiment: self.experiment().to_owned(), ..Ask::default() }
+            }
         }
     }
 
@@ -116,23 +156,39 @@ impl Page {
         let Some(status) = &seen.status else {
             return Live { html: away(&seen).into_string(), found: true };
         };
-        let experiment = status.experiments.first();
-        let body = match self {
-            Page::Experiments => Some(experiments::live(status)),
-            Page::Workers => Some(workers::live(status, looks.farm.launched().await.as_ref())),
-            Page::Experiment(_, choice) => match experiment {
-                Some(found) => Some(experiment_live(found, &looks.survey(found, choice).await)),
-                None => None,
-            },
-            Page::Failures(_) => experiment.map(failures::live),
-            Page::Results(ask) => match experiment {
-                Some(found) => Some(waiting(&looks.rows(found, ask).await, |rows| results::live(ask, rows))),
-                None => None,
-            },
-        };
+        let body = self.body(status, looks).await;
         let found = body.is_some();
         let body = body.unwrap_or_else(|| html! { p.empty { "There is no experiment of this name." } });
         Live { html: html! { (away(&seen)) (stalled(status)) (body) }.into_string(), found }
+    }
+
+    /// What the page shows of the farm; `None` if there is no such experiment.
+    async fn body(&self, status: &v1::StatusReply, looks: &Looks) -> Option<Markup> {
+        match self {
+            Page::Experiments(list) => return Some(experiments::live(status, list)),
+            Page::Workers(list) => return Some(workers::live(status, list, looks.farm.launched().await.as_ref())),
+            Page::Output(allocation) => return Some(workers::output(looks.farm.output(allocation).await)),
+            _ => {}
+        }
+        let found = status.experiments.iter().find(|found| found.name == self.experiment())?;
+        Some(match self {
+            Page::Experiments(_) | Page::Workers(_) | Page::Output(_) => return None,
+            Page::Experiment(_, choice) => {
+                experiment_live(found, &looks.survey(found, choice).await, &looks.activity(found).await)
+            }
+            Page::Lines(name, choice) => waiting(&looks.survey(found, choice).await, |rows| lines::live(rows, name)),
+            Page::Results(ask) => waiting(&looks.rows(found, ask).await, |rows| results::live(ask, rows)),
+            Page::Time(_) => waiting(&looks.activity(found).await, |activity| time::live(found, activity, now_us())),
+            Page::Failures(_) => failures::live(found),
+            Page::Compare(ask) => {
+                let names: Vec<&str> =
+                    status.experiments.iter().map(|found| found.name.as_str()).take(NAMES_MAX).collect();
+                let form = compare::form(ask, &names);
+                let known = if ask.b.is_empty() { None } else { Some(looks.compare(found, ask).await) };
+                html! { (form) @if let Some(known) = known { (waiting(&known, compare::live)) } }
+            }
+            Page::Manifest(_) => waiting(&looks.manifest(found).await, |text| manifest(text.as_deref())),
+        })
     }
 
     /// The whole page.
@@ -155,28 +211,68 @@ impl Page {
     }
 }
 
+/// The pages of one experiment: address and words. Failures come early, so that the keyboard reaches them soon.
+const TABS: [(&str, &str); 7] = [
+    ("experiment", "Overview"),
+    ("failures", "Failures"),
+    ("results", "Results"),
+    ("lines", "Combinations"),
+    ("time", "Time"),
+    ("compare", "Compare"),
+    ("manifest", "Manifest"),
+];
+
 /// The pages of one experiment.
 fn tabs(name: &str, segment: &str) -> Markup {
     html! {
         nav.tabs aria-label=(format!("Pages of {name}")) {
-            @for (page, words) in [("experiment", "Overview"), ("results", "Results"), ("failures", "Failures")] {
+            @for (page, words) in TABS {
                 a href=(link(page, &[("name", name)])) aria-current=[(page == segment).then_some("page")] { (words) }
             }
         }
     }
 }
 
-fn experiment_live(found: &v1::ExperimentStatus, known: &Known<Survey>) -> Markup {
+fn experiment_live(found: &v1::ExperimentStatus, known: &Known<Survey>, activity: &Known<Activity>) -> Markup {
+    let name = Some(found.name.as_str());
     html! {
-        (experiment::live(found, Some(&found.name)))
-        (waiting(known, |found_rows| survey::section(found_rows, Some(&found.name))))
+        (experiment::progress(found))
+        div.beside {
+            dl {
+                (experiment::facts(found, name))
+                @if let Some(activity) = &activity.answer { (time::facts(Some(found), activity, now_us())) }
+            }
+            @if let Some(rows) = &known.answer { (survey::headline(rows, name)) }
+        }
+        (experiment::tasks(found))
+        (waiting(known, |rows| survey::section(rows, name)))
+    }
+}
+
+/// The present time in microseconds since 1970 UTC.
+fn now_us() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// The manifest that the rows were made by, if a part has it.
+fn manifest(text: Option<&str>) -> Markup {
+    html! {
+        @match text {
+            Some(text) => {
+                p.soft { "The manifest with which the last part of rows was published." }
+                code.command { (text) }
+                button.copy type="button" { "Copy" }
+            },
+            None => p.empty { "No part of rows is published yet: parts have the manifest." },
+        }
     }
 }
 
 /// What is known of rows, with a word about what is not.
 fn waiting<V>(known: &Known<V>, show: impl FnOnce(&V) -> Markup) -> Markup {
     html! {
-        @if let Some(trouble) = &known.trouble { p.away role="alert" { "Rows cannot be read: " (trouble) } }
+        @if let Some(trouble) = &known.trouble { p.away role="alert" { "This page lacks rows: " (trouble) } }
         @match &known.answer {
             Some(answer) => (show(answer)),
             None if known.trouble.is_none() => p.empty { "Rows are being read. They appear here by themselves; without JavaScript, load the page again." },
@@ -198,14 +294,14 @@ fn choice_query(choice: &Choice) -> [(&'static str, String); 6] {
 }
 
 /// A relative link.
-fn link(page: &str, query: &[(&str, &str)]) -> String {
+pub(crate) fn link(page: &str, query: &[(&str, &str)]) -> String {
     let query = query.iter().filter(|(_, value)| !value.is_empty());
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
     if query.is_empty() { page.to_owned() } else { format!("{page}?{query}") }
 }
 
 fn frame(title: &str, page: Option<&Page>, body: &Markup) -> Markup {
-    let current = |of: &Page| (page == Some(of)).then_some("page");
+    let current = |segment: &str| (page.is_some_and(|page| page.segment() == segment)).then_some("page");
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -227,8 +323,8 @@ fn frame(title: &str, page: Option<&Page>, body: &Markup) -> Markup {
                 header {
                     strong { "powersweep" }
                     nav aria-label="Pages" {
-                        a href="experiments" aria-current=[current(&Page::Experiments)] { "Experiments" }
-                        a href="workers" aria-current=[current(&Page::Workers)] { "Workers" }
+                        a href="experiments" aria-current=[current("experiments")] { "Experiments" }
+                        a href="workers" aria-current=[current("workers")] { "Workers" }
                     }
                 }
                 main id="main" tabindex="-1" { (body) }
@@ -286,27 +382,47 @@ pub(crate) fn unknown() -> Markup {
     frame("No page", None, &body)
 }
 
+/// A file that could not be made.
+pub(crate) fn no_file(name: &str, reason: &str) -> Markup {
+    let body = html! {
+        h1 { (name) }
+        p.empty role="status" { "The rows cannot be read: " (reason) }
+        p { a href=(link("results", &[("name", name)])) { "Back to the results" } }
+    };
+    frame(name, None, &body)
+}
+
 /// Whether no task of the experiment runs any more.
 pub(crate) fn has_ended(experiment: &v1::ExperimentStatus) -> bool {
     use v1::ExperimentState::{Cancelled, Failed, Finished};
     matches!(experiment.state(), Cancelled | Failed | Finished)
 }
 
-/// Kinds of failures with the number of failed tasks.
+/// Kinds of failures with the number of tasks that failed for good.
 fn kinds(experiment: &v1::ExperimentStatus) -> Vec<(&'static str, u64)> {
     let mut kinds = std::collections::BTreeMap::new();
     let mut seen = std::collections::BTreeSet::new();
-    for failure in experiment.failures.iter().filter(|failure| seen.insert((failure.kind, &failure.message))) {
+    let ended = experiment.failures.iter().filter(|failure| failure.r#final);
+    for failure in ended.filter(|failure| seen.insert((failure.kind, &failure.message))) {
         *kinds.entry(failure.kind().word()).or_insert(0) += failure.equal.max(1);
     }
     kinds.into_iter().collect()
 }
 
-/// Progress, plot and effects of a page that is frozen.
-pub(crate) fn summary(experiment: Option<&v1::ExperimentStatus>, rows: &Survey) -> Markup {
+/// State, main metric, plot and effects of a page that is frozen. The main metric is in the first screen.
+pub(crate) fn summary(experiment: Option<&v1::ExperimentStatus>, rows: &Survey, activity: &Activity) -> Markup {
     html! {
-        @if let Some(experiment) = experiment { (experiment::live(experiment, None)) }
+        @if let Some(experiment) = experiment { (experiment::progress(experiment)) }
+        div.beside {
+            (survey::headline(rows, None))
+            dl {
+                @if let Some(experiment) = experiment { (experiment::facts(experiment, None)) }
+                (time::facts(experiment, activity, now_us()))
+            }
+        }
         (survey::section(rows, None))
+        @if let Some(experiment) = experiment { (experiment::tasks(experiment)) }
+        @if activity.span_us.is_some() { (time::charts(activity)) }
     }
 }
 

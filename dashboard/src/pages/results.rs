@@ -4,7 +4,7 @@
 //! name and a value only.
 
 use maud::{Markup, html};
-use powersweep_dataset::words::count;
+use powersweep_dataset::words::{aligned, count};
 
 use super::link;
 use crate::server::Query;
@@ -57,19 +57,19 @@ pub struct ColumnHeader {
     pub heading: String,
     /// Its name in the table.
     pub name: String,
-    /// Whether it is a measured number.
-    pub is_metric: bool,
+    /// Whether it has numbers, which are right-aligned.
+    pub is_number: bool,
 }
 
 impl ColumnHeader {
     fn class(&self) -> Option<&'static str> {
-        self.is_metric.then_some("n")
+        self.is_number.then_some("n")
     }
 }
 
 impl RowsQuery {
     /// What a form or a link asks for.
-    pub(super) fn of(experiment: &str, query: &Query) -> RowsQuery {
+    pub(crate) fn of(experiment: &str, query: &Query) -> RowsQuery {
         let mut columns: Vec<String> = Vec::new();
         let named = query.all("columns").flat_map(|names| names.split(',')).chain(query.all("add"));
         for name in named.map(str::trim).filter(|name| !name.is_empty() && query.get("drop") != Some(name)) {
@@ -121,10 +121,25 @@ pub(super) fn live(ask: &RowsQuery, seen: &RowsPage) -> Markup {
             } }
         }
         (pages(ask, seen))
+        @if seen.count > 0 {
+            p { "Download all " (count(seen.count as u64, "row")) " in these columns and this order: "
+                @for (format, words) in [("csv", "CSV"), ("parquet", "Parquet")] { a href=(download(ask, seen, format)) download { (words) } " " }
+            }
+        }
         h2 { "The same rows in a terminal" }
         code.command { (seen.command) }
         button.copy type="button" { "Copy" }
     }
+}
+
+/// The address of a file with all rows in the shown columns.
+fn download(ask: &RowsQuery, seen: &RowsPage, format: &str) -> String {
+    let columns = seen.columns.iter().map(|column| column.name.clone()).collect();
+    let all = RowsQuery { columns, page: 0, ..ask.clone() };
+    let query = all.query();
+    let mut query: Vec<(&str, &str)> = query.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    query.extend([("name", ask.experiment.as_str()), ("format", format)]);
+    link("download", &query)
 }
 
 /// The state of the page, and fields that change it.
@@ -195,9 +210,14 @@ pub(crate) fn frozen(seen: &RowsPage) -> Markup {
 }
 
 fn body(seen: &RowsPage) -> Markup {
+    let cells = |at: usize| {
+        seen.rows.iter().map(|row| row.get(at).map_or_else(String::new, |cell| cut(cell))).collect::<Vec<_>>()
+    };
+    let column = |(at, column): (usize, &ColumnHeader)| if column.is_number { aligned(&cells(at)) } else { cells(at) };
+    let columns: Vec<Vec<String>> = seen.columns.iter().enumerate().map(column).collect();
     html! {
-        tbody { @for row in &seen.rows { tr {
-            @for (column, cell) in seen.columns.iter().zip(row) { td class=[column.class()] { (cut(cell)) } }
+        tbody { @for row in 0..seen.rows.len() { tr {
+            @for (column, cells) in seen.columns.iter().zip(&columns) { td class=[column.class()] { (cells[row]) } }
         } } }
     }
 }
@@ -238,7 +258,7 @@ mod tests {
         let ask = ask(&format!("columns={}&where=policy%3Da", columns.join(",")));
         assert_eq!(ask.columns.len(), COLUMNS_MAX);
         let cells = vec![vec!["12345.678".to_owned(); COLUMNS_MAX]; PAGE_ROWS];
-        let column = |name: &String| ColumnHeader { heading: name.clone(), name: name.clone(), is_metric: true };
+        let column = |name: &String| ColumnHeader { heading: name.clone(), name: name.clone(), is_number: true };
         let shown = ask.columns.iter().map(column).collect();
         let known = (0..200).map(|n| format!("another_name_{n}")).collect();
         let seen = RowsPage { columns: shown, rows: cells, count: 9_999, command: "powersweep".into(), known };

@@ -2,11 +2,13 @@
 //! axis.
 
 use maud::{Markup, html};
-use powersweep_dataset::words::{count, number};
+use powersweep_dataset::Interval;
+use powersweep_dataset::survey::{Choice, Extreme, Level, Point, Survey};
+use powersweep_dataset::words::{aligned, count, number};
 
 use super::link;
+use crate::dots::{Dots, ends as ends_of, percent, spoken};
 use crate::plot::{named, plot, sampled};
-use crate::survey::{Choice, Level, Survey};
 
 /// Rows of the table of the front.
 const FRONT_MAX: usize = 30;
@@ -15,57 +17,116 @@ const VALUES_MAX: usize = 24;
 /// Values of all axes together. The page stays small.
 const ALL_VALUES_MAX: usize = 120;
 
+/// The lists of the form's fields.
+const METRICS: &str = "metrics";
+const AXES: &str = "axes";
+
+/// The metric of the effects in a few lines: its mean, the combinations with the least and the greatest mean, and the
+/// greatest effect. `choose` as in [`section`].
+pub(super) fn headline(survey: &Survey, choose: Option<&str>) -> Markup {
+    let of = &survey.choice.of;
+    let (Some(mean), Some(ends)) = (survey.shown.mean.value(), &survey.shown.ends) else { return html! {} };
+    html! {
+        div.headline {
+            h2 { (named(survey, of)) }
+            p.mean { (number(mean)) span.soft { " mean of " (count(survey.shown.mean.count, "combination")) } }
+            dl {
+                @if ends[0].value < ends[1].value {
+                    @for (title, end) in ["Least", "Greatest"].iter().zip(ends) {
+                        dt { (title) } dd { strong { (number(end.value)) } " " (combination(survey, end, choose)) }
+                    }
+                }
+                @if let Some((axis, level, first, ratio)) = greatest(survey) {
+                    dt { "Greatest effect" }
+                    dd { (axis) " " (words(&level.text)) ": " strong { (percent(ratio.value)) } " beside " (first) @if ratio.ends.is_some() { ", 95% interval " (ends_of(&ratio)) } }
+                }
+            }
+        }
+    }
+}
+
+/// The values of a combination, with a link to its tasks.
+fn combination(survey: &Survey, of: &Extreme, choose: Option<&str>) -> Markup {
+    let shown = survey.axes.iter().zip(&of.values).filter(|(_, value)| !value.is_empty());
+    let values = shown.map(|(axis, value)| format!("{axis} {value}")).collect::<Vec<_>>().join(", ");
+    let values = if values.is_empty() { format!("task {}", of.index) } else { values };
+    html! { (task(choose, of.index, &values)) }
+}
+
+/// Words with a link to the task of an index.
+fn task(choose: Option<&str>, index: u64, words: &str) -> Markup {
+    let only = format!("task_index={index}");
+    html! {
+        @match choose {
+            Some(name) => a href=(link("results", &[("name", name), ("where", &only)])) { (words) },
+            None => (words),
+        }
+    }
+}
+
+/// The axis and value that differ from the first value of the axis most.
+fn greatest(survey: &Survey) -> Option<(&str, &Level, &str, Interval)> {
+    let axes = survey.axes.iter().zip(&survey.shown.effects);
+    let all = axes.flat_map(|(axis, levels)| levels.iter().map(move |level| (axis.as_str(), level, levels)));
+    let ratios =
+        all.filter_map(|(axis, level, levels)| Some((axis, level, words(&levels.first()?.text), level.ratio?)));
+    let reach = |ratio: f64| if ratio > 0.0 { ratio.ln().abs() } else { f64::INFINITY };
+    ratios.max_by(|one, other| reach(one.3.value).total_cmp(&reach(other.3.value)))
+}
+
 /// Plot and effects. `choose`: the name of the experiment, for the form and the links of a page that is not frozen.
 pub(super) fn section(survey: &Survey, choose: Option<&str>) -> Markup {
     let choice = &survey.choice;
     let is_empty = survey.shown.rows == 0;
     html! {
         h2 { (choice.y) " against " (choice.x) }
-        @if let Some(name) = choose { (form(survey, name)) }
+        @if let Some(name) = choose { (form(survey, name, "experiment")) }
         (sampled(survey))
         @if is_empty {
             p.empty { "No task has a row yet. The plot fills in while tasks end." }
         } @else if survey.shown.combinations == 0 {
             p.empty { "No task has a value in both columns." }
         } @else {
-            (plot(survey))
-            (front(survey, choose))
+            div.beside { (plot(survey, choose)) (front(survey, choose)) }
         }
         @if !is_empty { (effects(survey, choose)) }
     }
 }
 
-/// The form that chooses columns. It stays unchanged while the rest of the page changes; when there are more axes, its id
-/// makes it another form.
-fn form(survey: &Survey, name: &str) -> Markup {
+/// The form that chooses columns, for the page with marks or the page of lines. It stays unchanged while the rest of the
+/// page changes, its lists included.
+pub(super) fn form(survey: &Survey, name: &str, page: &str) -> Markup {
+    let has_marks = page != "lines";
     let Choice { x, y, x_up, y_up, by, of } = &survey.choice;
-    let set = |field: &str, words: &str, chosen: &str| {
-        html! { label { (words) " " input.wide name=(field) list="metrics" value=(chosen) required; } }
+    let set = |field: &str, words: &str, chosen: &str, list: &str| {
+        html! { label { (words) " " input.wide name=(field) list=(list) value=(chosen) required[list == METRICS]; } }
     };
     html! {
-        form.choose id=(format!("choose{}", survey.axes.len())) action="experiment" hx-morph-skip {
+        form.choose id="choose" action=(page) hx-morph-skip {
             input type="hidden" name="name" value=(name);
-            (set("y", "Up", y))
+            (set("y", "Up", y, METRICS))
             label { input type="checkbox" name="yup" value="1" checked[*y_up]; " more is better" }
-            (set("x", "Across", x))
+            (set("x", "Across", x, METRICS))
             label { input type="checkbox" name="xup" value="1" checked[*x_up]; " more is better" }
-            @if !survey.axes.is_empty() {
-                label { "Marks by " select name="by" { @for axis in &survey.axes { option selected[axis == by] { (axis) } } } }
-            }
-            (set("of", "Effects on", of))
+            @if has_marks { (set("by", "Marks by", by, AXES)) }
+            (set("of", if has_marks { "Effects on" } else { "Colours by" }, of, METRICS))
             button { "Show" }
         }
-        // One list serves the three fields; a list in each of them would be a fifth of the page.
-        datalist id="metrics" { @for metric in &survey.metrics { option { (metric) } } }
+        // One list serves three fields; a list in each of them would be a fifth of the page.
+        datalist id=(AXES) { @for axis in &survey.axes { option { (axis) } } }
+        datalist id=(METRICS) { @for metric in &survey.metrics { option { (metric) } } }
     }
 }
 
 /// The points of the front in words.
 fn front(survey: &Survey, choose: Option<&str>) -> Markup {
     let (front, choice) = (&survey.shown.front, &survey.choice);
+    let shown = || front.iter().take(FRONT_MAX);
+    let column = |of: fn(&Point) -> f64| aligned(&shown().map(|point| number(of(point))).collect::<Vec<_>>());
+    let (across, along) = (column(|point| point.x), column(|point| point.y));
     html! {
-        details open[choose.is_none()] {
-            summary { "The Pareto front as a table: " (count(front.len() as u64, "combination")) }
+        div {
+            h3 { "The Pareto front: " (count(front.len() as u64, "combination")) }
             div.table.narrow tabindex="0" role="region" aria-label="Pareto front" { table {
                 thead { tr {
                     th scope="col" { "First task" }
@@ -73,15 +134,9 @@ fn front(survey: &Survey, choose: Option<&str>) -> Markup {
                     th.n scope="col" { "Seeds" }
                     @if survey.by().is_some() { th scope="col" { (choice.by) } }
                 } }
-                tbody { @for point in front.iter().take(FRONT_MAX) { tr {
-                    th scope="row" {
-                        @let task = format!("task_index={}", point.index);
-                        @match choose {
-                            Some(name) => a href=(link("results", &[("name", name), ("where", &task)])) { (point.index) },
-                            None => (point.index),
-                        }
-                    }
-                    td.n { (number(point.x)) } td.n { (number(point.y)) } td.n { (point.tasks) }
+                tbody { @for (at, point) in shown().enumerate() { tr {
+                    th scope="row" { (task(choose, point.index, &point.index.to_string())) }
+                    td.n { (across[at]) } td.n { (along[at]) } td.n { (point.tasks) }
                     @if survey.by().is_some() { td { (point.group) } }
                 } } }
             } }
@@ -101,16 +156,21 @@ fn effects(survey: &Survey, choose: Option<&str>) -> Markup {
         (axis, levels, shown)
     });
     let tables: Vec<_> = tables.filter(|(.., shown)| *shown > 0).collect();
+    let shown = tables.iter().flat_map(|(_, levels, shown)| levels.iter().take(*shown));
+    let dots = Dots::of(shown.filter_map(|level| level.from_mean.as_ref()));
     html! {
         h2 { "Effect of each axis on " (named(survey, &survey.choice.of)) }
         @if let Some(mean) = all.value() {
             p.soft {
                 "Each row has the mean over " strong { "n" } " combinations of the other axes. A combination counts with its mean over \
                  the seeds that have ended. The mean of all " (count(all.count, "combination")) " is " (number(mean)) ". A difference \
-                 compares " strong { "pairs" } ": combinations that are equal in every other axis. Hence it may not be that of the means."
+                 compares " strong { "pairs" } ": combinations that are equal in every other axis, seed by seed. It may therefore differ from the difference of the two means. "
+                "A dot is the difference from the mean of all values of its axis at equal other axes and seeds, on a scale of " (dots.reach()) "; \
+                 its line is the 95% interval over the seeds."
+                @if let Some(of) = survey.shown.seed_sample { " Differences and intervals are of one seed in " (of) "." }
             }
             @if survey.axes.is_empty() { p.empty { "No axis has two values yet." } }
-            div.effects { @for (axis, levels, shown) in &tables { (table(axis, levels, *shown, choose)) } }
+            div.effects { @for (axis, levels, shown) in &tables { (table(axis, levels, *shown, &dots, choose)) } }
             @if tables.len() < survey.axes.len() {
                 p.soft { "… and " (survey.axes.len() - tables.len()) " more: the page shows " (ALL_VALUES_MAX) " values of all axes together." }
             }
@@ -123,36 +183,41 @@ fn words(text: &str) -> &str {
     if text.is_empty() { "none" } else { text }
 }
 
-fn table(axis: &str, levels: &[Level], shown: usize, choose: Option<&str>) -> Markup {
-    let most = levels.iter().filter_map(|level| level.mean.value()).fold(0.0, f64::max);
+fn table(axis: &str, levels: &[Level], shown: usize, dots: &Dots, choose: Option<&str>) -> Markup {
     let first = levels.first().map_or("", |level| words(&level.text));
     let rows = levels.iter().take(shown);
+    let means = rows.clone().map(|level| level.mean.value().map_or_else(String::new, number));
+    let means = aligned(&means.collect::<Vec<_>>());
     let is_alone = |level: &Level| level.pairs == 0 && level.mean.count > 0;
     let has_alone = rows.clone().skip(1).any(is_alone);
     html! { div.table.narrow {
         table {
             caption { (axis) }
-            thead { tr { th scope="col" { "Value" } th.n scope="col" { "Mean" } th.n scope="col" { "n" } th.n scope="col" { "vs. first" } th.n scope="col" { "pairs" } td {} } }
-            tbody { @for (at, level) in rows.enumerate() {
-                @let mean = level.mean.value();
-                tr {
-                    th scope="row" {
-                        @let only = format!("{axis}={}", level.text);
-                        @match choose {
-                            Some(name) => a href=(link("results", &[("name", name), ("where", &only)])) { (words(&level.text)) },
-                            None => (words(&level.text)),
-                        }
-                    }
-                    td.n { @if let Some(mean) = mean { (number(mean)) } }
-                    td.n { (level.mean.count) }
-                    td.n { @match level.ratio {
-                        Some(ratio) => (format!("{:+.1} %", (ratio - 1.0) * 100.0)),
-                        None => @if at > 0 && is_alone(level) { "*" },
-                    } }
-                    td.n { @if at > 0 { (level.pairs) } }
-                    td { @if let Some(share) = mean.map(|mean| mean / most).filter(|share| *share > 0.0) { (bar(share)) } }
-                }
+            thead { tr {
+                th scope="col" { "Value" } th.n scope="col" { "Mean" } th.n scope="col" { "n" } th.n scope="col" { "vs. first" }
+                th.n scope="col" { "95% interval" } th.n scope="col" { "pairs" } th scope="col" { "From the mean" }
             } }
+            tbody { @for (at, level) in rows.enumerate() { tr {
+                th scope="row" {
+                    @let only = format!("{axis}={}", level.text);
+                    @match choose {
+                        Some(name) => a href=(link("results", &[("name", name), ("where", &only)])) { (words(&level.text)) },
+                        None => (words(&level.text)),
+                    }
+                }
+                td.n { (means[at]) }
+                td.n { (level.mean.count) }
+                td.n { @match &level.ratio {
+                    Some(ratio) => (percent(ratio.value)),
+                    None => @if at > 0 && is_alone(level) { "*" },
+                } }
+                td.n { @if let Some(ratio) = &level.ratio { (ends_of(ratio)) } }
+                td.n { @if at > 0 { (level.pairs) } }
+                @match &level.from_mean {
+                    Some(ratio) => td title=(spoken(ratio)) { (dots.dot(ratio)) },
+                    None => td {},
+                }
+            } } }
         }
         @if has_alone {
             p.soft {
@@ -163,17 +228,10 @@ fn table(axis: &str, levels: &[Level], shown: usize, choose: Option<&str>) -> Ma
     } }
 }
 
-/// A bar from zero; 1 is its greatest length.
-fn bar(share: f64) -> Markup {
-    html! {
-        svg.bar viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" { path d=(format!("M0 4h{:.0}", share * 100.0)) {} }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::survey::tests::{survey, survey_of};
+    use crate::samples::{survey, survey_of};
 
     #[test]
     fn an_effect_has_mean_number_and_difference_of_each_value() {
@@ -181,7 +239,9 @@ mod tests {
         let html = section(&found, Some("e")).into_string();
         for text in [
             ">3</td><td class=\"n\">2</td><td class=\"n\"></td><td class=\"n\"></td>",
-            ">6</td><td class=\"n\">1</td><td class=\"n\">+50.0 %</td><td class=\"n\">1</td>",
+            ">6</td><td class=\"n\">1</td><td class=\"n\">+50.0 %</td><td class=\"n\"></td><td class=\"n\">1</td>",
+            "<td title=\"-20.0 %\"><svg class=\"dots\"",
+            "<td title=\"+20.0 %\"><svg class=\"dots\"",
             "The mean of all 3 combinations is 4. A difference compares <strong>pairs</strong>",
         ] {
             assert!(html.contains(text), "{text} in {html}");
@@ -194,16 +254,45 @@ mod tests {
 
     #[test]
     fn values_of_different_policies_are_not_compared() {
-        let rows = [(["easy", ""], [1.0, 1.0, 4.0]), (["pdrc", "0.5"], [1.0, 1.0, 6.0])];
+        let rows = [(["easy", ""], 1, [1.0, 1.0, 4.0]), (["pdrc", "0.5"], 1, [1.0, 1.0, 6.0])];
         let html = section(&survey_of(["policy", "bound"], &rows), None).into_string();
         for text in [
-            ">6</td><td class=\"n\">1</td><td class=\"n\">*</td><td class=\"n\">0</td>",
+            ">6</td><td class=\"n\">1</td><td class=\"n\">*</td><td class=\"n\"></td><td class=\"n\">0</td>",
             "equal to one with easy in all other axes: the values belong to different policies and cannot be compared",
             "equal to one with 0.5 in all other axes: the values belong to different policies and cannot be compared",
         ] {
             assert!(html.contains(text), "{text} in {html}");
         }
-        assert!(!html.contains(" %<"), "{html}");
+        assert!(!html.contains(" %<") && !html.contains("class=\"dot\""), "{html}");
+    }
+
+    #[test]
+    fn an_effect_has_its_interval_and_a_dot_around_the_mean() {
+        let rows = [
+            (["a"], 1, [1.0, 1.0, 10.0]),
+            (["b"], 1, [1.0, 1.0, 12.0]),
+            (["a"], 2, [1.0, 1.0, 20.0]),
+            (["b"], 2, [1.0, 1.0, 23.0]),
+        ];
+        let found = survey_of(["policy"], &rows);
+        let html = section(&found, None).into_string();
+        let level = &found.shown.effects[0][1];
+        let interval = ends_of(level.ratio.as_ref().expect("pairs"));
+        assert!(interval.starts_with('+') || interval.starts_with('-'), "{interval}");
+        assert!(html.contains(&format!("+16.7 %</td><td class=\"n\">{interval}</td>")), "{interval} in {html}");
+        assert_eq!(html.matches("class=\"interval\"").count(), 2, "{html}");
+        assert!(!html.contains("class=\"bar\""), "no bar begins at 0: {html}");
+        let head = headline(&found, Some("e")).into_string();
+        for text in [
+            "<h2>z</h2>",
+            "16.25<span class=\"soft\"> mean of 2 combinations",
+            "<strong>15</strong> <a href=\"results?name=e&amp;where=task_index%3D0\">policy a</a>",
+            "<strong>17.5</strong> <a href=\"results?name=e&amp;where=task_index%3D1\">policy b</a>",
+            "policy b: <strong>+16.7 %</strong> beside a, 95% interval ",
+        ] {
+            assert!(head.contains(text), "{text} in {head}");
+        }
+        assert!(headline(&survey_of(["policy"], &[]), None).into_string().is_empty());
     }
 
     #[test]

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use powersweep_dataset::words::{count, duration};
+use powersweep_dataset::words::{count, duration, memory};
 use powersweep_proto::v1;
+
+use super::link;
+use super::list::{ListOrder, ListQuery};
 
 /// Rows of each table. The page stays small.
 const ROWS_MAX: usize = 120;
@@ -48,8 +51,19 @@ struct Group {
     done: u64,
 }
 
-pub(super) fn live(status: &v1::StatusReply, launched: Option<&Launched>) -> Markup {
+/// Orders of the list of workers.
+const ORDERS: [ListOrder<v1::WorkerStatus>; 6] = [
+    ("name", "name", None),
+    ("idle", "most idle slots", Some(|of| Some(-f64::from(of.slots.saturating_sub(of.busy_slots))))),
+    ("busy", "most busy slots", Some(|of| Some(-f64::from(of.busy_slots)))),
+    ("done", "most tasks done", Some(|of| Some(-(of.tasks_done as f64)))),
+    ("memory", "most memory", Some(|of| Some(-(of.memory_bytes as f64)))),
+    ("seen", "longest not seen", Some(|of| Some(-of.seen_s_ago))),
+];
+
+pub(super) fn live(status: &v1::StatusReply, list: &ListQuery, launched: Option<&Launched>) -> Markup {
     let workers = &status.workers;
+    let chosen = list.chosen(workers, &ORDERS, |of| format!("{} {} {}", of.name, of.allocation, of.address));
     html! {
         @if let Some(demand) = &status.demand { (waiting(demand)) }
         @if workers.is_empty() {
@@ -57,15 +71,19 @@ pub(super) fn live(status: &v1::StatusReply, launched: Option<&Launched>) -> Mar
         } @else {
             (allocations(workers))
             h2 { "Workers" }
-            div.table.cards { table {
+            (list.form("workers", workers.len(), &ORDERS))
+            (list.none("workers", chosen.len()))
+            @if !chosen.is_empty() { div.table.cards { table {
                 thead { tr {
                     th.name scope="col" { "Worker" } th scope="col" { "Allocation" } th.n scope="col" { "Slots" }
-                    th.n scope="col" { "Busy" } th.n scope="col" { "Leased" } th.n scope="col" { "Done" } th scope="col" { "Seen" }
+                    th.n scope="col" { "Busy" } th.n scope="col" { "Idle" } th.n scope="col" { "Leased" } th.n scope="col" { "Done" }
+                    th.n scope="col" { "Mean task" } th.n scope="col" { "CPU" } th.n scope="col" { "Memory" } th scope="col" { "Seen" }
                 } }
-                tbody { @for worker in workers.iter().take(ROWS_MAX) { (row(worker)) } }
-            } }
-            @if workers.len() > ROWS_MAX {
-                p { "… and " (count((workers.len() - ROWS_MAX) as u64, "more worker")) ": " code { "powersweep status" } " lists all." }
+                tbody { @for worker in chosen.iter().take(ROWS_MAX) { (row(worker)) } }
+            } } }
+            @if !chosen.is_empty() { p.soft { "CPU is the mean number of processors that the process kept busy since its last heartbeat; memory is resident." } }
+            @if chosen.len() > ROWS_MAX {
+                p { "… and " (count((chosen.len() - ROWS_MAX) as u64, "more worker")) ": " code { "powersweep status" } " lists all." }
             }
         }
         @if let Some(launched) = launched { (launcher(launched)) }
@@ -89,12 +107,23 @@ fn launcher(launched: &Launched) -> Markup {
                     th scope="col" { "Worker" } th scope="col" { "Submitted" }
                 } }
                 tbody { @for of in launched.allocations.iter().take(ROWS_MAX) { tr {
-                    th.name scope="row" { (of.name) } td data-label="State" { (of.state) }
+                    th.name scope="row" { a href=(link("output", &[("allocation", &of.name)])) { (of.name) } } td data-label="State" { (of.state) }
                     td data-label="Nodes, or why it waits" { (of.place) }
                     td data-label="Worker" { @if of.connected { "connected" } @else { "none" } }
                     td data-label="Submitted" { (duration(of.age_s)) " ago" }
                 } } }
             } }
+        }
+    }
+}
+
+/// The script and the output of an allocation.
+pub(super) fn output(text: Result<String, String>) -> Markup {
+    html! {
+        p { a href="workers" { "Back to the workers" } }
+        @match text {
+            Ok(text) => code.command { (text) },
+            Err(reason) => p.empty { (reason) },
         }
     }
 }
@@ -115,8 +144,12 @@ fn row(worker: &v1::WorkerStatus) -> Markup {
             td data-label="Allocation" { (worker.allocation) }
             td.n data-label="Slots" { (worker.slots) }
             td.n data-label="Busy" { (worker.busy_slots) }
+            td.n data-label="Idle" { (worker.slots.saturating_sub(worker.busy_slots)) }
             td.n data-label="Leased" { (worker.leased_tasks) }
             td.n data-label="Done" { (worker.tasks_done) }
+            td.n data-label="Mean task" { @if let Some(spent) = worker.spent.as_ref().filter(|_| worker.tasks_done > 0) { (duration((spent.engine_s + spent.parse_s) / worker.tasks_done as f64)) } }
+            td.n data-label="CPU" { @if worker.connected { (format!("{:.1}", worker.processors)) } }
+            td.n data-label="Memory" { (memory(worker.memory_bytes)) }
             td data-label="Seen" { (duration(worker.seen_s_ago)) " ago" @if !worker.connected { ", not connected" } }
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef, TimestampMicrosecondType};
 use object_store::path::Path;
+use powersweep_dataset::activity::times;
 use powersweep_dataset::cell::row_json;
 use powersweep_dataset::reading::relaxed;
 use powersweep_dataset::{Datasets, Error};
@@ -15,7 +16,6 @@ use powersweep_results::layout;
 use serde_json::{Map, Value as Json, json};
 
 use super::sink::{Event, Sink};
-use crate::timeline::times;
 
 /// The columns of a finished task.
 const DONE: [&str; 10] =

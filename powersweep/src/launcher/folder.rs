@@ -8,6 +8,7 @@ use std::time::Duration;
 use powersweep_coordinator::store::Location;
 use powersweep_dataset::writing::write_whole;
 use powersweep_dataset::{Error, failure};
+use powersweep_experiments::reading::unknown;
 use powersweep_launch::{Fleet, Seconds};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -216,6 +217,25 @@ impl Folder {
         let job = allocation.split('_').next().unwrap_or(allocation);
         let names = [format!("{job}.sh"), format!("{allocation}.out"), format!("{allocation}.err")];
         names.iter().map(|name| self.file(name)).filter(|file| file.is_file()).collect()
+    }
+
+    /// The script and the outputs of an allocation, each below its path.
+    ///
+    /// # Errors
+    /// The state does not know the allocation, or a file cannot be read.
+    pub fn log(&self, state: &State, allocation: &str) -> Result<String, Error> {
+        let names: Vec<&str> = state.fleet.allocations.keys().map(String::as_str).collect();
+        if !names.contains(&allocation) {
+            return Err(failure!(Usage, "{}", unknown("allocation", allocation, &names)));
+        }
+        let mut text = String::new();
+        for file in self.files_of(allocation) {
+            let bytes =
+                std::fs::read(&file).map_err(|error| failure!(Storage, "cannot read {}: {error}", file.display()))?;
+            let content = powersweep_proto::plain(&String::from_utf8_lossy(&bytes)).into_owned();
+            text += &format!("== {}\n{}\n", file.display(), content.trim_end());
+        }
+        Ok(text.trim_end().to_owned())
     }
 
     /// Deletes scripts and outputs of allocations that the fleet does not know any more.

@@ -3,13 +3,12 @@
 //! The rows are read twice: first the times, from which each task gets a slot of its worker, then the columns that are
 //! written. So the memory is some bytes for each task, and the trace is written row by row.
 
-mod lanes;
-
 use std::collections::BTreeMap;
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Float64Type, TimestampMicrosecondType};
+use powersweep_dataset::activity::times;
 use powersweep_dataset::cell::row_json;
+use powersweep_dataset::lanes::{Lanes, Span};
 use powersweep_dataset::reading::Reading;
 use powersweep_dataset::scan::{self, LABELS, Tasks};
 use powersweep_dataset::writing::Output;
@@ -18,7 +17,6 @@ use powersweep_results::Table;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
-use self::lanes::{Lanes, Span};
 use crate::place::Place;
 
 /// The columns that place a task on the timeline.
@@ -93,15 +91,6 @@ async fn lanes(reading: &Reading) -> Result<(BTreeMap<String, u32>, Lanes), Erro
 fn worker_of(batch: &RecordBatch, row: usize) -> String {
     let found = batch.column_by_name("worker").filter(|column| column.is_valid(row));
     found.map_or_else(String::new, |column| column.as_string::<i32>().value(row).to_owned())
-}
-
-/// Start and end of a task (µs since 1970 UTC). Both are rounded down, so that the next task of a slot is never earlier.
-pub(super) fn times(batch: &RecordBatch, row: usize) -> (i64, i64) {
-    let valid = |name: &str| batch.column_by_name(name).filter(|column| column.is_valid(row));
-    let start_us = valid("started_at").map_or(0, |start| start.as_primitive::<TimestampMicrosecondType>().value(row));
-    let wall_ms = valid("wall_ms").map_or(0.0, |wall| wall.as_primitive::<Float64Type>().value(row));
-    // A float beyond the integers becomes the nearest one.
-    (start_us, start_us.saturating_add((wall_ms.max(0.0) * 1000.0).floor() as i64))
 }
 
 /// The columns of the trace: place and time, labels, facts, and the parameters that vary.

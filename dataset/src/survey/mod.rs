@@ -8,12 +8,10 @@ mod shown;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_dataset::Rows;
-
-pub(crate) use self::combinations::COMBINATIONS_MAX;
 use self::combinations::Combinations;
-pub use self::combinations::Mean;
-pub use self::shown::{Level, Point, Shown};
+pub use self::combinations::{COMBINATIONS_MAX, Mean};
+pub use self::shown::{Extreme, Level, Point, Shown};
+use crate::Rows;
 
 /// What is surveyed. An empty name stands for the usual column.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -73,7 +71,7 @@ impl Survey {
         self.parts.contains(part)
     }
 
-    /// Adds rows of a part, with the axes of the survey and the measures of its choice.
+    /// Adds rows of a part, with the axes of the survey, the seed and the measures of its choice.
     pub fn add(&mut self, rows: &Rows) {
         self.settled.add(rows, &self.choice);
     }
@@ -105,10 +103,9 @@ impl Survey {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use powersweep_dataset::{Column, Frame};
-
+mod tests {
     use super::*;
+    use crate::{Column, Frame, Interval};
 
     /// A row of a test: values of axes, and of the metrics x, y and z.
     type Row<'a, const AXES: usize> = ([&'a str; AXES], [f64; 3]);
@@ -116,7 +113,7 @@ pub(crate) mod tests {
     const METRICS: [&str; 3] = ["x", "y", "z"];
 
     /// A survey of rows with these axes, of which the first one distinguishes points.
-    pub(crate) fn survey_of<const AXES: usize>(axes: [&str; AXES], rows: &[Row<'_, AXES>]) -> Survey {
+    fn survey_of<const AXES: usize>(axes: [&str; AXES], rows: &[Row<'_, AXES>]) -> Survey {
         let by = axes[0].to_owned();
         let choice = Choice { x: "x".into(), y: "y".into(), by, of: "z".into(), ..Choice::default() };
         let names = axes.map(str::to_owned).to_vec();
@@ -130,7 +127,7 @@ pub(crate) mod tests {
 
     /// A survey of combinations (x, y, policy, z) with one seed each. The first combinations of all policies are equal in
     /// the other axis, and so are the second ones.
-    pub(crate) fn survey(rows: &[(f64, f64, &str, f64)]) -> Survey {
+    fn survey(rows: &[(f64, f64, &str, f64)]) -> Survey {
         let mut seen = BTreeMap::new();
         let mut case = |policy| {
             let case = seen.entry(policy).or_insert(0);
@@ -158,7 +155,11 @@ pub(crate) mod tests {
     fn effect(survey: &Survey, axis: usize) -> Vec<Shown<'_>> {
         let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
         let levels = survey.shown.effects[axis].iter();
-        levels.map(|of| (of.text.as_str(), of.mean.value(), of.mean.count, of.pairs, of.ratio.map(percent))).collect()
+        levels
+            .map(|of| {
+                (of.text.as_str(), of.mean.value(), of.mean.count, of.pairs, of.ratio.map(|ratio| percent(ratio.value)))
+            })
+            .collect()
     }
 
     fn percent(text: &str) -> Option<String> {
@@ -192,6 +193,45 @@ pub(crate) mod tests {
             [(["A", "fcfs"], [0.0, 0.0, 100.0]), (["A", "sjf"], [0.0, 0.0, 300.0]), (["B", "fcfs"], [0.0, 0.0, 110.0])];
         let found = survey_of(["policy", "order"], &rows);
         assert_eq!(effect(&found, 0)[1], ("B", Some(110.0), 1, 1, percent("+10.0")));
+    }
+
+    /// Three seeds, whose jobs differ far more than the two values do. One value lacks a seed.
+    #[test]
+    fn an_effect_has_an_interval_over_seeds_from_the_mean_and_from_the_first_value() {
+        let rows = [("a", 1, 100.0), ("b", 1, 110.0), ("a", 2, 1_000.0), ("b", 2, 1_120.0), ("a", 3, 10.0)];
+        let texts = Column::texts("policy", "", rows.iter().map(|row| row.0));
+        let seeds = Column::texts("seed", "", rows.iter().map(|row| row.1.to_string()));
+        let numbers = |name: &str| Column::numbers(name, "", "", rows.iter().map(|row| row.2));
+        let frame = Frame::of([texts, seeds, numbers("x"), numbers("y"), numbers("z")]);
+        let choice = Choice { x: "x".into(), y: "y".into(), of: "z".into(), ..Choice::default() };
+        let mut survey = Survey::new(choice, Vec::new(), vec!["policy".to_owned()], BTreeMap::new());
+        survey.add(&Rows::of(&frame, &["policy", "seed"], &METRICS).expect("columns"));
+        survey.settle();
+        survey.show();
+        let [a, b] = &survey.shown.effects[0][..] else { panic!("two values") };
+        assert_eq!((a.mean.value(), b.mean.value(), b.pairs), (Some(370.0), Some(615.0), 1));
+        // The pairs are those of `compare`: seed 3 has none.
+        let pairs = [(1, 100.0, 110.0), (2, 1_000.0, 1_120.0)];
+        let expected = crate::compare::compare(pairs.into_iter(), crate::replicates::Method::T(95)).expect("pairs");
+        assert_eq!((b.ratio, a.ratio), (Some(expected.ratio), None));
+        let value = |of: Option<Interval>| of.map(|of| of.value);
+        assert_eq!((value(a.from_mean), value(b.from_mean)), (Some(1_100.0 / 1_165.0), Some(1_230.0 / 1_165.0)));
+        assert!(b.from_mean.and_then(|of| of.ends).is_some_and(|(low, high)| low < 1.1 && high > 1.05));
+    }
+
+    #[test]
+    fn the_ends_are_the_first_combinations_with_the_least_and_the_greatest_mean() {
+        let rows = [
+            (["a", "1"], [0.0, 0.0, 5.0]),
+            (["a", "2"], [0.0, 0.0, 2.0]),
+            (["b", ""], [0.0, 0.0, 2.0]),
+            (["b", "1"], [0.0, 0.0, 5.0]),
+            (["c", "1"], [0.0, 0.0, f64::NAN]),
+        ];
+        let [least, most] = survey_of(["policy", "case"], &rows).shown.ends.expect("there are values");
+        let values = |of: &Extreme| (of.index, of.value, of.values.join(" "));
+        assert_eq!((values(&least), values(&most)), ((1, 2.0, "a 2".to_owned()), (0, 5.0, "a 1".to_owned())));
+        assert_eq!(survey_of(["policy"], &[(["c"], [0.0, 0.0, f64::NAN])]).shown.ends, None);
     }
 
     #[test]

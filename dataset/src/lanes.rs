@@ -6,17 +6,18 @@ use std::collections::BinaryHeap;
 
 /// The time of a task on its worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) worker: u32,
+pub struct Span {
+    /// The number of the worker.
+    pub worker: u32,
     /// Microseconds since 1970 UTC.
-    pub(super) start_us: i64,
+    pub start_us: i64,
     /// Not before the start.
-    pub(super) end_us: i64,
+    pub end_us: i64,
 }
 
 /// The slot of each task.
 #[derive(Debug, Default)]
-pub(super) struct Lanes {
+pub struct Lanes {
     /// By the position of the task.
     slots: Vec<u32>,
     /// Number of slots of each worker.
@@ -26,7 +27,7 @@ pub(super) struct Lanes {
 
 impl Lanes {
     /// The slots of these tasks, whose times on one slot do not overlap.
-    pub(super) fn of(spans: &[Span]) -> Lanes {
+    pub fn of(spans: &[Span]) -> Lanes {
         let mut order: Vec<u32> = (0..).take(spans.len()).collect();
         let key =
             |at: &u32| (spans[*at as usize].worker, spans[*at as usize].start_us, spans[*at as usize].end_us, *at);
@@ -62,22 +63,23 @@ impl Lanes {
         count
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether there is no task.
+    pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
     /// The slot of a task, from 0.
-    pub(super) fn slot(&self, task: usize) -> u32 {
+    pub fn slot(&self, task: usize) -> u32 {
         self.slots.get(task).copied().unwrap_or_default()
     }
 
     /// Number of slots of a worker.
-    pub(super) fn slots(&self, worker: u32) -> u32 {
+    pub fn slots(&self, worker: u32) -> u32 {
         self.counts.get(worker as usize).copied().unwrap_or_default()
     }
 
     /// Start of the first task.
-    pub(super) fn first_us(&self) -> i64 {
+    pub fn first_us(&self) -> i64 {
         self.first_us
     }
 }

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use powersweep_dataset::stats::Sum;
-use powersweep_dataset::{Axis, Cell, Rows};
-
 use super::Choice;
+use crate::replicates::{SEED, seed};
+use crate::stats::Sum;
+use crate::{Axis, Cell, Rows};
 
 /// Maximum number of combinations that a survey keeps.
-pub(crate) const COMBINATIONS_MAX: usize = 25_000;
+pub const COMBINATIONS_MAX: usize = 25_000;
+/// Maximum number of values by seed that a survey keeps for intervals.
+const VALUES_MAX: usize = 1_000_000;
 
 /// Sum and number of some values.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -49,6 +51,8 @@ pub(super) struct Combination {
     pub(super) y: Mean,
     /// Over the tasks with a value of the metric whose effects are shown.
     pub(super) of: Mean,
+    /// Seed and value of these tasks.
+    pub(super) by_seed: Vec<(i64, f64)>,
 }
 
 /// Every combination while there are few; beyond that, a sample in which each combination is as likely as any other. The
@@ -61,9 +65,19 @@ pub(super) struct Combinations {
     pub(super) rows_of_points: u64,
     /// Only combinations whose hash ends in this number of zero bits are kept.
     pub(super) level: u32,
+    /// Only values of seeds whose hash ends in this number of zero bits are kept for intervals.
+    pub(super) seed_level: u32,
+    /// Number of the values by seed.
+    values: usize,
     /// For each axis its texts with their positions.
     texts: Vec<HashMap<String, u32>>,
     kept: HashMap<Values, Combination>,
+}
+
+fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A value as a condition names it; empty for none.
@@ -72,13 +86,13 @@ fn text(value: &Cell) -> String {
 }
 
 impl Combinations {
-    /// Adds rows with the axes of a survey and the measures of its choice.
+    /// Adds rows with the axes of a survey, the seed and the measures of its choice.
     pub(super) fn add(&mut self, rows: &Rows, choice: &Choice) {
-        self.add_up_to(COMBINATIONS_MAX, rows, choice);
+        self.add_up_to(COMBINATIONS_MAX, VALUES_MAX, rows, choice);
     }
 
-    /// Adds rows, and keeps this number of combinations at most.
-    fn add_up_to(&mut self, most: usize, rows: &Rows, choice: &Choice) {
+    /// Adds rows, and keeps these numbers of combinations and of values by seed at most.
+    fn add_up_to(&mut self, most: usize, most_values: usize, rows: &Rows, choice: &Choice) {
         self.rows += rows.len() as u64;
         let measure = |name: &str| rows.measures().iter().find(|(field, _)| field.name() == name);
         let (Some((_, x)), Some((_, y)), Some((_, of))) = (measure(&choice.x), measure(&choice.y), measure(&choice.of))
@@ -87,26 +101,34 @@ impl Combinations {
         };
         let has_both = |row: usize| x[row].is_finite() && y[row].is_finite();
         self.rows_of_points += (0..rows.len()).filter(|row| has_both(*row)).count() as u64;
-        self.texts.resize_with(rows.axes().len(), HashMap::new);
-        let texts: Vec<Vec<String>> = rows.axes().iter().map(|axis| axis.values().iter().map(text).collect()).collect();
-        let names: Vec<&str> = rows.axes().iter().map(Axis::name).collect();
+        let axes: Vec<&Axis> = rows.axes().iter().filter(|axis| axis.name() != SEED).collect();
+        self.texts.resize_with(axes.len(), HashMap::new);
+        let texts: Vec<Vec<String>> = axes.iter().map(|axis| axis.values().iter().map(text).collect()).collect();
+        let names: Vec<&str> = axes.iter().map(|axis| axis.name()).collect();
+        // Rows without a seed are of one replicate.
+        let seeds = rows.axis(SEED);
+        let seed_of = |row: usize| seeds.map_or(0, |seeds| seed(seeds, row));
         for group in rows.groups(&names).expect("the rows have these axes") {
             let Some(&one) = group.first() else { continue };
-            let pairs = rows.axes().iter().zip(&texts);
+            let pairs = axes.iter().zip(&texts);
             let values: Vec<&String> = pairs.map(|(axis, texts)| &texts[axis.code(one as usize) as usize]).collect();
-            let mut hasher = DefaultHasher::new();
-            values.hash(&mut hasher);
-            let hash = hasher.finish();
+            let hash = hash_of(&values);
             if hash.trailing_zeros() < self.level {
                 continue;
             }
             let mean = Mean::default();
-            let new = Combination { hash, index: u64::MAX, x: mean, y: mean, of: mean };
+            let new = Combination { hash, index: u64::MAX, x: mean, y: mean, of: mean, by_seed: Vec::new() };
             let positions = self.positions(&values);
+            let seed_level = self.seed_level;
             let combination = self.kept.entry(positions).or_insert(new);
             for row in group.into_iter().map(|row| row as usize) {
                 combination.index = combination.index.min(rows.index(row) as u64);
                 combination.of.add(of[row]);
+                let seed = seed_of(row);
+                if of[row].is_finite() && hash_of(&seed).trailing_zeros() >= seed_level {
+                    combination.by_seed.push((seed, of[row]));
+                    self.values += 1;
+                }
                 if has_both(row) {
                     combination.x.add(x[row]);
                     combination.y.add(y[row]);
@@ -115,8 +137,22 @@ impl Combinations {
             while self.kept.len() > most {
                 self.level += 1;
                 self.kept.retain(|_, combination| combination.hash.trailing_zeros() >= self.level);
+                self.values = self.kept.values().map(|combination| combination.by_seed.len()).sum();
+            }
+            while self.values > most_values {
+                self.drop_seeds();
             }
         }
+    }
+
+    /// Keeps the values of about half of the seeds for intervals.
+    fn drop_seeds(&mut self) {
+        self.seed_level += 1;
+        let level = self.seed_level;
+        for combination in self.kept.values_mut() {
+            combination.by_seed.retain(|(seed, _)| hash_of(seed).trailing_zeros() >= level);
+        }
+        self.values = self.kept.values().map(|combination| combination.by_seed.len()).sum();
     }
 
     fn positions(&mut self, values: &[&String]) -> Values {
@@ -141,11 +177,6 @@ impl Combinations {
         texts
     }
 
-    /// The combination with these values.
-    pub(super) fn get(&self, values: &Values) -> Option<&Combination> {
-        self.kept.get(values)
-    }
-
     /// All kept combinations, in the order of their least indices.
     pub(super) fn sorted(&self) -> Vec<(&Values, &Combination)> {
         let mut all: Vec<(&Values, &Combination)> = self.kept.iter().collect();
@@ -156,9 +187,13 @@ impl Combinations {
 
 #[cfg(test)]
 mod tests {
-    use powersweep_dataset::{Column, Frame};
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array};
+    use arrow::datatypes::{DataType, Field};
 
     use super::*;
+    use crate::{Column, Frame};
 
     /// Maximum number of combinations in these tests.
     const MOST: usize = 2_000;
@@ -171,7 +206,7 @@ mod tests {
             let texts = Column::texts("a", "", values.iter().map(usize::to_string));
             let numbers = Column::numbers("x", "", "", values.iter().map(|value| *value as f64));
             let rows = Rows::of(&Frame::of([texts, numbers]), &["a"], &["x"]).expect("columns");
-            combinations.add_up_to(MOST, &rows, &choice);
+            combinations.add_up_to(MOST, usize::MAX, &rows, &choice);
         }
         let texts = combinations.texts(0);
         let mut found: Vec<String> =
@@ -207,5 +242,25 @@ mod tests {
         let (one, other) = ([0.1, 0.2, 0.3], [0.3, 0.2, 0.1]);
         assert!(plain(&one) != plain(&other));
         assert_eq!(mean(&one), mean(&other));
+    }
+
+    #[test]
+    fn values_by_seed_are_bounded_and_those_of_a_kept_seed_are_complete() {
+        let choice = Choice { x: "x".into(), y: "x".into(), of: "x".into(), ..Choice::default() };
+        let mut combinations = Combinations::default();
+        for seeds in (0..5_000).collect::<Vec<_>>().chunks(500) {
+            let both =
+                || ["a", "b"].into_iter().flat_map(|value| seeds.iter().map(move |seed| (value, f64::from(*seed))));
+            let axis = Column::texts("a", "", both().map(|(value, _)| value));
+            let whole: ArrayRef = Arc::new(both().map(|(_, seed)| Some(seed as i64)).collect::<Int64Array>());
+            let seed = Column::of(&Arc::new(Field::new(SEED, DataType::Int64, true)), &whole);
+            let numbers = Column::numbers("x", "", "", both().map(|(_, seed)| seed));
+            let rows = Rows::of(&Frame::of([axis, seed, numbers]), &["a", SEED], &["x"]).expect("columns");
+            combinations.add_up_to(MOST, MOST, &rows, &choice);
+        }
+        let sorted = combinations.sorted();
+        assert_eq!(sorted.iter().map(|(_, of)| of.of.count).collect::<Vec<_>>(), [5_000, 5_000]);
+        assert!((MOST / 4..=MOST).contains(&combinations.values), "{} values", combinations.values);
+        assert_eq!(sorted[0].1.by_seed.len(), sorted[1].1.by_seed.len(), "a seed is kept in every combination");
     }
 }
