@@ -2,8 +2,8 @@
 //!
 //! Rows are copied in buckets of neighbouring task indices; each bucket becomes a row group. Of a bucket, the keys are in
 //! memory, and on each thread a few columns at a time: memory grows neither with the table nor with its columns. Parts
-//! are nearly in the order of tasks, so that most row groups are read for one or two buckets. A column that has no value
-//! in a row group is not read.
+//! are nearly in the order of tasks, so that most row groups are read for one or two buckets. The parts of a bucket are read
+//! whole, and are in memory until the next bucket needs them no more, as far as they are small enough together.
 
 mod runs;
 
@@ -28,6 +28,10 @@ const COLUMNS_EACH: usize = 8;
 const THREADS_MAX: usize = 4;
 /// Maximum number of task indices in the sample that determines the borders of buckets.
 const SAMPLE_MAX: usize = 1 << 20;
+/// Bytes of the parts that are in memory as a whole.
+const HELD_BYTES: u64 = 128 << 20;
+/// Parts that are read at the same time.
+const READS: usize = 4;
 /// Rows of a batch of the survey.
 const SURVEY_ROWS: usize = 8_192;
 /// Bytes of texts and lists for which a row counts as one more in a bucket: a bucket of long rows has few of them.
@@ -134,6 +138,7 @@ impl SortedCopy {
         let (rows, buckets) = self.survey().await?;
         let copy = Arc::new(self);
         for indices in buckets {
+            copy.hold(&indices).await?;
             let keys = copy.keys(&indices).await?;
             if keys.order.is_empty() {
                 continue;
@@ -153,6 +158,23 @@ impl SortedCopy {
             file.append(group).or_kind(Kind::Storage)?;
         }
         Ok((rows, file.finish().or_kind(Kind::Storage)?))
+    }
+
+    /// Reads the parts with these indices as a whole, as far as they fit, and releases all others.
+    async fn hold(&self, indices: &RangeInclusive<i64>) -> Result<(), Error> {
+        let mut free = HELD_BYTES;
+        let mut wanted = Vec::new();
+        for part in self.rows.iter().chain(&self.tasks) {
+            let has_some = (0..part.groups().len()).any(|group| part.overlaps(group, indices));
+            match free.checked_sub(part.bytes()).filter(|_| has_some) {
+                Some(left) => {
+                    free = left;
+                    wanted.push(part);
+                }
+                None => part.release(),
+            }
+        }
+        stream::iter(wanted).map(Part::hold).buffer_unordered(READS).try_collect().await
     }
 
     /// Columns that have no dictionary in the largest part.
@@ -383,17 +405,55 @@ async fn columns(part: &Part, picks: &Picks, fields: &[Field]) -> Result<Vec<Arr
 
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+    use std::ops::Range;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use arrow::array::{Int64Array, RecordBatch};
+    use async_trait::async_trait;
     use bytes::Bytes;
     use object_store::path::Path;
     use parquet::arrow::ArrowWriter;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use parquet::file::properties::WriterProperties;
+    use powersweep_results::Table;
 
     use super::*;
+    use crate::tables::{Listing, Tables, Wanted};
+
+    /// A far store that counts its requests.
+    #[derive(Default)]
+    struct Far {
+        objects: HashMap<Path, Bytes>,
+        requests: AtomicUsize,
+    }
+
+    impl fmt::Display for Far {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a store")
+        }
+    }
+
+    #[async_trait]
+    impl Tables for Far {
+        async fn list(&self, _: &str, _: Table, _: Wanted) -> Result<Listing, Error> {
+            Err(failure!(Storage, "it lists nothing"))
+        }
+
+        async fn ranges(&self, part: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Error> {
+            self.requests.fetch_add(1, Ordering::Relaxed);
+            let slice = |range: &Range<u64>| self.objects[part].slice(range.start as usize..range.end as usize);
+            Ok(ranges.iter().map(slice).collect())
+        }
+    }
 
     /// A part of rows with an index, an identity and a number, in row groups of two rows.
     async fn part_of(rows: &[(i64, &str, i64)], number: &str) -> Part {
+        let bytes = bytes_of(rows, number);
+        Part::held(&Path::from("p"), bytes).await.map_err(|failure| failure.message).expect("a footer")
+    }
+
+    fn bytes_of(rows: &[(i64, &str, i64)], number: &str) -> Bytes {
         let ids: ArrayRef = Arc::new(rows.iter().map(|row| Some(row.1)).collect::<StringArray>());
         let indices: ArrayRef = Arc::new(rows.iter().map(|row| row.0).collect::<Int64Array>());
         let numbers: ArrayRef = Arc::new(rows.iter().map(|row| row.2).collect::<Int64Array>());
@@ -402,8 +462,7 @@ mod tests {
         let properties = WriterProperties::builder().set_max_row_group_row_count(Some(2)).build();
         let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).expect("a writer");
         writer.write(&batch).expect("written");
-        let bytes = Bytes::from(writer.into_inner().expect("closed"));
-        Part::held(&Path::from("p"), bytes).await.map_err(|failure| failure.message).expect("a footer")
+        Bytes::from(writer.into_inner().expect("closed"))
     }
 
     /// Index, identity, own number, number of the task.
@@ -462,6 +521,32 @@ mod tests {
             assert_eq!(copied(bucket_rows, true), (expected(Some(12)), groups), "buckets of {bucket_rows} rows");
         }
         assert_eq!(copied(2, false).0, expected(None), "only tasks of the same indices are found");
+    }
+
+    #[test]
+    fn a_part_in_a_far_store_is_read_in_few_requests() {
+        let rows = |from: i64| (from..from + 20).map(|index| (index, "a", index)).collect::<Vec<_>>();
+        let names = ["p", "q", "tasks"].map(Path::from);
+        let bytes = [rows(0), rows(20), rows(0)].map(|rows| bytes_of(&rows, "n"));
+        let far = Arc::new(Far { objects: names.iter().cloned().zip(bytes).collect(), ..Far::default() });
+        let tables: Arc<dyn Tables> = far.clone();
+        let runtime = tokio::runtime::Runtime::new().expect("threads");
+        let copied = runtime.block_on(async {
+            let mut parts = Vec::new();
+            for name in &names {
+                parts.push(Part::stored(&tables, name, far.objects[name].len() as u64).await?);
+            }
+            let tasks = parts.split_off(2);
+            let fields = [INDEX, "n", "of"].map(|name| Field::new(name, DataType::Int64, true));
+            let origins = vec![Origin::Own(INDEX.into()), Origin::Own("n".into()), Origin::Task("n".into())];
+            let schema = Arc::new(Schema::new(fields.to_vec()));
+            SortedCopy { rows: parts, tasks, schema, origins, bucket_rows: 5, elsewhere: false }
+                .write("e", Vec::new())
+                .await
+        });
+        assert_eq!(copied.map_err(|error| error.message).expect("copied").0, 40);
+        // The footer and the whole of each part, and the indices of twenty row groups.
+        assert_eq!(far.requests.load(Ordering::Relaxed), 3 + 3 + 20);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
@@ -35,7 +35,11 @@ const BATCH_TEXT_BYTES: u64 = 128 << 20;
 /// A Parquet object whose footer has been read.
 pub struct Part {
     path: Path,
+    /// Size of the object.
+    bytes: u64,
     source: Source,
+    /// The whole object, while it is held.
+    whole: RwLock<Option<Bytes>>,
     footer: ArrowReaderMetadata,
     /// Number of each column in the footer's row groups.
     columns: HashMap<String, usize>,
@@ -95,7 +99,38 @@ impl Part {
         let footer = ArrowReaderMetadata::try_new(Arc::new(footer), ArrowReaderOptions::default()).map_err(wrong)?;
         let leaves = footer.parquet_schema().columns().iter().enumerate();
         let columns = leaves.map(|(at, leaf)| (leaf.path().parts()[0].clone(), at)).collect();
-        Ok(Part { path, source, footer, columns })
+        Ok(Part { path, bytes: size, source, whole: RwLock::default(), footer, columns })
+    }
+
+    /// Size of the object.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Reads the whole object at once, for many reads of its columns until it is released: a store that is far away answers
+    /// one large request much sooner than many small ones.
+    pub(crate) async fn hold(&self) -> Result<(), Error> {
+        if self.whole().is_none() {
+            let whole = self.source.fetch(&self.path, &[0..self.bytes]).await?.pop();
+            *self.whole.write().unwrap_or_else(PoisonError::into_inner) = whole;
+        }
+        Ok(())
+    }
+
+    /// Ends [`Part::hold`].
+    pub(crate) fn release(&self) {
+        *self.whole.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn whole(&self) -> Option<Bytes> {
+        self.whole.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn fetch(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Error> {
+        match self.whole() {
+            Some(whole) => Ok(slices(&whole, ranges)),
+            None => self.source.fetch(&self.path, ranges).await,
+        }
     }
 
     /// The name of the object.
@@ -194,7 +229,7 @@ impl Part {
             match decoder.try_decode().map_err(wrong)? {
                 DecodeResult::NeedsData(ranges) => {
                     bytes += ranges.iter().map(|range| range.end - range.start).sum::<u64>();
-                    let found = self.source.fetch(&self.path, &ranges).await?;
+                    let found = self.fetch(&ranges).await?;
                     decoder.push_ranges(ranges, found).map_err(wrong)?;
                 }
                 DecodeResult::Data(batch) => {
@@ -236,12 +271,15 @@ impl Part {
 
 impl Source {
     async fn fetch(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Error> {
-        let slice = |bytes: &Bytes, range: &Range<u64>| bytes.slice(range.start as usize..range.end as usize);
         match self {
             Source::Stored(tables) => tables.ranges(path, ranges).await,
-            Source::Held(bytes) => Ok(ranges.iter().map(|range| slice(bytes, range)).collect()),
+            Source::Held(bytes) => Ok(slices(bytes, ranges)),
         }
     }
+}
+
+fn slices(bytes: &Bytes, ranges: &[Range<u64>]) -> Vec<Bytes> {
+    ranges.iter().map(|range| bytes.slice(range.start as usize..range.end as usize)).collect()
 }
 
 /// Bytes of the texts or lists of a column in a row group. A file of another writer may not tell how long its texts are.
