@@ -1,6 +1,6 @@
 //! Submitting a manifest with its files to a coordinator.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use powersweep_dataset::words::count;
@@ -19,6 +19,11 @@ const CHUNK_BYTES: usize = 1 << 20;
 
 /// Interval of the status requests of a wait.
 const WAIT_INTERVAL: Duration = Duration::from_millis(500);
+
+/// A stall of storage is told after this time: the coordinator has found its cause by then.
+const CAUSE_WAIT: Duration = Duration::from_secs(5);
+/// Stands for the reason of a stall, whose text changes every second.
+const STALLED: &str = "storage stalled";
 
 /// Failures in the last state of a wait.
 const FAILURES: u32 = 10;
@@ -68,7 +73,7 @@ impl Place {
     /// # Errors
     /// Another command stopped the experiment, or the coordinator refuses to show it.
     pub async fn wait(&self, mut client: Client, experiment: &str) -> Result<v1::ExperimentStatus, Error> {
-        let mut said = String::new();
+        let (mut said, mut stalled_since) = (String::new(), None);
         loop {
             let request =
                 v1::StatusRequest { experiment: experiment.to_owned(), max_failures: FAILURES, ..Default::default() };
@@ -89,14 +94,25 @@ impl Place {
             let Some(found) = status.experiments.into_iter().next() else {
                 return Err(failure!(Refused, "the coordinator does not know {experiment}"));
             };
-            let reason = if status.storage_stalled { status.storage_reason } else { why_waiting(&found) };
+            let reason = why_waiting(&found);
             if let Some(ended) = end_of(found) {
                 return ended;
             }
-            if !reason.is_empty() && reason != said {
-                self.notes.say(&format!("waiting: {reason}"));
+            if status.storage_stalled {
+                // The reason names the time of the stall and changes with it: a stall is told once, when its cause is known.
+                let since = *stalled_since.get_or_insert_with(Instant::now);
+                if since.elapsed() >= CAUSE_WAIT && said != STALLED {
+                    self.notes.say(&format!("waiting: {}", status.storage_reason));
+                    STALLED.clone_into(&mut said);
+                }
+            } else {
+                if said == STALLED {
+                    self.notes.say("storage works again");
+                } else if !reason.is_empty() && reason != said {
+                    self.notes.say(&format!("waiting: {reason}"));
+                }
+                (said, stalled_since) = (reason, None);
             }
-            said = reason;
             tokio::time::sleep(WAIT_INTERVAL).await;
         }
     }

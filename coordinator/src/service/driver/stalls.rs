@@ -24,7 +24,8 @@ impl Driver {
         let stall = self.stall();
         let stalled = stall.is_some();
         if let Some(mut reason) = stall {
-            self.trouble.iter().for_each(|trouble| reason = format!("{reason}: {trouble}"));
+            // The cause comes first.
+            self.trouble.iter().for_each(|trouble| reason = format!("{trouble}; {reason}"));
             if !self.stalled {
                 tracing::warn!("{reason}; no task is handed out until it does");
             }
