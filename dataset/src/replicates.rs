@@ -9,8 +9,6 @@
 //! interval of `mean(B) - r mean(A)` contains 0 (Fieller 1954). Hence a ratio's interval contains 1 exactly where the
 //! interval of the difference contains 0.
 
-use std::collections::BTreeMap;
-
 use powersweep_engine::rng::{Philox, Purpose};
 
 use crate::stats::{percentile, quotient, student_t, sum};
@@ -74,20 +72,22 @@ pub struct Replicates {
 impl Replicates {
     /// Rows as (replicate, value of A, value of B). Rows without both values must be left out before.
     pub fn of_pairs(rows: impl Iterator<Item = (i64, f64, f64)>, method: Method) -> Replicates {
-        let mut by_replicate: BTreeMap<i64, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
-        let mut is_positive = true;
-        for (replicate, a, b) in rows {
-            is_positive &= a >= 0.0 && b >= 0.0;
-            let (of_a, of_b) = by_replicate.entry(replicate).or_default();
-            of_a.push(a);
-            of_b.push(b);
-        }
+        let mut rows: Vec<(i64, f64, f64)> = rows.collect();
+        let is_positive = rows.iter().all(|(_, a, b)| *a >= 0.0 && *b >= 0.0);
+        rows.sort_unstable_by_key(|row| row.0);
         // Sums do not depend on the order of the rows.
-        let sorted = |mut values: Vec<f64>| {
+        let mut values: Vec<f64> = Vec::new();
+        let mut sorted = |of: &mut dyn Iterator<Item = f64>| {
+            values.clear();
+            values.extend(of);
             values.sort_unstable_by(f64::total_cmp);
-            sum(values.into_iter())
+            sum(values.iter().copied())
         };
-        let sums = by_replicate.into_values().map(|(a, b)| Sums { count: a.len() as f64, a: sorted(a), b: sorted(b) });
+        let sums = rows.chunk_by(|one, other| one.0 == other.0).map(|rows| Sums {
+            count: rows.len() as f64,
+            a: sorted(&mut rows.iter().map(|row| row.1)),
+            b: sorted(&mut rows.iter().map(|row| row.2)),
+        });
         Replicates { sums: sums.collect(), method, is_positive }
     }
 
@@ -137,7 +137,11 @@ impl Replicates {
         if error == 0.0 {
             return Interval { value, ends: Some((value, value)) };
         }
-        let is_inside = |ratio: f64| self.may_be(ratio);
+        let by_moments = Moments::of(self);
+        let is_inside = |ratio: f64| match &by_moments {
+            Some(moments) => moments.may_be(ratio),
+            None => self.may_be(ratio),
+        };
         // A ratio of values that are never negative is never negative.
         let low = end(value, -error, is_inside);
         let low = if self.is_positive { low.max(0.0) } else { low };
@@ -168,6 +172,45 @@ impl Replicates {
             }
         };
         Interval { value, ends }
+    }
+}
+
+/// Means and residuals of A and B, by which Student's interval of `mean(B) - r mean(A)` is known for every r without another
+/// look at the replicates: its residuals are linear in r.
+struct Moments {
+    mean_a: f64,
+    mean_b: f64,
+    /// Sums of products of the residuals of A and A, A and B, B and B.
+    products: [f64; 3],
+    /// Of the root of a sum of squares of residuals, half of the interval.
+    factor: f64,
+}
+
+impl Moments {
+    /// `None` where the interval is not Student's.
+    fn of(replicates: &Replicates) -> Option<Moments> {
+        let Method::T(percent) = replicates.method else { return None };
+        let (sums, n) = (&replicates.sums, replicates.count() as f64);
+        let rows = replicates.rows();
+        let mean_a = sum(sums.iter().map(|sums| sums.a)) / rows;
+        let mean_b = sum(sums.iter().map(|sums| sums.b)) / rows;
+        let of_a = |sums: &Sums| sums.a - mean_a * sums.count;
+        let of_b = |sums: &Sums| sums.b - mean_b * sums.count;
+        let products = [
+            sum(sums.iter().map(|sums| of_a(sums) * of_a(sums))),
+            sum(sums.iter().map(|sums| of_a(sums) * of_b(sums))),
+            sum(sums.iter().map(|sums| of_b(sums) * of_b(sums))),
+        ];
+        let factor = student_t(percent, replicates.count() - 1) * (n / (n - 1.0)).sqrt() / rows;
+        let known = products.iter().all(|product| product.is_finite()) && factor.is_finite();
+        known.then_some(Moments { mean_a, mean_b, products, factor })
+    }
+
+    /// As [`Replicates::may_be`].
+    fn may_be(&self, ratio: f64) -> bool {
+        let [aa, ab, bb] = self.products;
+        let half = self.factor * (bb - 2.0 * ratio * ab + ratio * ratio * aa).max(0.0).sqrt();
+        (self.mean_b - ratio * self.mean_a).abs() <= half
     }
 }
 
@@ -253,6 +296,21 @@ mod tests {
         assert!((0.7..0.75).contains(&low) && high == f64::INFINITY, "{low} {high}");
         assert_eq!(pairs(&[(1.0, 2.0)]).ratio().ends, None);
         assert_eq!(pairs(&[(1.0, 2.0), (2.0, 4.0)]).ratio().ends, Some((2.0, 2.0)));
+    }
+
+    #[test]
+    fn moments_tell_what_the_replicates_tell() {
+        let number = |n: u64| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f64;
+        for count in [2, 3, 10, 500] {
+            let of = |at: u64, row: u64| {
+                (at as i64, number(at * 7 + row), 0.9 * number(at * 7 + row) + number(at + row) / 9.0)
+            };
+            let rows = (0..count).flat_map(|at| (0..=at % 3).map(move |row| of(at, row)));
+            let found = Replicates::of_pairs(rows, Method::T(95));
+            let moments = Moments::of(&found).expect("Student's");
+            let differs = |ratio: &f64| moments.may_be(*ratio) != found.may_be(*ratio);
+            assert_eq!((0..400).map(|step| f64::from(step) * 0.01).find(differs), None, "{count} replicates");
+        }
     }
 
     /// Ten seeds of four thresholds each: ten replicates, not forty.

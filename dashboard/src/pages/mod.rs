@@ -174,7 +174,8 @@ impl Page {
         Some(match self {
             Page::Experiments(_) | Page::Workers(_) | Page::Output(_) => return None,
             Page::Experiment(_, choice) => {
-                experiment_live(found, &looks.survey(found, choice).await, &looks.activity(found).await)
+                let (survey, activity) = futures::join!(looks.survey(found, choice), looks.activity(found));
+                experiment_live(found, &survey, &activity)
             }
             Page::Lines(name, choice) => waiting(&looks.survey(found, choice).await, |rows| lines::live(rows, name)),
             Page::Results(ask) => waiting(&looks.rows(found, ask).await, |rows| results::live(ask, rows)),

@@ -1,6 +1,6 @@
 //! The points of combinations with their front, and the effect of each axis.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::Choice;
 use super::combinations::{Combination, Combinations, Mean, Values};
@@ -215,29 +215,28 @@ struct Compared {
 
 /// Compares combinations that differ in the value of one axis alone, seed by seed.
 fn compare(peers: &[(u32, &Combination)], first: u32, compared: &mut [Compared]) {
-    let mut by_seed: BTreeMap<i64, Vec<(f64, u32)>> = BTreeMap::new();
-    for (position, combination) in peers {
-        for (seed, value) in &combination.by_seed {
-            by_seed.entry(*seed).or_default().push((*value, *position));
-        }
-    }
-    for (position, _) in peers.iter().filter(|(position, _)| *position != first) {
-        let has = |rows: &&Vec<(f64, u32)>, wanted: u32| rows.iter().any(|(_, of)| *of == wanted);
-        let has_pair = by_seed.values().any(|rows| has(&rows, first) && has(&rows, *position));
-        compared[*position as usize].pairs += u64::from(has_pair);
-    }
-    for (seed, mut rows) in by_seed.into_iter().filter(|(_, rows)| rows.len() > 1) {
-        // The mean does not depend on the order of the values.
-        rows.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+    let of_peer = |(position, combination): &(u32, &Combination)| {
+        let position = *position;
+        combination.by_seed.iter().map(move |(seed, value)| (*seed, *value, position)).collect::<Vec<_>>()
+    };
+    let mut rows: Vec<(i64, f64, u32)> = peers.iter().flat_map(of_peer).collect();
+    // The mean does not depend on the order of the values.
+    rows.sort_unstable_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)).then(one.2.cmp(&other.2)));
+    let mut paired = vec![false; compared.len()];
+    for rows in rows.chunk_by(|one, other| one.0 == other.0).filter(|rows| rows.len() > 1) {
         let mut mean = Mean::default();
-        rows.iter().for_each(|(value, _)| mean.add(*value));
-        let of_first = rows.iter().find(|(_, position)| *position == first).map(|(value, _)| *value);
-        for (value, position) in rows {
-            let compared = &mut compared[position as usize];
-            compared.with_mean.extend(mean.value().map(|mean| (seed, mean, value)));
-            compared.with_first.extend(of_first.filter(|_| position != first).map(|of_first| (seed, of_first, value)));
+        rows.iter().for_each(|(_, value, _)| mean.add(*value));
+        let of_first = rows.iter().find(|(.., position)| *position == first).map(|(_, value, _)| *value);
+        for (seed, value, position) in rows {
+            let compared = &mut compared[*position as usize];
+            compared.with_mean.extend(mean.value().map(|mean| (*seed, mean, *value)));
+            if let Some(of_first) = of_first.filter(|_| *position != first) {
+                compared.with_first.push((*seed, of_first, *value));
+                paired[*position as usize] = true;
+            }
         }
     }
+    compared.iter_mut().zip(paired).for_each(|(compared, paired)| compared.pairs += u64::from(paired));
 }
 
 /// The ratio over rows with their partners, by the estimator of all comparisons.
