@@ -30,6 +30,8 @@ pub(in crate::batch::policy) struct EasyOfProcs<A = i32> {
     /// See [`overtaking`].
     overtaking: Option<bool>,
     releases: Releases<A>,
+    /// Buffer of releases that are collected for one reservation.
+    collected: Releases<A>,
     /// A bound of the head's reservation: it is not later, and has no more extra procs. No considered job behind the head
     /// can start within the bound and the procs that were free then.
     bound: Shadow<A>,
@@ -65,14 +67,20 @@ struct Power {
     widest: u32,
     /// The estimated ends of running jobs have moved, or move with the clock: the releases must be collected again.
     moved: bool,
+    /// They have moved since the pass before.
+    moves: bool,
     rescheduled_count: u64,
+    /// See [`Reach::gears`].
+    gears: Vec<(f64, f64)>,
     /// Jobs that the last pass started, with their ceilings.
     started: Vec<(JobId, u8)>,
 }
 
 impl<A: Resources> Backfill for EasyOfProcs<A> {
     fn of(spec: &SimSpec, machine: &Machine) -> Option<EasyOfProcs<A>> {
-        let power = Power { least_w: machine.classes[0].least_above_idle_w(), ..Power::default() };
+        let class = &machine.classes[0];
+        let (least_w, gears) = (class.least_above_idle_w(), class.least_of_gears());
+        let power = Power { least_w, gears, ..Power::default() };
         A::are_of(spec, machine).then(|| EasyOfProcs { overtaking: overtaking(spec), power, ..EasyOfProcs::default() })
     }
 
@@ -146,14 +154,15 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
     }
 
     fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> EasyOfProcs<A> {
-        let Power { allowance, least_w, .. } = self.power;
+        let Power { allowance, least_w, ref gears, .. } = self.power;
         let reserved = self.reserved.and_then(|(job, gear)| Some((copied.number(job)?, gear)));
-        let power = Power { allowance, least_w, ..Power::default() };
+        let power = Power { allowance, least_w, gears: gears.clone(), ..Power::default() };
         let (overtaking, early_end) = (self.overtaking, self.early_end);
-        let mut fork = EasyOfProcs { overtaking, reserved, early_end, power, ..EasyOfProcs::default() };
-        fork.releases = fork.running(copy);
-        fork.releases.sort();
-        fork
+        let fork = EasyOfProcs { overtaking, reserved, early_end, power, ..EasyOfProcs::default() };
+        let mut releases = Releases::default();
+        fork.collect(copy, &mut releases);
+        releases.sort();
+        EasyOfProcs { releases, ..fork }
     }
 }
 
@@ -165,10 +174,10 @@ impl<A: Resources> EasyOfProcs<A> {
         let (before_w, rescheduled_count) = (self.power.left_w, cluster.rescheduled_count());
         self.measure(cluster);
         // The expected end of a suspended job moves with the clock.
-        let moved = self.power.rescheduled_count != rescheduled_count || (self.stale && cluster.suspended(0) > 0);
-        self.power.moved |= moved;
-        self.power.rescheduled_count = rescheduled_count;
-        if moved || if self.stale { cluster.in_transition() } else { self.power.left_w > before_w } {
+        let moves = self.power.rescheduled_count != rescheduled_count || (self.stale && cluster.suspended(0) > 0);
+        self.power.moved |= moves;
+        (self.power.moves, self.power.rescheduled_count) = (moves, rescheduled_count);
+        if moves || if self.stale { cluster.in_transition() } else { self.power.left_w > before_w } {
             self.procs_changed();
         }
     }
@@ -193,11 +202,9 @@ impl<A: Resources> EasyOfProcs<A> {
         if A::CAPPED { A::taken(cluster, &self.power.allowance, job, Some(gear)) } else { A::procs(procs) }
     }
 
-    /// The releases of running jobs, not yet sorted.
-    fn running<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> Releases<A> {
-        let mut releases = Releases::default();
+    /// Collects the releases of running jobs, not yet sorted.
+    fn collect<R: Recorder>(&self, cluster: &Cluster<'_, R>, releases: &mut Releases<A>) {
         releases.collect(cluster, |job, procs, gear| self.taken(cluster, job, procs, gear));
-        releases
     }
 
     /// Makes the results of earlier passes invalid.
@@ -254,7 +261,7 @@ impl<A: Resources> EasyOfProcs<A> {
         if std::mem::take(&mut self.early_end) && gears.head_gear() == HeadGear::UntilEarlyEnd {
             self.reserved = None;
         }
-        while self.queue.len() > 0 && self.queue.procs(self.queue.head()) <= self.widest(cluster) {
+        while self.queue.len() > 0 && cluster.procs(self.queue.job(self.queue.head())) <= self.widest(cluster) {
             let head = self.queue.head();
             let job = self.queue.job(head);
             let gear = match self.reserved {
@@ -289,7 +296,8 @@ impl<A: Resources> EasyOfProcs<A> {
         overtook: bool,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<()> {
-        let (job, procs) = (self.queue.job(at), self.queue.procs(at));
+        let job = self.queue.job(at);
+        let procs = cluster.procs(job);
         let end_s = cluster.start(job, start.gear, overtook)?;
         if self.overtaking.is_some() {
             let taken = self.taken(cluster, job, procs, start.gear);
@@ -368,7 +376,8 @@ impl<A: Resources> EasyOfProcs<A> {
         cluster: &mut Cluster<'_, R>,
     ) -> Result<()> {
         cluster.step()?;
-        let (job, procs) = (self.queue.job(at), self.queue.procs(at));
+        let job = self.queue.job(at);
+        let procs = cluster.procs(job);
         let (candidate, now_s) = (Candidate::new(cluster, job), cluster.now_s());
         let ask = |on_extra| gears.overtaking(candidate, now_s, self.queue.len() - 1, shadow.at_s, on_extra);
         let start = if A::CAPPED {
@@ -418,11 +427,14 @@ impl<A: Resources> EasyOfProcs<A> {
     }
 
     /// Conditions for overtaking while the head has this reservation, or is bounded by it.
-    #[inline]
-    fn reach<R: Recorder>(&self, shadow: Shadow<A>, cluster: &Cluster<'_, R>) -> Reach {
-        let least_w = if cluster.has_scales() { 0.0 } else { self.power.least_w };
-        let extra = if self.overtaking == Some(true) { shadow.extra.widest(&self.power.allowance, least_w) } else { 0 };
-        Reach { free: self.widest(cluster), extra, now_s: cluster.now_s(), until_s: shadow.at_s }
+    #[inline(always)]
+    fn reach<R: Recorder>(&self, shadow: Shadow<A>, cluster: &Cluster<'_, R>) -> Reach<'_> {
+        let Power { allowance, least_w, left_w, gears, .. } = &self.power;
+        // With powers of their own, jobs may draw less than the model's.
+        let (least_w, left_w) = if cluster.has_scales() { (0.0, f64::INFINITY) } else { (*least_w, *left_w) };
+        let extra = if self.overtaking == Some(true) { shadow.extra.widest(allowance, least_w) } else { 0 };
+        let gears = if A::CAPPED { &gears[..] } else { &[] };
+        Reach { free: self.widest(cluster), extra, now_s: cluster.now_s(), until_s: shadow.at_s, left_w, gears }
     }
 
     /// The head's reservation.
@@ -432,15 +444,22 @@ impl<A: Resources> EasyOfProcs<A> {
             return Ok(self.bound);
         }
         let (now_s, head) = (cluster.now_s(), self.queue.head());
-        let (job, procs) = (self.queue.job(head), self.queue.procs(head));
+        let job = self.queue.job(head);
+        let procs = cluster.procs(job);
         let (free, need) = (A::free(cluster, &self.power.allowance), self.taken(cluster, job, procs, 0));
-        if A::CAPPED && self.power.moved {
-            self.releases = self.running(cluster);
-            self.releases.sort();
-            self.power.moved = cluster.suspended(0) > 0;
-        }
-        let found = if cluster.any_coming() {
-            self.running(cluster).with_waking(cluster).shadow(now_s, free, need, |_| true)
+        let found = if (A::CAPPED && self.power.moved) || cluster.any_coming() {
+            let mut collected = std::mem::take(&mut self.collected);
+            self.collect(cluster, &mut collected);
+            if A::CAPPED && self.power.moved && !self.power.moves && cluster.suspended(0) == 0 {
+                // Sorted to its end, the list can be kept.
+                collected.sort();
+                (self.releases, self.power.moved) = (collected.clone(), false);
+            }
+            collected.add_waking(cluster);
+            let all_give = !cluster.has_scales() && self.power.least_w >= 0.0;
+            let found = collected.shadow_of_collected(now_s, free, need, all_give);
+            self.collected = collected;
+            found
         } else {
             self.releases.shadow(now_s, free, need, |job| cluster.is_running(job))
         };

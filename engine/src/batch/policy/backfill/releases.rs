@@ -143,12 +143,11 @@ impl<A: Copy> Releases<A> {
 }
 
 impl<A: Resources> Releases<A> {
-    /// Adds the procs that wake to a list, and sorts it.
-    pub(crate) fn with_waking<R: Recorder>(mut self, cluster: &Cluster<'_, R>) -> Releases<A> {
-        self.all.extend(cluster.coming(0).map(|(end_s, procs)| Release { end_s, job: WAKING, taken: A::procs(procs) }));
+    /// Adds the procs that wake to a collected list.
+    pub(crate) fn add_waking<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
+        let coming = cluster.coming(0);
+        self.all.extend(coming.map(|(end_s, procs)| Release { end_s, job: WAKING, taken: A::procs(procs) }));
         self.unsorted = self.all.len();
-        self.sort();
-        self
     }
 
     /// The first estimated end at which `need` is free, and the extra resources after all releases up to that
@@ -156,28 +155,59 @@ impl<A: Resources> Releases<A> {
     /// whether a job still holds its procs.
     #[inline]
     pub(crate) fn shadow(&self, now_s: f64, free: A, need: A, runs: impl Fn(JobId) -> bool) -> Option<Shadow<A>> {
+        let mut releases = self.all[self.front..].iter();
         if self.ended == 0 {
-            return self.walk(now_s, free, need, |_| true);
+            return walk(now_s, free, need, || releases.next().copied(), |_| true);
         }
-        self.walk(now_s, free, need, runs)
+        walk(now_s, free, need, || releases.next().copied(), runs)
     }
 
-    #[inline(always)]
-    fn walk(&self, now_s: f64, free: A, need: A, runs: impl Fn(JobId) -> bool) -> Option<Shadow<A>> {
-        let mut available = free;
-        let given = |release: &Release<A>| if runs(release.job) { release.taken } else { A::default() };
-        let (mut at_s, mut releases) = (now_s, self.all[self.front..].iter());
-        // Under a cap, a job may fit by its watts at the lowest gear, in whole parts of the cap, and not start.
-        let mut fits = A::CAPPED && free.covers(need);
-        while !fits {
-            let release = releases.next()?;
-            available += given(release);
-            (at_s, fits) = (release.end_s.max(now_s), available.covers(need));
+    /// [`Releases::shadow`] of a collected list. `all_give`: no release takes anything.
+    pub(crate) fn shadow_of_collected(&mut self, now_s: f64, free: A, need: A, all_give: bool) -> Option<Shadow<A>> {
+        let by_end = |a: &Release<A>, b: &Release<A>| a.end_s.total_cmp(&b.end_s);
+        let (mut rest, mut available) = (&mut self.all[..], free);
+        // Halves the releases of which one gives what is needed.
+        while all_give && rest.len() > 32 {
+            let half = rest.len() / 2;
+            rest.select_nth_unstable_by(half, by_end);
+            let (earlier, later) = rest.split_at_mut(half);
+            let mut with_earlier = available;
+            earlier.iter().for_each(|release| with_earlier += release.taken);
+            (rest, available) = if with_earlier.covers(need) { (earlier, available) } else { (later, with_earlier) };
         }
-        releases.take_while(|release| release.end_s <= at_s).for_each(|release| available += given(release));
-        available += -need;
-        Some(Shadow { at_s, extra: available })
+        rest.sort_unstable_by(by_end);
+        let mut releases = rest.iter();
+        let Shadow { at_s, .. } = walk(now_s, available, need, || releases.next().copied(), |_| true)?;
+        let mut extra = free;
+        let given = self.all.iter().filter(|release| release.end_s <= at_s);
+        given.for_each(|release| extra += release.taken);
+        extra += -need;
+        Some(Shadow { at_s, extra })
     }
+}
+
+#[inline(always)]
+fn walk<A: Resources>(
+    now_s: f64,
+    free: A,
+    need: A,
+    mut next: impl FnMut() -> Option<Release<A>>,
+    runs: impl Fn(JobId) -> bool,
+) -> Option<Shadow<A>> {
+    let (mut at_s, mut available) = (now_s, free);
+    let given = |release: &Release<A>| if runs(release.job) { release.taken } else { A::default() };
+    // Under a cap, a job may fit by its watts at the lowest gear, in whole parts of the cap, and not start.
+    let mut fits = A::CAPPED && free.covers(need);
+    while !fits {
+        let release = next()?;
+        available += given(&release);
+        (at_s, fits) = (release.end_s.max(now_s), available.covers(need));
+    }
+    while let Some(release) = next().filter(|release| release.end_s <= at_s) {
+        available += given(&release);
+    }
+    available += -need;
+    Some(Shadow { at_s, extra: available })
 }
 
 #[cfg(test)]

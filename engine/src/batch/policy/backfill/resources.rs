@@ -257,7 +257,11 @@ impl Resources for ProcsAndWatts {
         job: JobId,
         gear: Option<u8>,
     ) -> ProcsAndWatts {
-        let parts = gear.map_or(-UNLIMITED, |gear| allowance.parts(allowance.counted_w(cluster, job, gear)));
+        let parts = match gear {
+            None => -UNLIMITED,
+            Some(_) if allowance.limit_w == f64::INFINITY => 0,
+            Some(gear) => allowance.parts(allowance.counted_w(cluster, job, gear)),
+        };
         ProcsAndWatts { procs: cluster.procs(job) as i32, parts }
     }
 
