@@ -1,4 +1,4 @@
-//! EASY backfilling of jobs that take procs alone, without a power cap: the fast pass of most sweeps over a [`Queue`].
+//! EASY backfilling of jobs that take procs, or procs and watts: the fast pass of most sweeps over a [`Queue`].
 //!
 //! It starts the same jobs as [`super::easy`], and skips jobs that provably cannot start. Between two completions, no
 //! waiting job gets a better chance: free procs and extra procs only decrease, the shadow time stays (jobs that have
@@ -9,6 +9,10 @@
 //! the extra procs grow at most by procs that were expected to be held beyond it. So the last reservation bounds the next
 //! one, which is computed only if a job might start within the bound. The bound does not hold under a head with a later
 //! shadow time, or once the shadow time has passed (jobs that outlive their estimates).
+//!
+//! Under a cap, watts only decrease between two completions, too, and the bound holds for them. It does not hold once the
+//! cap, the estimated end of a running job or the power of procs that no job holds changes: then all jobs are considered
+//! again. It never holds where the gear of a refused job depends on the queue, or jobs have powers of their own.
 use super::easy::overtaking;
 use super::list::{Start, widest};
 use super::queue::{Queue, Reach};

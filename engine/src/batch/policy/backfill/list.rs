@@ -1,4 +1,4 @@
-//! Waiting jobs in a list, for rules that are written for clarity instead of speed, such as rules under a power cap.
+//! Waiting jobs in a list, for rules that are written for clarity instead of speed, or that count pools.
 use super::rule::Backfill;
 use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 use crate::batch::platform::Machine;

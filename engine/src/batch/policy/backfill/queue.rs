@@ -145,22 +145,30 @@ impl Queue {
 
     /// Takes the present keys of an order that changes with time, and brings the first job to the head.
     pub(crate) fn order_anew<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
+        let mut first = self.head;
         for at in self.head..self.jobs.len() {
             if self.procs[at] != STARTED {
                 self.keys[at] = order.key(cluster, self.jobs[at]);
+                first = if self.compare(at, first).is_lt() { at } else { first };
             }
         }
-        self.bring_first();
+        self.bring(first);
     }
 
     /// Brings the job with the least key to the head, which holds a waiting job or is the end.
     pub(crate) fn bring_first(&mut self) {
         let waiting = (self.head..self.jobs.len()).filter(|at| self.procs[*at] != STARTED);
-        if let Some(first) = waiting.min_by(|a, b| self.compare(*a, *b)) {
-            self.jobs.swap(first, self.head);
-            self.procs.swap(first, self.head);
-            self.estimates.swap(first, self.head);
-            self.keys.swap(first, self.head);
+        let first = waiting.reduce(|first, at| if self.compare(at, first).is_lt() { at } else { first });
+        self.bring(first.unwrap_or(self.head));
+    }
+
+    /// Exchanges the jobs at a position and at the head, unless there is none.
+    fn bring(&mut self, at: usize) {
+        if at < self.jobs.len() {
+            self.jobs.swap(at, self.head);
+            self.procs.swap(at, self.head);
+            self.estimates.swap(at, self.head);
+            self.keys.swap(at, self.head);
         }
     }
 

@@ -262,6 +262,21 @@ mod tests {
     }
 
     #[test]
+    fn halving_a_collected_list_finds_the_reservation_of_the_sorted_one() {
+        let release = |at: u32| Release { end_s: f64::from(at * 37 % 50), job: at, taken: 1 + at as i32 % 3 };
+        let collected = Releases { all: (0..200).map(release).collect(), ..Releases::default() };
+        let mut sorted = collected.clone();
+        sorted.all.sort_by(|a, b| a.end_s.total_cmp(&b.end_s));
+        for (now_s, need) in (0..410).map(|need| (f64::from(need % 60), need)) {
+            let expected = sorted.shadow(now_s, 0, need, |_| true);
+            for all_give in [true, false] {
+                assert_eq!(collected.clone().shadow_of_collected(now_s, 0, need, all_give), expected, "{need}");
+            }
+        }
+        assert_eq!(sorted.shadow(0.0, 0, 400, |_| true), None);
+    }
+
+    #[test]
     fn a_collected_list_is_sorted_as_far_as_it_is_read() {
         let all: Vec<Release<i32>> =
             (0..200).map(|at| Release { end_s: f64::from(at * 37 % 100), job: at, taken: 1 }).collect();
