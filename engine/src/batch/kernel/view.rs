@@ -83,6 +83,12 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         })
     }
 
+    /// Executing procs.
+    pub fn executing_procs(&self, class: usize) -> u32 {
+        let state = &self.classes[class];
+        (state.level..state.after_gears).map(|at| self.meter.level(at).procs()).sum()
+    }
+
     /// Procs of suspended jobs.
     pub fn suspended(&self, class: usize) -> u32 {
         self.meter.level(self.classes[class].after_gears + SUSPENDED).procs()

@@ -71,6 +71,23 @@ impl MachineClass {
         if sleeps { busy_w.max(self.sleep.wake_w).max(self.sleep.off_w) } else { busy_w }
     }
 
+    /// Least power of a busy processor above that of an idle one (W).
+    pub(crate) fn least_above_idle_w(&self) -> f64 {
+        let gears = std::iter::once(&self.gears).chain(&self.more_job_classes).flatten();
+        gears.map(|gear| gear.busy_w - self.idle_w).fold(f64::INFINITY, f64::min)
+    }
+
+    /// By gear, from the top one down: the least power of a busy processor above that of an idle one (W), and the least time
+    /// factor.
+    pub(crate) fn least_of_gears(&self) -> Vec<(f64, f64)> {
+        let of = |gear: usize, value: fn(&Gear) -> f64| {
+            let gears = std::iter::once(&self.gears).chain(&self.more_job_classes).map(|gears| &gears[gear]);
+            gears.map(value).fold(f64::INFINITY, f64::min)
+        };
+        let gears = (0..self.gears.len()).rev();
+        gears.map(|gear| (of(gear, |gear| gear.busy_w) - self.idle_w, of(gear, |gear| gear.time_factor))).collect()
+    }
+
     /// Number of classes of jobs with gears of their own, at least one.
     pub fn job_classes(&self) -> usize {
         1 + self.more_job_classes.len()

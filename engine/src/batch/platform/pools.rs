@@ -168,6 +168,12 @@ impl Amounts {
         needs.each().all(|(pool, amount)| mask >> pool & 1 == 0 || self.0[pool] >= amount as i64)
     }
 
+    /// Makes the amounts of other pools than these unlimited; one bit for each pool.
+    pub(crate) fn limit_to(&mut self, pools: u16) {
+        let others = self.0.iter_mut().enumerate().filter(|(pool, _)| pools >> pool & 1 == 0);
+        others.for_each(|(_, amount)| *amount = i64::MAX / 2);
+    }
+
     /// A job takes what it needs.
     #[inline]
     pub fn take(&mut self, needs: Needs) {

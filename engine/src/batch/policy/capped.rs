@@ -60,7 +60,7 @@ impl Policy for CappedBatch {
     fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
         self.batch.ended(cluster, ended);
         if let Some(cap) = &mut self.cap {
-            cap.ended(ended);
+            cap.ended(cluster, ended);
         }
     }
 

@@ -87,7 +87,7 @@ impl Watch {
         self.present = Some(Present {
             power_w: cluster.power_w(),
             cap_w,
-            executing: cluster.executing(0).map(|(.., procs)| procs).sum(),
+            executing: cluster.executing_procs(0),
             suspended: cluster.suspended(0),
             asleep: cluster.asleep(0) + cluster.switching(0),
             installed: cluster.machine().procs(),

@@ -1,4 +1,4 @@
-//! EASY backfilling, and strict order: one pass over a [`List`], whatever resources the machine counts.
+//! EASY backfilling, and strict order: the rules, and the pass over a [`List`] on a machine with pools.
 //!
 //! A machine has one pool of procs, or the pools of its partitions, GPUs and memory. Two jobs compete if they take
 //! something of the same pool. A job that competes with no earlier waiting job starts as soon as it fits: a partition
@@ -20,18 +20,16 @@
 //! even on an empty machine, its reservation has an infinite time, and all jobs that fit overtake until the cap changes.
 //!
 //! **Long queues.** Reservations are computed when a job fits that might overtake. A pass after arrivals alone considers
-//! the new jobs, because no resource becomes free in between. Under a cap it does so where the cap, the gears of running
-//! jobs and the gears that waiting jobs may start at are those of the last pass, and no watts have become free. Procs
-//! alone, without a cap, have a faster pass of their own ([`super::easy_of_procs`]); with one pool, this pass starts the
-//! same jobs (tested).
-pub(in crate::batch::policy) use super::easy_of_procs::EasyOfProcs;
-use super::list::{List, ListRule, Listed, Start, Waiting, widest};
-use super::releases::{Release, Releases, WAKING};
-use super::resources::{ProcsAndWatts, Resources};
+//! the new jobs, because no resource becomes free in between. Procs alone, with or without watts, have a faster pass of
+//! their own ([`super::easy_of_procs`]); with one pool, this pass starts the same jobs (tested).
+use super::easy_of_procs;
+use super::list::{List, ListRule, Listed, Start, Waiting};
+use super::profile::Amount;
+use super::releases::Releases;
+use super::resources::ProcsAndWatts;
 use crate::batch::kernel::{Cluster, Copied, JobId, Recorder};
+use crate::batch::platform::Machine;
 use crate::batch::platform::pools::{Amounts, POOLS_MAX};
-use crate::batch::platform::{Gear, Machine};
-use crate::batch::policy::cap::allowance::{Allowance, above_idle_w};
 use crate::batch::policy::gear::{Candidate, Gears, HeadGear};
 use crate::error::{Result, SimError, Stop};
 use crate::spec::{Component, Default as ParamDefault, Param, Role, SimSpec, Type, Value};
@@ -54,11 +52,14 @@ pub const COMPONENT: Component = Component {
     ..Component::BATCH
 };
 
+/// EASY of procs.
+pub(in crate::batch::policy) type EasyOfProcs = easy_of_procs::EasyOfProcs<i32>;
+
 /// EASY under a power cap.
-pub(in crate::batch::policy) type EasyUnderCap = Listed<Easy<ProcsAndWatts>>;
+pub(in crate::batch::policy) type EasyUnderCap = easy_of_procs::EasyOfProcs<ProcsAndWatts>;
 
 /// EASY on a machine with pools.
-pub(in crate::batch::policy) type EasyOfPools = Listed<Easy<Amounts>>;
+pub(in crate::batch::policy) type EasyOfPools = Listed<Easy>;
 
 /// Whether jobs may overtake by a spec's rule, `easy` or `none`, and then whether they may use the extra resources.
 pub(super) fn overtaking(spec: &SimSpec) -> Option<bool> {
@@ -67,32 +68,13 @@ pub(super) fn overtaking(spec: &SimSpec) -> Option<bool> {
 
 /// The reservation of the first waiting job of a partition.
 #[derive(Debug, Clone, Copy)]
-struct Reservation<A> {
-    /// Infinite if the present cap never admits the job.
+struct Reservation {
     at_s: f64,
     /// The pools that it takes something of, one bit each.
     pools: u16,
-    taken: A,
-    /// The resources that it leaves free at its time; unlimited in other pools.
-    extra: A,
-}
-
-/// State at the end of a pass under a cap. While it holds and no more power is left, the refused jobs cannot start.
-#[derive(Debug, Clone, Copy)]
-struct Left {
-    allowance: Allowance,
-    /// Power that starting jobs may add (W).
-    left_w: f64,
-    rescheduled_count: u64,
-}
-
-/// The jobs that may overtake at a gear.
-#[derive(Debug, Clone, Copy)]
-struct Reach {
-    /// Procs: the power of a wider job does not fit.
-    widest: u32,
-    /// Estimate (s): a longer job, if it takes more than the extra procs, outlasts the reservation.
-    longest_s: f64,
+    taken: Amounts,
+    /// The amounts that it leaves free at its time; unlimited in other pools.
+    extra: Amounts,
 }
 
 /// A job that may start now.
@@ -107,24 +89,17 @@ struct Fitting {
     competes: bool,
 }
 
-/// The rule for jobs that take resources `A`; by default strict order.
+/// The rule on a machine with pools; by default strict order.
 #[derive(Debug, Clone, Default)]
-pub(in crate::batch::policy) struct Easy<A> {
+pub(in crate::batch::policy) struct Easy {
     /// See [`overtaking`].
     overtaking: Option<bool>,
     /// Releases of the present pass.
-    releases: Releases,
+    releases: Releases<()>,
     /// The releases are those of the present running jobs.
     collected: bool,
     /// The next pass considers all jobs.
     again: bool,
-    /// Under a cap, behind the first job: what bounds the jobs that may overtake, from the top gear down; empty if it is not
-    /// known.
-    reach: Vec<Reach>,
-    /// Procs of the widest job that may outlast the first reservation.
-    reach_on_extra: u32,
-    /// Under a cap: what the last pass left, if the jobs that it considered cannot start while no more is left.
-    left: Option<Left>,
     /// The pools that considered jobs wait for, one bit each.
     blocked: u16,
     /// The pools of procs that considered jobs wait for, one bit each.
@@ -132,38 +107,34 @@ pub(in crate::batch::policy) struct Easy<A> {
     /// First jobs of partitions whose reservations have not been computed, in queue order.
     unreserved: Vec<JobId>,
     /// In queue order.
-    reservations: Vec<Reservation<A>>,
+    reservations: Vec<Reservation>,
     /// By pool of procs: the reserved job with its chosen gear, unless the gear is chosen at each pass.
     chosen: [Option<(JobId, u8)>; POOLS_MAX],
 }
 
-impl<A: Resources> ListRule for Easy<A> {
-    fn of(spec: &SimSpec, machine: &Machine) -> Option<Easy<A>> {
-        A::are_of(spec, machine).then(|| Easy { overtaking: overtaking(spec), ..Easy::default() })
+impl ListRule for Easy {
+    fn of(spec: &SimSpec, machine: &Machine) -> Option<Easy> {
+        (!machine.pools.is_empty()).then(|| Easy { overtaking: overtaking(spec), ..Easy::default() })
     }
 
     fn pass<G: Gears, R: Recorder>(&mut self, list: &mut List, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
-        let mut headroom = list.headroom(cluster);
-        let mut next = self.begin(headroom.left_w, list, gears, cluster);
-        let all_pools = u16::MAX >> (POOLS_MAX - cluster.machine().pools.len().max(1));
+        let all_pools = u16::MAX >> (POOLS_MAX - cluster.machine().pools.len());
         let mut starts = false;
-        self.reach.clear();
-        while let Some(at) = self.next_candidate(next, headroom.left_w, list, cluster) {
-            if (A::CAPPED && headroom.widest == 0) || (self.overtaking.is_none() && self.blocked == all_pools) {
+        for at in self.begin(list, gears, cluster)..list.waiting().len() {
+            if self.overtaking.is_none() && self.blocked == all_pools {
                 break;
             }
-            next = at + 1;
-            let Waiting { job, procs, .. } = list.waiting()[at];
-            let (pools, partition) = A::pools(cluster, job);
+            let Waiting { job, .. } = list.waiting()[at];
+            let (pools, partition) = pools(cluster, job);
             let competes = pools & self.blocked != 0;
-            if procs <= headroom.widest && (!competes || self.overtaking.is_some()) && cluster.fits(job) {
+            if (!competes || self.overtaking.is_some()) && cluster.fits(job) {
                 cluster.step()?;
                 self.reserve(list, gears, cluster)?;
                 let fitting = Fitting { job, pools, partition, competes };
-                if let Some(start) = self.start_of(&fitting, headroom.left_w, list, gears, cluster) {
-                    list.start(at, start, competes, cluster)?;
-                    self.started(&fitting, start, list.allowance(), gears, cluster);
-                    (starts, headroom) = (true, list.headroom(cluster));
+                if let Some(gear) = self.gear_of(&fitting, list, gears, cluster) {
+                    list.start(at, Start { gear, ceiling: gear }, competes, cluster)?;
+                    self.started(&fitting, gears, cluster);
+                    starts = true;
                     continue;
                 }
             }
@@ -173,49 +144,38 @@ impl<A: Resources> ListRule for Easy<A> {
             self.blocked |= pools;
             self.partitions |= 1 << partition;
         }
-        if chooses_with_reservation::<A, G>(gears) {
+        if gears.head_gear() != HeadGear::Renew {
             self.reserve(list, gears, cluster)?;
         }
         list.remove_started();
         // A start adds an estimated end. The first reservation waits for resources that are not free and does not move to
         // it; a later one may, if its job fits now and waits for the first.
         self.again = starts && self.reservations.len() + self.unreserved.len() > 1;
-        self.left = (A::CAPPED && gears.is_constant() && !cluster.has_scales()).then(|| Left {
-            allowance: *list.allowance(),
-            left_w: headroom.left_w,
-            rescheduled_count: cluster.rescheduled_count(),
-        });
         Ok(())
     }
 
-    fn fork(&self, copied: &Copied) -> Easy<A> {
+    fn fork(&self, copied: &Copied) -> Easy {
         let chosen = self.chosen.map(|chosen| chosen.and_then(|(job, gear)| Some((copied.number(job)?, gear))));
         Easy { overtaking: self.overtaking, chosen, ..Easy::default() }
     }
 }
 
-/// Whether a waiting first job gets its gear with its reservation.
-fn chooses_with_reservation<A: Resources, G: Gears>(gears: &G) -> bool {
-    !A::CAPPED && gears.head_gear() != HeadGear::Renew
+/// The pools of which a job takes something, one bit each, and the pool of its procs.
+fn pools<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId) -> (u16, usize) {
+    let needs = cluster.needs(job);
+    (needs.mask(), needs.partition())
 }
 
-impl<A: Resources> Easy<A> {
+/// The amounts that a job takes.
+fn taken<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId) -> Amounts {
+    Amounts::taken(cluster.needs(job))
+}
+
+impl Easy {
     /// Begins a pass, and returns the position of the first job to consider.
-    fn begin<G: Gears, R: Recorder>(
-        &mut self,
-        left_w: f64,
-        list: &mut List,
-        gears: &G,
-        cluster: &Cluster<'_, R>,
-    ) -> usize {
-        let passed = |reservation: &Reservation<A>| reservation.at_s < cluster.now_s();
-        let no_more = |left: Left| {
-            left.allowance == *list.allowance()
-                && left_w <= left.left_w
-                && cluster.rescheduled_count() == left.rescheduled_count
-        };
-        let keeps = !A::CAPPED || self.left.is_some_and(no_more);
-        if keeps && !self.again && list.seen() > 0 && !self.reservations.iter().any(passed) {
+    fn begin<G: Gears, R: Recorder>(&mut self, list: &mut List, gears: &G, cluster: &Cluster<'_, R>) -> usize {
+        let passed = |reservation: &Reservation| reservation.at_s < cluster.now_s();
+        if !self.again && list.seen() > 0 && !self.reservations.iter().any(passed) {
             return list.seen();
         }
         if list.take_early_end() && gears.head_gear() == HeadGear::UntilEarlyEnd {
@@ -227,95 +187,29 @@ impl<A: Resources> Easy<A> {
         0
     }
 
-    /// The position of the next job to consider, from one on. Once the first job waits, under a cap, jobs are skipped that
-    /// cannot start at any gear.
-    fn next_candidate<R: Recorder>(
-        &mut self,
-        from: usize,
-        left_w: f64,
-        list: &List,
-        cluster: &Cluster<'_, R>,
-    ) -> Option<usize> {
-        let waiting = list.waiting();
-        if !A::CAPPED || self.blocked == 0 || self.overtaking.is_none() {
-            return Some(from).filter(|from| *from < waiting.len());
-        }
-        if self.reach.is_empty() {
-            self.set_reach(left_w, list.allowance(), cluster);
-        }
-        let extra = self.reach_on_extra;
-        let (Some(top), Some(lowest)) = (self.reach.first(), self.reach.last()) else { return None };
-        let may = |job: &Waiting| {
-            // Two comparisons refuse most jobs.
-            if job.procs > lowest.widest || (job.procs > extra && job.estimate_s > top.longest_s) {
-                return false;
-            }
-            let fastest = self.reach.iter().find(|gear| job.procs <= gear.widest);
-            fastest.is_some_and(|gear| job.procs <= extra || job.estimate_s <= gear.longest_s)
-        };
-        waiting[from..].iter().position(may).map(|at| from + at)
-    }
-
-    /// Bounds the jobs that may overtake now, a little more than exactly, so that rounding excludes no job.
-    fn set_reach<R: Recorder>(&mut self, left_w: f64, allowance: &Allowance, cluster: &Cluster<'_, R>) {
-        let (class, free, first) = (&cluster.machine().classes[0], cluster.free(0), self.reservations.first());
-        let left_s = first.map_or(f64::INFINITY, |reservation| reservation.at_s - cluster.now_s() + 1.0);
-        // The power of a job may be any share of the model's.
-        let least_w = |gear: &Gear| if cluster.has_scales() { 0.0 } else { gear.busy_w - class.idle_w };
-        let mut lowest_w = 0.0;
-        for gear in (0..class.gears.len()).rev() {
-            let of_classes = || std::iter::once(&class.gears).chain(&class.more_job_classes).map(|gears| &gears[gear]);
-            lowest_w = of_classes().map(least_w).fold(f64::INFINITY, f64::min);
-            let factor = of_classes().map(|gear| gear.time_factor).fold(f64::INFINITY, f64::min);
-            self.reach.push(Reach { widest: free.min(widest(left_w, lowest_w)), longest_s: left_s / factor });
-        }
-        let extra =
-            first.filter(|_| self.overtaking == Some(true)).map_or(0, |first| first.extra.widest(allowance, lowest_w));
-        self.reach_on_extra = extra;
-    }
-
-    /// How a job that fits can start now, if it may.
-    fn start_of<G: Gears, R: Recorder>(
+    /// The gear at which a job that fits can start now, if it may.
+    fn gear_of<G: Gears, R: Recorder>(
         &self,
         fitting: &Fitting,
-        left_w: f64,
         list: &List,
         gears: &G,
         cluster: &Cluster<'_, R>,
-    ) -> Option<Start> {
-        let (job, now_s, allowance) = (fitting.job, cluster.now_s(), list.allowance());
+    ) -> Option<u8> {
+        let (job, now_s) = (fitting.job, cluster.now_s());
         let candidate = Candidate::new(cluster, job);
-        if !fitting.competes {
-            let ceiling = match self.chosen[fitting.partition] {
-                Some((chosen, gear)) if chosen == job => gear,
-                _ => gears.at(candidate, now_s, list.others()),
-            };
-            let gear = allowance.gear(cluster, job, ceiling, left_w)?;
-            return Some(Start { gear, ceiling });
+        if fitting.competes {
+            let (until_s, on_extra) = self.bound(taken(cluster, job), fitting.pools);
+            return gears.overtaking(candidate, now_s, list.others(), until_s, on_extra).map(|(gear, _)| gear);
         }
-        let bound = |gear| self.bound(A::taken(cluster, allowance, job, gear), fitting.pools);
-        let ask = |(until_s, on_extra)| gears.overtaking(candidate, now_s, list.others(), until_s, on_extra);
-        let mut choice = ask(bound(None))?;
-        if choice.1
-            && let (until_s, false) = bound(Some(choice.0))
-        {
-            // At the chosen gear, the procs fit beside the reservation, but not the watts. A higher gear that ends in time
-            // is chosen instead; without one, the cap may lower the job to a gear whose watts fit.
-            choice = ask((until_s, false)).unwrap_or(choice);
+        match self.chosen[fitting.partition] {
+            Some((chosen, gear)) if chosen == job => Some(gear),
+            _ => Some(gears.at(candidate, now_s, list.others())),
         }
-        let ceiling = choice.0;
-        let factors = cluster.gears_for(0, job);
-        let keeps = |gear: u8| {
-            let (until_s, on_extra) = bound(Some(gear));
-            on_extra || gears.in_time(now_s + candidate.estimate_s * factors[usize::from(gear)].time_factor, until_s)
-        };
-        let may = |gear: &u8| above_idle_w(cluster, job, *gear) <= left_w && keeps(*gear);
-        allowance.gears(ceiling).find(may).map(|gear| Start { gear, ceiling })
     }
 
     /// The bound of the estimated end of a job that overtakes (s), for [`Gears::overtaking`]: the earliest reservation
     /// that it must not outlast and `false`, or, if it fits beside all, the earliest reservation and `true`.
-    fn bound(&self, taken: A, pools: u16) -> (f64, bool) {
+    fn bound(&self, taken: Amounts, pools: u16) -> (f64, bool) {
         let (mut next_s, mut until_s, mut on_extra) = (f64::INFINITY, f64::INFINITY, true);
         for reservation in self.reservations.iter().filter(|reservation| reservation.pools & pools != 0) {
             next_s = next_s.min(reservation.at_s);
@@ -327,21 +221,13 @@ impl<A: Resources> Easy<A> {
     }
 
     /// A job has started: it takes extra resources of the reservations that it outlasts.
-    fn started<G: Gears, R: Recorder>(
-        &mut self,
-        fitting: &Fitting,
-        start: Start,
-        allowance: &Allowance,
-        gears: &G,
-        cluster: &Cluster<'_, R>,
-    ) {
+    fn started<G: Gears, R: Recorder>(&mut self, fitting: &Fitting, gears: &G, cluster: &Cluster<'_, R>) {
         self.collected = false;
-        self.reach.clear();
         if !fitting.competes {
             return;
         }
         let end_s = cluster.estimated_end_s(fitting.job).expect("the job runs");
-        let taken = A::taken(cluster, allowance, fitting.job, Some(start.gear));
+        let taken = taken(cluster, fitting.job);
         for reservation in self.reservations.iter_mut().filter(|reservation| reservation.pools & fitting.pools != 0) {
             if !gears.in_time(end_s, reservation.at_s) {
                 reservation.extra += -taken;
@@ -353,8 +239,8 @@ impl<A: Resources> Easy<A> {
     fn reserve<G: Gears, R: Recorder>(&mut self, list: &List, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
         for at in 0..self.unreserved.len() {
             let job = self.unreserved[at];
-            let (pools, partition) = A::pools(cluster, job);
-            let Some(reservation) = self.reservation(job, pools, list.allowance(), cluster)? else {
+            let (pools, partition) = pools(cluster, job);
+            let Some(reservation) = self.reservation(job, pools, cluster)? else {
                 if self.reservations.iter().any(|earlier| earlier.pools & pools != 0) {
                     continue;
                 }
@@ -362,7 +248,7 @@ impl<A: Resources> Easy<A> {
                 return Err(Stop::new(SimError::Policy { now_s: cluster.now_s(), what }));
             };
             let chosen = &mut self.chosen[partition];
-            if chooses_with_reservation::<A, G>(gears) && chosen.is_none_or(|(chosen, _)| chosen != job) {
+            if gears.head_gear() != HeadGear::Renew && chosen.is_none_or(|(chosen, _)| chosen != job) {
                 let gear = gears.at(Candidate::new(cluster, job), reservation.at_s, list.others());
                 *chosen = Some((job, gear));
             }
@@ -372,10 +258,7 @@ impl<A: Resources> Easy<A> {
             }
             self.reservations.push(reservation);
         }
-        if !self.unreserved.is_empty() {
-            self.unreserved.clear();
-            self.reach.clear();
-        }
+        self.unreserved.clear();
         Ok(())
     }
 
@@ -384,57 +267,43 @@ impl<A: Resources> Easy<A> {
         &mut self,
         job: JobId,
         pools: u16,
-        allowance: &Allowance,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<Option<Reservation<A>>> {
+    ) -> Result<Option<Reservation>> {
         if !std::mem::replace(&mut self.collected, true) {
-            self.releases.collect_with_waking(cluster);
+            self.releases.collect(cluster, |_, _, _| ());
         }
-        let (now_s, taken) = (cluster.now_s(), A::taken(cluster, allowance, job, Some(0)));
-        let (mut at_s, mut next, mut free) = (now_s, 0, A::free(cluster, allowance));
-        // Under a cap, a job may fit the lowest gear and not start: the gear rule chose another one.
-        let mut fits = A::CAPPED && free.covers(taken);
+        let (now_s, need) = (cluster.now_s(), taken(cluster, job));
+        let (mut at_s, mut next, mut free, mut fits) = (now_s, 0, *cluster.free_amounts(), false);
         while !fits {
             cluster.step()?;
-            let Some(release) = self.releases.get(next) else {
-                let never = Reservation { at_s: f64::INFINITY, pools, taken, extra: A::default() };
-                return Ok(A::CAPPED.then_some(never));
-            };
+            let Some(release) = self.releases.get(next) else { return Ok(None) };
             at_s = release.end_s.max(now_s);
-            free += released(&release, allowance, cluster);
+            free += taken(cluster, release.job);
             next += 1;
-            fits = free.covers(taken) && self.fits_beside(taken, pools, at_s, free);
+            fits = free.covers(need) && self.fits_beside(need, pools, at_s, free);
         }
         // Releases at the same instant count, too.
         while let Some(release) = self.releases.get(next).filter(|release| release.end_s <= at_s) {
-            free += released(&release, allowance, cluster);
+            free += taken(cluster, release.job);
             next += 1;
         }
         let mut extra = self.beside(pools, at_s, free);
-        extra += -taken;
+        extra += -need;
         extra.limit_to(pools);
-        Ok(Some(Reservation { at_s, pools, taken, extra }))
+        Ok(Some(Reservation { at_s, pools, taken: need, extra }))
     }
 
     /// Of the resources that are free at an instant, those that the earlier reservations leave to a job.
-    fn beside(&self, pools: u16, at_s: f64, mut free: A) -> A {
+    fn beside(&self, pools: u16, at_s: f64, mut free: Amounts) -> Amounts {
         let shared = self.reservations.iter().filter(|earlier| earlier.pools & pools != 0);
         shared.filter(|earlier| earlier.at_s <= at_s).for_each(|earlier| free += -earlier.taken);
         free
     }
 
     /// Whether a job fits from an instant on beside the earlier reservations.
-    fn fits_beside(&self, taken: A, pools: u16, at_s: f64, free: A) -> bool {
+    fn fits_beside(&self, taken: Amounts, pools: u16, at_s: f64, free: Amounts) -> bool {
         let shared = self.reservations.iter().filter(|earlier| earlier.pools & pools != 0);
         shared.filter(|later| later.at_s > at_s).all(|later| later.extra.covers(taken))
             && self.beside(pools, at_s, free).covers(taken)
     }
-}
-
-/// The resources of a release; procs that wake have no watts.
-fn released<A: Resources, R: Recorder>(release: &Release, allowance: &Allowance, cluster: &Cluster<'_, R>) -> A {
-    if release.job == WAKING {
-        return A::procs(release.procs);
-    }
-    A::taken(cluster, allowance, release.job, cluster.gear(release.job))
 }

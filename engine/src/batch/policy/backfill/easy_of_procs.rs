@@ -1,4 +1,4 @@
-//! EASY backfilling of jobs that take procs alone, without a power cap: the fast pass of most sweeps over a [`Queue`].
+//! EASY backfilling of jobs that take procs, or procs and watts: the fast pass of most sweeps over a [`Queue`].
 //!
 //! It starts the same jobs as [`super::easy`], and skips jobs that provably cannot start. Between two completions, no
 //! waiting job gets a better chance: free procs and extra procs only decrease, the shadow time stays (jobs that have
@@ -9,13 +9,19 @@
 //! the extra procs grow at most by procs that were expected to be held beyond it. So the last reservation bounds the next
 //! one, which is computed only if a job might start within the bound. The bound does not hold under a head with a later
 //! shadow time, or once the shadow time has passed (jobs that outlive their estimates).
+//!
+//! Under a cap, watts only decrease between two completions, too, and the bound holds for them. It does not hold once the
+//! cap, the estimated end of a running job or the power of procs that no job holds changes: then all jobs are considered
+//! again. It never holds where the gear of a refused job depends on the queue, or jobs have powers of their own.
 use super::easy::overtaking;
+use super::list::{Start, widest};
 use super::queue::{Queue, Reach};
 use super::releases::{Release, Releases, Shadow};
 use super::resources::Resources;
 use super::rule::Backfill;
 use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 use crate::batch::platform::Machine;
+use crate::batch::policy::cap::allowance::Allowance;
 use crate::batch::policy::gear::{Candidate, Gears, HeadGear};
 use crate::batch::policy::order::Order;
 use crate::error::{Result, SimError, Stop};
@@ -23,14 +29,16 @@ use crate::spec::SimSpec;
 
 /// Waiting jobs with the state of EASY between passes; by default in strict order.
 #[derive(Debug, Clone, Default)]
-pub(in crate::batch::policy) struct EasyOfProcs {
+pub(in crate::batch::policy) struct EasyOfProcs<A = i32> {
     queue: Queue,
     /// See [`overtaking`].
     overtaking: Option<bool>,
-    releases: Releases,
+    releases: Releases<A>,
+    /// Buffer of releases that are collected for one reservation.
+    collected: Releases<A>,
     /// A bound of the head's reservation: it is not later, and has no more extra procs. No considered job behind the head
     /// can start within the bound and the procs that were free then.
-    bound: Shadow,
+    bound: Shadow<A>,
     /// The head whose reservation is bounded.
     bounded: Option<JobId>,
     /// The bound is the reservation.
@@ -47,11 +55,37 @@ pub(in crate::batch::policy) struct EasyOfProcs {
     early_end: bool,
     /// Positions of jobs that may overtake, under an order that changes with time.
     fitting: Vec<usize>,
+    /// Under a cap.
+    power: Power,
 }
 
-impl Backfill for EasyOfProcs {
-    fn of(spec: &SimSpec, machine: &Machine) -> Option<EasyOfProcs> {
-        i32::are_of(spec, machine).then(|| EasyOfProcs { overtaking: overtaking(spec), ..EasyOfProcs::default() })
+/// What a cap and changes of running jobs add to the state.
+#[derive(Debug, Clone, Default)]
+struct Power {
+    allowance: Allowance,
+    /// Least power above idle of a proc at any gear (W).
+    least_w: f64,
+    /// Power that starting jobs may add (W).
+    left_w: f64,
+    /// Procs: no wider job can start at any gear.
+    widest: u32,
+    /// The estimated ends of running jobs have moved, or move with the clock: the releases must be collected again.
+    moved: bool,
+    /// They have moved since the pass before.
+    moves: bool,
+    rescheduled_count: u64,
+    /// See [`Reach::gears`].
+    gears: Vec<(f64, f64)>,
+    /// Jobs that the last pass started, with their ceilings.
+    started: Vec<(JobId, u8)>,
+}
+
+impl<A: Resources> Backfill for EasyOfProcs<A> {
+    fn of(spec: &SimSpec, machine: &Machine) -> Option<EasyOfProcs<A>> {
+        let class = &machine.classes[0];
+        let (least_w, gears) = (class.least_above_idle_w(), class.least_of_gears());
+        let power = Power { least_w, gears, ..Power::default() };
+        A::are_of(spec, machine).then(|| EasyOfProcs { overtaking: overtaking(spec), power, ..EasyOfProcs::default() })
     }
 
     #[inline(always)]
@@ -69,7 +103,7 @@ impl Backfill for EasyOfProcs {
             self.releases.remove(ended.job);
         }
         if ended.estimated_end_s > self.bound.at_s {
-            self.bound.extra += ended.procs;
+            self.bound.extra += self.taken(cluster, ended.job, ended.procs, ended.gear);
         }
         self.stale = true;
         self.early_end |= cluster.now_s() < ended.estimated_end_s;
@@ -78,6 +112,9 @@ impl Backfill for EasyOfProcs {
     /// Whether no new job can start, and no other has to be considered. If so, the new jobs are marked as considered.
     #[inline(always)]
     fn refuses_all<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) -> bool {
+        if A::CAPPED {
+            self.begin(cluster);
+        }
         let same = !self.stale & (self.queue.head() < self.swept) & (cluster.free(0) == self.free);
         if !same || self.bound.at_s < cluster.now_s() {
             return false;
@@ -109,16 +146,71 @@ impl Backfill for EasyOfProcs {
         self.stale |= order.changes();
     }
 
-    fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> EasyOfProcs {
-        let mut releases = Releases::default();
-        releases.collect(copy);
+    fn allow(&mut self, allowance: Allowance) {
+        if self.power.allowance != allowance {
+            (self.power.allowance, self.power.moved) = (allowance, true);
+            self.procs_changed();
+        }
+    }
+
+    fn started(&self) -> &[(JobId, u8)] {
+        &self.power.started
+    }
+
+    fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> EasyOfProcs<A> {
+        let Power { allowance, least_w, ref gears, .. } = self.power;
         let reserved = self.reserved.and_then(|(job, gear)| Some((copied.number(job)?, gear)));
-        let (overtaking, early_end, releases) = (self.overtaking, self.early_end, releases.sorted());
-        EasyOfProcs { overtaking, releases, reserved, early_end, ..EasyOfProcs::default() }
+        let power = Power { allowance, least_w, gears: gears.clone(), ..Power::default() };
+        let (overtaking, early_end) = (self.overtaking, self.early_end);
+        let fork = EasyOfProcs { overtaking, reserved, early_end, power, ..EasyOfProcs::default() };
+        let mut releases = Releases::default();
+        fork.collect(copy, &mut releases);
+        releases.sort();
+        EasyOfProcs { releases, ..fork }
     }
 }
 
-impl EasyOfProcs {
+impl<A: Resources> EasyOfProcs<A> {
+    /// Begins a pass under a cap. What earlier passes found holds while estimated ends do not move and the power changes with
+    /// the starts and ends of jobs alone.
+    fn begin<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
+        self.power.started.clear();
+        let (before_w, rescheduled_count) = (self.power.left_w, cluster.rescheduled_count());
+        self.measure(cluster);
+        // The expected end of a suspended job moves with the clock.
+        let moves = self.power.rescheduled_count != rescheduled_count || (self.stale && cluster.suspended(0) > 0);
+        self.power.moved |= moves;
+        (self.power.moves, self.power.rescheduled_count) = (moves, rescheduled_count);
+        if moves || if self.stale { cluster.in_transition() } else { self.power.left_w > before_w } {
+            self.procs_changed();
+        }
+    }
+
+    /// Measures the power that starting jobs may add.
+    fn measure<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
+        let left_w = self.power.allowance.left_w(cluster);
+        // With powers of their own, a wide job may draw less than a narrow one.
+        let widest = if cluster.has_scales() { u32::MAX } else { widest(left_w, self.power.least_w) };
+        (self.power.left_w, self.power.widest) = (left_w, widest.min(cluster.free(0)));
+    }
+
+    /// Procs: no wider job can start now.
+    #[inline]
+    fn widest<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> u32 {
+        if A::CAPPED { self.power.widest } else { cluster.free(0) }
+    }
+
+    /// The resources that a job takes at a gear.
+    #[inline]
+    fn taken<R: Recorder>(&self, cluster: &Cluster<'_, R>, job: JobId, procs: u32, gear: u8) -> A {
+        if A::CAPPED { A::taken(cluster, &self.power.allowance, job, Some(gear)) } else { A::procs(procs) }
+    }
+
+    /// Collects the releases of running jobs, not yet sorted.
+    fn collect<R: Recorder>(&self, cluster: &Cluster<'_, R>, releases: &mut Releases<A>) {
+        releases.collect(cluster, |job, procs, gear| self.taken(cluster, job, procs, gear));
+    }
+
     /// Makes the results of earlier passes invalid.
     fn forget(&mut self) {
         (self.bound.at_s, self.exact, self.swept) = (f64::NEG_INFINITY, false, 0);
@@ -130,8 +222,8 @@ impl EasyOfProcs {
         if again {
             if order.changes() {
                 self.forget();
-                if order.has_all_keys() && gears.head_gear() == HeadGear::Renew && !self.queue.any_fits(cluster.free(0))
-                {
+                let needs_first = gears.head_gear() != HeadGear::Renew || (A::CAPPED && cluster.running_count() == 0);
+                if order.has_all_keys() && !needs_first && !self.queue.any_fits(self.widest(cluster)) {
                     // No job starts, whichever is first.
                     (self.stale, self.swept, self.free) = (false, self.queue.end(), cluster.free(0));
                     return Ok(());
@@ -148,13 +240,17 @@ impl EasyOfProcs {
         }
         if self.queue.len() <= 1 || self.overtaking.is_none() {
             // The instant of the reservation can pass before the next job arrives.
-            (self.bound, self.exact) = (Shadow { at_s: f64::INFINITY, extra: cluster.free(0) }, false);
+            (self.bound, self.exact) = (Shadow { at_s: f64::INFINITY, extra: A::procs(cluster.free(0)) }, false);
         } else if self.queue.end() > self.swept {
             self.sweep(order, gears, cluster)?;
         }
         self.queue.tidy();
         self.swept = self.queue.end();
         self.free = cluster.free(0);
+        if A::CAPPED && (!gears.is_constant() || cluster.has_scales()) {
+            // A refused job can get another gear or another power.
+            self.procs_changed();
+        }
         Ok(())
     }
 
@@ -169,14 +265,15 @@ impl EasyOfProcs {
         if std::mem::take(&mut self.early_end) && gears.head_gear() == HeadGear::UntilEarlyEnd {
             self.reserved = None;
         }
-        while self.queue.len() > 0 && self.queue.procs(self.queue.head()) <= cluster.free(0) {
+        while self.queue.len() > 0 && cluster.procs(self.queue.job(self.queue.head())) <= self.widest(cluster) {
             let head = self.queue.head();
             let job = self.queue.job(head);
             let gear = match self.reserved {
                 Some((reserved, gear)) if reserved == job => gear,
                 _ => gears.at(Candidate::new(cluster, job), cluster.now_s(), self.queue.len() - 1),
             };
-            self.start(head, gear, false, cluster)?;
+            let Some(start) = self.start_at(job, gear, cluster) else { break };
+            self.start(head, start, false, cluster)?;
             self.queue.pop_head();
             if order.changes() {
                 self.queue.bring_first();
@@ -187,12 +284,32 @@ impl EasyOfProcs {
         Ok(())
     }
 
+    /// How a job whose procs fit can start now with a ceiling, without regard to reservations.
+    #[inline]
+    fn start_at<R: Recorder>(&self, job: JobId, ceiling: u8, cluster: &Cluster<'_, R>) -> Option<Start> {
+        let Power { allowance, left_w, .. } = &self.power;
+        let gear = if A::CAPPED { allowance.fitting(cluster, job, ceiling, *left_w).next()? } else { ceiling };
+        Some(Start { gear, ceiling })
+    }
+
     #[inline(always)]
-    fn start<R: Recorder>(&mut self, at: usize, gear: u8, overtook: bool, cluster: &mut Cluster<'_, R>) -> Result<()> {
-        let (job, procs) = (self.queue.job(at), self.queue.procs(at));
-        let end_s = cluster.start(job, gear, overtook)?;
+    fn start<R: Recorder>(
+        &mut self,
+        at: usize,
+        start: Start,
+        overtook: bool,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<()> {
+        let job = self.queue.job(at);
+        let procs = cluster.procs(job);
+        let end_s = cluster.start(job, start.gear, overtook)?;
         if self.overtaking.is_some() {
-            self.releases.add(Release { end_s, job, procs }, |job| cluster.is_running(job));
+            let taken = self.taken(cluster, job, procs, start.gear);
+            self.releases.add(Release { end_s, job, taken }, |job| cluster.is_running(job));
+        }
+        if A::CAPPED {
+            self.power.started.push((job, start.ceiling));
+            self.measure(cluster);
         }
         Ok(())
     }
@@ -219,7 +336,7 @@ impl EasyOfProcs {
         if !self.exact {
             let job = Some(self.queue.job(head));
             if self.bounded != job || self.bound.at_s < now_s {
-                (self.bound, self.bounded) = (Shadow { at_s: f64::INFINITY, extra: cluster.free(0) }, job);
+                (self.bound, self.bounded) = (Shadow { at_s: f64::INFINITY, extra: A::procs(cluster.free(0)) }, job);
             }
             let Some(at) = self.queue.next_candidate(from, &self.reach(self.bound, cluster), cluster) else {
                 return Ok(());
@@ -258,53 +375,105 @@ impl EasyOfProcs {
     fn overtake<G: Gears, R: Recorder>(
         &mut self,
         at: usize,
-        shadow: &mut Shadow,
+        shadow: &mut Shadow<A>,
         gears: &G,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<()> {
         cluster.step()?;
-        let procs = self.queue.procs(at);
-        let candidate = Candidate::new(cluster, self.queue.job(at));
-        let on_extra = procs <= self.reach(*shadow, cluster).extra;
-        let choice = gears.overtaking(candidate, cluster.now_s(), self.queue.len() - 1, shadow.at_s, on_extra);
-        if let Some((gear, late)) = choice {
-            self.start(at, gear, true, cluster)?;
+        let job = self.queue.job(at);
+        let procs = cluster.procs(job);
+        let (candidate, now_s) = (Candidate::new(cluster, job), cluster.now_s());
+        let ask = |on_extra| gears.overtaking(candidate, now_s, self.queue.len() - 1, shadow.at_s, on_extra);
+        let start = if A::CAPPED {
+            self.overtaking_at(candidate, job, shadow, ask, gears, cluster)
+        } else {
+            ask(procs <= self.reach(*shadow, cluster).extra).map(|(gear, late)| (Start { gear, ceiling: gear }, late))
+        };
+        if let Some((start, late)) = start {
+            self.start(at, start, true, cluster)?;
             self.queue.take(at);
             if late {
-                shadow.extra -= procs;
+                shadow.extra += -self.taken(cluster, job, procs, start.gear);
             }
         }
         Ok(())
     }
 
+    /// How a job whose procs fit may overtake under a cap, and whether it then ends later than the reservation. `ask`: the gear
+    /// rule's choice if the job may be late, or not.
+    fn overtaking_at<G: Gears, R: Recorder>(
+        &self,
+        candidate: Candidate,
+        job: JobId,
+        shadow: &Shadow<A>,
+        ask: impl Fn(bool) -> Option<(u8, bool)>,
+        gears: &G,
+        cluster: &Cluster<'_, R>,
+    ) -> Option<(Start, bool)> {
+        let Power { allowance, left_w, .. } = &self.power;
+        let on_extra =
+            |gear| self.overtaking == Some(true) && shadow.extra.covers(A::taken(cluster, allowance, job, gear));
+        let factors = cluster.gears_for(0, job);
+        let in_time = |gear: u8| {
+            let end_s = cluster.now_s() + candidate.estimate_s * factors[usize::from(gear)].time_factor;
+            gears.in_time(end_s, shadow.at_s)
+        };
+        let mut choice = ask(on_extra(None))?;
+        if choice.1 && !on_extra(Some(choice.0)) {
+            // At the chosen gear, the procs fit beside the reservation, but not the watts. A higher gear that ends in time
+            // is chosen instead; without one, the cap may lower the job to a gear whose watts fit.
+            choice = ask(false).unwrap_or(choice);
+        }
+        let ceiling = choice.0;
+        let mut fitting = allowance.fitting(cluster, job, ceiling, *left_w);
+        let gear = fitting.find(|gear| in_time(*gear) || on_extra(Some(*gear)))?;
+        Some((Start { gear, ceiling }, !in_time(gear)))
+    }
+
     /// Conditions for overtaking while the head has this reservation, or is bounded by it.
-    #[inline]
-    fn reach<R: Recorder>(&self, shadow: Shadow, cluster: &Cluster<'_, R>) -> Reach {
-        let extra = if self.overtaking == Some(true) { shadow.extra } else { 0 };
-        Reach { free: cluster.free(0), extra, now_s: cluster.now_s(), until_s: shadow.at_s }
+    #[inline(always)]
+    fn reach<R: Recorder>(&self, shadow: Shadow<A>, cluster: &Cluster<'_, R>) -> Reach<'_> {
+        let Power { allowance, least_w, left_w, gears, .. } = &self.power;
+        // With powers of their own, jobs may draw less than the model's.
+        let (least_w, left_w) = if cluster.has_scales() { (0.0, f64::INFINITY) } else { (*least_w, *left_w) };
+        let extra = if self.overtaking == Some(true) { shadow.extra.widest(allowance, least_w) } else { 0 };
+        let gears = if A::CAPPED { &gears[..] } else { &[] };
+        Reach { free: self.widest(cluster), extra, now_s: cluster.now_s(), until_s: shadow.at_s, left_w, gears }
     }
 
     /// The head's reservation.
     #[inline(always)]
-    fn reservation<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) -> Result<Shadow> {
+    fn reservation<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) -> Result<Shadow<A>> {
         if self.exact {
             return Ok(self.bound);
         }
-        let head = self.queue.head();
-        let (now_s, free, need) = (cluster.now_s(), cluster.free(0), self.queue.procs(head));
-        let found = if cluster.any_coming() {
-            let mut releases = Releases::default();
-            releases.collect_with_waking(cluster);
-            releases.sorted().shadow(now_s, free, need, |_| true)
+        let (now_s, head) = (cluster.now_s(), self.queue.head());
+        let job = self.queue.job(head);
+        let procs = cluster.procs(job);
+        let (free, need) = (A::free(cluster, &self.power.allowance), self.taken(cluster, job, procs, 0));
+        let found = if (A::CAPPED && self.power.moved) || cluster.any_coming() {
+            let mut collected = std::mem::take(&mut self.collected);
+            self.collect(cluster, &mut collected);
+            if A::CAPPED && self.power.moved && !self.power.moves && cluster.suspended(0) == 0 {
+                // Sorted to its end, the list can be kept.
+                collected.sort();
+                (self.releases, self.power.moved) = (collected.clone(), false);
+            }
+            collected.add_waking(cluster);
+            let all_give = !cluster.has_scales() && self.power.least_w >= 0.0;
+            let found = collected.shadow_of_collected(now_s, free, need, all_give);
+            self.collected = collected;
+            found
         } else {
             self.releases.shadow(now_s, free, need, |job| cluster.is_running(job))
         };
-        self.bound = found.ok_or_else(|| {
-            let job = self.queue.job(head);
-            let what = format!("no end of a running job gives job {job} (by arrival) its {need} procs");
+        // The present cap may never admit the head, not even on an empty machine: then all jobs that fit overtake.
+        let never = Shadow { at_s: f64::INFINITY, extra: A::default() };
+        self.bound = found.or(A::CAPPED.then_some(never)).ok_or_else(|| {
+            let what = format!("no end of a running job gives job {job} (by arrival) its {procs} procs");
             Stop::new(SimError::Policy { now_s, what })
         })?;
-        (self.bounded, self.exact) = (Some(self.queue.job(head)), true);
+        (self.bounded, self.exact) = (Some(job), true);
         Ok(self.bound)
     }
 }

@@ -1,4 +1,4 @@
-//! Waiting jobs in a list, for rules that are written for clarity instead of speed, such as rules under a power cap.
+//! Waiting jobs in a list, for rules that are written for clarity instead of speed, or that count pools.
 use super::rule::Backfill;
 use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 use crate::batch::platform::Machine;
@@ -44,7 +44,7 @@ impl<T: ListRule> Backfill for Listed<T> {
     fn submitted<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) {
         let key = order.key(cluster, job);
         let at = self.list.waiting().partition_point(|other| other.key <= key);
-        let waiting = Waiting { key, job, procs: cluster.procs(job), estimate_s: cluster.estimate_s(job) };
+        let waiting = Waiting { key, job, procs: cluster.procs(job) };
         self.list.waiting.insert(self.list.removed + at, waiting);
         if at < self.list.seen || order.changes() {
             self.list.seen = 0;
@@ -102,8 +102,6 @@ pub(super) struct Waiting {
     key: f64,
     pub(super) job: JobId,
     pub(super) procs: u32,
-    /// Estimated run time at the top gear (s).
-    pub(super) estimate_s: f64,
 }
 
 /// The waiting jobs.
@@ -142,10 +140,10 @@ pub(super) struct Start {
     pub(super) ceiling: u8,
 }
 
-/// Procs of the widest job that a power carries (W), if each proc takes at least `least_w`: one more than the quotient, so
-/// that rounding excludes no job. The conversion saturates.
+/// Procs of the widest job that a power carries (W), if each proc takes at least `least_w`: a little more than the
+/// quotient, so that rounding excludes no job. The conversion saturates.
 pub(super) fn widest(left_w: f64, least_w: f64) -> u32 {
-    if least_w > 0.0 { (left_w / least_w + 1.0) as u32 } else { u32::MAX }
+    if least_w > 0.0 { (left_w / least_w * (1.0 + 1e-6)) as u32 } else { u32::MAX }
 }
 
 impl List {
@@ -226,9 +224,7 @@ impl List {
             // A wide job may draw less than a narrow one.
             return Headroom { left_w, widest: cluster.free(0) };
         }
-        let class = &cluster.machine().classes[0];
-        let gears = std::iter::once(&class.gears).chain(&class.more_job_classes).flatten();
-        let least_w = gears.map(|gear| gear.busy_w - class.idle_w).fold(f64::INFINITY, f64::min);
+        let least_w = cluster.machine().classes[0].least_above_idle_w();
         Headroom { left_w, widest: cluster.free(0).min(widest(left_w, least_w)) }
     }
 
@@ -241,7 +237,7 @@ impl List {
         cluster: &Cluster<'_, R>,
     ) -> Option<Start> {
         let ceiling = gears.at(Candidate::new(cluster, job), cluster.now_s(), self.others());
-        let gear = self.allowance.gear(cluster, job, ceiling, headroom.left_w)?;
+        let gear = self.allowance.fitting(cluster, job, ceiling, headroom.left_w).next()?;
         Some(Start { gear, ceiling })
     }
 }

@@ -59,6 +59,11 @@ impl BackfillRule {
         if let BackfillRule::EasyOfProcs(easy) = self {
             return easy.submitted(order, cluster, job);
         }
+        self.submitted_to_another(order, cluster, job);
+    }
+
+    #[inline(never)]
+    fn submitted_to_another<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) {
         each!(self, rule => rule.submitted(order, cluster, job));
     }
 
@@ -67,11 +72,24 @@ impl BackfillRule {
         if let BackfillRule::EasyOfProcs(easy) = self {
             return easy.ended(cluster, ended);
         }
+        self.ended_of_another(cluster, ended);
+    }
+
+    #[inline(never)]
+    fn ended_of_another<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
         each!(self, rule => rule.ended(cluster, ended));
     }
 
     #[inline(always)]
     pub(super) fn refuses_all<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) -> bool {
+        if let BackfillRule::EasyOfProcs(easy) = self {
+            return easy.refuses_all(cluster);
+        }
+        self.another_refuses_all(cluster)
+    }
+
+    #[inline(never)]
+    fn another_refuses_all<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) -> bool {
         each!(self, rule => rule.refuses_all(cluster))
     }
 

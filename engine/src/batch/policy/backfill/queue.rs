@@ -1,7 +1,7 @@
 //! The waiting queue of EASY for procs: columns of the jobs at their positions, in queue order.
 //!
-//! The sweep considers many jobs and starts few. It compares columns of procs and estimates, [`LANES`] jobs at a time,
-//! and reads the exact estimates only of jobs that may start by their narrow ones. Ties of every order are broken by
+//! The sweep considers many jobs and starts few. It compares columns of procs and estimates in 16 bits, [`LANES`] jobs at a
+//! time, and reads the exact numbers only of jobs that may start by these. Ties of every order are broken by
 //! arrival, which is the job's index.
 //!
 //! An order that changes with time does not sort the queue: positions are in any order, the keys are those of the present
@@ -18,16 +18,28 @@ const LANES: usize = 8;
 const PADDING: usize = LANES - 1;
 
 /// Procs of a started job and of no job: more than can be free.
-const STARTED: i32 = i32::MAX;
+const STARTED: i16 = i16::MAX;
+
+/// A number of procs in a column: many are as many as can be free.
+#[inline]
+fn narrow(procs: u32) -> i16 {
+    procs.min(STARTED as u32 - 1) as i16
+}
+
+/// A time in a column: the leading bits of the number. A longer time has no smaller number.
+#[inline]
+fn leading(time_s: f64) -> i16 {
+    ((time_s as f32).to_bits() >> 16) as i16
+}
 
 /// Waiting jobs in the order of the policy, unless it changes with time.
 #[derive(Debug, Clone)]
 pub(crate) struct Queue {
     jobs: Vec<JobId>,
-    /// Procs of the jobs, and [`PADDING`].
-    procs: Vec<i32>,
-    /// Estimates (s), rounded, and [`PADDING`]: a longer estimate has no smaller number.
-    estimates_s: Vec<f32>,
+    /// Procs of the jobs ([`narrow`]), and [`PADDING`].
+    procs: Vec<i16>,
+    /// Estimates of the jobs ([`leading`]), and [`PADDING`].
+    estimates: Vec<i16>,
     /// Sort keys, least first; empty under FCFS. Of an order that changes with time: those of the last pass that needed them.
     keys: Vec<f64>,
     /// Position of the first waiting job; those before it have started.
@@ -38,7 +50,7 @@ pub(crate) struct Queue {
 
 /// Conditions for overtaking at the top gear.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reach {
+pub(crate) struct Reach<'g> {
     /// Free procs.
     pub(crate) free: u32,
     /// Procs that a job may hold beyond `until_s`.
@@ -46,13 +58,29 @@ pub(crate) struct Reach {
     pub(crate) now_s: f64,
     /// Latest estimated end of a job that needs more than `extra` procs (s).
     pub(crate) until_s: f64,
+    /// Under a cap: power that a starting job may add (W).
+    pub(crate) left_w: f64,
+    /// Under a cap, from the top gear down: what a proc adds at least (W), and the least time factor.
+    pub(crate) gears: &'g [(f64, f64)],
+}
+
+impl Reach<'_> {
+    /// The least time factor of a job with these procs.
+    #[inline]
+    fn time_factor(&self, procs: u32) -> f64 {
+        if self.gears.is_empty() {
+            return 1.0;
+        }
+        let fastest = self.gears.iter().find(|(added_w, _)| f64::from(procs) * added_w <= self.left_w);
+        fastest.map_or(f64::INFINITY, |(_, factor)| *factor)
+    }
 }
 
 impl Default for Queue {
     fn default() -> Queue {
         let (jobs, keys) = (Vec::new(), Vec::new());
-        let (procs, estimates_s) = (vec![STARTED; PADDING], vec![0.0; PADDING]);
-        Queue { jobs, procs, estimates_s, keys, head: 0, started: 0 }
+        let (procs, estimates) = (vec![STARTED; PADDING], vec![0; PADDING]);
+        Queue { jobs, procs, estimates, keys, head: 0, started: 0 }
     }
 }
 
@@ -85,11 +113,6 @@ impl Queue {
         self.jobs[at]
     }
 
-    #[inline]
-    pub(crate) fn procs(&self, at: usize) -> u32 {
-        self.procs[at] as u32
-    }
-
     /// Inserts an arriving job and returns its position.
     #[inline(always)]
     pub(crate) fn insert<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) -> usize {
@@ -104,8 +127,8 @@ impl Queue {
         let at = self.head + self.keys[self.head..].partition_point(|&other| other <= key);
         self.keys.insert(at, key);
         self.jobs.insert(at, job);
-        self.procs.insert(at, cluster.procs(job) as i32);
-        self.estimates_s.insert(at, cluster.estimate_s(job) as f32);
+        self.procs.insert(at, narrow(cluster.procs(job)));
+        self.estimates.insert(at, leading(cluster.estimate_s(job)));
         at
     }
 
@@ -114,30 +137,38 @@ impl Queue {
     fn push<R: Recorder>(&mut self, job: JobId, cluster: &Cluster<'_, R>) {
         let end = self.jobs.len();
         self.jobs.push(job);
-        self.procs[end] = cluster.procs(job) as i32;
+        self.procs[end] = narrow(cluster.procs(job));
         self.procs.push(STARTED);
-        self.estimates_s[end] = cluster.estimate_s(job) as f32;
-        self.estimates_s.push(0.0);
+        self.estimates[end] = leading(cluster.estimate_s(job));
+        self.estimates.push(0);
     }
 
     /// Takes the present keys of an order that changes with time, and brings the first job to the head.
     pub(crate) fn order_anew<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
+        let mut first = self.head;
         for at in self.head..self.jobs.len() {
             if self.procs[at] != STARTED {
                 self.keys[at] = order.key(cluster, self.jobs[at]);
+                first = if self.compare(at, first).is_lt() { at } else { first };
             }
         }
-        self.bring_first();
+        self.bring(first);
     }
 
     /// Brings the job with the least key to the head, which holds a waiting job or is the end.
     pub(crate) fn bring_first(&mut self) {
         let waiting = (self.head..self.jobs.len()).filter(|at| self.procs[*at] != STARTED);
-        if let Some(first) = waiting.min_by(|a, b| self.compare(*a, *b)) {
-            self.jobs.swap(first, self.head);
-            self.procs.swap(first, self.head);
-            self.estimates_s.swap(first, self.head);
-            self.keys.swap(first, self.head);
+        let first = waiting.reduce(|first, at| if self.compare(at, first).is_lt() { at } else { first });
+        self.bring(first.unwrap_or(self.head));
+    }
+
+    /// Exchanges the jobs at a position and at the head, unless there is none.
+    fn bring(&mut self, at: usize) {
+        if at < self.jobs.len() {
+            self.jobs.swap(at, self.head);
+            self.procs.swap(at, self.head);
+            self.estimates.swap(at, self.head);
+            self.keys.swap(at, self.head);
         }
     }
 
@@ -153,7 +184,7 @@ impl Queue {
 
     /// Whether a waiting job needs at most these procs.
     pub(crate) fn any_fits(&self, free: u32) -> bool {
-        let free = free.min(STARTED as u32 - 1) as i32;
+        let free = narrow(free);
         free > 0 && self.procs[self.head..].iter().any(|procs| *procs <= free)
     }
 
@@ -194,7 +225,7 @@ impl Queue {
             }
             self.jobs[to] = self.jobs[from];
             self.procs[to] = self.procs[from];
-            self.estimates_s[to] = self.estimates_s[from];
+            self.estimates[to] = self.estimates[from];
             if !self.keys.is_empty() {
                 self.keys[to] = self.keys[from];
             }
@@ -209,17 +240,18 @@ impl Queue {
         self.jobs.truncate(len);
         self.procs.truncate(len + PADDING);
         self.procs[len..].fill(STARTED);
-        self.estimates_s.truncate(len + PADDING);
+        self.estimates.truncate(len + PADDING);
         self.keys.truncate(len);
         (self.head, self.started) = (0, 0);
     }
 
-    /// Whether the job at a position may overtake within `reach`.
-    #[inline]
-    pub(crate) fn reaches<R: Recorder>(&self, at: usize, reach: &Reach, cluster: &Cluster<'_, R>) -> bool {
-        let procs = self.procs(at);
+    /// Whether the waiting job at a position may overtake within `reach`.
+    #[inline(always)]
+    pub(crate) fn reaches<R: Recorder>(&self, at: usize, reach: &Reach<'_>, cluster: &Cluster<'_, R>) -> bool {
+        let procs = cluster.procs(self.jobs[at]);
         procs <= reach.free
-            && (procs <= reach.extra || reach.now_s + cluster.estimate_s(self.jobs[at]) <= reach.until_s)
+            && (procs <= reach.extra
+                || reach.now_s + cluster.estimate_s(self.jobs[at]) * reach.time_factor(procs) <= reach.until_s)
     }
 
     /// The first position from `from` on, behind the head, whose job may overtake within `reach`.
@@ -227,26 +259,26 @@ impl Queue {
     pub(crate) fn next_candidate<R: Recorder>(
         &self,
         from: usize,
-        reach: &Reach,
+        reach: &Reach<'_>,
         cluster: &Cluster<'_, R>,
     ) -> Option<usize> {
         if reach.free == 0 {
             return None;
         }
-        // Extra procs above the free procs have no effect, so that no number overflows.
-        let (free, extra) = (reach.free as i32, reach.extra.min(reach.free) as i32);
+        // Extra procs above the free procs have no effect.
+        let (free, extra) = (narrow(reach.free), narrow(reach.extra.min(reach.free)));
         // A second more than is left: longer jobs are also too long in exact arithmetic.
-        let left_s = (reach.until_s - reach.now_s + 1.0) as f32;
+        let left = leading(reach.until_s - reach.now_s + 1.0);
         // Without branches, because a single condition predicts badly whether a job may start.
-        let may = |procs: i32, estimate_s: f32| (procs <= free) & ((procs <= extra) | (estimate_s <= left_s));
+        let may = |procs: i16, estimate: i16| (procs <= free) & ((procs <= extra) | (estimate <= left));
         let procs = self.procs[from..].as_chunks::<LANES>().0;
-        let estimates_s = self.estimates_s[from..].as_chunks::<LANES>().0;
-        for (block, (procs, estimates_s)) in procs.iter().zip(estimates_s).enumerate() {
-            if procs.iter().zip(estimates_s).fold(false, |any, (&procs, &estimate_s)| any | may(procs, estimate_s)) {
+        let estimates = self.estimates[from..].as_chunks::<LANES>().0;
+        for (block, (procs, estimates)) in procs.iter().zip(estimates).enumerate() {
+            if procs.iter().zip(estimates).fold(false, |any, (&procs, &estimate)| any | may(procs, estimate)) {
                 // A closure here would not be inlined.
                 for lane in 0..LANES {
                     let at = from + block * LANES + lane;
-                    if may(procs[lane], estimates_s[lane]) && self.reaches(at, reach, cluster) {
+                    if may(procs[lane], estimates[lane]) && self.reaches(at, reach, cluster) {
                         return Some(at);
                     }
                 }

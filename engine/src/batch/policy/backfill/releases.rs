@@ -1,16 +1,17 @@
 //! Running jobs by estimated end, from which EASY finds reservations.
 //!
-//! If estimated ends never move, the list is kept from pass to pass: [`Releases::add`], [`Releases::remove`]. Changes of
-//! gears and suspensions move them: then a pass collects the list again.
+//! While estimated ends do not move, the list is kept from pass to pass: [`Releases::add`], [`Releases::remove`]. Changes
+//! of gears and suspensions move them: then a pass collects the list again.
+use super::resources::Resources;
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 
-/// Procs that become free at an estimated end.
+/// Resources that become free at an estimated end.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Release {
+pub(crate) struct Release<A> {
     pub(crate) end_s: f64,
     /// [`WAKING`] for procs that wake.
     pub(crate) job: JobId,
-    pub(crate) procs: u32,
+    pub(crate) taken: A,
 }
 
 /// The number of no job.
@@ -18,11 +19,11 @@ pub(crate) const WAKING: JobId = JobId::MAX;
 
 /// The head's reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Shadow {
+pub(crate) struct Shadow<A> {
     /// The shadow time: expected start of the head (s).
     pub(crate) at_s: f64,
-    /// Procs that the head leaves free at this instant.
-    pub(crate) extra: u32,
+    /// Resources that the head leaves free at this instant.
+    pub(crate) extra: A,
 }
 
 /// Number of jobs up to which insertion and removal one by one are faster than binary search with lazy removal.
@@ -30,8 +31,8 @@ const FEW: usize = 56;
 
 /// Releases in the order of time.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Releases {
-    all: Vec<Release>,
+pub(crate) struct Releases<A> {
+    all: Vec<Release<A>>,
     /// Number of unused places at the front.
     front: usize,
     /// Number of ended jobs that have not been removed.
@@ -40,32 +41,29 @@ pub(crate) struct Releases {
     unsorted: usize,
 }
 
-impl Releases {
+impl<A: Copy> Releases<A> {
     /// Collects the releases of the present running jobs, not yet sorted. A job that has outlived its estimate ends now.
-    pub(crate) fn collect<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
+    /// `taken`: the resources of a job with its procs and gear.
+    pub(crate) fn collect<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, taken: impl Fn(JobId, u32, u8) -> A) {
         let now_s = cluster.now_s();
         self.all.clear();
-        let release = |(job, procs, _, end_s): (JobId, u32, u8, f64)| Release { end_s: end_s.max(now_s), job, procs };
-        self.all.extend(cluster.each_running().map(release));
+        (self.front, self.ended) = (0, 0);
+        self.all.extend(cluster.each_running().map(|(job, procs, gear, end_s)| Release {
+            end_s: end_s.max(now_s),
+            job,
+            taken: taken(job, procs, gear),
+        }));
         self.unsorted = self.all.len();
     }
 
-    /// [`Releases::collect`] with the procs that wake.
-    pub(crate) fn collect_with_waking<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
-        self.collect(cluster);
-        self.all.extend(cluster.coming(0).map(|(end_s, procs)| Release { end_s, job: WAKING, procs }));
-        self.unsorted = self.all.len();
-    }
-
-    /// Sorts the list to its end.
-    pub(crate) fn sorted(mut self) -> Releases {
+    /// Sorts a collected list to its end.
+    pub(crate) fn sort(&mut self) {
         self.get(self.all.len());
-        self
     }
 
     /// The release of a collected list at a position in the order of time; those of one instant are in the order of jobs.
     #[inline]
-    pub(crate) fn get(&mut self, at: usize) -> Option<Release> {
+    pub(crate) fn get(&mut self, at: usize) -> Option<Release<A>> {
         while self.unsorted > 0 && at >= self.all.len() - self.unsorted {
             self.sort_more();
         }
@@ -77,7 +75,7 @@ impl Releases {
         let unsorted = &mut self.all[sorted..];
         // Most reservations need few releases: doubling keeps the work proportional to the number read.
         let count = sorted.max(32).min(unsorted.len());
-        let earlier = |a: &Release, b: &Release| a.end_s.total_cmp(&b.end_s).then(a.job.cmp(&b.job));
+        let earlier = |a: &Release<A>, b: &Release<A>| a.end_s.total_cmp(&b.end_s).then(a.job.cmp(&b.job));
         if count < unsorted.len() {
             unsorted.select_nth_unstable_by(count, earlier);
         }
@@ -87,7 +85,7 @@ impl Releases {
 
     /// A job has started. `runs`: whether a job still holds its procs.
     #[inline(always)]
-    pub(crate) fn add(&mut self, release: Release, runs: impl Fn(JobId) -> bool) {
+    pub(crate) fn add(&mut self, release: Release<A>, runs: impl Fn(JobId) -> bool) {
         if self.front > FEW || (self.front > 0 && self.len() > FEW) {
             self.all.drain(..self.front);
             self.front = 0;
@@ -109,7 +107,7 @@ impl Releases {
         all[at] = release;
     }
 
-    fn add_to_many(&mut self, release: Release, runs: impl Fn(JobId) -> bool) {
+    fn add_to_many(&mut self, release: Release<A>, runs: impl Fn(JobId) -> bool) {
         if self.ended > self.all.len() / 4 {
             self.all.retain(|release| runs(release.job));
             self.ended = 0;
@@ -142,34 +140,74 @@ impl Releases {
     fn len(&self) -> usize {
         self.all.len() - self.front
     }
+}
 
-    /// The first estimated end at which `need` procs are free, and the extra procs after all releases up to that
+impl<A: Resources> Releases<A> {
+    /// Adds the procs that wake to a collected list.
+    pub(crate) fn add_waking<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
+        let coming = cluster.coming(0);
+        self.all.extend(coming.map(|(end_s, procs)| Release { end_s, job: WAKING, taken: A::procs(procs) }));
+        self.unsorted = self.all.len();
+    }
+
+    /// The first estimated end at which `need` is free, and the extra resources after all releases up to that
     /// instant. A job whose estimate has passed is expected to end now. `None` if all releases are too few. `runs`:
     /// whether a job still holds its procs.
     #[inline]
-    pub(crate) fn shadow(&self, now_s: f64, free: u32, need: u32, runs: impl Fn(JobId) -> bool) -> Option<Shadow> {
+    pub(crate) fn shadow(&self, now_s: f64, free: A, need: A, runs: impl Fn(JobId) -> bool) -> Option<Shadow<A>> {
+        let mut releases = self.all[self.front..].iter();
         if self.ended == 0 {
-            return self.walk(now_s, free, need, |_| true);
+            return walk(now_s, free, need, || releases.next().copied(), |_| true);
         }
-        self.walk(now_s, free, need, runs)
+        walk(now_s, free, need, || releases.next().copied(), runs)
     }
 
-    #[inline(always)]
-    fn walk(&self, now_s: f64, free: u32, need: u32, runs: impl Fn(JobId) -> bool) -> Option<Shadow> {
-        let mut available = free;
-        // A product instead of a branch, because it is hard to predict whether a job still runs.
-        let given = |release: &Release| release.procs * u32::from(runs(release.job));
-        let mut releases = self.all[self.front..].iter();
-        let at_s = loop {
-            let release = releases.next()?;
-            available += given(release);
-            if available >= need {
-                break release.end_s.max(now_s);
-            }
-        };
-        available += releases.take_while(|release| release.end_s <= at_s).map(given).sum::<u32>();
-        Some(Shadow { at_s, extra: available - need })
+    /// [`Releases::shadow`] of a collected list. `all_give`: no release takes anything.
+    pub(crate) fn shadow_of_collected(&mut self, now_s: f64, free: A, need: A, all_give: bool) -> Option<Shadow<A>> {
+        let by_end = |a: &Release<A>, b: &Release<A>| a.end_s.total_cmp(&b.end_s);
+        let (mut rest, mut available) = (&mut self.all[..], free);
+        // Halves the releases of which one gives what is needed.
+        while all_give && rest.len() > 32 {
+            let half = rest.len() / 2;
+            rest.select_nth_unstable_by(half, by_end);
+            let (earlier, later) = rest.split_at_mut(half);
+            let mut with_earlier = available;
+            earlier.iter().for_each(|release| with_earlier += release.taken);
+            (rest, available) = if with_earlier.covers(need) { (earlier, available) } else { (later, with_earlier) };
+        }
+        rest.sort_unstable_by(by_end);
+        let mut releases = rest.iter();
+        let Shadow { at_s, .. } = walk(now_s, available, need, || releases.next().copied(), |_| true)?;
+        let mut extra = free;
+        let given = self.all.iter().filter(|release| release.end_s <= at_s);
+        given.for_each(|release| extra += release.taken);
+        extra += -need;
+        Some(Shadow { at_s, extra })
     }
+}
+
+#[inline(always)]
+fn walk<A: Resources>(
+    now_s: f64,
+    free: A,
+    need: A,
+    mut next: impl FnMut() -> Option<Release<A>>,
+    runs: impl Fn(JobId) -> bool,
+) -> Option<Shadow<A>> {
+    let (mut at_s, mut available) = (now_s, free);
+    let given = |release: &Release<A>| if runs(release.job) { release.taken } else { A::default() };
+    // Under a cap, a job may fit by its watts at the lowest gear, in whole parts of the cap, and not start.
+    let mut fits = A::CAPPED && free.covers(need);
+    while !fits {
+        let release = next()?;
+        available += given(&release);
+        (at_s, fits) = (release.end_s.max(now_s), available.covers(need));
+    }
+    while let Some(release) = next().filter(|release| release.end_s <= at_s) {
+        available += given(&release);
+    }
+    available += -need;
+    Some(Shadow { at_s, extra: available })
 }
 
 #[cfg(test)]
@@ -177,10 +215,10 @@ mod tests {
     use super::*;
 
     /// Releases of these jobs: job, procs, estimated end (s).
-    fn releases(jobs: &[(JobId, u32, f64)]) -> Releases {
+    fn releases(jobs: &[(JobId, i32, f64)]) -> Releases<i32> {
         let mut releases = Releases::default();
-        for &(job, procs, end_s) in jobs {
-            releases.add(Release { end_s, job, procs }, |_| true);
+        for &(job, taken, end_s) in jobs {
+            releases.add(Release { end_s, job, taken }, |_| true);
         }
         releases
     }
@@ -201,12 +239,12 @@ mod tests {
 
     #[test]
     fn ended_jobs_are_removed_once_they_are_many() {
-        let jobs: Vec<(JobId, u32, f64)> = (0..100).map(|job| (job, 1, f64::from(job))).collect();
+        let jobs: Vec<(JobId, i32, f64)> = (0..100).map(|job| (job, 1, f64::from(job))).collect();
         let mut releases = releases(&jobs);
         (0..34).for_each(|job| releases.remove(job));
         let runs = |job| job >= 34;
         assert_eq!(releases.shadow(0.0, 0, 2, runs), Some(Shadow { at_s: 35.0, extra: 0 }));
-        releases.add(Release { end_s: 34.5, job: 100, procs: 5 }, runs);
+        releases.add(Release { end_s: 34.5, job: 100, taken: 5 }, runs);
         assert_eq!(releases.all.len(), 67);
         assert_eq!(releases.shadow(0.0, 0, 2, runs), Some(Shadow { at_s: 34.5, extra: 4 }));
     }
@@ -215,7 +253,8 @@ mod tests {
     fn procs_that_wake_count_as_releases() {
         // 3 procs wake at 5: 4 are free then. At 10 there are 6.
         let collected = releases(&[(0, 4, 30.0), (1, 2, 10.0), (WAKING, 3, 5.0)]).all;
-        let releases = Releases { unsorted: collected.len(), all: collected, ..Releases::default() }.sorted();
+        let mut releases = Releases { unsorted: collected.len(), all: collected, ..Releases::default() };
+        releases.sort();
         let all = |_| true;
         assert_eq!(releases.shadow(0.0, 1, 3, all), Some(Shadow { at_s: 5.0, extra: 1 }));
         assert_eq!(releases.shadow(0.0, 1, 5, all), Some(Shadow { at_s: 10.0, extra: 1 }));
@@ -223,9 +262,24 @@ mod tests {
     }
 
     #[test]
+    fn halving_a_collected_list_finds_the_reservation_of_the_sorted_one() {
+        let release = |at: u32| Release { end_s: f64::from(at * 37 % 50), job: at, taken: 1 + at as i32 % 3 };
+        let collected = Releases { all: (0..200).map(release).collect(), ..Releases::default() };
+        let mut sorted = collected.clone();
+        sorted.all.sort_by(|a, b| a.end_s.total_cmp(&b.end_s));
+        for (now_s, need) in (0..410).map(|need| (f64::from(need % 60), need)) {
+            let expected = sorted.shadow(now_s, 0, need, |_| true);
+            for all_give in [true, false] {
+                assert_eq!(collected.clone().shadow_of_collected(now_s, 0, need, all_give), expected, "{need}");
+            }
+        }
+        assert_eq!(sorted.shadow(0.0, 0, 400, |_| true), None);
+    }
+
+    #[test]
     fn a_collected_list_is_sorted_as_far_as_it_is_read() {
-        let all: Vec<Release> =
-            (0..200).map(|at| Release { end_s: f64::from(at * 37 % 100), job: at, procs: 1 }).collect();
+        let all: Vec<Release<i32>> =
+            (0..200).map(|at| Release { end_s: f64::from(at * 37 % 100), job: at, taken: 1 }).collect();
         let mut releases = Releases { unsorted: all.len(), all, ..Releases::default() };
         let read: Vec<(f64, JobId)> = (0..70).filter_map(|at| releases.get(at)).map(|r| (r.end_s, r.job)).collect();
         assert!(read.is_sorted() && read.len() == 70 && read[69].0 == 34.0);

@@ -79,14 +79,6 @@ pub(crate) trait Resources: Amount + Default {
         (taken, taken)
     }
 
-    /// The pools of which a job takes something, one bit each, and the pool of its procs.
-    fn pools<R: Recorder>(_: &Cluster<'_, R>, _: JobId) -> (u16, usize) {
-        (1, 0)
-    }
-
-    /// Makes the amounts of other pools than these unlimited; one bit for each pool.
-    fn limit_to(&mut self, _: u16) {}
-
     /// The earliest place for a job, if there is one.
     fn place<G: Gears, R: Recorder>(
         profile: &Profile<Self>,
@@ -164,17 +156,6 @@ impl Resources for Amounts {
     #[inline]
     fn taken<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance, job: JobId, _: Option<u8>) -> Amounts {
         Amounts::taken(cluster.needs(job))
-    }
-
-    #[inline]
-    fn pools<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId) -> (u16, usize) {
-        let needs = cluster.needs(job);
-        (needs.mask(), needs.partition())
-    }
-
-    fn limit_to(&mut self, pools: u16) {
-        let others = self.0.iter_mut().enumerate().filter(|(pool, _)| pools >> pool & 1 == 0);
-        others.for_each(|(_, amount)| *amount = i64::MAX / 2);
     }
 }
 
@@ -276,7 +257,11 @@ impl Resources for ProcsAndWatts {
         job: JobId,
         gear: Option<u8>,
     ) -> ProcsAndWatts {
-        let parts = gear.map_or(-UNLIMITED, |gear| allowance.parts(allowance.counted_w(cluster, job, gear)));
+        let parts = match gear {
+            None => -UNLIMITED,
+            Some(_) if allowance.limit_w == f64::INFINITY => 0,
+            Some(gear) => allowance.parts(allowance.counted_w(cluster, job, gear)),
+        };
         ProcsAndWatts { procs: cluster.procs(job) as i32, parts }
     }
 
@@ -308,6 +293,6 @@ impl Resources for ProcsAndWatts {
     }
 
     fn start_gear<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId, gear: u8) -> Option<u8> {
-        allowance.gear(cluster, job, gear, allowance.left_w(cluster))
+        allowance.fitting(cluster, job, gear, allowance.left_w(cluster)).next()
     }
 }

@@ -2,6 +2,7 @@
 use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::policy::cap::allowance::Allowance;
+use crate::batch::policy::cap::performance_precedence;
 use crate::batch::policy::deferral;
 use crate::batch::policy::gear::Gears;
 use crate::batch::policy::order::Order;
@@ -60,8 +61,9 @@ pub(super) trait Backfill: Clone {
     fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> Self;
 }
 
-/// Whether running jobs get other gears or are suspended, so that their estimated ends move: under a power cap, and by
-/// some deferral rules.
+/// Whether starts are limited, or running jobs get other gears or are suspended, so that their estimated ends move: under
+/// a power cap that is not only measured, and by some deferral rules.
 pub(super) fn changes_running_jobs(spec: &SimSpec) -> bool {
-    spec.choice(Role::Cap).component().name != "none" || deferral::suspends(spec)
+    let measured = ["none", performance_precedence::COMPONENT.name];
+    !measured.contains(&spec.choice(Role::Cap).component().name) || deferral::suspends(spec)
 }

@@ -58,15 +58,18 @@ impl Allowance {
         (if self.lowest { 0..=0 } else { lowest..=ceiling }).rev()
     }
 
-    /// The highest gear at which a job that adds at most `left_w` (W) may start.
-    pub(crate) fn gear<R: Recorder>(
+    /// The gears at which a job that adds at most `left_w` (W) may start, the highest first.
+    #[inline]
+    pub(crate) fn fitting<R: Recorder>(
         &self,
         cluster: &Cluster<'_, R>,
         job: JobId,
         ceiling: u8,
         left_w: f64,
-    ) -> Option<u8> {
-        self.gears(ceiling).find(|&gear| above_idle_w(cluster, job, gear) <= left_w)
+    ) -> impl Iterator<Item = u8> {
+        let (idle_w, gears) = (cluster.machine().classes[0].idle_w, cluster.gears_for(0, job));
+        let (procs, scale) = (f64::from(cluster.procs(job)), cluster.known_scale(job));
+        self.gears(ceiling).filter(move |gear| procs * (gears[usize::from(*gear)].busy_w * scale - idle_w) <= left_w)
     }
 }
 

@@ -1,17 +1,38 @@
 //! The jobs that hold procs under a cap, and plans of their gears.
-use super::allowance::above_idle_w;
-use crate::batch::kernel::{Cluster, Copied, JobId, Recorder};
+use std::ops::Range;
+
+use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 use crate::error::Result;
 
 /// A job that holds procs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) job: JobId,
-    pub(super) priority: u8,
+    pub(super) procs: u32,
+    priority: u8,
+    class: u8,
     /// The gear rule's choice, the highest gear of the job.
     ceiling: u8,
-    /// Planned gear.
+    /// Its gear.
     gear: u8,
+    /// Planned gear.
+    planned: u8,
+    pub(super) suspended: bool,
+}
+
+impl Held {
+    /// Power of the job's procs at a gear above that of idle ones (W): see [`super::allowance::above_idle_w`].
+    #[inline]
+    fn above_idle_w<R: Recorder>(&self, cluster: &Cluster<'_, R>, gear: u8) -> f64 {
+        let class = &cluster.machine().classes[0];
+        let busy_w = class.gears_of(self.class)[usize::from(gear)].busy_w;
+        f64::from(self.procs) * (busy_w * cluster.known_scale(self.job) - class.idle_w)
+    }
+
+    /// Power that the job adds to that of its idle procs while it executes (W).
+    pub(super) fn added_w<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> f64 {
+        self.above_idle_w(cluster, self.gear)
+    }
 }
 
 /// Direction of a change of gears.
@@ -21,9 +42,10 @@ enum Step {
     Up,
 }
 
-/// The jobs that hold procs, in order of arrival, with their planned gears.
+/// The jobs that hold procs, with their gears.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HeldJobs {
+    /// By priority, the highest (1) first, then in order of arrival.
     pub(super) jobs: Vec<Held>,
     /// Power of the machine at the planned gears (W).
     power_w: f64,
@@ -33,8 +55,10 @@ pub(super) struct HeldJobs {
 
 impl HeldJobs {
     pub(super) fn add<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId, ceiling: u8) {
-        let at = self.jobs.partition_point(|held| held.job < job);
-        self.jobs.insert(at, Held { job, priority: cluster.priority(job), ceiling, gear: ceiling });
+        let (procs, priority, class) = (cluster.procs(job), cluster.priority(job), cluster.job_class(job));
+        let gear = cluster.gear(job).unwrap_or(ceiling);
+        let at = self.jobs.partition_point(|held| (held.priority, held.job) < (priority, job));
+        self.jobs.insert(at, Held { job, procs, priority, class, ceiling, gear, planned: gear, suspended: false });
     }
 
     /// A copy of these jobs with their numbers in copies of the cluster.
@@ -43,8 +67,9 @@ impl HeldJobs {
         HeldJobs { jobs: self.jobs.iter().filter_map(known).collect(), ..*self }
     }
 
-    pub(super) fn remove(&mut self, job: JobId) {
-        if let Ok(at) = self.jobs.binary_search_by_key(&job, |held| held.job) {
+    pub(super) fn remove<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
+        let key = (cluster.priority(ended.job), ended.job);
+        if let Ok(at) = self.jobs.binary_search_by_key(&key, |held| (held.priority, held.job)) {
             self.jobs.remove(at);
         }
     }
@@ -62,56 +87,50 @@ impl HeldJobs {
         if !changed && self.power_w <= self.limit_w {
             return Ok(());
         }
-        for held in &mut self.jobs {
-            held.gear = cluster.gear(held.job).unwrap_or(held.gear);
-        }
-        let groups = if by_priority { self.priorities() } else { vec![None] };
+        // Positions of a group: of the jobs of one priority, or of all.
+        let group = |held: &Held| if by_priority { held.priority } else { 0 };
         if self.power_w > self.limit_w {
-            for &group in groups.iter().rev() {
-                while self.power_w > self.limit_w && self.step(cluster, group, Step::Down)? {}
+            let mut until = self.jobs.len();
+            while self.power_w > self.limit_w && until > 0 {
+                let last = group(&self.jobs[until - 1]);
+                let from = self.jobs[..until].partition_point(|held| group(held) < last);
+                while self.power_w > self.limit_w && self.step(cluster, from..until, Step::Down)? {}
+                until = from;
             }
         } else {
-            for &group in &groups {
-                while self.step(cluster, group, Step::Up)? {}
+            let mut from = 0;
+            while from < self.jobs.len() {
+                let first = group(&self.jobs[from]);
+                let until = from + self.jobs[from..].partition_point(|held| group(held) <= first);
+                while self.step(cluster, from..until, Step::Up)? {}
+                from = until;
             }
         }
-        for held in &self.jobs {
-            if cluster.gear(held.job) != Some(held.gear) {
-                cluster.set_gear(held.job, held.gear)?;
-            }
+        for held in self.jobs.iter_mut().filter(|held| held.planned != held.gear) {
+            cluster.set_gear(held.job, held.planned)?;
+            held.gear = held.planned;
         }
         Ok(())
     }
 
-    /// The priorities of the jobs, ascending: the highest (1) first.
-    fn priorities(&self) -> Vec<Option<u8>> {
-        let mut priorities: Vec<Option<u8>> = self.jobs.iter().map(|held| Some(held.priority)).collect();
-        priorities.sort_unstable();
-        priorities.dedup();
-        priorities
-    }
-
-    /// Plans one gear down for all jobs of a priority above the lowest gear, or one gear up for all jobs below their
-    /// ceilings if the power then keeps to the limit. Without a priority, for jobs of all priorities. `false`: the plan
-    /// has not changed.
-    fn step<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>, priority: Option<u8>, step: Step) -> Result<bool> {
+    /// Plans one gear down for all jobs of a group above the lowest gear, or one gear up for all jobs below their ceilings if
+    /// the power then keeps to the limit. `false`: the plan has not changed.
+    fn step<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>, group: Range<usize>, step: Step) -> Result<bool> {
         cluster.step()?;
-        let moves = |held: &Held| {
-            let can_move = if step == Step::Down { held.gear > 0 } else { held.gear < held.ceiling };
-            can_move && priority.is_none_or(|priority| held.priority == priority)
-        };
-        let to = |held: &Held| if step == Step::Down { held.gear - 1 } else { held.gear + 1 };
+        let jobs = &mut self.jobs[group];
+        let moves = |held: &Held| if step == Step::Down { held.planned > 0 } else { held.planned < held.ceiling };
+        let to = |held: &Held| if step == Step::Down { held.planned - 1 } else { held.planned + 1 };
         let (mut any, mut power_w) = (false, self.power_w);
-        for held in self.jobs.iter().filter(|held| moves(held)) {
+        for held in jobs.iter().filter(|held| moves(held)) {
             any = true;
-            power_w += above_idle_w(cluster, held.job, to(held)) - above_idle_w(cluster, held.job, held.gear);
+            power_w += held.above_idle_w(cluster, to(held)) - held.above_idle_w(cluster, held.planned);
         }
         if !any || (step == Step::Up && power_w > self.limit_w) {
             return Ok(false);
         }
         self.power_w = power_w;
-        for held in self.jobs.iter_mut().filter(|held| moves(held)) {
-            held.gear = to(held);
+        for held in jobs.iter_mut().filter(|held| moves(held)) {
+            held.planned = to(held);
         }
         Ok(true)
     }

@@ -153,8 +153,8 @@ impl Cap {
     }
 
     /// A job has ended.
-    pub(super) fn ended(&mut self, ended: &Ended) {
-        self.held.remove(ended.job);
+    pub(super) fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
+        self.held.remove(cluster, ended);
         self.changed = true;
     }
 
@@ -214,16 +214,15 @@ impl Cap {
     /// them.
     fn check_starvation<R: Recorder>(&mut self, backfill: &BackfillRule, cluster: &Cluster<'_, R>) -> Result<()> {
         let Some(stalled) = &mut self.stalled else { return Ok(()) };
-        let executing = cluster.executing(0).any(|(.., procs)| procs > 0);
-        let first_held = self.held.jobs.first().map(|held| held.job);
-        let starved = first_held.or_else(|| backfill.first()).filter(|_| !executing);
-        let Some(job) = starved else {
+        let first_held = || self.held.jobs.iter().map(|held| held.job).min();
+        let starved = || first_held().or_else(|| backfill.first());
+        let Some(job) = Some(cluster.executing_procs(0)).filter(|procs| *procs == 0).and_then(|_| starved()) else {
             *stalled = 0;
             return Ok(());
         };
         let startable = cluster.free(0) + cluster.sleeping_that_count(0);
         let could_start = cluster.procs(job) <= startable && !backfill.has_future_reservation();
-        if cluster.in_transition() || (first_held.is_none() && !could_start) {
+        if cluster.in_transition() || (self.held.jobs.is_empty() && !could_start) {
             // The job waits for procs that wake, for the watts of procs that switch off, or for its reservation.
             *stalled = 0;
             return Ok(());

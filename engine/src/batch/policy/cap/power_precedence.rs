@@ -1,6 +1,6 @@
 //! Jobs run at their ceilings, and are suspended while the power exceeds the cap.
-use super::allowance::{Allowance, above_idle_w};
-use super::held::{Held, HeldJobs};
+use super::allowance::Allowance;
+use super::held::HeldJobs;
 use super::rule::{CAP, CapRule, LeastGear};
 use crate::batch::kernel::{Cluster, Recorder};
 use crate::error::Result;
@@ -32,23 +32,22 @@ impl CapRule for PowerPrecedence {
     /// Suspends jobs until the power fits, and resumes the others. It does so at every event, because procs that fall
     /// asleep or wake change the power, too.
     fn after_pass<R: Recorder>(&self, held: &mut HeldJobs, _: bool, cluster: &mut Cluster<'_, R>) -> Result<()> {
-        let added_w = |cluster: &Cluster<'_, R>, held: &Held| {
-            cluster.gear(held.job).map_or(0.0, |gear| above_idle_w(cluster, held.job, gear))
-        };
-        let resumed = held.jobs.iter().filter(|held| !cluster.is_executing(held.job));
-        let mut power_w = cluster.power_w() + resumed.map(|held| added_w(cluster, held)).sum::<f64>();
-        let limit_w = held.limit_w;
-        let mut last_first: Vec<Held> = held.jobs.clone();
-        last_first.sort_unstable_by(|a, b| b.priority.cmp(&a.priority).then(b.job.cmp(&a.job)));
-        for held in &last_first {
-            cluster.step()?;
-            let suspend = power_w > limit_w;
-            if suspend {
-                power_w -= added_w(cluster, held);
+        let suspended_w = held.jobs.iter().filter(|held| held.suspended).map(|held| held.added_w(cluster));
+        let mut power_w = cluster.power_w() + suspended_w.sum::<f64>();
+        let mut suspended_procs = cluster.suspended(0);
+        for job in held.jobs.iter_mut().rev() {
+            let suspend = power_w > held.limit_w;
+            if !suspend && suspended_procs == 0 {
+                break;
             }
-            match (suspend, cluster.is_executing(held.job)) {
-                (true, true) => cluster.suspend(held.job)?,
-                (false, false) => drop(cluster.resume(held.job)?),
+            cluster.step()?;
+            if suspend {
+                power_w -= job.added_w(cluster);
+            }
+            suspended_procs -= if job.suspended { job.procs } else { 0 };
+            match (suspend, std::mem::replace(&mut job.suspended, suspend)) {
+                (true, false) => cluster.suspend(job.job)?,
+                (false, true) => drop(cluster.resume(job.job)?),
                 _ => {}
             }
         }

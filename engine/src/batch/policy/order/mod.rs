@@ -146,6 +146,7 @@ impl Order<'_> {
     /// Sort key of a waiting job: the job with the least key is first. Jobs with equal keys keep the order in which they
     /// entered the queue; a deferred job enters it at its release. If places [change](Order::changes), jobs with equal keys
     /// are sorted by submission.
+    #[inline]
     pub(crate) fn key<R: Recorder>(self, cluster: &Cluster<'_, R>, job: JobId) -> f64 {
         match self {
             Order::Fcfs => 0.0,
