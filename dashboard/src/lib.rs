@@ -8,6 +8,7 @@
 //! changes, and htmx morphs it into the open page. Every link is relative and every page has the same depth, and the
 //! server looks only at the last segment of a path: so pages work under any prefix of a proxy.
 
+mod address;
 mod assets;
 mod bins;
 mod dots;

@@ -11,7 +11,7 @@ use maud::{Markup, PreEscaped, html};
 use powersweep_dataset::survey::{COMBINATIONS_MAX, Level, Point, Survey};
 use powersweep_dataset::words::{count, number};
 
-use crate::pages::link;
+use crate::address::link;
 use crate::scale::Scale;
 
 /// Size of the drawing (units).

@@ -19,8 +19,8 @@ use powersweep_proto::connections::{Caller, Connections, Door, FIRST_CALL_WAIT};
 use powersweep_proto::v1;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, UnixListener, UnixStream};
-use url::form_urlencoded;
 
+use crate::address::Query;
 use crate::guard::{Guard, Refusal};
 use crate::looks::Looks;
 use crate::pages::{self, Live, Page};
@@ -321,25 +321,6 @@ async fn change(shared: &Shared, name: &str, query: &Query, body: Body) -> Respo
     shared.looks.forget();
     let status = if reply.is_ok() { StatusCode::OK } else { StatusCode::BAD_GATEWAY };
     (status, html(pages::changed(experiment, &action, reply))).into_response()
-}
-
-/// Decoded names and values of a query or a form.
-pub(crate) struct Query(Vec<(String, String)>);
-
-impl Query {
-    pub(crate) fn of(text: &[u8]) -> Query {
-        Query(form_urlencoded::parse(text).into_owned().collect())
-    }
-
-    /// The first value of a name.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
-    }
-
-    /// All values of a name.
-    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(found, _)| found == name).map(|(_, value)| value.as_str())
-    }
 }
 
 #[cfg(test)]

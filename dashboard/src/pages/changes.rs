@@ -6,8 +6,8 @@ use powersweep_proto::v1::control_request::Action;
 use powersweep_proto::v1::{self, FailureKind};
 
 use super::failures::hidden;
-use super::{frame, link};
-use crate::server::Query;
+use super::frame;
+use crate::address::{Query, link};
 
 /// The forms of an experiment. They are outside of the changing part, which would close an open one.
 pub(super) fn forms(name: &str) -> Markup {

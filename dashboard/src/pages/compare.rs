@@ -4,9 +4,8 @@ use maud::{Markup, html};
 use powersweep_dataset::words::{aligned, number};
 use powersweep_dataset::{Cell, Frame, Interval};
 
-use super::link;
+use crate::address::{Query, link};
 use crate::dots::{Dots, ends, percent, spoken};
-use crate::server::Query;
 
 /// Rows of the table. The page stays small.
 const ROWS_MAX: usize = 100;

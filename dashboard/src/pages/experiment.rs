@@ -5,8 +5,14 @@ use powersweep_dataset::words::number;
 use powersweep_proto::v1;
 
 use super::experiments::remaining;
-use super::{failures, has_ended, kinds};
+use super::failures::{self, kinds};
 use crate::bins;
+
+/// Whether no task of the experiment runs any more.
+pub(crate) fn has_ended(experiment: &v1::ExperimentStatus) -> bool {
+    use v1::ExperimentState::{Cancelled, Failed, Finished};
+    matches!(experiment.state(), Cancelled | Failed | Finished)
+}
 
 /// How far the experiment is.
 pub(super) fn progress(experiment: &v1::ExperimentStatus) -> Markup {

@@ -4,8 +4,9 @@ use maud::{Markup, html};
 use powersweep_dataset::words::{count, number, range};
 use powersweep_proto::v1;
 
+use super::failures::{self, kinds};
 use super::list::{ListOrder, ListQuery};
-use super::{failures, kinds, link};
+use crate::address::link;
 
 /// Rows of the table. The page stays small.
 const ROWS_MAX: usize = 100;

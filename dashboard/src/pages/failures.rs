@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use powersweep_dataset::words::count;
 use powersweep_proto::v1;
 
-use super::{kinds, link};
+use crate::address::link;
 
 /// The element before the first failed task. The keyboard goes on from there when an address names it.
 const FIRST: &str = "first";
@@ -12,6 +12,17 @@ const FIRST: &str = "first";
 /// The address of the failed tasks of an experiment.
 pub(super) fn address(name: &str) -> String {
     format!("{}#{FIRST}", link("failures", &[("name", name)]))
+}
+
+/// Kinds of failures with the number of tasks that failed for good.
+pub(super) fn kinds(experiment: &v1::ExperimentStatus) -> Vec<(&'static str, u64)> {
+    let mut kinds = std::collections::BTreeMap::new();
+    let mut seen = std::collections::BTreeSet::new();
+    let ended = experiment.failures.iter().filter(|failure| failure.r#final);
+    for failure in ended.filter(|failure| seen.insert((failure.kind, &failure.message))) {
+        *kinds.entry(failure.kind().word()).or_insert(0) += failure.equal.max(1);
+    }
+    kinds.into_iter().collect()
 }
 
 pub(super) fn live(experiment: &v1::ExperimentStatus) -> Markup {

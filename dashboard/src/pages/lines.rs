@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use powersweep_dataset::survey::{Level, Point, Survey};
 use powersweep_dataset::words::{count, number};
 
-use super::link;
 use super::survey::form;
+use crate::address::link;
 use crate::plot::{named, sampled};
 use crate::scale::Scale;
 
@@ -29,7 +29,7 @@ const LABEL_MAX: usize = 14;
 const STEPS: usize = 5;
 
 /// An axis or a metric of the drawing.
-struct Column {
+struct Coordinate {
     title: String,
     /// Place and text of its labels.
     labels: Vec<(f64, String)>,
@@ -105,7 +105,7 @@ fn drawing(survey: &Survey, points: &[&Point], name: &str) -> Markup {
 }
 
 /// The axes in the order of the manifest's columns, then the chosen metrics.
-fn columns(survey: &Survey, points: &[&Point]) -> Vec<Column> {
+fn columns(survey: &Survey, points: &[&Point]) -> Vec<Coordinate> {
     let (choice, shown) = (&survey.choice, &survey.shown);
     let (low, high) = (HEIGHT - BOTTOM - 8.0, TOP + 8.0);
     let axis = |(at, (title, levels)): (usize, (&String, &Vec<Level>))| {
@@ -117,17 +117,17 @@ fn columns(survey: &Survey, points: &[&Point]) -> Vec<Column> {
         };
         let labels = levels.iter().enumerate().step_by(every).map(|(level, of)| (place(level), text(of))).collect();
         let places = points.iter().map(|point| Some(place(point.levels[at] as usize))).collect();
-        Column { title: title.clone(), labels, places }
+        Coordinate { title: title.clone(), labels, places }
     };
     let metric = |title: &str, values: Vec<Option<f64>>| {
         let known: Vec<f64> = values.iter().copied().flatten().collect();
         let scale = Scale::new(ends(&known).unwrap_or_default(), low, high);
         let labels = scale.labels().into_iter().map(|(place, text)| (f64::from(place), text)).collect();
         let places = values.into_iter().map(|value| value.map(|value| f64::from(scale.at(value)))).collect();
-        Column { title: named(survey, title), labels, places }
+        Coordinate { title: named(survey, title), labels, places }
     };
     let axes = survey.axes.iter().zip(&shown.effects).take(AXES_MAX).enumerate();
-    let mut columns: Vec<Column> = axes.map(axis).collect();
+    let mut columns: Vec<Coordinate> = axes.map(axis).collect();
     columns.push(metric(&choice.y, points.iter().map(|point| Some(point.y)).collect()));
     columns.push(metric(&choice.x, points.iter().map(|point| Some(point.x)).collect()));
     if choice.of != choice.x && choice.of != choice.y {

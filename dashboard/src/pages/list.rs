@@ -2,8 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::link;
-use crate::server::Query;
+use crate::address::{Query, link};
 
 /// What a list shows, and in which order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]

@@ -17,18 +17,18 @@ use powersweep_dataset::activity::Activity;
 use powersweep_dataset::survey::{Choice, Survey};
 use powersweep_dataset::words::duration;
 use powersweep_proto::v1;
-use url::form_urlencoded;
 
 pub(crate) use self::changes::{action, changed};
 pub use self::compare::{CompareQuery, Difference};
+pub(crate) use self::experiment::has_ended;
 use self::list::ListQuery;
 pub use self::results::{ColumnHeader, PAGE_ROWS, RowsPage, RowsQuery};
 pub use self::workers::{Launched, LaunchedAllocation};
 
+use crate::address::{Query, link};
 use crate::bins::CELLS;
 use crate::guard::Refusal;
 use crate::looks::{Ask, Looks, Seen};
-use crate::server::Query;
 use crate::slow::Known;
 
 /// Failures that the state of all experiments has, for their kinds.
@@ -294,13 +294,6 @@ fn choice_query(choice: &Choice) -> [(&'static str, String); 6] {
     [("x", x), ("y", y), ("xup", set(x_up)), ("yup", set(y_up)), ("by", by), ("of", of)]
 }
 
-/// A relative link.
-pub(crate) fn link(page: &str, query: &[(&str, &str)]) -> String {
-    let query = query.iter().filter(|(_, value)| !value.is_empty());
-    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
-    if query.is_empty() { page.to_owned() } else { format!("{page}?{query}") }
-}
-
 fn frame(title: &str, page: Option<&Page>, body: &Markup) -> Markup {
     let current = |segment: &str| (page.is_some_and(|page| page.segment() == segment)).then_some("page");
     html! {
@@ -391,23 +384,6 @@ pub(crate) fn no_file(name: &str, reason: &str) -> Markup {
         p { a href=(link("results", &[("name", name)])) { "Back to the results" } }
     };
     frame(name, None, &body)
-}
-
-/// Whether no task of the experiment runs any more.
-pub(crate) fn has_ended(experiment: &v1::ExperimentStatus) -> bool {
-    use v1::ExperimentState::{Cancelled, Failed, Finished};
-    matches!(experiment.state(), Cancelled | Failed | Finished)
-}
-
-/// Kinds of failures with the number of tasks that failed for good.
-fn kinds(experiment: &v1::ExperimentStatus) -> Vec<(&'static str, u64)> {
-    let mut kinds = std::collections::BTreeMap::new();
-    let mut seen = std::collections::BTreeSet::new();
-    let ended = experiment.failures.iter().filter(|failure| failure.r#final);
-    for failure in ended.filter(|failure| seen.insert((failure.kind, &failure.message))) {
-        *kinds.entry(failure.kind().word()).or_insert(0) += failure.equal.max(1);
-    }
-    kinds.into_iter().collect()
 }
 
 /// State, main metric, plot and effects of a page that is frozen. The main metric is in the first screen.

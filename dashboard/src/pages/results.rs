@@ -6,8 +6,7 @@
 use maud::{Markup, html};
 use powersweep_dataset::words::{aligned, count};
 
-use super::link;
-use crate::server::Query;
+use crate::address::{Query, link};
 
 /// Rows of a page.
 pub const PAGE_ROWS: usize = 40;

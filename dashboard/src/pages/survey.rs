@@ -6,7 +6,7 @@ use powersweep_dataset::Interval;
 use powersweep_dataset::survey::{Choice, Extreme, Level, Point, Survey};
 use powersweep_dataset::words::{aligned, count, number};
 
-use super::link;
+use crate::address::link;
 use crate::dots::{Dots, ends as ends_of, percent, spoken};
 use crate::plot::{named, plot, sampled};
 

@@ -9,7 +9,8 @@ use powersweep_dataset::lanes::{Lanes, Span};
 use powersweep_dataset::words::{count, duration, instant, number};
 use powersweep_proto::v1;
 
-use super::{has_ended, link};
+use super::experiment::has_ended;
+use crate::address::link;
 use crate::scale::Scale;
 
 /// Size of a chart (units), and room for its labels.

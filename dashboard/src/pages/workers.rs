@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use powersweep_dataset::words::{count, duration, memory};
 use powersweep_proto::v1;
 
-use super::link;
 use super::list::{ListOrder, ListQuery};
+use crate::address::link;
 
 /// Rows of each table. The page stays small.
 const ROWS_MAX: usize = 120;
