@@ -111,7 +111,8 @@ impl Part {
     /// one large request much sooner than many small ones.
     pub(crate) async fn hold(&self) -> Result<(), Error> {
         if self.whole().is_none() {
-            let whole = self.source.fetch(&self.path, &[0..self.bytes]).await?.pop();
+            let all = 0..self.bytes;
+            let whole = self.source.fetch(&self.path, std::slice::from_ref(&all)).await?.pop();
             *self.whole.write().unwrap_or_else(PoisonError::into_inner) = whole;
         }
         Ok(())

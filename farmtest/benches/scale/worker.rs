@@ -340,7 +340,7 @@ impl Worker {
                 }
                 _ = heartbeat.tick() => {
                     let queued = self.queue.iter().map(|(_, range)| range.end - range.start).sum();
-                    let body = v1::Heartbeat { busy_slots: 1, queued_tasks: queued, spent: None };
+                    let body = v1::Heartbeat { busy_slots: 1, queued_tasks: queued, ..v1::Heartbeat::default() };
                     send.send(message(ToFarm::Heartbeat(body))).await.map_err(|e| words(&e))?;
                     continue;
                 }
