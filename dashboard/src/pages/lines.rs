@@ -124,7 +124,8 @@ fn columns(survey: &Survey, points: &[&Point]) -> Vec<Coordinate> {
         let scale = Scale::new(ends(&known).unwrap_or_default(), low, high);
         let labels = scale.labels().into_iter().map(|(place, text)| (f64::from(place), text)).collect();
         let places = values.into_iter().map(|value| value.map(|value| f64::from(scale.at(value)))).collect();
-        Coordinate { title: named(survey, title), labels, places }
+        let title = format!("{}{}", named(survey, title), if scale.is_log { ", log" } else { "" });
+        Coordinate { title, labels, places }
     };
     let axes = survey.axes.iter().zip(&shown.effects).take(AXES_MAX).enumerate();
     let mut columns: Vec<Coordinate> = axes.map(axis).collect();
