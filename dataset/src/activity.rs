@@ -109,8 +109,12 @@ pub fn times(batch: &RecordBatch, row: usize) -> (i64, i64) {
     let valid = |name: &str| batch.column_by_name(name).filter(|column| column.is_valid(row));
     let start_us = valid("started_at").map_or(0, |start| start.as_primitive::<TimestampMicrosecondType>().value(row));
     let wall_ms = valid("wall_ms").map_or(0.0, |wall| wall.as_primitive::<Float64Type>().value(row));
+    (start_us, end_us(start_us, wall_ms))
+}
+
+fn end_us(start_us: i64, wall_ms: f64) -> i64 {
     // A float beyond the integers becomes the nearest one.
-    (start_us, start_us.saturating_add((wall_ms.max(0.0) * 1000.0).floor() as i64))
+    start_us.saturating_add((wall_ms.max(0.0) * 1000.0).floor() as i64)
 }
 
 /// Amounts by interval. Interval `n` begins at `n` times the width.
@@ -186,6 +190,8 @@ struct Sums {
     ended: Series,
     workers: BTreeMap<String, WorkerSums>,
     last: Vec<Ran>,
+    /// A task that ended before is not one of the last.
+    last_from_us: Option<i64>,
 }
 
 impl Sums {
@@ -193,12 +199,14 @@ impl Sums {
     fn add(&mut self, batch: &RecordBatch) -> bool {
         let workers = batch.column_by_name("worker").map(|column| column.as_string::<i32>());
         let indices = batch.column_by_name(INDEX).map(|column| column.as_primitive::<Int64Type>());
-        let has_start = |row| batch.column_by_name("started_at").is_some_and(|column| column.is_valid(row));
-        for row in (0..batch.num_rows()).filter(|row| has_start(*row)) {
-            let (start_us, end_us) = times(batch, row);
+        let walls = batch.column_by_name("wall_ms").map(|column| column.as_primitive::<Float64Type>());
+        let Some(starts) = batch.column_by_name("started_at") else { return true };
+        for (row, start_us) in starts.as_primitive::<TimestampMicrosecondType>().iter().enumerate() {
+            let Some(start_us) = start_us else { continue };
+            let wall_ms = walls.filter(|walls| walls.is_valid(row)).map_or(0.0, |walls| walls.value(row));
             let worker = workers.filter(|workers| workers.is_valid(row)).map_or("", |workers| workers.value(row));
             let index = indices.filter(|indices| indices.is_valid(row)).map_or(0, |indices| indices.value(row));
-            self.task(worker, index, start_us, end_us);
+            self.task(worker, index, start_us, end_us(start_us, wall_ms));
         }
         true
     }
@@ -215,8 +223,12 @@ impl Sums {
             sums.span_us = (sums.span_us.0.min(start_us), sums.span_us.1.max(end_us));
             sums.busy_s.add(start_us, end_us, (end_us - start_us) as f64 / 1e6);
         }
+        if self.last_from_us.is_some_and(|from_us| end_us < from_us) {
+            return;
+        }
         if self.last.len() >= 2 * LAST_MAX {
             self.cut();
+            self.last_from_us = self.last.first().map(|ran| ran.end_us);
         }
         self.last.push(Ran { index, worker: worker.to_owned(), start_us, end_us });
     }
