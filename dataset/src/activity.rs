@@ -24,7 +24,7 @@ const DISTANCE_MAX_US: i64 = 100_000_000_000_000_000;
 /// The columns that place a task in time.
 const COLUMNS: [&str; 4] = [INDEX, "worker", "started_at", "wall_ms"];
 
-/// What happened in one interval.
+/// Ended tasks, busy and idle slots of one interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Moment {
     /// Tasks that ended a second.

@@ -137,7 +137,7 @@ impl Compared {
         (self.single != (0, 0)).then(|| format!("{rows} of A and {b} of B have no partner and are left out"))
     }
 
-    /// What was compared, in sentences: `a` and `b` are the two sets as they were named.
+    /// Sentences about the comparison: `a` and `b` are the two sets as they were named.
     pub fn said(&self, a: &str, b: &str) -> String {
         let by = match self.paired_by.is_empty() {
             true => String::new(),

@@ -10,7 +10,7 @@ use crate::dots::{Dots, ends, percent, spoken};
 /// Rows of the table. The page stays small.
 const ROWS_MAX: usize = 100;
 
-/// What is compared.
+/// Two sets of rows to compare.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct CompareQuery {
     /// The experiment whose page it is.
@@ -26,7 +26,7 @@ pub struct CompareQuery {
 pub struct Difference {
     /// A row for each group and metric, with the columns of `powersweep compare --json`; its keys are those of the groups.
     pub rows: Frame,
-    /// What was paired, pooled and left out, in sentences.
+    /// Sentences about pairs, pooled values and rows that are left out.
     pub notes: Vec<String>,
     /// The command that prints the same comparison.
     pub command: String,

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::address::{Query, link};
 
-/// What a list shows, and in which order.
+/// Search and order of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ListQuery {
     /// A part of the text of an entry, in any case of letters; empty for all entries.

@@ -162,7 +162,7 @@ impl Page {
         Live { html: html! { (away(&seen)) (stalled(status)) (body) }.into_string(), found }
     }
 
-    /// What the page shows of the farm; `None` if there is no such experiment.
+    /// The part of the page that depends on the farm; `None` if there is no such experiment.
     async fn body(&self, status: &v1::StatusReply, looks: &Looks) -> Option<Markup> {
         match self {
             Page::Experiments(list) => return Some(experiments::live(status, list)),

@@ -59,7 +59,7 @@ pub(in crate::batch::policy) struct EasyOfProcs<A = i32> {
     power: Power,
 }
 
-/// What a cap and changes of running jobs add to the state.
+/// State of the rule that a cap and changes of running jobs need.
 #[derive(Debug, Clone, Default)]
 struct Power {
     allowance: Allowance,
@@ -74,7 +74,7 @@ struct Power {
     /// They have moved since the pass before.
     moves: bool,
     rescheduled_count: u64,
-    /// See [`Reach::gears`].
+    /// From the top gear down: the least power that a proc adds (W), and the least time factor.
     gears: Vec<(f64, f64)>,
     /// Jobs that the last pass started, with their ceilings.
     started: Vec<(JobId, u8)>,
