@@ -70,10 +70,10 @@ fn a_worker_ends_at_its_limits() {
     busy.says("connected to");
     std::thread::sleep(Duration::from_millis(500));
     busy.signal("TERM");
-    // Two signals that wait at the same time are answered in any order.
-    std::thread::sleep(Duration::from_secs(1));
     busy.signal("INT");
-    busy.wait().exits(130);
+    // Signals that wait at the same time are answered in any order: the code is that of the later answer.
+    let ended = busy.wait();
+    assert!(matches!(ended.code(), Some(130 | 143)), "{ended}");
     let mut handed_back = sandbox.start(&worker(&url, &["--drain-limit", "0"]));
     handed_back.says("connected to");
     std::thread::sleep(Duration::from_millis(500));
