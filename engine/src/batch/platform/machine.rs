@@ -71,14 +71,21 @@ impl MachineClass {
         if sleeps { busy_w.max(self.sleep.wake_w).max(self.sleep.off_w) } else { busy_w }
     }
 
-    /// Least power of a busy processor above that of an idle one (W).
+    /// Power that these procs add while they are busy at a gear (W): their power less that of as many idle ones. `scale`: the
+    /// power of the job's procs, relative to the gear's.
+    #[inline]
+    pub(crate) fn added_w(&self, procs: u32, gear: &Gear, scale: f64) -> f64 {
+        f64::from(procs) * (gear.busy_w * scale - self.idle_w)
+    }
+
+    /// Least power that a processor adds when it becomes busy (W), of all gears.
     pub(crate) fn least_above_idle_w(&self) -> f64 {
         let gears = std::iter::once(&self.gears).chain(&self.more_job_classes).flatten();
         gears.map(|gear| gear.busy_w - self.idle_w).fold(f64::INFINITY, f64::min)
     }
 
-    /// By gear, from the top one down: the least power of a busy processor above that of an idle one (W), and the least time
-    /// factor.
+    /// For each gear, from the top one down: the least power that a processor adds when it becomes busy (W), and the least
+    /// time factor, of all classes of jobs.
     pub(crate) fn least_of_gears(&self) -> Vec<(f64, f64)> {
         let of = |gear: usize, value: fn(&Gear) -> f64| {
             let gears = std::iter::once(&self.gears).chain(&self.more_job_classes).map(|gears| &gears[gear]);

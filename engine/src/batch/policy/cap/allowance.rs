@@ -67,9 +67,9 @@ impl Allowance {
         ceiling: u8,
         left_w: f64,
     ) -> impl Iterator<Item = u8> {
-        let (idle_w, gears) = (cluster.machine().classes[0].idle_w, cluster.gears_for(0, job));
-        let (procs, scale) = (f64::from(cluster.procs(job)), cluster.known_scale(job));
-        self.gears(ceiling).filter(move |gear| procs * (gears[usize::from(*gear)].busy_w * scale - idle_w) <= left_w)
+        let (class, gears) = (&cluster.machine().classes[0], cluster.gears_for(0, job));
+        let (procs, scale) = (cluster.procs(job), cluster.known_scale(job));
+        self.gears(ceiling).filter(move |gear| class.added_w(procs, &gears[usize::from(*gear)], scale) <= left_w)
     }
 }
 
@@ -100,7 +100,6 @@ pub(crate) fn lowest_w<R: Recorder>(cluster: &Cluster<'_, R>) -> f64 {
 /// Power of a job's procs at a gear above the power of the same procs when idle (W). It goes by
 /// the known power of the job.
 pub(crate) fn above_idle_w<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId, gear: u8) -> f64 {
-    let idle_w = cluster.machine().classes[0].idle_w;
-    f64::from(cluster.procs(job))
-        * (cluster.gears_for(0, job)[usize::from(gear)].busy_w * cluster.known_scale(job) - idle_w)
+    let gear = &cluster.gears_for(0, job)[usize::from(gear)];
+    cluster.machine().classes[0].added_w(cluster.procs(job), gear, cluster.known_scale(job))
 }

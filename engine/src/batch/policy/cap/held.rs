@@ -21,17 +21,16 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Power of the job's procs at a gear above that of idle ones (W): see [`super::allowance::above_idle_w`].
+    /// Power that the job adds while it executes at a gear (W), by its known power.
     #[inline]
-    fn above_idle_w<R: Recorder>(&self, cluster: &Cluster<'_, R>, gear: u8) -> f64 {
+    fn added_at_w<R: Recorder>(&self, cluster: &Cluster<'_, R>, gear: u8) -> f64 {
         let class = &cluster.machine().classes[0];
-        let busy_w = class.gears_of(self.class)[usize::from(gear)].busy_w;
-        f64::from(self.procs) * (busy_w * cluster.known_scale(self.job) - class.idle_w)
+        class.added_w(self.procs, &class.gears_of(self.class)[usize::from(gear)], cluster.known_scale(self.job))
     }
 
-    /// Power that the job adds to that of its idle procs while it executes (W).
+    /// Power that the job adds while it executes at its gear (W).
     pub(super) fn added_w<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> f64 {
-        self.above_idle_w(cluster, self.gear)
+        self.added_at_w(cluster, self.gear)
     }
 }
 
@@ -123,7 +122,7 @@ impl HeldJobs {
         let (mut any, mut power_w) = (false, self.power_w);
         for held in jobs.iter().filter(|held| moves(held)) {
             any = true;
-            power_w += held.above_idle_w(cluster, to(held)) - held.above_idle_w(cluster, held.planned);
+            power_w += held.added_at_w(cluster, to(held)) - held.added_at_w(cluster, held.planned);
         }
         if !any || (step == Step::Up && power_w > self.limit_w) {
             return Ok(false);
