@@ -11,7 +11,7 @@ use maud::{Markup, PreEscaped, html};
 use powersweep_dataset::survey::{COMBINATIONS_MAX, Level, Point, Survey};
 use powersweep_dataset::words::{count, number};
 
-use crate::address::link;
+use crate::address::task_link;
 use crate::scale::Scale;
 
 /// Size of the drawing (units).
@@ -164,8 +164,7 @@ fn area(survey: &Survey, point: &Point, (x, y): (i32, i32), choose: Option<&str>
     let circle = html! { circle.area cx=(x) cy=(y) r="7" { title { (words) } } };
     match choose {
         Some(name) => {
-            let only = format!("task_index={}", point.index);
-            html! { a href=(link("results", &[("name", name), ("where", &only)])) tabindex="-1" { (circle) } }
+            html! { a href=(task_link(name, point.index)) tabindex="-1" { (circle) } }
         }
         None => circle,
     }

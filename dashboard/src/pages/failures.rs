@@ -51,13 +51,15 @@ pub(super) fn live(experiment: &v1::ExperimentStatus) -> Markup {
     }
 }
 
-/// Failures of one kind with one message, each group with its first task, apart for tasks that are tried again. `change`: where the forms of a page that is not frozen
-/// go.
+/// Groups of failures of one kind with one message, each with its first task. Failures of tasks that are tried again are groups
+/// of their own. `change`: the address of the forms; none on a frozen page.
 pub(super) fn groups(failures: &[v1::Failure], change: Option<&str>) -> Markup {
-    let key = |of: &v1::Failure| (of.kind, of.message.clone(), of.r#final);
     let mut groups: Vec<Vec<&v1::Failure>> = Vec::new();
     for failure in failures {
-        let is_equal = |group: &&mut Vec<&v1::Failure>| key(group[0]) == key(failure);
+        let is_equal = |group: &&mut Vec<&v1::Failure>| {
+            let first = group[0];
+            (first.kind, &first.message, first.r#final) == (failure.kind, &failure.message, failure.r#final)
+        };
         match groups.iter_mut().find(is_equal) {
             Some(group) => group.push(failure),
             None => groups.push(vec![failure]),

@@ -1,5 +1,6 @@
 //! Each combination as a line across its axes and metrics: parallel coordinates.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use maud::{Markup, html};
@@ -7,7 +8,7 @@ use powersweep_dataset::survey::{Level, Point, Survey};
 use powersweep_dataset::words::{count, number};
 
 use super::survey::form;
-use crate::address::link;
+use crate::address::task_link;
 use crate::plot::{named, sampled};
 use crate::scale::Scale;
 
@@ -19,7 +20,7 @@ const BOTTOM: f64 = 16.0;
 const SIDE: f64 = 70.0;
 /// Axes of the drawing, beside its metrics.
 const AXES_MAX: usize = 8;
-/// Lines: those of the front, then others. The page stays small.
+/// Maximum number of lines, so that the page stays small. Combinations of the front are drawn before others are.
 const LINES_MAX: usize = 200;
 /// Values of an axis that have a label.
 const LABELS_MAX: usize = 16;
@@ -40,19 +41,21 @@ struct Coordinate {
 /// `name`: the name of the experiment.
 pub(super) fn live(survey: &Survey, name: &str) -> Markup {
     let shown = &survey.shown;
-    let is_front = |point: &Point| shown.front.iter().any(|front| front.index == point.index);
-    // The front lies above the others.
-    let others = shown.points.iter().filter(|point| !is_front(point));
-    let others = others.take(LINES_MAX.saturating_sub(shown.front.len()));
-    let points: Vec<&Point> = others.chain(shown.front.iter().take(LINES_MAX)).collect();
+    let front: BTreeSet<u64> = shown.front.iter().map(|point| point.index).collect();
+    let others = shown.points.iter().filter(|point| !front.contains(&point.index));
+    let mut points: Vec<&Point> = others.take(LINES_MAX.saturating_sub(front.len())).collect();
+    let others = points.len();
+    // The lines of the front lie above the others.
+    points.extend(shown.front.iter().take(LINES_MAX));
     html! {
         (sampled(survey))
         (form(survey, name, "lines"))
-        @if points.is_empty() { p.empty { "No task has a value in both columns." } } @else { (drawing(survey, &points, name)) }
+        @if points.is_empty() { p.empty { "No task has a value in both columns." } } @else { (drawing(survey, &points, others, name)) }
     }
 }
 
-fn drawing(survey: &Survey, points: &[&Point], name: &str) -> Markup {
+/// `others`: number of the points before those of the front.
+fn drawing(survey: &Survey, points: &[&Point], others: usize, name: &str) -> Markup {
     let (choice, shown) = (&survey.choice, &survey.shown);
     let columns = columns(survey, points);
     let across = |at: usize| SIDE + (WIDTH - 2.0 * SIDE) * at as f64 / (columns.len() - 1).max(1) as f64;
@@ -71,15 +74,13 @@ fn drawing(survey: &Survey, points: &[&Point], name: &str) -> Markup {
         let share = point.of.map_or(0.0, |of| (of - least) / (most - least).max(f64::MIN_POSITIVE));
         ((share * STEPS as f64) as usize).min(STEPS - 1)
     };
-    let is_front = |point: &Point| shown.front.iter().any(|front| front.index == point.index);
     html! {
         div.table tabindex="0" role="region" aria-label="Combinations as lines" {
             figure.plot.broad {
                 svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(format!("{} as lines across axes and metrics", count(points.len() as u64, "combination"))) {
                     @for (line, point) in points.iter().enumerate() {
-                        @let only = format!("task_index={}", point.index);
-                        a href=(link("results", &[("name", name), ("where", &only)])) tabindex="-1" {
-                            path class=(if is_front(point) { "line front".to_owned() } else { format!("line line{}", step(point)) }) d=(path(line)) { title { (spoken(survey, point)) } }
+                        a href=(task_link(name, point.index)) tabindex="-1" {
+                            path class=(if line >= others { "line front".to_owned() } else { format!("line line{}", step(point)) }) d=(path(line)) { title { (spoken(survey, point)) } }
                         }
                     }
                     g aria-hidden="true" {
@@ -96,7 +97,7 @@ fn drawing(survey: &Survey, points: &[&Point], name: &str) -> Markup {
                         span.key { svg viewBox="0 0 10 10" aria-hidden="true" { path class=(format!("line line{step}")) d="M0 5h10" {} } (choice.of) " " (number(if step == 0 { least } else { most })) } " "
                     }
                     "Each line is a combination, with its means over the seeds, and links to its tasks."
-                    @if points.len() < shown.combinations { " " (points.len()) " of " (shown.combinations) " combinations are drawn: those of the front, and a random sample." }
+                    @if points.len() < shown.combinations { " " (points.len()) " of " (shown.combinations) " combinations are drawn: the front, and a random sample of the others." }
                     @if survey.axes.len() > AXES_MAX { " The first " (AXES_MAX) " of " (survey.axes.len()) " axes are drawn." }
                 }
             }

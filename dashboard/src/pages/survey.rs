@@ -6,7 +6,7 @@ use powersweep_dataset::Interval;
 use powersweep_dataset::survey::{Choice, Extreme, Level, Point, Survey};
 use powersweep_dataset::words::{aligned, count, number};
 
-use crate::address::link;
+use crate::address::{rows_link, task_link};
 use crate::dots::{Dots, ends as ends_of, percent, spoken};
 use crate::plot::{named, plot, sampled};
 
@@ -55,10 +55,9 @@ fn combination(survey: &Survey, of: &Extreme, choose: Option<&str>) -> Markup {
 
 /// Words with a link to the task of an index.
 fn task(choose: Option<&str>, index: u64, words: &str) -> Markup {
-    let only = format!("task_index={index}");
     html! {
         @match choose {
-            Some(name) => a href=(link("results", &[("name", name), ("where", &only)])) { (words) },
+            Some(name) => a href=(task_link(name, index)) { (words) },
             None => (words),
         }
     }
@@ -201,7 +200,7 @@ fn table(axis: &str, levels: &[Level], shown: usize, dots: &Dots, choose: Option
                 th scope="row" {
                     @let only = format!("{axis}={}", level.text);
                     @match choose {
-                        Some(name) => a href=(link("results", &[("name", name), ("where", &only)])) { (words(&level.text)) },
+                        Some(name) => a href=(rows_link(name, &only)) { (words(&level.text)) },
                         None => (words(&level.text)),
                     }
                 }

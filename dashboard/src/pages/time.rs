@@ -10,7 +10,7 @@ use powersweep_dataset::words::{count, duration, instant, number};
 use powersweep_proto::v1;
 
 use super::experiment::has_ended;
-use crate::address::link;
+use crate::address::task_link;
 use crate::scale::Scale;
 
 /// Size of a chart (units), and room for its labels.
@@ -164,8 +164,7 @@ fn stream(activity: &Activity, choose: Option<&str>) -> Markup {
                 @for task in (0..shown.len()).filter(|task| lane(*task) < LANES_MAX) {
                     @match choose {
                         Some(name) => {
-                            @let only = format!("task_index={}", shown[task].index);
-                            a href=(link("results", &[("name", name), ("where", &only)])) tabindex="-1" { (bar(task)) }
+                            a href=(task_link(name, shown[task].index)) tabindex="-1" { (bar(task)) }
                         }
                         None => (bar(task)),
                     }
@@ -187,7 +186,7 @@ fn table(activity: &Activity, name: &str) -> Markup {
         div.table.narrow { table {
             thead { tr { th scope="col" { "Task" } th scope="col" { "Worker" } th.n scope="col" { "Took" } th.n scope="col" { "Ended" } } }
             tbody { @for ran in activity.last.iter().rev().take(TABLE_MAX) { tr {
-                th scope="row" { @let only = format!("task_index={}", ran.index); a href=(link("results", &[("name", name), ("where", &only)])) { (ran.index) } }
+                th scope="row" { a href=(task_link(name, ran.index)) { (ran.index) } }
                 td { (ran.worker) }
                 td.n { (duration((ran.end_us - ran.start_us) as f64 / 1e6)) }
                 td.n { (instant(ran.end_us).split(' ').nth(1).unwrap_or_default()) }
