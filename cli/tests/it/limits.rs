@@ -71,7 +71,7 @@ fn a_worker_ends_at_its_limits() {
     std::thread::sleep(Duration::from_millis(500));
     busy.signal("TERM");
     busy.signal("INT");
-    // Signals that wait at the same time are answered in any order: the code is that of the later answer.
+    // The worker may answer the two signals in either order. Its exit code names the signal that it answers last.
     let ended = busy.wait();
     assert!(matches!(ended.code(), Some(130 | 143)), "{ended}");
     let mut handed_back = sandbox.start(&worker(&url, &["--drain-limit", "0"]));
