@@ -30,11 +30,13 @@ mod tables;
 mod timeline;
 mod worker;
 
-pub use access::{AccessCommand, AccessExportArgs, AccessRotateArgs, AccessShowArgs};
+pub use access::{
+    AccessAddArgs, AccessCommand, AccessExportArgs, AccessForm, AccessRevokeArgs, AccessRotateArgs, AccessShowArgs,
+};
 pub use answers::{BestArgs, CompareArgs, SqlArgs, VerifyArgs};
 pub use calibrate::CalibrateArgs;
 pub use conformance::ConformanceArgs;
-pub use control::{ControlArgs, DeleteArgs, PriorityArgs, RetryArgs, UpgradeArgs};
+pub use control::{ControlArgs, DeleteArgs, FlushArgs, PriorityArgs, RetryArgs, UpgradeArgs};
 pub use dashboard::DashboardArgs;
 pub use events::EventsArgs;
 pub use find::FindArgs;
@@ -160,7 +162,7 @@ pub enum Command {
     Priority(PriorityArgs),
     /// Publish all acknowledged rows of an experiment as Parquet files now.
     #[command(after_help = examples::FLUSH)]
-    Flush(ControlArgs),
+    Flush(FlushArgs),
     /// Delete the rows of values that left the manifest.
     ///
     /// After an edit of the manifest, such rows are in DATA/NAME@left, and come back without simulation when the values

@@ -51,8 +51,9 @@ pub const PAUSE: &str = "Examples:
   powersweep pause my-sweep --access client.json    at a coordinator on another machine";
 pub const RESUME: &str = "Example:
   powersweep resume my-sweep";
-pub const CANCEL: &str = "Example:
-  powersweep cancel my-sweep";
+pub const CANCEL: &str = "Examples:
+  powersweep cancel my-sweep
+  powersweep cancel their-sweep --any-owner   of another user";
 pub const RETRY: &str = "Examples:
   powersweep retry my-sweep                         every task that failed for good
   powersweep retry my-sweep --index 12 --index 40   two tasks
@@ -165,7 +166,8 @@ pub const HEALTH: &str = "Example:
   powersweep health --data /data && echo healthy";
 pub const ACCESS: &str = "Examples:
   powersweep access show                                   where the access files are
-  powersweep access export --worker --output worker.json   for a worker on another machine";
+  powersweep access export --worker --output worker.json   for a worker on another machine
+  powersweep access add ada --output ada.json              for another user, under a name";
 pub const ACCESS_SHOW: &str = "Example:
   powersweep access show --format json";
 pub const ACCESS_ROTATE: &str = "Examples:
@@ -173,7 +175,13 @@ pub const ACCESS_ROTATE: &str = "Examples:
   powersweep access rotate --grace 0s  the former ones end at once";
 pub const ACCESS_EXPORT: &str = "Examples:
   powersweep access export --worker --output worker.json   copy this file to the other machine
-  powersweep access export --worker --join                 one line, to paste into `powersweep worker --access -`";
+  powersweep access export --worker --join                 one line, to paste into `powersweep worker --access -`
+  powersweep access export --name ada --output ada.json    the file of `access add` again, with the present addresses";
+pub const ACCESS_ADD: &str = "Examples:
+  powersweep access add ada --output ada.json   a file that only Ada should get
+  powersweep access add ada --join              one line, to paste into `powersweep status --access -`";
+pub const ACCESS_REVOKE: &str = "Example:
+  powersweep access revoke ada   Ada's token ends within a second; the others' stay";
 
 pub const LAUNCH: &str = "Examples:
   powersweep launch slurm --time 4:00:00 --cpus 32 --max-nodes 16   workers on up to 16 nodes while tasks wait

@@ -193,5 +193,7 @@ fn dispatch(command: &Command, config: &Config) -> Outcome {
         Command::Access(AccessCommand::Show(args)) => commands::access::show(args),
         Command::Access(AccessCommand::Rotate(args)) => commands::access::rotate(args),
         Command::Access(AccessCommand::Export(args)) => commands::access::export(args),
+        Command::Access(AccessCommand::Add(args)) => commands::access::add(args),
+        Command::Access(AccessCommand::Revoke(args)) => commands::access::revoke(args),
     }
 }

@@ -33,7 +33,9 @@ pub fn submission(
     });
     match reply {
         Some(Reply::Submitted(reply)) => Ok(*reply),
-        Some(Reply::Invalid(reason) | Reply::NotFound(reason) | Reply::Refused(reason)) => Err(reason),
+        Some(Reply::Invalid(reason) | Reply::NotFound(reason) | Reply::Refused(reason) | Reply::Forbidden(reason)) => {
+            Err(reason)
+        }
         Some(Reply::Flushed(_) | Reply::LogStored | Reply::LogsDropped(_) | Reply::Controlled(_)) | None => {
             Err("the submit has no reply; this is a bug: please report it".to_owned())
         }

@@ -316,7 +316,8 @@ async fn change(shared: &Shared, name: &str, query: &Query, body: Body) -> Respo
     let Some(action) = action.filter(|_| !experiment.is_empty()) else {
         return (StatusCode::BAD_REQUEST, html(pages::unknown())).into_response();
     };
-    let request = v1::ControlRequest { experiment: experiment.to_owned(), action: Some(action.clone()) };
+    let request =
+        v1::ControlRequest { experiment: experiment.to_owned(), action: Some(action.clone()), any_owner: false };
     let reply = shared.looks.farm.control(request).await;
     shared.looks.forget();
     let status = if reply.is_ok() { StatusCode::OK } else { StatusCode::BAD_GATEWAY };

@@ -87,7 +87,8 @@ impl Place {
     }
 
     async fn control(&self, experiment: &str, action: Action) -> Result<v1::ControlReply, Error> {
-        let request = v1::ControlRequest { experiment: experiment.to_owned(), action: Some(action) };
+        let any_owner = self.any_owner;
+        let request = v1::ControlRequest { experiment: experiment.to_owned(), action: Some(action), any_owner };
         self.ask(self.answerer_of(experiment).await?, experiment, async |client| client.control(request).await).await
     }
 

@@ -218,7 +218,7 @@ async fn submit(
     let mut reply = coordinator.handle().submit(request).await.map_err(refused)?;
     let experiment = reply.experiment.clone();
     let control = async |action| {
-        let request = v1::ControlRequest { experiment: experiment.clone(), action: Some(action) };
+        let request = v1::ControlRequest { experiment: experiment.clone(), action: Some(action), any_owner: false };
         coordinator.handle().requests().control(request).await.map_err(refused)
     };
     if reply.state() == v1::ExperimentState::Paused {

@@ -20,13 +20,26 @@ pub struct ControlArgs {
     pub coordinator: CoordinatorArgs,
     #[command(flatten)]
     pub data: DataArgs,
+    /// Act on the experiment although another user submitted it.
+    #[arg(long)]
+    pub any_owner: bool,
 }
 
 impl ControlArgs {
     /// Where the experiment is.
     pub fn place(&self) -> Result<Place, Failure> {
-        self.coordinator.place(&self.data)
+        Ok(Place { any_owner: self.any_owner, ..self.coordinator.place(&self.data)? })
     }
+}
+
+#[derive(Debug, Args)]
+pub struct FlushArgs {
+    /// Name of the experiment.
+    pub experiment: String,
+    #[command(flatten)]
+    pub coordinator: CoordinatorArgs,
+    #[command(flatten)]
+    pub data: DataArgs,
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use powersweep::{DeleteOptions, RetryOptions, block_on};
 use powersweep_proto::{plain, v1};
 
-use crate::args::{ControlArgs, DeleteArgs, PriorityArgs, RetryArgs, UpgradeArgs};
+use crate::args::{ControlArgs, DeleteArgs, FlushArgs, PriorityArgs, RetryArgs, UpgradeArgs};
 use crate::exit::{Outcome, failure};
 use crate::screen;
 
@@ -99,8 +99,8 @@ pub fn delete(args: &DeleteArgs) -> Outcome {
 }
 
 /// Publishes acknowledged rows.
-pub fn flush(args: &ControlArgs) -> Outcome {
-    let reply = block_on(async { args.place()?.flush(&args.experiment).await })?;
+pub fn flush(args: &FlushArgs) -> Outcome {
+    let reply = block_on(async { args.coordinator.place(&args.data)?.flush(&args.experiment).await })?;
     screen::print(&match reply.rows {
         0 => format!("{}: all acknowledged rows are published already", args.experiment),
         rows => {

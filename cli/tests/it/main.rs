@@ -9,6 +9,7 @@ mod answers;
 mod batsim;
 mod calibrate;
 mod check;
+mod clients;
 mod config;
 mod dashboard;
 mod dashboard_rows;

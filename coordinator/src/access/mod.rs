@@ -1,8 +1,10 @@
 //! Who may reach a coordinator: its certificates, its tokens, and the folder with the access files.
 //!
 //! The folder belongs to one user and is closed to others. `server.json` in it has the key that signs certificates and
-//! all valid tokens; `client.json` and `worker.json` follow from that file and the coordinator's addresses. A running
-//! coordinator looks at `server.json` every second, so that [`rotate`] needs no connection to it.
+//! all valid tokens; `client.json` and `worker.json` follow from that file and the coordinator's addresses. The token of
+//! `client.json` is the operator's. Each other client can have a token of its own, under a name that the operator chose. A
+//! running coordinator looks at `server.json` every second, so that [`rotate`], [`add_client`] and [`revoke_client`] need no
+//! connection to it.
 
 mod addresses;
 mod certificates;
@@ -20,7 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use addresses::reachable;
 use certificates::Certificates;
-pub use stored::{CERTIFICATE_LIFE, folders, rotate};
+pub(crate) use stored::OPERATOR;
+pub use stored::{CERTIFICATE_LIFE, add_client, clients, folders, revoke_client, rotate};
 use stored::{Stamp, Stored};
 
 /// How long a rotated token stays valid, unless the command says otherwise: workers read their file again within it.
@@ -30,6 +33,8 @@ pub const GRACE: Duration = Duration::from_secs(600);
 #[derive(Clone)]
 struct Token {
     role: Role,
+    /// Name of the client that has it; `None` for the tokens of `client.json` and `worker.json`.
+    client: Option<Arc<str>>,
     secret: Secret,
     /// End of its validity; `None` for the present token of its role.
     until: Option<Instant>,
@@ -42,6 +47,8 @@ struct Token {
 pub struct Admitted {
     /// The caller's role.
     pub role: Role,
+    /// The client's name, if it has a token of its own; `None` for the operator and for workers.
+    pub client: Option<Arc<str>>,
     /// Begin of the token's digest, which tells tokens apart in logs.
     pub fingerprint: String,
     /// Cancelled when the token becomes invalid.
@@ -146,7 +153,7 @@ impl Authority {
     /// The access of a role.
     pub fn access(&self, role: Role) -> Access {
         let Published { addresses, ca } = read(&self.published).clone();
-        let present = |token: &&Token| token.role == role && token.until.is_none();
+        let present = |token: &&Token| token.role == role && token.client.is_none() && token.until.is_none();
         let token = read(&self.tokens).iter().find(present).map(|token| token.secret.clone());
         let token = token.expect("each role has a present token");
         Access { role: Some(role), addresses, ca, token, protocol: PROTOCOL }
@@ -162,6 +169,7 @@ impl Authority {
             valid.fold(None, |found, token| if same(token.secret.reveal(), given) { Some(token) } else { found });
         found.map(|token| Admitted {
             role: token.role,
+            client: token.client.clone(),
             fingerprint: fingerprint(given),
             revoked: token.revoked.clone(),
         })
@@ -300,6 +308,54 @@ mod tests {
                 assert_eq!(admitted, (None, Some(role)), "round {round}");
             }
         }
+    }
+
+    #[test]
+    fn each_client_has_a_token_that_ends_alone() {
+        let (_data, authority) = opened();
+        let folder = authority.folder().expect("a folder").to_owned();
+        let [ada, bob] = ["ada", "bob@example.org"].map(|name| add_client(&folder, name).expect("a new name"));
+        authority.refresh();
+        let name = |token: &Secret| authority.admit(token.reveal()).map(|admitted| admitted.client);
+        let operator = authority.access(Role::Client).token;
+        assert_eq!(name(&ada), Some(Some("ada".into())));
+        assert_eq!(name(&operator), Some(None), "client.json is the operator's");
+        let admitted = |token: &Secret| authority.admit(token.reveal()).expect("it is valid").revoked;
+        let [of_ada, of_bob] = [&ada, &bob].map(admitted);
+        rotate(&folder, &Role::ALL, Duration::ZERO).expect("it can be written");
+        revoke_client(&folder, "ada").expect("there is one");
+        authority.refresh();
+        assert_eq!((name(&ada), name(&operator), name(&bob)), (None, None, Some(Some("bob@example.org".into()))));
+        assert_eq!((of_ada.is_cancelled(), of_bob.is_cancelled()), (true, false));
+        let refused = |done: Result<(), AccessError>| done.expect_err("refused").to_string();
+        assert!(refused(revoke_client(&folder, "ada")).contains("there is no client ada"));
+        let add = |name: &str| refused(add_client(&folder, name).map(drop));
+        assert!(add("bob@example.org").contains("has a token already"));
+        for name in ["", "operator", "-x", "a b", "a\n", "../x", &"a".repeat(65)] {
+            assert!(add(name).contains("cannot be the name of a client"), "{name:?}");
+        }
+        assert_ne!(add_client(&folder, "ada").expect("the name is free again"), ada);
+    }
+
+    #[test]
+    fn clients_added_and_revoked_at_once_are_all_counted() {
+        let (_data, authority) = opened();
+        let folder = authority.folder().expect("a folder").to_owned();
+        let names = |kind: &str| (0..25).map(|number| format!("{kind}{number}")).collect::<Vec<_>>();
+        names("old").iter().for_each(|name| drop(add_client(&folder, name).expect("a new name")));
+        let add = |name: &String| drop(add_client(&folder, name).expect("a new name"));
+        let revoke = |name: &String| revoke_client(&folder, name).expect("there is one");
+        std::thread::scope(|scope| {
+            scope.spawn(|| names("a").iter().for_each(add));
+            scope.spawn(|| names("b").iter().for_each(add));
+            scope.spawn(|| names("old").iter().for_each(revoke));
+            scope.spawn(|| rotate(&folder, &Role::ALL, Duration::ZERO).expect("it can be written"));
+        });
+        let mut left: Vec<String> = clients(&folder).expect("it is sound").into_iter().map(|(name, _)| name).collect();
+        let mut expected = [names("a"), names("b")].concat();
+        left.sort();
+        expected.sort();
+        assert_eq!(left, expected);
     }
 
     #[test]

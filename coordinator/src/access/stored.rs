@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use powersweep_experiments::Digest;
@@ -26,8 +27,12 @@ const FILE: &str = "server.json";
 const LOCK: &str = ".server.json.lock";
 /// The error of a mount without locks.
 const NO_LOCKS: Option<i32> = Some(rustix::io::Errno::NOLCK.raw_os_error());
-/// Largest file that is read (bytes).
-const BYTES_MAX: u64 = 64 << 10;
+/// Largest file that is read (bytes): about two thousand clients.
+const BYTES_MAX: u64 = 256 << 10;
+/// Longest name of a client (bytes).
+const NAME_BYTES_MAX: usize = 64;
+/// Name of the bearer of `client.json` in the log.
+pub(crate) const OPERATOR: &str = "operator";
 /// Digits of the digest that names the folder of data elsewhere.
 const NAME_DIGITS: usize = 16;
 
@@ -38,6 +43,16 @@ pub(super) struct Stored {
     pub(super) ca_pem: String,
     ca_key_pem: Secret,
     tokens: Vec<StoredToken>,
+    /// Apart from `tokens`: an earlier version would take them for the operator's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    clients: Vec<ClientToken>,
+}
+
+/// The token of one client.
+#[derive(Clone, Serialize, Deserialize)]
+struct ClientToken {
+    name: Arc<str>,
+    token: Secret,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -100,7 +115,7 @@ impl Stored {
     pub(super) fn generate() -> Result<Stored, String> {
         let (ca_pem, ca_key_pem) = certificates::authority()?;
         let tokens = Role::ALL.map(StoredToken::new).to_vec();
-        Ok(Stored { version: VERSION, ca_pem, ca_key_pem: Secret::new(ca_key_pem), tokens })
+        Ok(Stored { version: VERSION, ca_pem, ca_key_pem: Secret::new(ca_key_pem), tokens, clients: Vec::new() })
     }
 
     /// The content of the folder; makes it if there is none.
@@ -132,6 +147,12 @@ impl Stored {
 
     fn write(&self, folder: &Path, replace: bool) -> Result<(), AccessError> {
         let text = serde_json::to_string_pretty(self).expect("texts and numbers become JSON") + "\n";
+        if text.len() as u64 > BYTES_MAX {
+            let clients = self.clients.len() - 1;
+            return Err(AccessError::Client {
+                reason: format!("there are {clients} clients already: revoke some first"),
+            });
+        }
         write_private(&folder.join(FILE), &text, replace).map(|_| ())
     }
 
@@ -142,19 +163,27 @@ impl Stored {
     /// The valid tokens. One that is known keeps its streams, and its end if it has one.
     pub(super) fn tokens(&self, known: &[Token]) -> Vec<Token> {
         let (now, unix_s) = (Instant::now(), unix_s());
+        let streams = |secret: &Secret| {
+            let earlier = known.iter().find(|known| known.secret == *secret);
+            earlier.map_or_else(CancellationToken::new, |known| known.revoked.clone())
+        };
         let token = |stored: &StoredToken| {
             let left = stored.until_unix_s.map(|until| Duration::from_secs(until.saturating_sub(unix_s)));
             if left.is_some_and(|left| left.is_zero()) {
                 return None;
             }
             let earlier = known.iter().find(|known| known.secret == stored.token);
-            let revoked = earlier.map_or_else(CancellationToken::new, |known| known.revoked.clone());
             let until = left.map(|left| now + left);
             // A clock that was set back does not prolong a token.
             let until = until.map(|until| earlier.and_then(|known| known.until).map_or(until, |end| end.min(until)));
-            Some(Token { role: stored.role, secret: stored.token.clone(), until, revoked })
+            let (secret, revoked) = (stored.token.clone(), streams(&stored.token));
+            Some(Token { role: stored.role, client: None, secret, until, revoked })
         };
-        self.tokens.iter().filter_map(token).collect()
+        let of_client = |stored: &ClientToken| {
+            let (client, revoked) = (Some(Arc::clone(&stored.name)), streams(&stored.token));
+            Token { role: Role::Client, client, secret: stored.token.clone(), until: None, revoked }
+        };
+        self.tokens.iter().filter_map(token).chain(self.clients.iter().map(of_client)).collect()
     }
 }
 
@@ -180,8 +209,8 @@ fn lock(folder: &Path) -> Result<File, AccessError> {
     }
 }
 
-/// Replaces the tokens of these roles. The former ones stay valid for `grace`. A running coordinator notices it within a
-/// second.
+/// Replaces the tokens of these roles; those of named clients stay. The former ones stay valid for `grace`. A running
+/// coordinator notices it within a second.
 pub fn rotate(folder: &Path, roles: &[Role], grace: Duration) -> Result<(), AccessError> {
     check_folder(folder)?;
     let _lock = lock(folder)?;
@@ -204,4 +233,61 @@ pub fn rotate(folder: &Path, roles: &[Role], grace: Duration) -> Result<(), Acce
         write_private(&path, &access.text(), true)?;
     }
     Ok(())
+}
+
+/// Changes the folder's `server.json` while no other process does.
+fn change<T>(folder: &Path, change: impl FnOnce(&mut Stored) -> Result<T, AccessError>) -> Result<T, AccessError> {
+    check_folder(folder)?;
+    let _lock = lock(folder)?;
+    let mut stored = Stored::read(folder)?;
+    let done = change(&mut stored)?;
+    stored.write(folder, true).map(|()| done)
+}
+
+/// Gives a client a token of its own.
+///
+/// # Errors
+/// The name is taken or is no name.
+pub fn add_client(folder: &Path, name: &str) -> Result<Secret, AccessError> {
+    let refused = |reason| Err(AccessError::Client { reason });
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._@+-".contains(c);
+    if name == OPERATOR
+        || name.len() > NAME_BYTES_MAX
+        || !name.starts_with(char::is_alphanumeric)
+        || !name.chars().all(is_plain)
+    {
+        return refused(format!(
+            "{name:?} cannot be the name of a client: it begins with a letter or digit, has at most {NAME_BYTES_MAX} \
+             letters, digits and ._@+-, and is not `{OPERATOR}`"
+        ));
+    }
+    change(folder, |stored| {
+        if stored.clients.iter().any(|client| *client.name == *name) {
+            return refused(format!("{name} has a token already: revoke it first, or choose another name"));
+        }
+        let token = certificates::random();
+        stored.clients.push(ClientToken { name: name.into(), token: token.clone() });
+        Ok(token)
+    })
+}
+
+/// Ends the token of a client. A running coordinator ends its calls within a second.
+///
+/// # Errors
+/// No client has this name.
+pub fn revoke_client(folder: &Path, name: &str) -> Result<(), AccessError> {
+    change(folder, |stored| {
+        let Some(at) = stored.clients.iter().position(|client| *client.name == *name) else {
+            let reason = format!("there is no client {name}: `powersweep access show` lists them");
+            return Err(AccessError::Client { reason });
+        };
+        stored.clients.remove(at);
+        Ok(())
+    })
+}
+
+/// The clients that have a token of their own, with it, in the order in which they were added.
+pub fn clients(folder: &Path) -> Result<Vec<(String, Secret)>, AccessError> {
+    let stored = Stored::read(folder)?;
+    Ok(stored.clients.into_iter().map(|client| (client.name.to_string(), client.token)).collect())
 }

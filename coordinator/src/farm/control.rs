@@ -21,10 +21,16 @@ use crate::records::Record;
 pub const PRIORITIES: RangeInclusive<i32> = -1000..=1000;
 
 impl Farm {
-    pub(super) fn control(&mut self, client: ClientId, name: &str, action: &Action, now: Now) {
+    pub(super) fn control(&mut self, client: ClientId, name: &str, action: &Action, by: Option<&str>, now: Now) {
         let Some(experiment) = self.experiments.get(name) else {
             return self.out.reply(client, Reply::NotFound(format!("there is no experiment {name}")));
         };
+        if let Some(owner) = by.and_then(|user| experiment.other_owner(user)) {
+            let refusal = format!(
+                "{name} was submitted by {owner}: ask {owner}, or give --any-owner if {owner}'s experiment shall change"
+            );
+            return self.out.reply(client, Reply::Forbidden(refusal));
+        }
         let before = experiment.record.state();
         if let Action::Delete { force, data_too } = action {
             return self.delete(client, name, *force, *data_too, now);

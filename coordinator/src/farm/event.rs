@@ -138,7 +138,12 @@ pub enum Request {
     /// Publish all rows of the experiment of this name.
     Flush(String),
     /// Act on an experiment.
-    Control { experiment: String, action: Action },
+    Control {
+        experiment: String,
+        action: Action,
+        /// The user who asks, unless this user may act on the experiments of others, too.
+        by: Option<String>,
+    },
     /// Drop the records of logs that no experiment has used for long.
     DropLogs {
         /// The logs in the store.
@@ -277,6 +282,8 @@ pub enum Reply {
     NotFound(String),
     /// The state forbids it; the message says what to do.
     Refused(String),
+    /// The experiment belongs to another user; the message says what to do.
+    Forbidden(String),
 }
 
 #[cfg(test)]

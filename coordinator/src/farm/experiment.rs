@@ -97,6 +97,12 @@ impl Experiment {
         self.forecast.left = open.and_then(|open| self.forecast.estimate(self.record.generation, &open));
     }
 
+    /// The user to whom the experiment belongs, if it is another one than `user`. One without a known owner is anybody's.
+    pub(super) fn other_owner(&self, user: &str) -> Option<&str> {
+        let owner = self.record.owner.as_str();
+        (!owner.is_empty() && owner != user).then_some(owner)
+    }
+
     pub(super) fn name(&self) -> &str {
         &self.record.name
     }

@@ -181,7 +181,9 @@ impl Farm {
         match request {
             Request::Submit(submission) => self.submit(client, submission, now),
             Request::Flush(experiment) => self.flush(client, &experiment, now),
-            Request::Control { experiment, action } => self.control(client, &experiment, &action, now),
+            Request::Control { experiment, action, by } => {
+                self.control(client, &experiment, &action, by.as_deref(), now);
+            }
             Request::DropLogs { stored } => self.drop_unused_logs(client, &stored, now),
             Request::LogStored { digest, bytes } => {
                 self.log_stored(digest, bytes);

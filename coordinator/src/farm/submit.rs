@@ -327,12 +327,15 @@ fn sets_aside(experiment: &Experiment, submission: &Submission) -> bool {
 
 /// Refuses to change another user's experiment, unless the user says that it is meant.
 fn check_owner(experiment: &Experiment, submission: &Submission) -> Result<(), Reply> {
-    let (name, owner) = (experiment.name(), &experiment.record.owner);
-    let same = experiment.record.manifest == submission.sweep.manifest().text() && !submission.restart;
-    if same || owner.is_empty() || *owner == submission.user || submission.replace {
-        return Ok(());
-    }
-    Err(Reply::Refused(format!(
+    let (name, record) = (experiment.name(), &experiment.record);
+    // Submitting an unchanged manifest sets its priority and ends its cancellation.
+    let changes = submission.restart
+        || record.manifest != submission.sweep.manifest().text()
+        || submission.priority.is_some_and(|priority| priority != record.priority)
+        || record.state() == ExperimentState::Cancelled;
+    let other = experiment.other_owner(&submission.user).filter(|_| changes && !submission.replace);
+    let Some(owner) = other else { return Ok(()) };
+    Err(Reply::Forbidden(format!(
         "{name} was submitted by {owner}: {}. Give the manifest another name, or submit with --replace if {owner}'s \
          experiment shall change",
         held(experiment)

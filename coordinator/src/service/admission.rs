@@ -11,11 +11,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
+use powersweep_proto::access::Role;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 use tonic::body::Body;
-use tonic::codegen::http::{Request, Response, header};
+use tonic::codegen::http::{HeaderMap, Request, Response, header};
 use tonic::codegen::{BoxFuture, Service};
 use tonic::server::NamedService;
 
@@ -67,15 +69,69 @@ where
         Box::pin(async move {
             let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
             let token = auth::token(header);
-            match auth::admit(&access, token).await {
-                Ok(admitted) => drop(request.extensions_mut().insert(admitted)),
+            let admitted = match auth::admit(&access, token).await {
+                Ok(admitted) => admitted,
                 Err(status) => {
                     counters.unknown_tokens.inc();
                     return Ok(status.into_http());
                 }
+            };
+            // A worker's session ends by its reader, which tells the farm.
+            let revoked = (admitted.role == Role::Client).then(|| admitted.revoked.clone());
+            request.extensions_mut().insert(admitted);
+            let answer = inner.call(request.map(|body| Body::new(Metered::new(body, budget))));
+            match revoked {
+                None => answer.await,
+                Some(revoked) => until_revoked(revoked, answer).await,
             }
-            inner.call(request.map(|body| Body::new(Metered::new(body, budget)))).await
         })
+    }
+}
+
+/// The answer to a client's call, which ends with the client's token.
+async fn until_revoked(
+    revoked: CancellationToken,
+    answer: impl Future<Output = Result<Response<Body>, Infallible>>,
+) -> Result<Response<Body>, Infallible> {
+    tokio::select! {
+        response = answer => {
+            let ended = Box::pin(revoked.cancelled_owned());
+            Ok(response?.map(|inner| Body::new(Revocable { inner, ended, is_over: false })))
+        }
+        () = revoked.cancelled() => Ok(auth::not_valid().into_http()),
+    }
+}
+
+/// The body of an answer that ends early if the caller's token is revoked.
+struct Revocable {
+    inner: Body,
+    ended: Pin<Box<WaitForCancellationFutureOwned>>,
+    is_over: bool,
+}
+
+impl http_body::Body for Revocable {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let this = self.get_mut();
+        if this.is_over {
+            return Poll::Ready(None);
+        }
+        if this.ended.as_mut().poll(context).is_ready() {
+            this.is_over = true;
+            let mut trailers = HeaderMap::new();
+            return Poll::Ready(Some(auth::not_valid().add_header(&mut trailers).map(|()| Frame::trailers(trailers))));
+        }
+        Pin::new(&mut this.inner).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_over || self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::default()
     }
 }
 
@@ -245,6 +301,28 @@ mod tests {
         let frame = std::future::poll_fn(|context| body.as_mut().poll_frame(context));
         let frame = tokio::time::timeout(Duration::from_millis(1), frame).await.ok()?.expect("not the end");
         Some(frame.map(|frame| frame.into_data().expect("data").len()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_ends_with_its_token() {
+        use http_body::Body as _;
+        let revoked = CancellationToken::new();
+        let endless = futures::stream::iter([Ok::<_, Infallible>(Bytes::from_static(b"row"))]);
+        let endless = futures::StreamExt::chain(endless, futures::stream::pending());
+        let answer = async { Ok(Response::new(Body::new(axum::body::Body::from_stream(endless)))) };
+        let mut body = until_revoked(revoked.clone(), answer).await.expect("no error").into_body();
+        let mut next = async || {
+            let frame = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context));
+            Some(tokio::time::timeout(Duration::from_millis(1), frame).await.ok()?.map(|frame| frame.expect("sound")))
+        };
+        assert!(next().await.flatten().is_some_and(|frame| frame.is_data()));
+        assert!(next().await.is_none(), "it waits for more rows");
+        revoked.cancel();
+        let trailers = next().await.flatten().and_then(|frame| frame.into_trailers().ok()).expect("the end");
+        assert_eq!(trailers.get("grpc-status").map(|code| code.as_bytes()), Some(&b"16"[..]));
+        assert!(next().await.is_some_and(|frame| frame.is_none()));
+        let never = until_revoked(revoked, futures::future::pending()).await.expect("no error");
+        assert_eq!(never.headers().get("grpc-status").map(|code| code.as_bytes()), Some(&b"16"[..]));
     }
 
     #[tokio::test(start_paused = true)]

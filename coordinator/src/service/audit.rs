@@ -1,11 +1,14 @@
 //! Log lines about calls: who asked for what, and what became of it. Each call has an id, which its lines share.
 
+use std::sync::Arc;
+
 use powersweep_proto::v1;
 use powersweep_proto::v1::control_request::Action;
 use tonic::{Request, Status};
 use uuid::Uuid;
 
 use super::auth::Caller;
+use crate::access::OPERATOR;
 
 /// Target of the lines, for filters.
 const AUDIT: &str = "powersweep::audit";
@@ -18,13 +21,21 @@ pub(super) struct Call {
     pub(super) by: Caller,
     /// Fingerprint of the token, if the caller has the role.
     pub(super) caller: String,
+    /// Name of the client whose own token it is; `None` for the operator and for workers.
+    pub(super) client: Option<Arc<str>>,
 }
 
 impl Call {
     pub(super) fn of<T>(request: &Request<T>) -> Call {
         let by = Caller::of(request);
         let peer = by.peer.map(|address| address.to_string()).unwrap_or_default();
-        Call { id: Uuid::now_v7(), peer, by, caller: String::new() }
+        let client = by.admitted.as_ref().and_then(|admitted| admitted.client.clone());
+        Call { id: Uuid::now_v7(), peer, by, caller: String::new(), client }
+    }
+
+    /// The name in the lines of a client's calls.
+    fn name(&self) -> &str {
+        self.client.as_deref().unwrap_or(OPERATOR)
     }
 
     /// A submit, if its caller was admitted.
@@ -32,8 +43,9 @@ impl Call {
         let Call { id, peer, caller, .. } = self;
         match reply {
             Ok(reply) => tracing::info!(
-                target: AUDIT, request = %id, peer, token = caller, action = "submit", experiment = reply.experiment,
-                generation = reply.generation, tasks = reply.tasks, to_run = reply.to_run, "accepted"
+                target: AUDIT, request = %id, peer, client = self.name(), token = caller, action = "submit",
+                experiment = reply.experiment, generation = reply.generation, tasks = reply.tasks,
+                to_run = reply.to_run, "accepted"
             ),
             Err(status) => self.refused("submit", "", status),
         }
@@ -44,7 +56,8 @@ impl Call {
         let Call { id, peer, caller, .. } = self;
         match reply {
             Ok(_) => {
-                tracing::info!(target: AUDIT, request = %id, peer, token = caller, action, experiment, "accepted");
+                let client = self.name();
+                tracing::info!(target: AUDIT, request = %id, peer, client, token = caller, action, experiment, "accepted");
             }
             Err(status) => self.refused(action, experiment, status),
         }
@@ -54,8 +67,10 @@ impl Call {
         let Call { id, peer, caller, .. } = self;
         // Calls without a valid token are counted only: strangers must not fill the log.
         if !caller.is_empty() {
-            let reason = status.message();
-            tracing::info!(target: AUDIT, request = %id, peer, token = caller, action, experiment, reason, "refused");
+            let (client, reason) = (self.name(), status.message());
+            tracing::info!(
+                target: AUDIT, request = %id, peer, client, token = caller, action, experiment, reason, "refused"
+            );
         }
     }
 

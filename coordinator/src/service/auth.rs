@@ -72,12 +72,15 @@ pub(super) async fn admit(authority: &Arc<Authority>, token: Option<Secret>) -> 
         }
         known => known,
     };
-    known.ok_or_else(|| {
-        Status::unauthenticated(
-            "the token is not valid: it was rotated, or is another coordinator's. Get the access file again \
-             (`powersweep access export` where the coordinator runs)",
-        )
-    })
+    known.ok_or_else(not_valid)
+}
+
+/// The answer to a token that is unknown or has ended.
+pub(super) fn not_valid() -> Status {
+    Status::unauthenticated(
+        "the token is not valid: it was rotated or revoked, or is another coordinator's. Get the access file again \
+         (`powersweep access export` where the coordinator runs)",
+    )
 }
 
 #[cfg(test)]

@@ -150,7 +150,7 @@ impl Requests {
         if is_created && let Err(refused) = self.refuse_sharded(&name).await {
             // The first shard began at the same time. It may have looked for this experiment before the state had it.
             let action = Action::Delete { force: true, data_too: false };
-            self.ask(Request::Control { experiment: name, action }).await?;
+            self.ask(Request::Control { experiment: name, action, by: None }).await?;
             return Err(refused);
         }
         Ok(reply)
@@ -194,14 +194,24 @@ impl Requests {
         }
     }
 
-    /// Pauses, resumes, cancels, retries, deletes or reprioritises an experiment.
+    /// Pauses, resumes, cancels, retries, deletes or reprioritises an experiment, for the operator.
     pub async fn control(&self, request: v1::ControlRequest) -> Result<v1::ControlReply, Status> {
+        self.control_by(None, request).await
+    }
+
+    /// Does it for the client of this name, or for the operator.
+    pub(super) async fn control_by(
+        &self,
+        client: Option<String>,
+        request: v1::ControlRequest,
+    ) -> Result<v1::ControlReply, Status> {
+        let by = client.filter(|_| !request.any_owner);
         let action = request.action.ok_or_else(|| Status::invalid_argument("the request names no action"))?;
         let (experiment, action) = (request.experiment, action_of(action)?);
         if matches!(action, Action::Delete { data_too: true, .. } | Action::Prune) && self.knows(&experiment).await? {
             self.objects()?.refuse_links(&experiment).await.map_err(store_status)?;
         }
-        match self.ask(Request::Control { experiment, action }).await? {
+        match self.ask(Request::Control { experiment, action, by }).await? {
             Reply::Controlled(reply) => Ok(reply),
             other => Err(refusal(other)),
         }
@@ -393,6 +403,7 @@ fn refusal(reply: Reply) -> Status {
         Reply::Invalid(reason) => Status::invalid_argument(reason),
         Reply::NotFound(reason) => Status::not_found(reason),
         Reply::Refused(reason) => Status::failed_precondition(reason),
+        Reply::Forbidden(reason) => Status::permission_denied(reason),
         Reply::Submitted(_) | Reply::Flushed(_) | Reply::LogStored | Reply::LogsDropped(_) | Reply::Controlled(_) => {
             Status::internal("the reply is that of another request: this is a bug")
         }

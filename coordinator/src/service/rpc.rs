@@ -158,7 +158,11 @@ impl v1::farm_server::Farm for Rpc {
 
     async fn submit(&self, request: Request<v1::SubmitRequest>) -> Result<Response<v1::SubmitReply>, Status> {
         let mut call = Call::of(&request);
-        let request = request.into_inner();
+        let mut request = request.into_inner();
+        if let Some(client) = &call.client {
+            // Proven, unlike the name in the request.
+            request.user = client.to_string();
+        }
         let dry_run = request.dry_run;
         let reply = self.timed(Timed::Submit, &mut call, self.requests.submit(request)).await;
         if !dry_run {
@@ -186,7 +190,8 @@ impl v1::farm_server::Farm for Rpc {
         let mut call = Call::of(&request);
         let request = request.into_inner();
         let (experiment, action) = (request.experiment.clone(), audit::word(request.action.as_ref()));
-        let reply = self.timed(Timed::Control, &mut call, self.requests.control(request)).await;
+        let client = call.client.as_ref().map(ToString::to_string);
+        let reply = self.timed(Timed::Control, &mut call, self.requests.control_by(client, request)).await;
         call.controlled(action, &experiment, &reply);
         reply.map(Response::new)
     }
@@ -196,7 +201,16 @@ impl v1::farm_server::Farm for Rpc {
         request: Request<v1::PrepareUpgradeRequest>,
     ) -> Result<Response<v1::PrepareUpgradeReply>, Status> {
         let mut call = Call::of(&request);
-        let answer = self.requests.prepare_upgrade(request.into_inner());
+        let client = call.client.clone();
+        let answer = async {
+            match client {
+                Some(client) => Err(Status::permission_denied(format!(
+                    "the coordinator serves other clients than {client}, too: only the operator, who has its \
+                     client.json, can end it"
+                ))),
+                None => self.requests.prepare_upgrade(request.into_inner()).await,
+            }
+        };
         let reply = self.timed(Timed::PrepareUpgrade, &mut call, answer).await;
         call.controlled("prepare-upgrade", "", &reply);
         reply.map(Response::new)

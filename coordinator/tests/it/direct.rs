@@ -278,7 +278,7 @@ async fn a_deletion_deletes_the_inbox() {
     put(&farm, &request, request.data.clone()).await;
     let delete = v1::Delete { force: true, data_too: true };
     let action = Some(v1::control_request::Action::Delete(delete));
-    let request = v1::ControlRequest { experiment: "e".to_owned(), action };
+    let request = v1::ControlRequest { experiment: "e".to_owned(), action, ..Default::default() };
     farm.handle.requests().control(request).await.expect("deleted");
     assert_eq!(in_staging(&farm).await, [""; 0]);
     farm.stop().await;

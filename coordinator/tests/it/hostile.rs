@@ -337,6 +337,7 @@ async fn rows_that_cannot_become_a_part_are_shown_and_nothing_waits_for_them() {
     let delete = |data_too| v1::ControlRequest {
         experiment: "e".to_owned(),
         action: Some(v1::control_request::Action::Delete(v1::Delete { force: true, data_too })),
+        ..Default::default()
     };
     let kept = tokio::time::timeout(PATIENCE, requests.control(delete(false))).await.expect("answered");
     assert!(kept.expect_err("rows would be lost").message().contains("--data-too"));

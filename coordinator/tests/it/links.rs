@@ -121,7 +121,8 @@ async fn a_deletion_is_refused_before_it_begins_where_a_folder_is_a_link() {
     let submit = |restart| v1::SubmitRequest { manifest: manifest.clone(), restart, ..Default::default() };
     farm.submit(submit(false)).await.expect("accepted");
     symlink(elsewhere.path(), data.path().join("e")).expect("a link");
-    let control = |action| v1::ControlRequest { experiment: "e".to_owned(), action: Some(action) };
+    let control =
+        |action| v1::ControlRequest { experiment: "e".to_owned(), action: Some(action), ..Default::default() };
     let delete = |data_too| control(v1::control_request::Action::Delete(v1::Delete { force: true, data_too }));
     let prune = control(v1::control_request::Action::Prune(v1::Prune {}));
     for request in [delete(true), prune] {

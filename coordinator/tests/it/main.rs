@@ -5,6 +5,7 @@
 const _: Option<&str> = option_env!("POWERSWEEP_TEST_S3");
 
 mod bounds;
+mod clients;
 mod direct;
 mod hostile;
 mod links;

@@ -192,7 +192,7 @@ fn of_client(random: &mut Random) -> (&'static str, Vec<u8>) {
                 4 => Action::SetPriority(v1::SetPriority { priority: random.next() as i32 }),
                 _ => Action::Resume(v1::Resume {}),
             };
-            v1::ControlRequest { experiment, action: Some(action) }.encode_to_vec()
+            v1::ControlRequest { experiment, action: Some(action), ..Default::default() }.encode_to_vec()
         }),
     }
 }

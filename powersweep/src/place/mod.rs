@@ -34,6 +34,8 @@ pub struct Place {
     pub access: Option<Source>,
     /// Allows unencrypted connections.
     pub insecure: bool,
+    /// Experiments are controlled although another user submitted them.
+    pub any_owner: bool,
     /// Tables are read at the coordinator, although there may be data here.
     pub tables_at_coordinator: bool,
     /// Where notes go: sentences for people.
@@ -47,6 +49,7 @@ impl Default for Place {
             coordinator: None,
             access: None,
             insecure: false,
+            any_owner: false,
             tables_at_coordinator: false,
             notes: Notes::none(),
         }

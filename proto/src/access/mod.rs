@@ -154,6 +154,9 @@ pub enum AccessError {
         "there is no private folder for the access files of {data}: set XDG_STATE_HOME or HOME to a folder of yours"
     )]
     NoPlace { data: String },
+    /// A client cannot be added or revoked.
+    #[error("{reason}")]
+    Client { reason: String },
     /// Certificates could not be made.
     #[error("cannot make the certificates of {path}: {reason}")]
     Certificate { path: String, reason: String },

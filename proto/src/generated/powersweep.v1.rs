@@ -646,6 +646,9 @@ pub struct FlushReply {
 pub struct ControlRequest {
     #[prost(string, tag = "1")]
     pub experiment: ::prost::alloc::string::String,
+    /// also if another user submitted it
+    #[prost(bool, tag = "9")]
+    pub any_owner: bool,
     #[prost(oneof = "control_request::Action", tags = "2, 3, 4, 5, 6, 7, 8")]
     pub action: ::core::option::Option<control_request::Action>,
 }

@@ -199,7 +199,7 @@ fn a_cancelled_experiment_stops_at_once_and_continues_when_submitted_again() {
 #[test]
 fn a_control_is_answered_when_it_is_durable() {
     let (mut wire, _, _) = running();
-    wire.request(Request::Control { experiment: "e".into(), action: Action::Pause });
+    wire.request(Request::Control { experiment: "e".into(), action: Action::Pause, by: None });
     assert!(wire.replies.is_empty());
     wire.commit(Some(Fault::Lose));
     assert!(wire.replies.is_empty(), "the lost batch is not answered");

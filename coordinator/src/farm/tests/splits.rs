@@ -190,10 +190,41 @@ fn another_users_experiment_is_changed_only_on_purpose() {
     assert_eq!(wire.status("e").owner, "ada");
     assert!(matches!(submit_as(&mut wire, "bob", seeds("[1, 2]"), false), Reply::Submitted(_)), "nothing changes");
     let refusal = submit_as(&mut wire, "bob", seeds("[1, 2, 3]"), false);
-    assert!(matches!(&refusal, Reply::Refused(reason) if reason.contains("ada") && reason.contains("--replace")));
+    assert!(matches!(&refusal, Reply::Forbidden(reason) if reason.contains("ada") && reason.contains("--replace")));
     assert_eq!((wire.status("e").tasks, wire.status("e").owner), (2, "ada".to_owned()));
     assert!(matches!(submit_as(&mut wire, "bob", seeds("[1, 2, 3]"), true), Reply::Submitted(_)));
     assert_eq!((wire.status("e").tasks, wire.status("e").owner), (3, "bob".to_owned()));
+}
+
+/// A submit of the same manifest sets the priority and ends a cancellation.
+#[test]
+fn another_users_experiment_is_controlled_only_on_purpose() {
+    let mut wire = Wire::new();
+    submit_as(&mut wire, "ada", seeds("[1, 2]"), false);
+    let mut asked = |by: Option<&str>, action: Action| {
+        wire.request(Request::Control { experiment: "e".into(), action, by: by.map(str::to_owned) });
+        wire.commit_all();
+        (wire.replies.pop().expect("an answer"), wire.status("e"))
+    };
+    let retry = Action::Retry { indices: BTreeSet::new(), kinds: BTreeSet::new() };
+    let delete = Action::Delete { force: true, data_too: true };
+    let actions = [Action::Pause, Action::Resume, Action::Cancel, Action::SetPriority(9), Action::Prune, retry, delete];
+    for action in actions {
+        let (reply, after) = asked(Some("bob"), action);
+        assert!(matches!(&reply, Reply::Forbidden(reason) if reason.contains("ada") && reason.contains("--any-owner")));
+        assert_eq!((after.state(), after.priority), (v1::ExperimentState::Waiting, 0));
+    }
+    assert!(matches!(asked(Some("ada"), Action::SetPriority(3)).0, Reply::Controlled(_)));
+    assert!(matches!(asked(None, Action::Cancel).0, Reply::Controlled(_)), "the operator, or --any-owner");
+    let again = Submission { user: "bob".to_owned(), ..Submission::new(seeds("[1, 2]"), BTreeMap::new()) };
+    wire.request(Request::Submit(again.clone()));
+    wire.commit_all();
+    assert!(matches!(wire.replies.pop(), Some(Reply::Forbidden(_))), "a submit would end the cancellation");
+    wire.control("e", Action::Resume);
+    wire.request(Request::Submit(Submission { priority: Some(9), ..again }));
+    wire.commit_all();
+    assert!(matches!(wire.replies.pop(), Some(Reply::Forbidden(_))), "a submit would set the priority");
+    assert_eq!(wire.status("e").priority, 3);
 }
 
 #[test]

@@ -448,7 +448,7 @@ impl Wire {
 
     /// A client's action, with its answer if there is one yet.
     pub(super) fn control(&mut self, name: &str, action: Action) -> Option<Reply> {
-        self.request(Request::Control { experiment: name.into(), action });
+        self.request(Request::Control { experiment: name.into(), action, by: None });
         self.commit_all();
         self.replies.pop()
     }

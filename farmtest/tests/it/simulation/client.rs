@@ -124,7 +124,7 @@ impl World {
                 Request::Submit(Submission { dry_run, restart, replace: true, ..Submission::new(sweep, digests) })
             }
             Wish::Flush { experiment } => Request::Flush(experiment),
-            Wish::Control { experiment, action } => Request::Control { experiment, action },
+            Wish::Control { experiment, action } => Request::Control { experiment, action, by: None },
             Wish::PutLog { digest } => {
                 self.disk.logs.insert(digest);
                 Request::LogStored { digest, bytes: 1 }

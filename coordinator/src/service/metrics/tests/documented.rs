@@ -13,8 +13,8 @@ token, so it must be on the loopback interface: run the collector on the same ma
 
 `--log-format json` writes log messages as one JSON object a line. `target` is `powersweep::audit` in the line of each
 submit, control request, read table and worker: `request` is the call's id, `token` the beginning of the token's digest, as in
-`powersweep access show`. Lines about a failed task have `experiment`, `task`, `attempt` and `lease`. The error that ends a
-command has its `exit_code`.
+`powersweep access show`, and `client` the name of the client that has the token, or `operator` for `client.json`. Lines about
+a failed task have `experiment`, `task`, `attempt` and `lease`. The error that ends a command has its `exit_code`.
 
 A gRPC health check (`grpc.health.v1`) says `NOT_SERVING` while storage stalls. It needs no token.
 
