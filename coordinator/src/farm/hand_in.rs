@@ -251,11 +251,13 @@ impl Farm {
         self.out.put(Record::Rows(record));
     }
 
-    fn measure(&mut self, worker: Uuid, name: &str, checked: &Checked, spent: Option<&v1::TimeSpent>, now: Now) {
-        let Some(worker) = self.workers.get_mut(&worker) else { return };
-        worker.tasks_done += checked.needed;
+    fn measure(&mut self, id: Uuid, name: &str, checked: &Checked, spent: Option<&v1::TimeSpent>, now: Now) {
+        let Some(worker) = self.workers.get_mut(&id) else { return };
         let slot_s = worker.slot_seconds(checked.needed, now);
         let Some(experiment) = self.experiments.get_mut(name) else { return };
+        if let Some(index) = checked.rows.iter().find_map(|(index, _)| *index) {
+            self.done_counts.add(id, checked.needed, (name, experiment.record.generation, index));
+        }
         let believed = spent.map(|spent| worker.believed(spent, now));
         if believed == Some(None) && worker.is_recovered() {
             // Neither its word nor the time of this process says what the tasks took.

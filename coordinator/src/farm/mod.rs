@@ -22,6 +22,7 @@ mod control;
 mod cost;
 mod demand;
 mod dispatch;
+mod done_counts;
 mod ended;
 mod event;
 mod experiment;
@@ -70,6 +71,7 @@ pub use pins::build_versions;
 
 use crate::records::Record;
 use crate::store::Batch;
+use done_counts::DoneCounts;
 use ended::Ended;
 use experiment::Experiment;
 use lease::Lease;
@@ -97,6 +99,8 @@ pub struct Farm {
     idle: BTreeSet<Uuid>,
     /// Leases without progress at the last tick: idle workers may run copies of their tasks.
     stragglers: VecDeque<LeaseId>,
+    /// Tasks that each worker process has finished.
+    done_counts: DoneCounts,
     /// Slots of connected workers.
     slots: u64,
     logs: BTreeMap<Digest, u64>,
@@ -158,6 +162,7 @@ impl Farm {
             Event::Committed { token } => {
                 self.out.committed(token);
                 self.experiments.values_mut().for_each(Experiment::committed);
+                self.done_counts.committed();
             }
             Event::Published { part_id, result } => self.published(part_id, result, now),
             Event::RemovalDone { experiment, result } => self.left(&experiment, result, now),
@@ -265,8 +270,21 @@ impl Farm {
         let taken = self.out.take_commit(|name, chunk| experiments.get(name)?.done_chunk(chunk));
         if taken.is_some() {
             self.experiments.values_mut().for_each(Experiment::committing);
+            self.done_counts.committing();
+            self.done_counts.bound(|worker| self.workers.contains_key(&worker));
         }
         taken
+    }
+
+    /// Takes over what an earlier farm of this process counted, whose last write failed. This farm has the state that was
+    /// loaded afterwards.
+    pub fn continue_counts(&mut self, earlier: &mut Farm) {
+        let is_done = |name: &str, generation: u64, index: u64| {
+            let Some(experiment) = self.experiments.get(name) else { return false };
+            let present = experiment.present_index(generation, index).ok().flatten();
+            present.is_some_and(|index| experiment.done.contains(index))
+        };
+        self.done_counts = std::mem::take(&mut earlier.done_counts).after_failure(is_done);
     }
 
     /// Whether [`Farm::take_commit`] would give a batch.

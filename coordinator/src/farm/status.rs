@@ -37,8 +37,30 @@ impl Farm {
             storage_stalled: self.is_stalled(),
             storage_reason: self.stalled.clone().or_else(|| self.publish_trouble.clone()).unwrap_or_default(),
             experiments: experiments.map(shown).collect(),
-            workers: self.workers.iter().map(|(id, worker)| worker_status(id, worker, now)).collect(),
+            workers: self.workers.iter().map(|(id, worker)| self.worker_status(id, worker, now)).collect(),
             demand: Some(self.demand()),
+        }
+    }
+
+    fn worker_status(&self, id: &uuid::Uuid, worker: &Worker, now: Now) -> v1::WorkerStatus {
+        let (busy_slots, processors, memory_bytes) = match worker.conn {
+            Some(_) => (worker.busy_slots, worker.processors, worker.memory_bytes),
+            None => (0, 0.0, 0),
+        };
+        v1::WorkerStatus {
+            name: worker.name.clone(),
+            worker_id: id.as_bytes().to_vec().into(),
+            slots: worker.slots,
+            busy_slots,
+            processors,
+            memory_bytes,
+            leased_tasks: worker.outstanding,
+            seen_s_ago: now.mono.saturating_sub(worker.seen).as_secs_f64(),
+            tasks_done: self.done_counts.of(*id),
+            address: worker.address.clone(),
+            allocation: worker.allocation.clone(),
+            connected: worker.conn.is_some(),
+            spent: Some(worker.spent),
         }
     }
 
@@ -227,27 +249,5 @@ fn failure_status(experiment: &Experiment, failure: &FailureRecord, equal: u64) 
         attempt: failure.attempts,
         r#final: failure.quarantined,
         equal,
-    }
-}
-
-fn worker_status(id: &uuid::Uuid, worker: &Worker, now: Now) -> v1::WorkerStatus {
-    let (busy_slots, processors, memory_bytes) = match worker.conn {
-        Some(_) => (worker.busy_slots, worker.processors, worker.memory_bytes),
-        None => (0, 0.0, 0),
-    };
-    v1::WorkerStatus {
-        name: worker.name.clone(),
-        worker_id: id.as_bytes().to_vec().into(),
-        slots: worker.slots,
-        busy_slots,
-        processors,
-        memory_bytes,
-        leased_tasks: worker.outstanding,
-        seen_s_ago: now.mono.saturating_sub(worker.seen).as_secs_f64(),
-        tasks_done: worker.tasks_done,
-        address: worker.address.clone(),
-        allocation: worker.allocation.clone(),
-        connected: worker.conn.is_some(),
-        spent: Some(worker.spent),
     }
 }

@@ -59,7 +59,6 @@ pub(super) struct Worker {
     /// Processors that its process kept busy, and its memory, by its last heartbeat.
     pub(super) processors: f64,
     pub(super) memory_bytes: u64,
-    pub(super) tasks_done: u64,
     pub(super) last_report: Duration,
     /// Its first Hello of this process, or when the state was loaded that says that it holds leases.
     since: Duration,

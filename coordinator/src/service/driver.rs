@@ -403,7 +403,9 @@ impl Driver {
         loop {
             error = match self.store.load().await {
                 Ok(loaded) => {
-                    self.farm = Farm::recover(self.config.clone(), loaded, seed(), now(self.started));
+                    let mut farm = Farm::recover(self.config.clone(), loaded, seed(), now(self.started));
+                    farm.continue_counts(&mut self.farm);
+                    self.farm = farm;
                     match self.ending {
                         Ending::No => {}
                         Ending::Draining { .. } => self.event(Event::Stop),

@@ -1,6 +1,7 @@
-//! A client whose token is revoked in the middle of a call.
+//! What clients may do: a token that is revoked in the middle of a call, the end of the coordinator.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use powersweep_coordinator::access::{Authority, add_client, revoke_client};
@@ -14,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Code;
 
-use crate::hostile::Farm;
+use crate::hostile::{Farm, Worker};
 
 /// An upload that its sender never ends, and rows that their reader does not take.
 #[tokio::test(flavor = "multi_thread")]
@@ -54,4 +55,28 @@ async fn a_revoked_token_ends_its_calls_and_no_others() {
     let refused = connect(&ada).await.status(v1::StatusRequest::default()).await.expect_err("revoked");
     assert_eq!(refused.code(), Code::Unauthenticated);
     farm.stop().await;
+}
+
+#[tokio::test]
+async fn only_a_client_with_a_sound_request_ends_the_coordinator() {
+    let farm = Farm::start().await;
+    let request = |drain_s| v1::PrepareUpgradeRequest { drain_s: Some(drain_s) };
+    let refused = farm.client(Role::Worker).await.prepare_upgrade(request(0.0)).await.expect_err("a worker");
+    assert_eq!(refused.code(), Code::PermissionDenied, "{refused}");
+    let mut client = farm.client(Role::Client).await;
+    for drain_s in [-1.0, f64::NAN, f64::INFINITY, 1e300] {
+        let refused = client.prepare_upgrade(request(drain_s)).await.expect_err("no time");
+        assert_eq!(refused.code(), Code::InvalidArgument, "{drain_s}: {refused}");
+    }
+    // The longest time that there is: another request may end it sooner.
+    let mut other = farm.client(Role::Client).await;
+    let worker = Worker::greet(&farm).await;
+    let longest = tokio::spawn(async move { other.prepare_upgrade(request(1e19)).await });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(!longest.is_finished(), "the worker is still there");
+    let answer = client.prepare_upgrade(request(0.0)).await.expect("it ends").into_inner();
+    assert!(answer.unpublished.is_empty());
+    longest.await.expect("no panic").expect("it has ended, too");
+    drop(worker);
+    farm.handle.wait().await.expect("in good order");
 }

@@ -106,6 +106,7 @@ impl Farm {
 /// A worker made by hand.
 pub(crate) struct Worker {
     pub(crate) client: Client,
+    hello: v1::Hello,
     outbound: mpsc::Sender<v1::WorkerMessage>,
     inbound: Streaming<v1::FarmMessage>,
     leases: Vec<v1::Lease>,
@@ -124,12 +125,31 @@ pub(crate) fn hello(worker: &str) -> v1::Hello {
 
 impl Worker {
     pub(crate) async fn greet(farm: &Farm) -> Worker {
+        Worker::connect(farm, hello("w")).await
+    }
+
+    async fn connect(farm: &Farm, hello: v1::Hello) -> Worker {
         let mut client = farm.client(Role::Worker).await;
         let (outbound, messages) = mpsc::channel(64);
-        let message = v1::WorkerMessage { body: Some(ToFarm::Hello(hello("w"))) };
+        let message = v1::WorkerMessage { body: Some(ToFarm::Hello(hello.clone())) };
         outbound.send(message).await.expect("open");
         let inbound = client.work(ReceiverStream::new(messages)).await.expect("accepted").into_inner();
-        Worker { client, outbound, inbound, leases: Vec::new(), said: 0 }
+        Worker { client, hello, outbound, inbound, leases: Vec::new(), said: 0 }
+    }
+
+    /// Connects again with this lease.
+    pub(crate) async fn again(self, farm: &Farm, held: v1::LeaseState) -> Worker {
+        let said = self.said;
+        Worker { said, ..Worker::connect(farm, v1::Hello { held: vec![held], ..self.hello }).await }
+    }
+
+    /// Waits for the end of the stream.
+    pub(crate) async fn ended(&mut self) {
+        while tokio::time::timeout(PATIENCE, self.inbound.message())
+            .await
+            .expect("it speaks")
+            .is_ok_and(|m| m.is_some())
+        {}
     }
 
     pub(crate) async fn read(&mut self) -> FromFarm {
@@ -150,10 +170,7 @@ impl Worker {
 
     /// Sends a hand-in; `Err` with the reason if it is rejected.
     pub(crate) async fn hand_in(&mut self, hand_in: v1::HandIn) -> Result<(), String> {
-        self.said += 1;
-        let id = self.said;
-        let body = Some(ToFarm::HandIn(v1::HandIn { id, ..hand_in }));
-        self.outbound.send(v1::WorkerMessage { body }).await.expect("open");
+        let id = self.send(hand_in).await;
         loop {
             if let FromFarm::Ack(ack) = self.read().await {
                 if let Some(rejected) = ack.rejected.into_iter().find(|rejected| rejected.id == id) {
@@ -164,6 +181,15 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// Sends a hand-in, and returns its id.
+    pub(crate) async fn send(&mut self, hand_in: v1::HandIn) -> u64 {
+        self.said += 1;
+        let id = self.said;
+        let body = Some(ToFarm::HandIn(v1::HandIn { id, ..hand_in }));
+        self.outbound.send(v1::WorkerMessage { body }).await.expect("open");
+        id
     }
 
     pub(crate) async fn upload(&mut self, request: v1::UploadPartRequest) -> Result<u64, Status> {
@@ -459,28 +485,4 @@ async fn a_worker_whose_name_commands_terminals_is_refused() {
     let Some(FromFarm::Refused(refused)) = answer else { panic!("{answer:?}") };
     assert!(refused.r#final && refused.reason.contains("control characters"), "{refused:?}");
     farm.stop().await;
-}
-
-#[tokio::test]
-async fn only_a_client_with_a_sound_request_ends_the_coordinator() {
-    let farm = Farm::start().await;
-    let request = |drain_s| v1::PrepareUpgradeRequest { drain_s: Some(drain_s) };
-    let refused = farm.client(Role::Worker).await.prepare_upgrade(request(0.0)).await.expect_err("a worker");
-    assert_eq!(refused.code(), Code::PermissionDenied, "{refused}");
-    let mut client = farm.client(Role::Client).await;
-    for drain_s in [-1.0, f64::NAN, f64::INFINITY, 1e300] {
-        let refused = client.prepare_upgrade(request(drain_s)).await.expect_err("no time");
-        assert_eq!(refused.code(), Code::InvalidArgument, "{drain_s}: {refused}");
-    }
-    // The longest time that there is: another request may end it sooner.
-    let mut other = farm.client(Role::Client).await;
-    let worker = Worker::greet(&farm).await;
-    let longest = tokio::spawn(async move { other.prepare_upgrade(request(1e19)).await });
-    tokio::time::sleep(Duration::from_millis(200)).await;
-    assert!(!longest.is_finished(), "the worker is still there");
-    let answer = client.prepare_upgrade(request(0.0)).await.expect("it ends").into_inner();
-    assert!(answer.unpublished.is_empty());
-    longest.await.expect("no panic").expect("it has ended, too");
-    drop(worker);
-    farm.handle.wait().await.expect("in good order");
 }

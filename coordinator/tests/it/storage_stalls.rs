@@ -22,6 +22,7 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
+use crate::hostile::{Farm, Worker};
 use crate::store_samples::{hand_in, rows_of};
 
 /// Far beyond what anything here takes.
@@ -108,6 +109,46 @@ async fn the_end_waits_for_storage_for_a_limited_time() {
     assert!(matches!(error, ServeError::Unfinished { .. }), "{error}");
     assert!(error.to_string().contains("the disk is full"), "{error}");
     assert!(waiting.await.expect("no panic").is_err(), "a submit that was not stored is not acknowledged");
+}
+
+/// A worker hands two tasks in; storage loses the second write, or keeps it and says that it failed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_counts_each_task_once_after_a_failed_write() {
+    for fault in [Fault::Lose, Fault::KeepButFail] {
+        let farm = Farm::start().await;
+        let sweep = farm.submit("e", 2, "").await;
+        let mut worker = Worker::greet(&farm).await;
+        let lease = worker.lease().await;
+        let index = |lease: &v1::Lease| lease.ranges[0].start;
+        worker.hand_in(crate::hostile::hand_in(&lease, &sweep, index(&lease), index(&lease))).await.expect("accepted");
+        let done = async || {
+            let reply = farm.handle.status(v1::StatusRequest::default()).await.expect("it answers");
+            reply.workers.iter().map(|worker| worker.tasks_done).sum::<u64>()
+        };
+        assert_eq!(done().await, 1);
+        let other = 1 - index(&lease);
+        let lease = match lease.ranges.iter().any(|range| (range.start..range.end).contains(&other)) {
+            true => lease,
+            false => worker.lease().await,
+        };
+        farm.store.plan([Some(fault)]);
+        let second = crate::hostile::hand_in(&lease, &sweep, other, other);
+        worker.send(second.clone()).await;
+        // The stream ends when the state is loaded again.
+        worker.ended().await;
+        let held = v1::LeaseState {
+            lease: lease.id,
+            experiment: lease.experiment.clone(),
+            generation: lease.generation,
+            open: vec![v1::IndexRange { start: other, end: other + 1 }],
+        };
+        let mut worker = worker.again(&farm, held).await;
+        for _ in 0..2 {
+            worker.hand_in(second.clone()).await.expect("accepted");
+            assert_eq!((done().await, farm.status("e").await.done), (2, 2), "{fault:?}");
+        }
+        farm.stop().await;
+    }
 }
 
 /// A store whose close never ends.

@@ -21,6 +21,41 @@ fn acks(messages: Vec<ToWorker>) -> (Vec<u64>, Vec<String>) {
     (ids, rejected)
 }
 
+/// A write that fails, and one that is durable although its answer is lost: the worker hands the rows in again.
+#[test]
+fn a_worker_counts_each_task_once_whatever_storage_answers() {
+    for (fault, handed_in_again) in [(Fault::Lose, 2), (Fault::KeepButFail, 0)] {
+        let mut wire = Wire::new();
+        wire.submit(sweep("e", 60));
+        let done = |wire: &Wire| wire.farm.status(&v1::StatusRequest::default(), wire.now).workers[0].tasks_done;
+        let conn = wire.connect(1, 8, Vec::new());
+        wire.commit_all();
+        let lease = wire.leases(conn).remove(0);
+        let leased = tasks(&lease);
+        wire.send(conn, hand_in(1, &lease, &leased[..2]));
+        wire.commit_all();
+        assert_eq!(done(&wire), 2);
+        wire.send(conn, hand_in(2, &lease, &leased[2..4]));
+        assert_eq!(done(&wire), 2, "the rows are not durable yet");
+        wire.commit(Some(fault));
+        let durable = wire.status("e").done;
+        assert_eq!(durable, 4 - handed_in_again);
+        let held = v1::LeaseState {
+            lease: lease.id,
+            experiment: lease.experiment.clone(),
+            generation: lease.generation,
+            open: lease.ranges.clone(),
+        };
+        let conn = wire.connect(1, 8, vec![held]);
+        assert_eq!(done(&wire), durable, "{fault:?}");
+        for id in [2, 3] {
+            wire.send(conn, hand_in(id, &lease, &leased[2..4]));
+            wire.commit_all();
+            assert_eq!((done(&wire), wire.status("e").done), (4, 4), "{fault:?}: hand-in {id}");
+        }
+    }
+}
+
 #[test]
 fn an_experiment_is_finished_when_its_rows_are_visible() {
     let mut wire = Wire::new();

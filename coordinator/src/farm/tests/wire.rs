@@ -199,7 +199,11 @@ impl Wire {
     pub(super) fn end_commit(&mut self) {
         match self.in_flight.take() {
             Some((token, true)) => self.event(Event::Committed { token }),
-            Some((_, false)) => self.reload(),
+            Some((_, false)) => {
+                let mut earlier = std::mem::take(&mut self.farm);
+                self.reload();
+                self.farm.continue_counts(&mut earlier);
+            }
             None => {}
         }
     }
