@@ -43,7 +43,7 @@ pub use find::FindArgs;
 pub use health::{DoctorArgs, HealthArgs};
 pub use import::ImportArgs;
 pub use launch::{
-    JobArgs, LaunchCommand, LaunchFolderArgs, LaunchLogArgs, LaunchSlurmArgs, LaunchStatusArgs, LaunchStopArgs,
+    JobArgs, LaunchCommand, LaunchFolderArgs, LaunchLogArgs, LaunchStatusArgs, LaunchStopArgs, LaunchWorkersArgs,
     SiteCommand, SiteInitArgs,
 };
 pub use listings::{

@@ -192,6 +192,10 @@ pub const LAUNCH_SLURM: &str = "Examples:
   powersweep launch slurm --time 4:00:00 --cpus 32 --check           can a node reach the coordinator?
   powersweep launch slurm --time 4:00:00 --cpus 32 --until-idle 10m  end when the sweep has ended
   powersweep launch slurm --coordinator --time 12:00:00 --cpus 32    the coordinator in a job, too";
+pub const LAUNCH_PBS: &str = "Examples:
+  powersweep launch pbs --site site.toml --max-nodes 16              with the options of a site file
+  powersweep launch pbs --queue workq --time 4:00:00 --cpus 32 --dry-run   show the script
+  powersweep launch pbs --queue workq --time 4:00:00 --cpus 32 --check     can a node reach the coordinator?";
 pub const LAUNCH_STATUS: &str = "Examples:
   powersweep launch status                 the launcher of ./results/data
   powersweep launch status --json          as JSON";

@@ -7,11 +7,11 @@ use powersweep::allocation::{STAGGER, without_reserve};
 use powersweep::launcher::{Folder, Plan};
 use powersweep::user;
 use powersweep_experiments::Digest;
-use powersweep_launch::slurm::{CoordinatorJob, Facts, Request, WorkerJob, time_limit};
-use powersweep_launch::{Room, Site, SlurmSite};
+use powersweep_launch::slurm::CoordinatorJob;
+use powersweep_launch::{Facts, JobSite, Request, Room, Site, System, WorkerJob};
 use powersweep_proto::access::{Role, Source};
 
-use crate::args::{JobArgs, LaunchSlurmArgs};
+use crate::args::{JobArgs, LaunchWorkersArgs};
 use crate::exit::{Failure, Kind, OrKind, failure};
 use crate::program;
 
@@ -23,8 +23,11 @@ const COORDINATOR_IDLE: Duration = Duration::from_secs(900);
 const NAME_DIGITS: usize = 8;
 
 /// The plan of a command line.
-pub fn plan(args: &LaunchSlurmArgs, folder: &Folder, facts: &Facts) -> Result<Plan, Failure> {
-    let request = request(&args.job, folder)?;
+pub fn plan(system: System, args: &LaunchWorkersArgs, folder: &Folder, facts: &Facts) -> Result<Plan, Failure> {
+    let request = request(system, &args.job, folder)?;
+    if system == System::Pbs {
+        check_pbs(args, &request.site)?;
+    }
     let site = request.site.clone();
     let cpus = site.cpus.ok_or_else(|| missing("--cpus", "the processors of an allocation on each node"))?;
     let job = WorkerJob {
@@ -58,11 +61,26 @@ pub fn plan(args: &LaunchSlurmArgs, folder: &Folder, facts: &Facts) -> Result<Pl
     }
     let coordinator_job = std::env::var("POWERSWEEP_COORDINATOR_JOB").ok();
     let forget_failures = args.forget_failures;
-    Ok(Plan { job, room, poll: args.poll, until_idle: args.until_idle, coordinator_job, forget_failures })
+    Ok(Plan { system, job, room, poll: args.poll, until_idle: args.until_idle, coordinator_job, forget_failures })
+}
+
+/// Refuses what only Slurm has.
+fn check_pbs(args: &LaunchWorkersArgs, site: &JobSite) -> Result<(), Failure> {
+    if args.coordinator {
+        let hint = "run `powersweep serve` beside the launcher";
+        return Err(failure!(Usage, "--coordinator needs jobs that queue their successors, as under Slurm: {hint}"));
+    }
+    if args.job.nodes > 1 {
+        return Err(failure!(Usage, "an allocation of PBS has one node: give --max-nodes for more allocations"));
+    }
+    match site.qos {
+        Some(_) => Err(failure!(Usage, "PBS has no quality of service (--qos): name the queue by --queue")),
+        None => Ok(()),
+    }
 }
 
 /// The job of a coordinator, with this launcher in it.
-pub fn coordinator(plan: &Plan, args: &LaunchSlurmArgs) -> CoordinatorJob {
+pub fn coordinator(plan: &Plan, args: &LaunchWorkersArgs) -> CoordinatorJob {
     let data = std::path::absolute(&args.folder.data.data);
     let data = data.map_or_else(|_| args.folder.data.data.clone(), |path| path.display().to_string());
     let data = if args.folder.data.data.contains("://") { args.folder.data.data.clone() } else { data };
@@ -76,7 +94,7 @@ pub fn coordinator(plan: &Plan, args: &LaunchSlurmArgs) -> CoordinatorJob {
     CoordinatorJob { request: plan.job.request.clone(), serve, health, launch }
 }
 
-fn launch_arguments(plan: &Plan, args: &LaunchSlurmArgs) -> Vec<String> {
+fn launch_arguments(plan: &Plan, args: &LaunchWorkersArgs) -> Vec<String> {
     let site = &plan.job.request.site;
     let seconds = |time: Duration| format!("{}s", time.as_secs_f64());
     let idle = args.until_idle.unwrap_or(COORDINATOR_IDLE);
@@ -115,10 +133,10 @@ fn missing(option: &str, what: &str) -> Failure {
 }
 
 /// The request that all jobs of a launcher share.
-pub fn request(args: &JobArgs, folder: &Folder) -> Result<Request, Failure> {
-    let site = combined(args)?;
+pub fn request(system: System, args: &JobArgs, folder: &Folder) -> Result<Request, Failure> {
+    let site = combined(system, args)?;
     let time = site.time.as_deref().ok_or_else(|| missing("--time", "the time limit of an allocation"))?;
-    let time = time_limit(time).map_err(|reason| failure!(Usage, "{reason}"))?;
+    let time = system.time_limit(time).map_err(|reason| failure!(Usage, "{reason}"))?;
     let program = match &args.program {
         Some(program) => program.clone(),
         None => program::path().map_err(|error| failure!(Usage, "give --program: {error}"))?,
@@ -130,9 +148,10 @@ pub fn request(args: &JobArgs, folder: &Folder) -> Result<Request, Failure> {
 }
 
 /// The site file's options, with the command line's before them.
-fn combined(args: &JobArgs) -> Result<SlurmSite, Failure> {
+fn combined(system: System, args: &JobArgs) -> Result<JobSite, Failure> {
     let file = args.site.clone().or_else(default_site);
-    let mut site = file.map(|file| Site::read(&file)).transpose().or_kind(Kind::Usage)?.unwrap_or_default().slurm;
+    let site = file.map(|file| Site::read(&file)).transpose().or_kind(Kind::Usage)?.unwrap_or_default();
+    let mut site = site.of(system).clone();
     let chosen = [
         (&args.partition, &mut site.partition),
         (&args.account, &mut site.account),
@@ -149,7 +168,7 @@ fn combined(args: &JobArgs) -> Result<SlurmSite, Failure> {
     site.cpus = args.cpus.or(site.cpus);
     site.options.extend(args.options.iter().cloned());
     match site.with_several_lines() {
-        Some(line) => Err(failure!(Usage, "{line:?} has more than one line: give each option of sbatch by itself")),
+        Some(line) => Err(failure!(Usage, "{line:?} has more than one line: give each option by itself")),
         None => Ok(site),
     }
 }
@@ -161,7 +180,7 @@ fn default_site() -> Option<PathBuf> {
 }
 
 /// The arguments of workers: a file with the access, which the nodes read.
-fn worker_arguments(args: &LaunchSlurmArgs) -> Result<Vec<String>, Failure> {
+fn worker_arguments(args: &LaunchWorkersArgs) -> Result<Vec<String>, Failure> {
     let mut words = Vec::new();
     // A coordinator in a job makes the access files when it starts.
     if !args.coordinator {
@@ -174,7 +193,7 @@ fn worker_arguments(args: &LaunchSlurmArgs) -> Result<Vec<String>, Failure> {
 }
 
 /// The access file of workers, as a path that the nodes read.
-pub fn worker_access(args: &LaunchSlurmArgs) -> Result<String, Failure> {
+pub fn worker_access(args: &LaunchWorkersArgs) -> Result<String, Failure> {
     let is_file = args.access.as_ref().is_some_and(|access| access.is_file() || access.as_os_str() == "-");
     if is_file {
         return Err(failure!(Usage, "--access of `launch` is a folder with client.json and worker.json, not one file"));

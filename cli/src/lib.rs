@@ -36,6 +36,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
 use powersweep_experiments::plain::is_plain_name;
+use powersweep_launch::System;
 
 use crate::args::{AccessCommand, Cli, Command, ConfigCommand, LaunchCommand, SiteCommand, TraceCommand};
 use crate::config::Config;
@@ -185,7 +186,8 @@ fn dispatch(command: &Command, config: &Config) -> Outcome {
         Command::Health(args) => commands::health::run(args),
         Command::Conformance(args) => commands::conformance::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
-        Command::Launch(LaunchCommand::Slurm(args)) => commands::launch::slurm(args),
+        Command::Launch(LaunchCommand::Slurm(args)) => commands::launch::workers(System::Slurm, args),
+        Command::Launch(LaunchCommand::Pbs(args)) => commands::launch::workers(System::Pbs, args),
         Command::Launch(LaunchCommand::Status(args)) => commands::launch::status(args),
         Command::Launch(LaunchCommand::Log(args)) => commands::launch::log(args),
         Command::Launch(LaunchCommand::Stop(args)) => commands::launch::stop(args),

@@ -219,7 +219,7 @@ impl Fleet {
     }
 
     fn listed(&mut self, entry: &Entry, asked_at: Seconds, notes: &mut Notes) {
-        let Some(phase) = Phase::of_slurm(&entry.state) else {
+        let Some(phase) = entry.phase else {
             if self.unknown_states.insert(entry.state.clone()) {
                 notes.push(format!(
                     "allocation {} is in the unknown state {:?}: it counts as before",

@@ -1,5 +1,7 @@
 //! What a batch system's queue says about an allocation.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Seconds;
@@ -9,8 +11,12 @@ use crate::Seconds;
 pub struct Entry {
     /// The allocation's name, such as 4711_3.
     pub name: String,
+    /// The batch system's name of it, for its commands.
+    pub id: String,
     /// The state in the batch system's word.
     pub state: String,
+    /// The meaning of the state; `None` if this build does not know it.
+    pub phase: Option<Phase>,
     /// Its nodes; empty before the start.
     pub nodes: String,
     /// When it started or is expected to.
@@ -21,6 +27,56 @@ pub struct Entry {
     pub reason: String,
     /// The exit code with which the shell could not start the program: a fault of no node.
     pub cannot_start: Option<u8>,
+}
+
+/// An answer that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{command} answered {line:?}, which has not the asked form")]
+pub struct AnswerError {
+    /// The command.
+    pub command: &'static str,
+    /// The line.
+    pub line: String,
+}
+
+impl AnswerError {
+    /// A line of a command's answer that has another form.
+    pub(crate) fn of(command: &'static str, line: &str) -> AnswerError {
+        AnswerError { command, line: line.chars().take(200).collect() }
+    }
+}
+
+/// Keeps the greetings of a site, which stand beside the lines that were asked for, to tell them from errors later.
+///
+/// # Errors
+/// Allocations are expected, nothing that was asked for is there, and a line is no known greeting: it may be an error in the
+/// place of an answer.
+pub(crate) fn greeted(
+    command: &'static str,
+    others: Vec<&str>,
+    is_answered: bool,
+    banners: &mut BTreeSet<String>,
+    is_expected: bool,
+) -> Result<(), AnswerError> {
+    match others.iter().find(|line| !is_answered && is_expected && !banners.contains(**line)) {
+        Some(line) => return Err(AnswerError::of(command, line)),
+        None if is_answered => banners.extend(others.into_iter().map(str::to_owned)),
+        None => {}
+    }
+    Ok(())
+}
+
+/// What a cluster allows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Name of the cluster.
+    pub cluster: Option<String>,
+    /// Version of the batch system.
+    pub version: Option<String>,
+    /// Maximum number of elements of an array job.
+    pub max_array: Option<u64>,
+    /// What happens to a preempted job of Slurm: OFF, CANCEL, REQUEUE, SUSPEND.
+    pub preempt_mode: Option<String>,
 }
 
 /// The meaning of a state.

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::slurm::{self, Facts, Partition};
+use crate::slurm::{self, Partition};
+use crate::{Facts, System};
 
 /// Longest time limit that a site file gets by itself: longer jobs wait longer.
 const TIME: &str = "4:00:00";
@@ -16,32 +17,36 @@ pub struct Site {
     /// Name of the cluster.
     pub name: String,
     /// What jobs of Slurm need.
-    pub slurm: SlurmSite,
+    #[serde(skip_serializing_if = "JobSite::is_empty")]
+    pub slurm: JobSite,
+    /// What jobs of PBS need.
+    #[serde(skip_serializing_if = "JobSite::is_empty")]
+    pub pbs: JobSite,
 }
 
-/// What jobs of Slurm need at a site.
+/// What jobs need at a site.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct SlurmSite {
-    /// The partition.
-    #[serde(skip_serializing_if = "Option::is_none")]
+pub struct JobSite {
+    /// The partition; under PBS, the queue.
+    #[serde(skip_serializing_if = "Option::is_none", alias = "queue")]
     pub partition: Option<String>,
     /// The account that pays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// The quality of service.
+    /// The quality of service; PBS has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub qos: Option<String>,
-    /// Features that nodes must have.
+    /// Features that nodes must have; under PBS, further resources of them, such as "cpu_type=milan".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub constraint: Option<String>,
-    /// Time limit of an allocation, as Slurm writes it: "4:00:00", "1-0".
+    /// Time limit of an allocation, as the batch system writes it: "4:00:00".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
     /// Processors of an allocation on each node; one slot for each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u16>,
-    /// Memory of an allocation on each node, as Slurm writes it: "16G"; "0" for all.
+    /// Memory of an allocation on each node, as the batch system writes it: "16G"; of PBS "16gb".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
     /// Maximum number of nodes at a time.
@@ -50,7 +55,7 @@ pub struct SlurmSite {
     /// Maximum number of elements of one array job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_array: Option<u64>,
-    /// Further options of sbatch, such as "--hint=nomultithread".
+    /// Further options of sbatch or qsub, such as "--hint=nomultithread".
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
     /// Lines of the script before the worker starts, such as "module load powersweep".
@@ -97,17 +102,30 @@ impl Site {
     pub fn parse(text: &str, file: &str) -> Result<Site, SiteError> {
         let wrong = |reason: String| SiteError::Parse { file: file.to_owned(), reason };
         let site: Site = toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
-        match site.slurm.with_several_lines() {
+        match site.of(System::Slurm).with_several_lines().or(site.of(System::Pbs).with_several_lines()) {
             Some(line) => Err(wrong(format!("{line:?} has more than one line"))),
             None => Ok(site),
         }
     }
+
+    /// What jobs of a batch system need.
+    pub fn of(&self, system: System) -> &JobSite {
+        match system {
+            System::Slurm => &self.slurm,
+            System::Pbs => &self.pbs,
+        }
+    }
 }
 
-impl SlurmSite {
+impl JobSite {
+    /// Whether it demands nothing.
+    fn is_empty(&self) -> bool {
+        *self == JobSite::default()
+    }
+
     /// A value with several lines: the script of a job would have lines that nobody sees in the option.
     pub fn with_several_lines(&self) -> Option<&str> {
-        let SlurmSite { partition, account, qos, constraint, time, memory, options, prologue, .. } = self;
+        let JobSite { partition, account, qos, constraint, time, memory, options, prologue, .. } = self;
         let values = [partition, account, qos, constraint, time, memory].into_iter().flatten();
         let mut lines = values.chain(options).chain(prologue).map(String::as_str);
         lines.find(|line| line.contains(['\n', '\r']))
@@ -117,13 +135,14 @@ impl SlurmSite {
     pub fn described(facts: &Facts, partitions: &[Partition], chosen: &Partition) -> Result<String, toml::ser::Error> {
         let site = Site {
             name: facts.cluster.clone().unwrap_or_default(),
-            slurm: SlurmSite {
+            slurm: JobSite {
                 partition: Some(chosen.name.clone()),
                 time: Some(shorter(chosen.time.as_deref())),
                 cpus: Some(chosen.cpus),
                 max_array: facts.max_array,
-                ..SlurmSite::default()
+                ..JobSite::default()
             },
+            pbs: JobSite::default(),
         };
         let site = toml::to_string(&site)?;
         let version = facts.version.as_deref().unwrap_or("of an unknown version");
@@ -159,6 +178,8 @@ mod tests {
     fn a_site_file_says_what_is_wrong_with_it() {
         let site = Site::parse("name = \"c\"\n[slurm]\npartition = \"batch\"\ncpus = 64\n", "site.toml").unwrap();
         assert_eq!((site.slurm.partition.as_deref(), site.slurm.cpus), (Some("batch"), Some(64)));
+        let pbs = Site::parse("[pbs]\nqueue = \"workq\"\n", "site.toml").unwrap();
+        assert_eq!((pbs.pbs.partition.as_deref(), &pbs.slurm), (Some("workq"), &JobSite::default()));
         let refused = |text: &str| Site::parse(text, "site.toml").unwrap_err().to_string();
         assert!(refused("[slurm]\npartitions = \"batch\"").contains("unknown field `partitions`"));
         assert!(refused("[slurm]\ncpus = \"many\"").contains("line 2"));

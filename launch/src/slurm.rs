@@ -6,10 +6,8 @@
 mod answers;
 mod script;
 
-pub use answers::{
-    AnswerError, Facts, PARTITION_FORMAT, Partition, QUEUE_FORMAT, job_id, partitions, queue, submit_limit,
-};
-pub use script::{CoordinatorJob, Request, WorkerJob};
+pub use answers::{PARTITION_FORMAT, Partition, QUEUE_FORMAT, facts, job_id, partitions, queue, submit_limit};
+pub use script::{CoordinatorJob, script, with_body};
 
 use std::time::Duration;
 

@@ -91,7 +91,8 @@ impl Allocation {
         let is_batch = |name: &String| variable("HOSTNAME").as_ref() != Some(name);
         let name = variable("POWERSWEEP_ALLOCATION").or_else(|| SYSTEMS.iter().find_map(element));
         let name = name.or_else(|| job().filter(is_batch));
-        let ends_at = variable("SLURM_JOB_END_TIME").and_then(|seconds| seconds.parse().ok());
+        let ends_at = variable("POWERSWEEP_ALLOCATION_END").or_else(|| variable("SLURM_JOB_END_TIME"));
+        let ends_at = ends_at.and_then(|seconds| seconds.parse().ok());
         let ends_at = ends_at.and_then(|seconds| SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds)));
         let left = ends_at.map(|at| at.duration_since(now).unwrap_or_default());
         Allocation { name: name.unwrap_or_default(), left }
@@ -162,6 +163,7 @@ mod tests {
             (0..100).filter_map(|worker| hour.time_limit(&format!("w{worker}"))).map(|l| l.as_secs_f64()).collect();
         let (least, most) = limits.iter().fold((f64::MAX, 0.0_f64), |(least, most), l| (least.min(*l), most.max(*l)));
         assert!((3_240.0..3_300.0).contains(&least) && (3_540.0..=3_600.0).contains(&most), "{least} {most}");
+        assert_eq!(of(&[("POWERSWEEP_ALLOCATION_END", "4720")]).left, hour.left, "in a job of another system");
         let short = of(&[("SLURM_JOB_END_TIME", "1240")]).time_limit("w").expect("it has an end");
         assert!((189.0..=210.0).contains(&short.as_secs_f64()), "{short:?} of four minutes");
         let over = of(&[("SLURM_JOB_END_TIME", "900")]);

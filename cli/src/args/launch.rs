@@ -19,7 +19,12 @@ pub enum LaunchCommand {
     /// Runs until it is interrupted, and then leaves its jobs to themselves: a worker ends when it has had no task for
     /// --idle-limit, or shortly before its job ends. The next start continues from the same folder.
     #[command(after_help = examples::LAUNCH_SLURM)]
-    Slurm(Box<LaunchSlurmArgs>),
+    Slurm(Box<LaunchWorkersArgs>),
+    /// Place workers in jobs of OpenPBS or PBS Professional while tasks wait.
+    ///
+    /// Runs until it is interrupted, and then leaves its jobs to themselves, as `launch slurm` does. An allocation has one node.
+    #[command(after_help = examples::LAUNCH_PBS)]
+    Pbs(Box<LaunchWorkersArgs>),
     /// Show the allocations of a launcher and why it does or does not ask for more.
     #[command(after_help = examples::LAUNCH_STATUS)]
     Status(LaunchStatusArgs),
@@ -52,35 +57,35 @@ impl LaunchFolderArgs {
 /// What jobs ask for.
 #[derive(Debug, Clone, Args)]
 pub struct JobArgs {
-    /// Site file with the options of a cluster, from `powersweep site init`; by default
+    /// Site file with the options of a cluster: [slurm], from `powersweep site init`, or [pbs]; by default
     /// ~/.config/powersweep/site.toml, else /etc/powersweep/site.toml.
     #[arg(long, value_name = "FILE", env = "POWERSWEEP_SITE")]
     pub site: Option<PathBuf>,
-    /// Partition of the jobs.
-    #[arg(long)]
+    /// Partition of the jobs; under PBS, their queue.
+    #[arg(long, visible_alias = "queue")]
     pub partition: Option<String>,
     /// Account that pays.
     #[arg(long)]
     pub account: Option<String>,
-    /// Quality of service.
+    /// Quality of service, of Slurm.
     #[arg(long)]
     pub qos: Option<String>,
-    /// Features that nodes must have.
+    /// Features that nodes must have; under PBS, further resources of a node, such as cpu_type=milan.
     #[arg(long)]
     pub constraint: Option<String>,
-    /// Time limit of an allocation as Slurm writes it, such as 4:00:00.
+    /// Time limit of an allocation as the batch system writes it, such as 4:00:00.
     #[arg(long, value_name = "LIMIT")]
     pub time: Option<String>,
     /// Processors of an allocation on each node; one slot for each.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub cpus: Option<u16>,
-    /// Memory of an allocation on each node as Slurm writes it, such as 16G.
+    /// Memory of an allocation on each node as the batch system writes it, such as 16G, or 16gb under PBS.
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
-    /// Nodes of one allocation.
+    /// Nodes of one allocation; under PBS, 1.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub nodes: u64,
-    /// Another option of sbatch, such as --option=--hint=nomultithread; may be repeated.
+    /// Another option of sbatch or qsub, such as --option=--hint=nomultithread; may be repeated.
     #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
     pub options: Vec<String>,
     /// The program `powersweep` as the nodes see it; by default the path of this program.
@@ -89,7 +94,7 @@ pub struct JobArgs {
 }
 
 #[derive(Debug, Clone, Args)]
-pub struct LaunchSlurmArgs {
+pub struct LaunchWorkersArgs {
     #[command(flatten)]
     pub folder: LaunchFolderArgs,
     /// Folder with client.json and worker.json of the coordinator; by default the access folder of --data.
@@ -124,14 +129,14 @@ pub struct LaunchSlurmArgs {
     /// Another argument for the workers, such as --worker=--traces=/logs; may be repeated.
     #[arg(long = "worker", value_name = "ARGUMENT", allow_hyphen_values = true)]
     pub worker: Vec<String>,
-    /// Run the coordinator, too, in a job of one processor that hands over to its successor before its time ends. The job
+    /// Run the coordinator, too, in a job of Slurm of one processor that hands over to its successor before its time ends. The job
     /// ends when no task has waited for --until-idle, 15 minutes by default.
     #[arg(long)]
     pub coordinator: bool,
     /// Forget excluded nodes and pauses after failures, once their reason is mended.
     #[arg(long)]
     pub forget_failures: bool,
-    /// Print the script and the time that a worker can use, let Slurm test the script, and submit nothing.
+    /// Print the script and the time that a worker can use, let Slurm test the script, and submit nothing. PBS tests no scripts.
     #[arg(long, conflicts_with = "check")]
     pub dry_run: bool,
     /// Run `powersweep doctor` in a job of one minute, and show what it found on a node.
@@ -168,7 +173,7 @@ pub struct LaunchStopArgs {
     pub with_coordinator: bool,
 }
 
-impl LaunchSlurmArgs {
+impl LaunchWorkersArgs {
     /// The coordinator of the workers.
     pub fn place(&self) -> Result<Place, Failure> {
         let coordinator = CoordinatorArgs { coordinator: None, access: self.access.clone(), insecure: self.insecure };

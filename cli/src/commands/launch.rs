@@ -3,17 +3,17 @@
 use std::path::Path;
 use std::time::Duration;
 
-use powersweep::launcher::slurm::{self as batch, BatchError};
+use powersweep::launcher::batch::{BatchError, BatchSystem, commands};
+use powersweep::launcher::slurm;
 use powersweep::launcher::{self, End, Folder, Launcher, Plan, State};
 use powersweep::{block_on, user};
 use powersweep_dataset::partial::Partial;
 use powersweep_experiments::settings::quoted;
-use powersweep_launch::Phase;
-use powersweep_launch::slurm::{Facts, WorkerJob};
+use powersweep_launch::{Facts, Phase, System, WorkerJob};
 use powersweep_proto::access::Role;
 use serde_json::{Value as Json, json};
 
-use crate::args::{LaunchLogArgs, LaunchSlurmArgs, LaunchStatusArgs, LaunchStopArgs};
+use crate::args::{LaunchLogArgs, LaunchStatusArgs, LaunchStopArgs, LaunchWorkersArgs};
 use crate::exit::{Exit, Failure, Kind, Outcome, failure};
 use crate::{interrupt, launch_plan, screen};
 
@@ -24,51 +24,55 @@ const CHECK_PATIENCE: Duration = Duration::from_secs(1_800);
 /// Interval of looks for a file of another process.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Places workers in jobs of Slurm.
-pub fn slurm(args: &LaunchSlurmArgs) -> Outcome {
+/// Places workers in jobs of a batch system.
+pub fn workers(system: System, args: &LaunchWorkersArgs) -> Outcome {
     let folder = args.folder.folder()?;
+    let batch = commands(system);
     block_on(async {
-        let facts = batch::facts().await.map_err(unusable)?;
-        let plan = launch_plan::plan(args, &folder, &facts)?;
+        let facts = batch.facts().await.map_err(|error| unusable(system, error))?;
+        let plan = launch_plan::plan(system, args, &folder, &facts)?;
         match args {
-            _ if args.dry_run => dry_run(args, &plan, &folder).await,
-            _ if args.check => check(args, plan, &folder).await,
+            _ if args.dry_run => dry_run(batch, args, &plan, &folder).await,
+            _ if args.check => check(batch, args, plan, &folder).await,
             _ if args.coordinator => coordinator(args, &plan, &folder).await,
-            _ => run(args, plan, folder, &facts).await,
+            _ => run(batch, args, plan, folder, &facts).await,
         }
     })
 }
 
-/// A command of Slurm that failed before anything was submitted.
-fn unusable(error: BatchError) -> Failure {
-    let hint = if matches!(error, BatchError::Start(..)) {
-        "\nrun this command on a login node of a cluster with Slurm"
-    } else {
-        ""
+/// A command of a batch system that failed before anything was submitted.
+fn unusable(system: System, error: BatchError) -> Failure {
+    let hint = match error {
+        BatchError::Start(..) => format!("\nrun this command on a login node of a cluster with {}", system.name()),
+        _ => String::new(),
     };
     let exit = if matches!(error, BatchError::Refused(..)) { Kind::Refused } else { Kind::Failure };
     Failure::new(exit, format!("{error}{hint}"))
 }
 
-async fn run(args: &LaunchSlurmArgs, mut plan: Plan, folder: Folder, facts: &Facts) -> Outcome {
+async fn run(
+    batch: &dyn BatchSystem,
+    args: &LaunchWorkersArgs,
+    mut plan: Plan,
+    folder: Folder,
+    facts: &Facts,
+) -> Outcome {
     let _lock = folder.lock()?;
-    plan.room.submitted = batch::submit_limit(&user::name(), &plan.job.request.site).await;
+    plan.room.submitted = batch.submit_limit(&user::name(), &plan.job.request.site).await;
+    let on = cluster(plan.system, facts);
     let address = args.place()?.address(Role::Client)?;
     let launcher = Launcher::new(plan, folder.clone(), address, screen::notes())?;
-    screen::note(&format!(
-        "powersweep: launching workers on {}, state and logs in {}",
-        cluster(facts),
-        folder.path().display()
-    ));
+    screen::note(&format!("powersweep: launching workers on {on}, state and logs in {}", folder.path().display()));
     let stop = interrupt::token();
     let (end, state) = launcher.run(&stop).await;
     screen::print(&summary(&state))?;
     Ok(if end == End::Interrupted { Exit::Of(Kind::Interrupted) } else { Exit::Done })
 }
 
-fn cluster(facts: &Facts) -> String {
+fn cluster(system: System, facts: &Facts) -> String {
+    let system = system.name();
     let name = facts.cluster.as_deref().unwrap_or("this cluster");
-    facts.version.as_ref().map_or_else(|| name.to_owned(), |version| format!("{name} (Slurm {version})"))
+    facts.version.as_ref().map_or_else(|| name.to_owned(), |version| format!("{name} ({system} {version})"))
 }
 
 fn summary(state: &State) -> String {
@@ -87,20 +91,23 @@ fn summary(state: &State) -> String {
 
 // ---- before anything is submitted
 
-async fn dry_run(args: &LaunchSlurmArgs, plan: &Plan, folder: &Folder) -> Outcome {
+async fn dry_run(batch: &dyn BatchSystem, args: &LaunchWorkersArgs, plan: &Plan, folder: &Folder) -> Outcome {
     let text = match args.coordinator {
         true => launch_plan::coordinator(plan, args).script(&folder.file("coordinator.sh").display().to_string()),
-        false => plan.job.script(),
+        false => batch.script(&plan.job, None),
     };
     screen::print_exact(text.trim_end())?;
     let scratch = Partial::scratch().map_err(|error| failure!(Storage, "cannot make a temporary folder: {error}"))?;
     let script = scratch.path().join("job.sh");
     std::fs::write(&script, &text).map_err(|error| failure!(Storage, "cannot write {}: {error}", script.display()))?;
-    let tested = batch::test(&script.display().to_string()).await;
-    tested.map_err(|error| failure!(Refused, "Slurm would refuse this job: {error}"))?;
+    let (system, tested) = (plan.system.name(), batch.test(&script.display().to_string()).await);
+    let tested = match tested.map_err(|error| failure!(Refused, "{system} would refuse this job: {error}"))? {
+        true => format!("{system} would accept this job"),
+        false => format!("{system} tests no jobs: only a submission shows whether it accepts this one"),
+    };
     let whole = plan.job.request.time.as_secs_f64();
     screen::note(&format!(
-        "powersweep: Slurm would accept this job; nothing was submitted\n\
+        "powersweep: {tested}; nothing was submitted\n\
          usable for tasks: {} of the {} of an allocation",
         screen::duration(plan.room.usable_s),
         screen::duration(whole)
@@ -109,7 +116,7 @@ async fn dry_run(args: &LaunchSlurmArgs, plan: &Plan, folder: &Folder) -> Outcom
 }
 
 /// Runs `doctor` in a job, and shows its report.
-async fn check(args: &LaunchSlurmArgs, plan: Plan, folder: &Folder) -> Outcome {
+async fn check(batch: &dyn BatchSystem, args: &LaunchWorkersArgs, plan: Plan, folder: &Folder) -> Outcome {
     let _lock = folder.lock()?;
     let mut request = plan.job.request;
     request.name += "-check";
@@ -129,8 +136,8 @@ async fn check(args: &LaunchSlurmArgs, plan: Plan, folder: &Folder) -> Outcome {
         quoted(&out.display().to_string()),
         quoted(&code.display().to_string())
     );
-    let script = folder.write_script("check.sh", &job.with_body(&doctor))?;
-    let number = batch::submit(&["--array=1-1", &script.display().to_string()]).await;
+    let script = folder.write_script("check.sh", &batch.script(&job, Some(&doctor)))?;
+    let number = batch.submit(&script.display().to_string(), 1, &[]).await;
     let number = number.map_err(|error| failure!(Refused, "{error}"))?;
     screen::note(&format!(
         "powersweep: job {number} checks the way from a node to the coordinator; it may wait in the queue"
@@ -139,7 +146,7 @@ async fn check(args: &LaunchSlurmArgs, plan: Plan, folder: &Folder) -> Outcome {
     let status = wait_for(&code, CHECK_PATIENCE, &stop).await;
     let Some(status) = status else {
         // A job that stays in the queue changes nothing.
-        let _ = batch::cancel(&[&number]).await;
+        let _ = batch.cancel_job(&number).await;
         return if stop.is_cancelled() {
             Err(failure!(Interrupted, "interrupted: job {number} was cancelled"))
         } else {
@@ -169,12 +176,12 @@ async fn wait_for(file: &Path, limit: Duration, stop: &tokio_util::sync::Cancell
 }
 
 /// Submits the job of a coordinator.
-async fn coordinator(args: &LaunchSlurmArgs, plan: &Plan, folder: &Folder) -> Outcome {
+async fn coordinator(args: &LaunchWorkersArgs, plan: &Plan, folder: &Folder) -> Outcome {
     drop(folder.lock()?);
     let file = folder.file("coordinator.sh");
     let text = launch_plan::coordinator(plan, args).script(&file.display().to_string());
     folder.write_script("coordinator.sh", &text)?;
-    let job = batch::submit(&[&file.display().to_string()]).await.map_err(|error| failure!(Refused, "{error}"))?;
+    let job = slurm::submit(&[&file.display().to_string()]).await.map_err(|error| failure!(Refused, "{error}"))?;
     let data = &args.folder.data.data;
     screen::print(&format!(
         "job {job} is the first coordinator of {data}; `powersweep status --data {data}` and `submit` reach it once it runs"
@@ -221,7 +228,7 @@ fn to_json(state: &State) -> Json {
     let pause = state.fleet.back_off.pause(launcher::now());
     let counts = &state.fleet.counts;
     json!({
-        "name": state.name, "launcher": state.launcher, "written_at": state.written_at, "ended": state.ended,
+        "system": state.system, "name": state.name, "launcher": state.launcher, "written_at": state.written_at, "ended": state.ended,
         "why": state.why, "troubles": state.troubles, "excluded": state.excluded,
         "pause": pause.map(|pause| json!({ "reason": pause.reason, "until": pause.until, "long": pause.long })),
         "allocations": allocations.collect::<Vec<_>>(),
@@ -256,11 +263,8 @@ pub fn stop(args: &LaunchStopArgs) -> Outcome {
     }
     block_on(async {
         end_launcher(&folder).await?;
-        let name = format!("--name={}", state.name);
-        batch::cancel(&[&name, "--state=PENDING"]).await.map_err(unusable)?;
-        if args.workers {
-            batch::cancel(&[&name, "--signal=TERM", "--full"]).await.map_err(unusable)?;
-        }
+        let cancelled = commands(state.system).cancel(&state.name, args.workers).await;
+        cancelled.map_err(|error| unusable(state.system, error))?;
         screen::print("the launcher has ended, and its waiting allocations are cancelled")
     })
 }

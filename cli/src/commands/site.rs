@@ -3,10 +3,11 @@
 use std::io::Write;
 
 use powersweep::block_on;
-use powersweep::launcher::slurm::{self as batch, BatchError};
+use powersweep::launcher::batch::{BatchError, commands};
+use powersweep::launcher::slurm;
 use powersweep_experiments::reading::unknown;
-use powersweep_launch::SlurmSite;
 use powersweep_launch::slurm::Partition;
+use powersweep_launch::{JobSite, System};
 
 use crate::args::SiteInitArgs;
 use crate::exit::{Failure, Kind, Outcome, failure};
@@ -16,9 +17,9 @@ use crate::screen;
 pub fn init(args: &SiteInitArgs) -> Outcome {
     let (facts, partitions) = block_on(async {
         let cannot = |error: BatchError| failure!(Failure, "{error}\nrun this command on a login node");
-        Ok((batch::facts().await.map_err(cannot)?, batch::partitions().await.map_err(cannot)?))
+        Ok((commands(System::Slurm).facts().await.map_err(cannot)?, slurm::partitions().await.map_err(cannot)?))
     })?;
-    let text = SlurmSite::described(&facts, &partitions, chosen(args, &partitions)?)
+    let text = JobSite::described(&facts, &partitions, chosen(args, &partitions)?)
         .map_err(|error| failure!(Failure, "cannot write a site file: {error}"))?;
     match &args.output {
         None => screen::print_exact(text.trim_end()),

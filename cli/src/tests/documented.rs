@@ -16,6 +16,10 @@ const VARIABLES: &[(&str, &str)] = &[
     ("POWERSWEEP_LOG", "Levels of log messages by target, such as `powersweep=debug,warn`."),
     ("POWERSWEEP_ALLOCATION", "The name of the allocation that a worker runs in; `launch` sets it."),
     (
+        "POWERSWEEP_ALLOCATION_END",
+        "When the allocation ends, in seconds since 1970: as `SLURM_JOB_END_TIME`, for other systems. `launch pbs` sets it.",
+    ),
+    (
         "POWERSWEEP_COORDINATOR_JOB",
         "The job in which a coordinator runs beside this launcher; the script of that job sets it.",
     ),

@@ -30,6 +30,7 @@ mod inputs;
 mod kill;
 mod kubernetes;
 mod launch;
+mod launch_pbs;
 mod life;
 mod limits;
 mod lp;

@@ -1,7 +1,8 @@
 use super::*;
 
 fn entry(name: &str, state: &str) -> Entry {
-    Entry { name: name.to_owned(), state: state.to_owned(), nodes: "n1".to_owned(), ..Entry::default() }
+    let phase = Phase::of_slurm(state);
+    Entry { name: name.to_owned(), state: state.to_owned(), phase, nodes: "n1".to_owned(), ..Entry::default() }
 }
 
 /// Allocations `JOB_1`, `JOB_2`, ... submitted at 0.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Seconds;
-use crate::queue::Entry;
+use crate::queue::{AnswerError, Entry, Facts, Phase, greeted};
 
 /// Begin of each line that a command was asked for: sites print greetings besides.
 const MARK: &str = "powersweep|";
@@ -16,20 +16,6 @@ pub const QUEUE_FORMAT: &str = "powersweep|%i|%T|%S|%e|%r|%N";
 /// memory, nodes.
 pub const PARTITION_FORMAT: &str = "powersweep|%P|%a|%l|%c|%m|%D";
 
-/// An answer that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{command} answered {line:?}, which has not the asked form")]
-pub struct AnswerError {
-    /// The command.
-    pub command: &'static str,
-    /// The line.
-    pub line: String,
-}
-
-fn wrong(command: &'static str, line: &str) -> AnswerError {
-    AnswerError { command, line: line.chars().take(200).collect() }
-}
-
 /// The queue's lines, asked for with [`QUEUE_FORMAT`] and without a header. Other lines beside them are greetings of the site,
 /// which `banners` keeps.
 ///
@@ -38,16 +24,12 @@ fn wrong(command: &'static str, line: &str) -> AnswerError {
 /// and one is no known greeting: it may be an error in the place of an answer.
 pub fn queue(answer: &str, banners: &mut BTreeSet<String>, is_expected: bool) -> Result<Vec<Entry>, AnswerError> {
     let (marked, others) = lines(answer);
-    let entries: Vec<Entry> =
-        marked.into_iter().map(|line| entry(line).ok_or_else(|| wrong("squeue", line))).collect::<Result<_, _>>()?;
-    match others.iter().find(|line| entries.is_empty() && is_expected && !banners.contains(**line)) {
-        Some(line) => Err(wrong("squeue", line)),
-        None if entries.is_empty() => Ok(entries),
-        None => {
-            banners.extend(others.into_iter().map(str::to_owned));
-            Ok(entries)
-        }
-    }
+    let entries: Vec<Entry> = marked
+        .into_iter()
+        .map(|line| entry(line).ok_or_else(|| AnswerError::of("squeue", line)))
+        .collect::<Result<_, _>>()?;
+    greeted("squeue", others, !entries.is_empty(), banners, is_expected)?;
+    Ok(entries)
 }
 
 /// The lines with the mark, without it, and the others.
@@ -63,7 +45,9 @@ fn entry(line: &str) -> Option<Entry> {
     let is_name = name.starts_with(|c: char| c.is_ascii_digit()) && !state.is_empty();
     is_name.then(|| Entry {
         name: (*name).to_owned(),
+        id: (*name).to_owned(),
         state: (*state).to_owned(),
+        phase: Phase::of_slurm(state),
         started_at: start.parse::<Seconds>().ok(),
         ends_at: end.parse::<Seconds>().ok(),
         reason: if *reason == "None" { String::new() } else { (*reason).to_owned() },
@@ -80,39 +64,24 @@ fn entry(line: &str) -> Option<Entry> {
 pub fn job_id(answer: &str) -> Result<String, AnswerError> {
     let numbers = answer.lines().rev().map(|line| line.trim().split(';').next().unwrap_or_default());
     let mut numbers = numbers.filter(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()));
-    numbers.next().map(str::to_owned).ok_or_else(|| wrong("sbatch", answer.trim()))
+    numbers.next().map(str::to_owned).ok_or_else(|| AnswerError::of("sbatch", answer.trim()))
 }
 
-/// What a cluster allows, from `scontrol show config`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// Name of the cluster.
-    pub cluster: Option<String>,
-    /// Version of Slurm.
-    pub version: Option<String>,
-    /// Maximum number of elements of an array job.
-    pub max_array: Option<u64>,
-    /// What happens to a preempted job: OFF, CANCEL, REQUEUE, SUSPEND.
-    pub preempt_mode: Option<String>,
-}
-
-impl Facts {
-    /// Reads `scontrol show config`; lines that are not known are passed over.
-    pub fn of(answer: &str) -> Facts {
-        let mut facts = Facts::default();
-        for (key, value) in answer.lines().filter_map(|line| line.split_once('=')) {
-            let value = value.trim().to_owned();
-            match key.trim() {
-                "ClusterName" => facts.cluster = Some(value),
-                "SLURM_VERSION" => facts.version = Some(value),
-                // The greatest index is smaller than the size.
-                "MaxArraySize" => facts.max_array = value.parse::<u64>().ok().map(|size| size.saturating_sub(1)),
-                "PreemptMode" => facts.preempt_mode = Some(value),
-                _ => {}
-            }
+/// What the cluster allows, from `scontrol show config`; lines that are not known are passed over.
+pub fn facts(answer: &str) -> Facts {
+    let mut facts = Facts::default();
+    for (key, value) in answer.lines().filter_map(|line| line.split_once('=')) {
+        let value = value.trim().to_owned();
+        match key.trim() {
+            "ClusterName" => facts.cluster = Some(value),
+            "SLURM_VERSION" => facts.version = Some(value),
+            // The greatest index is smaller than the size.
+            "MaxArraySize" => facts.max_array = value.parse::<u64>().ok().map(|size| size.saturating_sub(1)),
+            "PreemptMode" => facts.preempt_mode = Some(value),
+            _ => {}
         }
-        facts
     }
+    facts
 }
 
 /// Maximum number of jobs that a user may have in the queue; `None` without a limit. `account` and `qos`: those that
@@ -159,7 +128,7 @@ pub struct Partition {
 pub fn partitions(answer: &str) -> Result<Vec<Partition>, AnswerError> {
     let mut found: Vec<Partition> = Vec::new();
     for line in lines(answer).0 {
-        let next = partition(line).ok_or_else(|| wrong("sinfo", line))?;
+        let next = partition(line).ok_or_else(|| AnswerError::of("sinfo", line))?;
         match found.iter_mut().find(|known| known.name == next.name) {
             Some(known) => {
                 known.cpus = known.cpus.min(next.cpus);
@@ -240,7 +209,7 @@ mod tests {
     fn the_facts_of_a_site_are_read() {
         let config = "Configuration data as of 2026\nClusterName             = farm\nMaxArraySize            = 10001\n\
                       PreemptMode             = CANCEL\nSLURM_VERSION           = 22.05.8\n";
-        let facts = Facts::of(config);
+        let facts = facts(config);
         assert_eq!((facts.max_array, facts.preempt_mode.as_deref()), (Some(10_000), Some("CANCEL")));
         let found = partitions(
             "Welcome\npowersweep|batch*|up|4:00:00|64|256000|10\npowersweep|batch*|up|4:00:00|32+|128000+|2\n\

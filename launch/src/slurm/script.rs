@@ -3,39 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use shlex::Quoter;
-
-use crate::SlurmSite;
-
-/// The request that all jobs of a launcher share.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Request {
-    /// Name of the jobs, by which the queue is asked.
-    pub name: String,
-    /// The folder of scripts and outputs, which nodes see under the same path.
-    pub folder: String,
-    /// Time limit.
-    pub time: Duration,
-    /// What the site demands, after the options of the command line.
-    pub site: SlurmSite,
-    /// The program `powersweep` as the nodes see it.
-    pub program: String,
-}
-
-/// A job of workers.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WorkerJob {
-    /// What it asks for.
-    pub request: Request,
-    /// Nodes of one allocation.
-    pub nodes: u64,
-    /// Processors on each node; one slot for each.
-    pub cpus: u16,
-    /// Time that running tasks get after a signal.
-    pub drain_limit: Duration,
-    /// Arguments of `powersweep worker`, beside its slots and drain limit.
-    pub arguments: Vec<String>,
-}
+use crate::job::{Request, WorkerJob, clock_time, command};
 
 /// A job with a coordinator and the launcher of its workers.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,101 +24,71 @@ const SIGNAL_RESERVE: Duration = Duration::from_secs(20);
 /// Time that a coordinator gets to publish its rows before its job ends.
 const HAND_OVER: Duration = Duration::from_secs(120);
 
-/// A command for a shell.
-fn command(program: &str, words: &[String]) -> String {
-    // Bash leaves nul bytes out.
-    let words = std::iter::once(program).chain(words.iter().map(String::as_str));
-    Quoter::new().allow_nul(true).join(words).expect("only nul bytes are refused")
+/// The lines that sbatch reads. `output`: the pattern of output files.
+fn head(request: &Request, name: &str, output: &str) -> String {
+    let mut text = "#!/bin/bash\n".to_owned();
+    let folder = request.folder.replace('%', "%%");
+    let mut option = |name: &str, value: &str| {
+        // Slurm reads its lines with quotes and backslashes, as a shell does.
+        let value = value.replace('\\', r"\\").replace('"', "\\\"");
+        let _ = writeln!(text, "#SBATCH --{name}=\"{value}\"");
+    };
+    option("job-name", name);
+    option("output", &format!("{folder}/{output}.out"));
+    option("error", &format!("{folder}/{output}.err"));
+    option("time", &clock_time(request.time));
+    let site = &request.site;
+    let chosen = [("partition", &site.partition), ("account", &site.account), ("qos", &site.qos)];
+    for (name, value) in chosen.into_iter().chain([("constraint", &site.constraint)]) {
+        if let Some(value) = value {
+            option(name, value);
+        }
+    }
+    // A requeued job continues its output.
+    text += "#SBATCH --open-mode=append\n#SBATCH --requeue\n";
+    for line in &site.options {
+        let _ = writeln!(text, "#SBATCH {line}");
+    }
+    text
 }
 
-/// A time as Slurm reads it.
-fn slurm_time(time: Duration) -> String {
-    let seconds = time.as_secs();
-    format!("{}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+/// The script of an array job, of which each element is one allocation.
+pub fn script(job: &WorkerJob) -> String {
+    let limit = job.request.time.as_secs();
+    // Slurm before 23.02 does not tell a job when it ends.
+    let mut body = "export POWERSWEEP_ALLOCATION=\"${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}\"\n".to_owned();
+    let _ = writeln!(body, "export SLURM_JOB_END_TIME=\"${{SLURM_JOB_END_TIME:-$(($(date +%s) + {limit}))}}\"");
+    if job.nodes > 1 {
+        let _ = writeln!(body, "exec srun --kill-on-bad-exit=0 {}", job.command());
+    } else {
+        body += &job.replace_shell();
+    }
+    with_body(job, &body)
 }
 
-impl Request {
-    /// The lines that sbatch reads. `output`: the pattern of output files.
-    fn head(&self, name: &str, output: &str) -> String {
-        let mut text = "#!/bin/bash\n".to_owned();
-        let folder = self.folder.replace('%', "%%");
-        let mut option = |name: &str, value: &str| {
-            // Slurm reads its lines with quotes and backslashes, as a shell does.
-            let value = value.replace('\\', r"\\").replace('"', "\\\"");
-            let _ = writeln!(text, "#SBATCH --{name}=\"{value}\"");
-        };
-        option("job-name", name);
-        option("output", &format!("{folder}/{output}.out"));
-        option("error", &format!("{folder}/{output}.err"));
-        option("time", &slurm_time(self.time));
-        let site = &self.site;
-        let chosen = [("partition", &site.partition), ("account", &site.account), ("qos", &site.qos)];
-        for (name, value) in chosen.into_iter().chain([("constraint", &site.constraint)]) {
-            if let Some(value) = value {
-                option(name, value);
-            }
-        }
-        // A requeued job continues its output.
-        text += "#SBATCH --open-mode=append\n#SBATCH --requeue\n";
-        for line in &site.options {
-            let _ = writeln!(text, "#SBATCH {line}");
-        }
-        text
+/// A script with the same head and another body.
+pub fn with_body(job: &WorkerJob, body: &str) -> String {
+    let mut text = head(&job.request, &job.request.name, "%A_%a");
+    let _ = writeln!(
+        text,
+        "#SBATCH --nodes={}\n#SBATCH --ntasks-per-node=1\n#SBATCH --cpus-per-task={}",
+        job.nodes, job.cpus
+    );
+    if let Some(memory) = &job.request.site.memory {
+        let _ = writeln!(text, "#SBATCH --mem={memory}");
     }
-
-    fn prologue(&self) -> String {
-        self.site.prologue.iter().map(|line| format!("{line}\n")).collect()
-    }
-}
-
-impl WorkerJob {
-    /// The script of an array job, of which each element is one allocation.
-    pub fn script(&self) -> String {
-        let limit = self.request.time.as_secs();
-        // Slurm before 23.02 does not tell a job when it ends.
-        let mut body = "export POWERSWEEP_ALLOCATION=\"${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}\"\n".to_owned();
-        let _ = writeln!(body, "export SLURM_JOB_END_TIME=\"${{SLURM_JOB_END_TIME:-$(($(date +%s) + {limit}))}}\"");
-        let mut words = vec!["worker".to_owned(), "--slots".to_owned(), self.cpus.to_string()];
-        words.extend(["--drain-limit".to_owned(), format!("{}s", self.drain_limit.as_secs_f64())]);
-        words.extend(self.arguments.iter().cloned());
-        let command = command(&self.request.program, &words);
-        if self.nodes > 1 {
-            let _ = writeln!(body, "exec srun --kill-on-bad-exit=0 {command}");
-            return self.with_body(&body);
-        }
-        let folder = self::command(&self.request.folder, &[]);
-        // The shell goes on only if there is no such program: a fault of no node.
-        let _ = write!(
-            body,
-            "shopt -s execfail\nexec {command}\ncode=$?\necho $code >{folder}/\"$POWERSWEEP_ALLOCATION\".code\nexit $code\n"
-        );
-        self.with_body(&body)
-    }
-
-    /// A script with the same head and another body.
-    pub fn with_body(&self, body: &str) -> String {
-        let mut text = self.request.head(&self.request.name, "%A_%a");
-        let _ = writeln!(
-            text,
-            "#SBATCH --nodes={}\n#SBATCH --ntasks-per-node=1\n#SBATCH --cpus-per-task={}",
-            self.nodes, self.cpus
-        );
-        if let Some(memory) = &self.request.site.memory {
-            let _ = writeln!(text, "#SBATCH --mem={memory}");
-        }
-        let seconds = (self.drain_limit + SIGNAL_RESERVE).as_secs();
-        // Slurm signals either the script, which the worker replaces, or the steps that srun started.
-        let _ = writeln!(text, "#SBATCH --signal={}TERM@{seconds}\n", if self.nodes == 1 { "B:" } else { "" });
-        text += &self.request.prologue();
-        text + body
-    }
+    let seconds = (job.drain_limit + SIGNAL_RESERVE).as_secs();
+    // Slurm signals either the script, which the worker replaces, or the steps that srun started.
+    let _ = writeln!(text, "#SBATCH --signal={}TERM@{seconds}\n", if job.nodes == 1 { "B:" } else { "" });
+    text += &job.request.prologue();
+    text + body
 }
 
 impl CoordinatorJob {
     /// The script of a job that queues its successor first, and cancels it when no work is left.
     pub fn script(&self, file: &str) -> String {
         let Request { name, folder, program, .. } = &self.request;
-        let mut text = self.request.head(&format!("{name}-coordinator"), "coordinator-%j");
+        let mut text = head(&self.request, &format!("{name}-coordinator"), "coordinator-%j");
         let seconds = HAND_OVER.as_secs();
         let _ = writeln!(text, "#SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH --signal=B:TERM@{seconds}\n");
         text += &self.request.prologue();

@@ -9,7 +9,7 @@ use powersweep_coordinator::store::Location;
 use powersweep_dataset::writing::write_whole;
 use powersweep_dataset::{Error, failure};
 use powersweep_experiments::reading::unknown;
-use powersweep_launch::{Fleet, Seconds};
+use powersweep_launch::{Fleet, Seconds, System};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,8 @@ use super::{now, utc};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
+    /// The batch system.
+    pub system: System,
     /// Name of the jobs.
     pub name: String,
     /// Machine and process of the last launcher.

@@ -1,6 +1,8 @@
-//! A launcher asks the coordinator what waits, and Slurm for allocations.
+//! A launcher asks the coordinator what waits, and a batch system for allocations.
 
+pub mod batch;
 mod folder;
+mod pbs;
 pub mod slurm;
 
 use std::collections::BTreeMap;
@@ -8,15 +10,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use powersweep_coordinator::owner::host;
 use powersweep_dataset::words::count;
-use powersweep_dataset::{Error, Notes};
-use powersweep_launch::slurm::WorkerJob;
-use powersweep_launch::{Need, Room, Seconds, Want};
+use powersweep_dataset::{Error, Notes, failure};
+use powersweep_launch::{Need, Room, Seconds, System, Want, WorkerJob};
 use powersweep_proto::client::{Address, Client};
 use powersweep_proto::v1;
 use tokio_util::sync::CancellationToken;
 
+use self::batch::{BatchError, BatchSystem, commands};
 pub use self::folder::{Folder, Lock, SlotTime, Source, State, Trouble};
-use self::slurm::BatchError;
 use crate::place::connection;
 
 /// Interval of questions to the coordinator.
@@ -42,7 +43,7 @@ pub async fn present(folder: &Folder) -> Result<Option<(State, Option<String>)>,
         return Ok(Some((state, None)));
     }
     let asked_at = now();
-    let unknown = match slurm::queue(&state.name, &mut state.banners, true).await {
+    let unknown = match commands(state.system).list(&state.name, &mut state.banners, true).await {
         Ok(entries) => {
             state.fleet.settle(&entries, asked_at);
             None
@@ -55,6 +56,8 @@ pub async fn present(folder: &Folder) -> Result<Option<(State, Option<String>)>,
 /// What a launcher asks for.
 #[derive(Debug, Clone)]
 pub struct Plan {
+    /// The batch system.
+    pub system: System,
     /// The jobs of workers.
     pub job: WorkerJob,
     /// The room for them.
@@ -72,6 +75,7 @@ pub struct Plan {
 /// A launcher that runs.
 pub struct Launcher {
     plan: Plan,
+    batch: &'static dyn BatchSystem,
     folder: Folder,
     address: Address,
     notes: Notes,
@@ -105,12 +109,22 @@ impl Launcher {
         state.name.clone_from(&plan.job.request.name);
         state.launcher = format!("process {} on {}", std::process::id(), host());
         state.ended = false;
+        if state.system != plan.system && state.fleet.alive() > 0 {
+            let (was, is) = (state.system.name(), plan.system.name());
+            return Err(failure!(
+                Refused,
+                "the folder has allocations of {was} that may still run: end them before workers come from {is}, or give \
+                 another --folder"
+            ));
+        }
+        state.system = plan.system;
         state.coordinator_job.clone_from(&plan.coordinator_job);
         if plan.forget_failures {
             state.fleet.forget_failures();
         }
         let poll = plan.poll;
         Ok(Launcher {
+            batch: commands(plan.system),
             plan,
             folder,
             address,
@@ -162,7 +176,10 @@ impl Launcher {
     /// Writes the state. A full disk is no reason to leave the allocations alone.
     fn save(&mut self) {
         self.state.written_at = now();
-        self.state.excluded = self.state.fleet.excluded(now()).into_iter().map(str::to_owned).collect();
+        self.state.excluded = match self.batch.excludes_nodes() {
+            true => self.state.fleet.excluded(now()).into_iter().map(str::to_owned).collect(),
+            false => Vec::new(),
+        };
         let written = self.folder.write(&self.state);
         self.tried(Source::Folder, written.map_err(|error| error.message));
     }
@@ -233,7 +250,7 @@ impl Launcher {
         }
     }
 
-    // ---- Slurm
+    // ---- the batch system
 
     /// Asks the queue if it is time to, and if there is something to ask about.
     async fn ask_queue(&mut self) {
@@ -246,7 +263,7 @@ impl Launcher {
         self.asked = Some(Instant::now());
         self.state.fleet.counts.queries += 1;
         let is_expected = self.state.fleet.alive() > 0;
-        let answer = slurm::queue(&self.state.name, &mut self.state.banners, is_expected).await;
+        let answer = self.batch.list(&self.state.name, &mut self.state.banners, is_expected).await;
         match self.tried(Source::Queue, answer.map_err(|error| error.to_string())) {
             Some(mut entries) => {
                 for entry in &mut entries {
@@ -269,18 +286,14 @@ impl Launcher {
         if want.count == 0 {
             return;
         }
-        let text = self.plan.job.script();
+        let text = self.batch.script(&self.plan.job, None);
         let written = self.folder.write_script("worker.sh", &text).map_err(|error| error.message);
         let Some(script) = self.tried(Source::Folder, written) else { return };
         let script = script.display().to_string();
-        let array = format!("--array=1-{}", want.count);
         let excluded = self.state.fleet.excluded(now());
-        let exclude = (!excluded.is_empty()).then(|| format!("--exclude={}", excluded.join(",")));
-        let arguments: Vec<&str> =
-            std::iter::once(array.as_str()).chain(exclude.as_deref()).chain([script.as_str()]).collect();
         let submitted = tokio::select! {
-            submitted = slurm::submit(&arguments) => submitted,
-            () = stop.cancelled() => Err(BatchError::Abandoned("sbatch")),
+            submitted = self.batch.submit(&script, want.count, &excluded) => submitted,
+            () = stop.cancelled() => Err(BatchError::Abandoned(self.plan.system.submits_by())),
         };
         match &submitted {
             Ok(job) => {

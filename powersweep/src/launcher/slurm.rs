@@ -1,125 +1,100 @@
-//! Commands of Slurm, each with a time-out: they hang when its controller does.
+//! Commands of Slurm.
 
 use std::collections::BTreeSet;
-use std::process::Stdio;
-use std::time::Duration;
 
-use powersweep_launch::slurm::{self, Facts, PARTITION_FORMAT, Partition, QUEUE_FORMAT};
-use powersweep_launch::{Entry, SlurmSite};
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Command;
+use async_trait::async_trait;
+use powersweep_launch::slurm::{self, PARTITION_FORMAT, Partition, QUEUE_FORMAT};
+use powersweep_launch::{Entry, Facts, JobSite, WorkerJob};
 
-/// Longest time of one command.
-const TIMEOUT: Duration = Duration::from_secs(60);
+use super::batch::{self, BatchError, BatchSystem};
 
-/// Bytes of an answer: a hundred thousand jobs.
-const ANSWER_MAX: usize = 16 << 20;
+/// Slurm.
+pub(super) struct Slurm;
 
-/// Characters of an answer that are shown in a message.
-const SHOWN_MAX: usize = 300;
-
-/// Why a command gave no usable answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BatchError {
-    /// The program is not installed, or cannot be started.
-    #[error("cannot run {0}: {1}")]
-    Start(&'static str, String),
-    /// It did not end in time.
-    #[error("{0} gave no answer within {limit} s", limit = TIMEOUT.as_secs())]
-    Hangs(&'static str),
-    /// Nobody waits for its answer any more.
-    #[error("{0} gave no answer before the launcher was told to end")]
-    Abandoned(&'static str),
-    /// Its answer has no end.
-    #[error("{0} answered more than {limit} MiB", limit = ANSWER_MAX >> 20)]
-    Endless(&'static str),
-    /// It ended with an error.
-    #[error("{0} failed: {1}")]
-    Refused(&'static str, String),
-    /// Its answer has not the asked form.
-    #[error(transparent)]
-    Answer(#[from] slurm::AnswerError),
-}
+/// The forms of answers must not follow the user's settings.
+const VARIABLES: [(&str, Option<&str>); 6] = [
+    ("SLURM_TIME_FORMAT", Some("%s")),
+    ("SQUEUE_FORMAT", None),
+    ("SQUEUE_STATES", None),
+    ("SQUEUE_SORT", None),
+    ("SQUEUE_PARTITION", None),
+    ("SINFO_FORMAT", None),
+];
 
 /// Runs a command of Slurm to its end, and returns what it printed.
 async fn answer(program: &'static str, arguments: &[&str]) -> Result<String, BatchError> {
-    let mut command = Command::new(program);
-    // The forms of answers must not follow the user's settings.
-    command.args(arguments).env("SLURM_TIME_FORMAT", "%s").env("LC_ALL", "C").kill_on_drop(true);
-    for variable in ["SQUEUE_FORMAT", "SQUEUE_STATES", "SQUEUE_SORT", "SINFO_FORMAT", "SQUEUE_PARTITION"] {
-        command.env_remove(variable);
-    }
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let cannot = |error: std::io::Error| BatchError::Start(program, error.to_string());
-    let mut running = command.spawn().map_err(cannot)?;
-    let (stdout, stderr) = (running.stdout.take(), running.stderr.take());
-    let ended = async { tokio::join!(bounded(stdout), bounded(stderr), running.wait()) };
-    let Ok((stdout, stderr, status)) = tokio::time::timeout(TIMEOUT, ended).await else {
-        return Err(BatchError::Hangs(program));
-    };
-    let (stdout, stderr, status) = (stdout.map_err(cannot)?, stderr.map_err(cannot)?, status.map_err(cannot)?);
-    if stdout.len() > ANSWER_MAX {
-        return Err(BatchError::Endless(program));
-    }
-    if status.success() {
-        return Ok(String::from_utf8_lossy(&stdout).into_owned());
-    }
-    let said = [stderr, stdout].map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
-    let said = said.into_iter().find(|text| !text.is_empty()).unwrap_or_else(|| status.to_string());
-    Err(BatchError::Refused(program, one_line(&said)))
+    batch::answer(program, arguments, &VARIABLES).await
 }
 
-/// The output of a program, up to one byte more than an answer may have. The pipe is closed then, which ends the program.
-async fn bounded(pipe: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
-    let mut printed = Vec::new();
-    if let Some(pipe) = pipe {
-        pipe.take(ANSWER_MAX as u64 + 1).read_to_end(&mut printed).await?;
-    }
-    Ok(printed)
-}
-
-fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().take(SHOWN_MAX).collect()
-}
-
-/// The jobs with a name, ended ones included for as long as Slurm remembers them. `banners` and `is_expected`: as in
-/// [`slurm::queue`].
-pub async fn queue(name: &str, banners: &mut BTreeSet<String>, is_expected: bool) -> Result<Vec<Entry>, BatchError> {
-    let (name, format) = (format!("--name={name}"), format!("--format={QUEUE_FORMAT}"));
-    let answer = answer("squeue", &["--me", "--array", "--noheader", "--states=all", &name, &format]).await?;
-    Ok(slurm::queue(&answer, banners, is_expected)?)
-}
-
-/// Submits a script, and returns the job's number.
+/// Submits a script with these arguments, and returns the job's number.
 pub async fn submit(arguments: &[&str]) -> Result<String, BatchError> {
     let answer = answer("sbatch", &[&["--parsable"], arguments].concat()).await?;
     Ok(slurm::job_id(&answer)?)
 }
 
-/// Lets Slurm test a script; returns its words.
-pub async fn test(script: &str) -> Result<(), BatchError> {
-    answer("sbatch", &["--test-only", script]).await.map(drop)
-}
-
 /// Cancels jobs of this user: `arguments` choose them, or name a signal.
-pub async fn cancel(arguments: &[&str]) -> Result<(), BatchError> {
+async fn cancel(arguments: &[&str]) -> Result<(), BatchError> {
     answer("scancel", &[&["--me"], arguments].concat()).await.map(drop)
 }
 
-/// What the cluster allows.
-pub async fn facts() -> Result<Facts, BatchError> {
-    Ok(Facts::of(&answer("scontrol", &["show", "config"]).await?))
-}
+#[async_trait]
+impl BatchSystem for Slurm {
+    fn script(&self, job: &WorkerJob, body: Option<&str>) -> String {
+        body.map_or_else(|| slurm::script(job), |body| slurm::with_body(job, body))
+    }
 
-/// Maximum number of jobs that the user may have in the queue; `None` where Slurm has no limit or does not say.
-pub async fn submit_limit(user: &str, site: &SlurmSite) -> Option<u64> {
-    let show = ["--noheader", "--parsable2", "--readonly", "show"];
-    let user = format!("users={user}");
-    let associations = ["associations", "where", &user, "format=Account,MaxSubmitJobs,DefaultQOS"];
-    let associations = answer("sacctmgr", &[&show[..], &associations].concat()).await.ok()?;
-    let limits = answer("sacctmgr", &[&show[..], &["qos", "format=Name,MaxSubmitJobsPerUser"]].concat()).await.ok()?;
-    slurm::submit_limit(&associations, &limits, site.account.as_deref(), site.qos.as_deref())
+    async fn facts(&self) -> Result<Facts, BatchError> {
+        Ok(slurm::facts(&answer("scontrol", &["show", "config"]).await?))
+    }
+
+    async fn submit_limit(&self, user: &str, site: &JobSite) -> Option<u64> {
+        let show = ["--noheader", "--parsable2", "--readonly", "show"];
+        let user = format!("users={user}");
+        let associations = ["associations", "where", &user, "format=Account,MaxSubmitJobs,DefaultQOS"];
+        let associations = answer("sacctmgr", &[&show[..], &associations].concat()).await.ok()?;
+        let limits = ["qos", "format=Name,MaxSubmitJobsPerUser"];
+        let limits = answer("sacctmgr", &[&show[..], &limits].concat()).await.ok()?;
+        slurm::submit_limit(&associations, &limits, site.account.as_deref(), site.qos.as_deref())
+    }
+
+    async fn test(&self, script: &str) -> Result<bool, BatchError> {
+        answer("sbatch", &["--test-only", script]).await.map(|_| true)
+    }
+
+    fn excludes_nodes(&self) -> bool {
+        true
+    }
+
+    async fn submit(&self, script: &str, count: u64, excluded: &[&str]) -> Result<String, BatchError> {
+        let array = format!("--array=1-{count}");
+        let exclude = (!excluded.is_empty()).then(|| format!("--exclude={}", excluded.join(",")));
+        let arguments: Vec<&str> = std::iter::once(&*array).chain(exclude.as_deref()).chain([script]).collect();
+        submit(&arguments).await
+    }
+
+    async fn list(
+        &self,
+        name: &str,
+        banners: &mut BTreeSet<String>,
+        is_expected: bool,
+    ) -> Result<Vec<Entry>, BatchError> {
+        let (name, format) = (format!("--name={name}"), format!("--format={QUEUE_FORMAT}"));
+        let answer = answer("squeue", &["--me", "--array", "--noheader", "--states=all", &name, &format]).await?;
+        Ok(slurm::queue(&answer, banners, is_expected)?)
+    }
+
+    async fn cancel(&self, name: &str, running_too: bool) -> Result<(), BatchError> {
+        let name = format!("--name={name}");
+        cancel(&[&name, "--state=PENDING"]).await?;
+        match running_too {
+            true => cancel(&[&name, "--signal=TERM", "--full"]).await,
+            false => Ok(()),
+        }
+    }
+
+    async fn cancel_job(&self, job: &str) -> Result<(), BatchError> {
+        cancel(&[job]).await
+    }
 }
 
 /// The cluster's partitions.
