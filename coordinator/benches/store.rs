@@ -110,14 +110,14 @@ async fn publish(store: &dyn Store, last_seq: u64, rows: u64) {
     let mut batch = Batch::new();
     batch.put(Record::Intent(intent.clone()));
     store.commit(batch).await.expect("durable");
-    let bytes = make_visible(store, &intent, Origin::default()).await.expect("published");
+    let bytes = make_visible(store, &intent, Origin::default()).await.expect("published").bytes;
     let mut batch = Batch::new();
     batch.delete(Key::Intent { part_id: *intent.part_id });
     for seq in 0..=last_seq {
         batch.delete(Key::Rows { experiment: "e".into(), table, seq });
     }
     let (experiment, table) = ("e".into(), intent.table);
-    batch.put(Record::Totals(Totals { experiment, table, parts: 1, rows, bytes, left_rows: 0 }));
+    batch.put(Record::Totals(Totals { experiment, table, parts: 1, rows, bytes, ..Totals::default() }));
     store.commit(batch).await.expect("durable");
 }
 

@@ -72,9 +72,25 @@ pub fn part_path(experiment: &str, table: Table, part_id: Uuid) -> Path {
     layout::table_dir(experiment, table.name()).join(layout::part_name(part_id))
 }
 
-/// Makes the part of a durable intent visible, without closing the intent, and returns its size in bytes. Safe to
-/// repeat, also with another `origin`, which the part's footer states.
-pub async fn make_visible(store: &dyn Store, intent: &Intent, origin: Origin) -> Result<u64, PublishError> {
+/// A visible part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Visible {
+    /// Its size.
+    pub bytes: u64,
+    /// Uploads of its intent that cannot be merged, whose rows it lacks.
+    pub uploads_left_out: u64,
+}
+
+impl Visible {
+    /// A part of this size with the rows of all uploads.
+    pub fn whole(bytes: u64) -> Visible {
+        Visible { bytes, uploads_left_out: 0 }
+    }
+}
+
+/// Makes the part of a durable intent visible, without closing the intent. Safe to repeat, also with another `origin`, which
+/// the part's footer states.
+pub async fn make_visible(store: &dyn Store, intent: &Intent, origin: Origin) -> Result<Visible, PublishError> {
     let Intent { experiment, part_id, first_seq, last_seq, .. } = intent;
     let (table, part_id) = (intent.table(), **part_id);
     let rows = store.rows(experiment, table, *first_seq, *last_seq).await?;
@@ -83,17 +99,17 @@ pub async fn make_visible(store: &dyn Store, intent: &Intent, origin: Origin) ->
         uploads.push(store.objects()?.staged(experiment, table, *upload.part_id).await?);
     }
     let owned = intent.clone();
-    let part = crate::store::blocking(move || encode(&owned, &rows, &uploads, origin)).await?;
+    let (part, uploads_left_out) = crate::store::blocking(move || encode(&owned, &rows, &uploads, origin)).await?;
     let bytes = part.len() as u64;
     store.objects()?.create(&part_path(experiment, table, part_id), part, part_id).await?;
-    Ok(bytes)
+    Ok(Visible { bytes, uploads_left_out })
 }
 
-/// The bytes of a part made of uploads. Those that cannot be merged are left out, so that one does not stop the others: of the
+/// The bytes of a part made of uploads, and the number of uploads that it lacks. Those that cannot be merged are left out, so that one does not stop the others: of the
 /// columns of numbers, an upload's check reads nothing.
-fn merged(intent: &Intent, inputs: &[Bytes], footer: Footer) -> Result<Bytes, Damage> {
+fn merged(intent: &Intent, inputs: &[Bytes], footer: Footer) -> Result<(Bytes, u64), Damage> {
     let (experiment, part_id) = (footer.experiment.clone(), footer.part_id);
-    merged_all(intent, inputs, footer.clone()).or_else(|(_, error)| {
+    merged_all(intent, inputs, footer.clone()).map(|part| (part, 0)).or_else(|(_, error)| {
         let is_sound = |input: &&Bytes| merged_all(intent, std::slice::from_ref(*input), footer.clone()).is_ok();
         let sound: Vec<Bytes> = inputs.iter().filter(is_sound).cloned().collect();
         let left_out = inputs.len() - sound.len();
@@ -102,7 +118,7 @@ fn merged(intent: &Intent, inputs: &[Bytes], footer: Footer) -> Result<Bytes, Da
         }
         let table = intent.table();
         tracing::error!("part {part_id} of {experiment}/{table} has no rows of {left_out} damaged uploads: {error}");
-        merged_all(intent, &sound, footer)
+        merged_all(intent, &sound, footer).map(|part| (part, left_out as u64))
     })
 }
 
@@ -127,8 +143,13 @@ fn thread_cpu_ms() -> Option<f64> {
     Some(nanoseconds as f64 / 1e6)
 }
 
-/// The bytes of an intent's part.
-fn encode(intent: &Intent, rows: &[RowsRecord], uploads: &[Bytes], origin: Origin) -> Result<Bytes, PublishError> {
+/// The bytes of an intent's part, and the number of uploads that it lacks.
+fn encode(
+    intent: &Intent,
+    rows: &[RowsRecord],
+    uploads: &[Bytes],
+    origin: Origin,
+) -> Result<(Bytes, u64), PublishError> {
     let (experiment, table, part_id) = (&intent.experiment, intent.table(), *intent.part_id);
     let wrong = |reason: String| PublishError::Intent { experiment: experiment.clone(), table, part_id, reason };
     let count: u64 = rows.iter().map(RowsRecord::live_rows).sum();
@@ -138,8 +159,12 @@ fn encode(intent: &Intent, rows: &[RowsRecord], uploads: &[Bytes], origin: Origi
     let before = thread_cpu_ms();
     let groups = shared_out(rows, part::row_groups(count));
     let footer = Footer { origin, ..Footer::new(experiment, part_id, count) };
+    let mut left_out = 0;
     let encoded = match ((!table.is_optional()).then(|| table.schema()), &groups[..]) {
-        (None, _) => merged(intent, uploads, footer).map(|bytes| (bytes, Some(0.0))),
+        (None, _) => merged(intent, uploads, footer).map(|(bytes, lacks)| {
+            left_out = lacks;
+            (bytes, Some(0.0))
+        }),
         // A small part is encoded on this thread, and no batch is decoded twice.
         (Some(schema), [] | [_]) => encode_whole(rows, &schema, &footer).map(|bytes| (bytes, Some(0.0))),
         (Some(schema), groups) => encode_groups(groups, &schema, &footer),
@@ -156,7 +181,7 @@ fn encode(intent: &Intent, rows: &[RowsRecord], uploads: &[Bytes], origin: Origi
         let encoding_cpu_ms = after - before + threads;
         tracing::debug!(%part_id, rows = count, bytes = bytes.len(), encoding_cpu_ms, "part encoded");
     }
-    Ok(bytes)
+    Ok((bytes, left_out))
 }
 
 /// Why rows cannot be encoded, with the number of the faulty record if it is known.
@@ -284,7 +309,8 @@ mod tests {
         let intent = Intent { experiment, table, part_id: part_id.into(), first_seq: 0, last_seq: 2, rows: 3_000 };
         let footer = Footer::new("e", part_id, 3_000);
         let merge = |uploads: &[Bytes]| merged(&intent, uploads, footer.clone()).map_err(|(_, error)| error);
-        let part = merge(&[upload(0), damaged.clone().into(), upload(2_000)]).expect("a part of two");
+        let (part, left_out) = merge(&[upload(0), damaged.clone().into(), upload(2_000)]).expect("a part of two");
+        assert_eq!(left_out, 1);
         assert_eq!(part::read_footer(&part).expect("a part").rows, 2_000);
         assert!(merge(&[damaged.into()]).is_err(), "no rows are left");
     }

@@ -322,6 +322,9 @@ pub struct Totals {
     /// Number of rows in the parts of rows that left.
     #[prost(uint64, tag = "6")]
     pub left_rows: u64,
+    /// Number of uploads that could not be merged into a part: its tasks have no rows in this table.
+    #[prost(uint64, tag = "7")]
+    pub uploads_left_out: u64,
 }
 
 /// Failure state of one task that is not done.

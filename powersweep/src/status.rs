@@ -62,7 +62,8 @@ impl Status {
         let worker = |w: &v1::WorkerStatus| {
             json!({ "name": w.name, "slots": w.slots, "busy_slots": w.busy_slots, "leased_tasks": w.leased_tasks,
                     "tasks_done": w.tasks_done, "seen_s_ago": w.seen_s_ago, "address": w.address,
-                    "processors": w.processors, "memory_bytes": w.memory_bytes })
+                    "processors": w.connected.then_some(w.processors),
+                    "memory_bytes": w.connected.then_some(w.memory_bytes) })
         };
         json!({ "build": reply.build, "epoch": reply.epoch, "data": reply.data,
                 "storage_stalled": reply.storage_stalled, "storage_reason": reply.storage_reason,

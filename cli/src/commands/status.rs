@@ -150,7 +150,7 @@ fn to_text(args: &StatusArgs, status: &Status) -> String {
             w.busy_slots.to_string(),
             w.leased_tasks.to_string(),
             w.tasks_done.to_string(),
-            format!("{:.1}", w.processors),
+            if w.connected { format!("{:.1}", w.processors) } else { String::new() },
             screen::memory(w.memory_bytes),
             format!("{} ago", screen::duration(w.seen_s_ago)),
         ]);

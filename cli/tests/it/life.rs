@@ -1,5 +1,7 @@
 //! The life of an experiment after its submit: pause, resume, cancel, retry, priority, delete, restart, watch.
 
+use std::time::{Duration, Instant};
+
 use crate::rows;
 use crate::sandbox::{Running, Sandbox};
 use crate::sweeps::{TINY_LOG, WIDE, synthetic};
@@ -153,5 +155,31 @@ fn watching_writes_a_line_for_each_change() {
     watching.signal("INT");
     watching.wait().exits(0);
     terminate(worker);
+    terminate(served);
+}
+
+/// A worker that was killed in the middle of its lease stays in the status for a while.
+#[test]
+fn a_worker_that_is_not_connected_shows_no_processors() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 100_000));
+    let (served, url) = sandbox.serve(&[]);
+    sandbox.run(&["submit", "sweep.toml"]).exits(0);
+    let worker = worker(&sandbox, &url);
+    let begun = Instant::now();
+    let until = |holds: &dyn Fn(&serde_json::Value) -> bool| loop {
+        let status = sandbox.run(&["status", "--json"]).exits(0).json();
+        if holds(&status["workers"][0]) {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{status}");
+    };
+    until(&|worker| worker["leased_tasks"].as_u64().is_some_and(|leased| leased > 0));
+    worker.signal("KILL");
+    drop(worker);
+    until(&|worker| worker["name"] == "w" && worker["processors"].is_null() && worker["memory_bytes"].is_null());
+    let shown = sandbox.run(&["status"]).exits(0).stdout;
+    let row = shown.lines().find(|line| line.starts_with("w ")).expect("it is still known");
+    assert!(!row.contains("0.0 "), "{shown}");
     terminate(served);
 }

@@ -9,6 +9,7 @@ use powersweep_proto::v1::{self, FailureKind};
 use powersweep_results::Table;
 use uuid::Uuid;
 
+use crate::publish::Visible;
 use crate::records::{Intent, Removal, SplitPart, SplitRecord};
 use crate::split::Sweeps;
 
@@ -63,8 +64,8 @@ pub enum Event {
     Published {
         /// The intent's part.
         part_id: Uuid,
-        /// Size of the part in bytes, or why it could not be published.
-        result: Result<u64, PublishFailure>,
+        /// The part, or why it could not be published.
+        result: Result<Visible, PublishFailure>,
     },
     /// The parts of an experiment that is being removed are deleted or moved, or could not be.
     RemovalDone {

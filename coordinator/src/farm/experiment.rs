@@ -234,6 +234,17 @@ impl Experiment {
         Some(format!("{rows} rows cannot be published (part {} of {}): {reason}", *first.part_id, first.table()))
     }
 
+    /// The tables that lack rows of accepted uploads; empty if none does.
+    pub(super) fn left_out(&self) -> String {
+        let lacking = self.tables.iter().filter(|(_, rows)| rows.uploads_left_out > 0);
+        let lacking: Vec<String> =
+            lacking.map(|(table, rows)| format!("{} in {table}", rows.uploads_left_out)).collect();
+        match lacking.is_empty() {
+            true => String::new(),
+            false => format!("uploads of workers that could not be read are left out: {}", lacking.join(", ")),
+        }
+    }
+
     /// Whether every task is done or failed for good.
     pub(super) fn is_complete(&self) -> bool {
         self.sweep.is_some() && self.done.len() + self.failed.len() == self.tasks()

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::leaving::Leaving;
 use super::tables::{FlushWait, OpenIntent, PartLimits, Progress, Taken};
 use super::{ClientId, Effect, Farm, Now, PublishFailure, Reply};
+use crate::publish::Visible;
 use crate::records::{Intent, Key, Record};
 
 /// Rows wait for a part at most this fraction of their experiment's age, where that is longer than
@@ -98,17 +99,17 @@ impl Farm {
         }
     }
 
-    pub(super) fn published(&mut self, part_id: Uuid, result: Result<u64, PublishFailure>, now: Now) {
+    pub(super) fn published(&mut self, part_id: Uuid, result: Result<Visible, PublishFailure>, now: Now) {
         let found = self.experiments.values_mut().find(|experiment| experiment.intents.contains_key(&part_id));
         let Some(experiment) = found else { return };
         let name = experiment.record.name.clone();
         match result {
-            Ok(bytes) => {
+            Ok(part) => {
                 (self.publish_trouble, self.refuses_parts) = (None, false);
                 let open = experiment.intents.remove(&part_id).expect("just found");
                 let table = open.intent.table();
                 let rows = experiment.table(table);
-                rows.published(open.intent.rows, bytes);
+                rows.published(open.intent.rows, part);
                 self.out.put(rows.totals_record(&name, table));
                 self.out.delete(Key::Intent { part_id });
                 self.delete_rows(&name, table, open.intent.first_seq..=open.intent.last_seq, open.uploads);

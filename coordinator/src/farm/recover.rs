@@ -80,6 +80,7 @@ impl Farm {
             let table = experiment.table(totals.table());
             (table.parts, table.rows_in_parts, table.bytes_in_parts) = (totals.parts, totals.rows, totals.bytes);
             table.left_rows = totals.left_rows;
+            table.uploads_left_out = totals.uploads_left_out;
         }
         self.load_covered(loaded.covered);
         for intent in loaded.intents {

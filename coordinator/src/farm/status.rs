@@ -71,6 +71,7 @@ impl Farm {
         let rate = experiment.rate.per_s(now.mono, done);
         let rows = experiment.tables.get(&Table::Tasks);
         let (state, reason) = self.state_of(experiment);
+        let reason = if reason.is_empty() { experiment.left_out() } else { reason };
         let left = self.remaining(experiment);
         v1::ExperimentStatus {
             name: experiment.name().to_owned(),

@@ -8,6 +8,7 @@ use powersweep_results::Table;
 use uuid::Uuid;
 
 use super::{ClientId, Config};
+use crate::publish::Visible;
 use crate::records::{CoveredRecord, Intent, Record, RowsHeader, Totals};
 
 /// Maximum number of uploads in one part: uploads are read one after the other.
@@ -88,6 +89,8 @@ pub(super) struct TableRows {
     pub(super) published: (u64, u64),
     /// Rows in the parts of rows that left.
     pub(super) left_rows: u64,
+    /// Uploads that could not be merged into a part.
+    pub(super) uploads_left_out: u64,
 }
 
 impl TableRows {
@@ -132,17 +135,19 @@ impl TableRows {
     }
 
     /// A part of an intent with this number of rows is visible.
-    pub(super) fn published(&mut self, rows: u64, bytes: u64) {
+    pub(super) fn published(&mut self, rows: u64, part: Visible) {
         self.publishing_rows = self.publishing_rows.saturating_sub(rows);
         self.published = (self.published.0 + rows, self.published.1 + 1);
         self.parts += 1;
         self.rows_in_parts += rows;
-        self.bytes_in_parts += bytes;
+        self.bytes_in_parts += part.bytes;
+        self.uploads_left_out += part.uploads_left_out;
     }
 
     pub(super) fn totals_record(&self, experiment: &str, table: Table) -> Record {
-        let TableRows { parts, rows_in_parts: rows, bytes_in_parts: bytes, left_rows, .. } = *self;
-        Record::Totals(Totals { experiment: experiment.to_owned(), table: table.into(), parts, rows, bytes, left_rows })
+        let TableRows { parts, rows_in_parts: rows, bytes_in_parts: bytes, left_rows, uploads_left_out, .. } = *self;
+        let (experiment, table) = (experiment.to_owned(), table.into());
+        Record::Totals(Totals { experiment, table, parts, rows, bytes, left_rows, uploads_left_out })
     }
 
     pub(super) fn covered_record(&self, experiment: &str, table: Table) -> Record {

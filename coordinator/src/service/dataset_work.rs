@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::farm::PublishFailure;
-use crate::publish::{self, PublishError, make_visible};
+use crate::publish::{self, PublishError, Visible, make_visible};
 use crate::records::{Intent, Removal, SplitPart, SplitRecord};
 use crate::split::{self, Sweeps};
 use crate::store::{Store, StoreError};
@@ -30,12 +30,12 @@ impl DatasetWork {
         DatasetWork { store, parts: Arc::new(Semaphore::new(publish::at_once())), running: TaskTracker::new() }
     }
 
-    /// Makes a part visible, and reports its bytes.
+    /// Makes a part visible, and reports it.
     pub(super) fn publish(
         &self,
         intent: Intent,
         origin: Origin,
-        report: impl FnOnce(Result<u64, PublishFailure>) + Send + 'static,
+        report: impl FnOnce(Result<Visible, PublishFailure>) + Send + 'static,
     ) {
         let (store, parts) = (Arc::clone(&self.store), Arc::clone(&self.parts));
         self.running.spawn(async move {

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use powersweep_coordinator::Config;
-use powersweep_coordinator::store::ModelStore;
+use powersweep_coordinator::store::{ModelStore, Store};
 use powersweep_experiments::Sweep;
 use powersweep_proto::v1;
-use powersweep_results::{tasks, wire};
+use powersweep_results::{Table, jobs, tasks, wire};
+use uuid::Uuid;
 
-use crate::hostile::{Farm, Worker, rows};
+use crate::hostile::{Farm, Worker, hand_in, object, rows};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -138,5 +139,38 @@ async fn rows_that_are_far_larger_decoded_end_a_part_sooner() {
         assert!(begun.elapsed() < PATIENCE, "{:?}", farm.status("e").await);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    farm.stop().await;
+}
+
+/// An object that is damaged in the staging folder, after it was checked.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_is_left_out_of_a_part_is_in_the_status() {
+    let farm = Farm::start().await;
+    let sweep = farm.submit("e", 2, "tables = [\"jobs\"]").await;
+    let mut worker = Worker::greet(&farm).await;
+    let mut damaged = None;
+    let mut lease = worker.lease().await;
+    for index in [0, 1] {
+        if !lease.ranges.iter().any(|range| (range.start..range.end).contains(&index)) {
+            lease = worker.lease().await;
+        }
+        let (request, named) = object(&lease, &jobs::schema(), &sweep, index);
+        let part_id = Uuid::from_slice(&named.part_id).expect("an id");
+        worker.upload(request.clone()).await.expect("sound");
+        let objects = farm.store.objects().expect("open");
+        if damaged.is_none() {
+            objects.discard_staged("e", Table::Jobs, part_id).await.expect("deleted");
+            let mut data = request.data.to_vec();
+            data[4..200].fill(0);
+            objects.stage("e", Table::Jobs, part_id, data.into()).await.expect("stored");
+            damaged = Some(part_id);
+        }
+        worker
+            .hand_in(v1::HandIn { uploads: vec![named], ..hand_in(&lease, &sweep, index, index) })
+            .await
+            .expect("taken");
+    }
+    let status = farm.until("e", v1::ExperimentState::Finished).await;
+    assert_eq!(status.reason, "uploads of workers that could not be read are left out: 1 in jobs", "{status:?}");
     farm.stop().await;
 }

@@ -51,14 +51,14 @@ pub(crate) fn intent(table: Table, seqs: RangeInclusive<u64>, rows: u64) -> Inte
 
 /// Makes an open intent's part visible and closes it.
 async fn finish(store: &dyn Store, intent: &Intent) -> Result<(), PublishError> {
-    let bytes = make_visible(store, intent, Origin::default()).await?;
+    let bytes = make_visible(store, intent, Origin::default()).await?.bytes;
     let mut batch = Batch::new();
     batch.delete(Key::Intent { part_id: *intent.part_id });
     for seq in intent.first_seq..=intent.last_seq {
         batch.delete(Key::Rows { experiment: "e".into(), table: intent.table(), seq });
     }
     let (experiment, table, rows) = ("e".into(), intent.table, intent.rows);
-    batch.put(Record::Totals(Totals { experiment, table, parts: 1, rows, bytes, left_rows: 0 }));
+    batch.put(Record::Totals(Totals { experiment, table, parts: 1, rows, bytes, ..Totals::default() }));
     Ok(store.commit(batch).await?)
 }
 

@@ -108,6 +108,7 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             rows: 524_288,
             bytes: 99_000_000,
             left_rows: 77,
+            uploads_left_out: 0,
         }),
         Record::Failure(FailureRecord {
             experiment: "etinski2010".into(),

@@ -54,7 +54,7 @@ async fn ids_of(location: &Location, view: View, table: Table) -> Vec<u64> {
 }
 
 fn totals(table: Table, parts: u64, rows: u64) -> Record {
-    Record::Totals(Totals { experiment: "e".into(), table: table.into(), parts, rows, bytes: 1, left_rows: 0 })
+    Record::Totals(Totals { experiment: "e".into(), table: table.into(), parts, rows, bytes: 1, ..Totals::default() })
 }
 
 async fn commit(store: &dyn Store, fill: impl FnOnce(&mut Batch)) {

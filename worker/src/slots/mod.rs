@@ -14,7 +14,8 @@ mod tests;
 
 use std::collections::HashMap;
 use std::ops::{Add, Sub};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,8 @@ struct Slot {
     clock: Clock,
     /// When its task is given up.
     overdue: Mutex<Option<Overdue>>,
+    /// The file with the processor time of its thread, if the system has one.
+    thread: OnceLock<Option<PathBuf>>,
     /// The clock's times that earlier batches reported.
     reported: Mutex<v1::TimeSpent>,
 }
@@ -82,6 +85,7 @@ impl Pool {
             batch: Mutex::default(),
             clock: Clock::new(),
             overdue: Mutex::default(),
+            thread: OnceLock::new(),
             reported: Mutex::default(),
         };
         Pool {
@@ -105,9 +109,11 @@ impl Pool {
         for (number, slot) in self.slots.iter().enumerate() {
             // The lock is held while the task is given up, so that its slot cannot start another one.
             let mut overdue = lock(&slot.overdue);
-            let Some(Overdue { deadline, .. }) = overdue.filter(|overdue| Instant::now() >= overdue.at) else {
+            let Some(task) = overdue.as_mut() else { continue };
+            if !task.is_late(Instant::now(), || runner::processor_time_of(slot.thread.get()?.as_deref()?)) {
                 continue;
-            };
+            }
+            let deadline = task.deadline;
             *overdue = None;
             let seconds = deadline.as_secs_f64();
             tracing::error!("slot {number}: its task ignores its deadline of {seconds} s and is given up");
@@ -183,7 +189,8 @@ impl Pool {
 
     fn serve(&self, slot: usize) {
         let stop = self.session().stop_flag(slot);
-        let Slot { clock, overdue, .. } = &self.slots[slot];
+        let Slot { clock, overdue, thread, .. } = &self.slots[slot];
+        thread.get_or_init(runner::file_of_this_thread);
         let mut runner = Runner {
             worker: &self.name,
             logs: &self.logs,

@@ -1,5 +1,6 @@
 //! One task from its index to its row, on a slot's thread.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -16,7 +17,7 @@ use super::{lock, panics};
 use crate::logs::{FilesOfTask, Logs};
 use crate::options::{TaskHook, TaskLimits};
 use crate::session::{ExperimentKey, TaskRef};
-use crate::task::{Inputs, Prepared, Ran, TaskError};
+use crate::task::{Inputs, Prepared, Ran, TaskError, processor_time};
 
 /// One generation of an experiment.
 #[derive(Debug)]
@@ -132,24 +133,60 @@ impl Runner<'_> {
     }
 }
 
-/// A task that still runs at `at` has taken twice its deadline, by the wall clock: its thread cannot be asked.
+/// Deadlines after which a task is given up whose thread had no processor: it may wait for ever.
+const BLOCKED_DEADLINES: u32 = 20;
+
+/// When a task has ignored its deadline: its thread cannot be asked. As the deadline, this counts processor time, which other
+/// programs of the machine can take away for long.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Overdue {
-    pub(crate) at: Instant,
     pub(crate) deadline: Duration,
+    /// When to look at the task.
+    at: Instant,
+    begun: Instant,
+    /// Processor time of its thread before the task.
+    before: Duration,
 }
 
 impl Overdue {
-    /// `None` if the instant is beyond the clock's range.
-    fn after(begin: Instant, deadline: Duration) -> Option<Overdue> {
-        let at = begin.checked_add(deadline.checked_mul(2)?)?;
-        Some(Overdue { at, deadline })
+    /// Of a task that begins on this thread. `None` if the instant is beyond the clock's range.
+    fn after(begun: Instant, deadline: Duration) -> Option<Overdue> {
+        let at = begun.checked_add(deadline.checked_mul(2)?)?;
+        Some(Overdue { deadline, at, begun, before: processor_time() })
+    }
+
+    /// Whether the task has taken twice its deadline. `processor_time`: of its thread; by the clock where it is not known.
+    pub(crate) fn is_late(&mut self, now: Instant, processor_time: impl FnOnce() -> Option<Duration>) -> bool {
+        if now < self.at {
+            return false;
+        }
+        let Some(spent) = processor_time() else { return true };
+        let left = (self.deadline * 2).saturating_sub(spent.saturating_sub(self.before));
+        let is_blocked = now.saturating_duration_since(self.begun) >= self.deadline.saturating_mul(BLOCKED_DEADLINES);
+        if left.is_zero() || is_blocked {
+            return true;
+        }
+        // Its thread cannot have it sooner.
+        self.at = now + left;
+        false
     }
 
     /// The later end of a task whose process stood still for a time.
     pub(crate) fn later(self, still: Duration) -> Option<Overdue> {
-        Some(Overdue { at: self.at.checked_add(still)?, ..self })
+        Some(Overdue { at: self.at.checked_add(still)?, begun: self.begun.checked_add(still)?, ..self })
     }
+}
+
+/// The processor time of a thread as the system shows it to other threads, by the file `schedstat` of the thread.
+pub(crate) fn processor_time_of(file: &Path) -> Option<Duration> {
+    let text = std::fs::read_to_string(file).ok()?;
+    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+}
+
+/// The file of the calling thread; `None` where the system has none.
+pub(crate) fn file_of_this_thread() -> Option<PathBuf> {
+    let thread = std::fs::read_link("/proc/thread-self").ok()?;
+    Some(Path::new("/proc").join(thread).join("schedstat")).filter(|file| processor_time_of(file).is_some())
 }
 
 fn ms(duration: Duration) -> f64 {

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::logs::{Fetch, FetchError};
-use crate::options::{TaskLimits, WorkerOptions, nowhere};
+use crate::options::{TaskHook, TaskLimits, WorkerOptions, nowhere};
 use crate::session::Identity;
 use crate::task::Inputs;
 
@@ -83,6 +83,17 @@ impl Farm {
         tables: powersweep_experiments::Tables,
         answer: Box<dyn Fn() -> Result<Vec<u8>, String> + Send + Sync>,
     ) -> Farm {
+        Farm::with_hook(manifest, slots, limits, tables, answer, None)
+    }
+
+    fn with_hook(
+        manifest: &str,
+        slots: usize,
+        limits: TaskLimits,
+        tables: powersweep_experiments::Tables,
+        answer: Box<dyn Fn() -> Result<Vec<u8>, String> + Send + Sync>,
+        hook: Option<TaskHook>,
+    ) -> Farm {
         let manifest = Manifest::parse("test.toml", manifest).expect("the test's manifest is right");
         let digests = manifest.logs().into_iter().map(|l| (l.log, Digest::of(TINY_LOG)));
         let digests: BTreeMap<String, Digest> = digests.collect();
@@ -98,7 +109,7 @@ impl Farm {
         session.welcome(&v1::Welcome { epoch: 1, ..Default::default() });
         let fetches = Arc::new(AtomicUsize::new(0));
         let fetch = FakeFetch { answer, calls: Arc::clone(&fetches) };
-        let options = WorkerOptions::new(nowhere(), slots, "w");
+        let options = WorkerOptions { before_task: hook, ..WorkerOptions::new(nowhere(), slots, "w") };
         let logs = Logs::new(&options, Box::new(fetch)).expect("no cache folder is asked for");
         let (wake, woken) = channel();
         let wake = Box::new(move || wake.send(()).unwrap_or_default());
@@ -292,6 +303,54 @@ fn deadline_and_event_limit_are_failures_of_their_own() {
         assert_eq!(kind, expected, "{message}");
         farm.end();
     }
+}
+
+/// A loaded machine, as a thread that gets no processor for three deadlines; and a task that never looks at its deadline.
+#[test]
+fn a_task_without_a_processor_is_not_given_up_and_one_that_ignores_its_deadline_is() {
+    let deadline = Duration::from_millis(500);
+    let over = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&over);
+    let hook = TaskHook(Arc::new(move |_: &str, index| {
+        if index == 0 {
+            std::thread::sleep(3 * deadline);
+        }
+        while index == 1 && !flag.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+    }));
+    let limits = TaskLimits { deadline: Some(deadline), ..Default::default() };
+    let answer = Box::new(|| Ok(TINY_LOG.to_vec()));
+    let farm = Farm::with_hook(SWF, 1, limits, Default::default(), answer, Some(hook));
+    if super::runner::file_of_this_thread().is_none() {
+        return println!("skipped: this system does not say how long a thread had a processor");
+    }
+    let (pool, ends) = (&farm.pool, AtomicBool::new(false));
+    let watch = || {
+        pool.give_up_overdue();
+        (pool.wake)();
+    };
+    farm.lease(0, 1);
+    let messages = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ends.load(Ordering::Relaxed) {
+                watch();
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let collected = farm.collect(1).0;
+        ends.store(true, Ordering::Relaxed);
+        collected
+    });
+    assert_eq!((rows(&messages).len(), pool.session().lost_slots()), (1, 0), "{messages:?}");
+    farm.lease(1, 2);
+    while pool.session().lost_slots() == 0 {
+        watch();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (kind, message) = failure(&farm.collect(1).0);
+    assert!(kind == FailureKind::Deadline && message.contains("twice its deadline"), "{message}");
+    over.store(true, Ordering::Relaxed);
 }
 
 #[test]

@@ -12,6 +12,7 @@ use super::wire::{Wire, failure, hand_in, sweep, sweep_of, tasks};
 use crate::farm::outgoing::Outgoing;
 use crate::farm::tables::Header;
 use crate::farm::{Config, Event, PublishFailure, Reply, Request};
+use crate::publish::Visible;
 use crate::records::{EncodedRows, Record, RowsRecord, Stored};
 use crate::store::{ModelStore, Op, Store};
 
@@ -283,4 +284,27 @@ fn rows_join_only_a_small_waiting_record_of_their_table_and_generation() {
     let Some(Op::Put(Record::Rows(record))) = batch.ops().last() else { panic!("rows") };
     assert_eq!(record.hand_ins, [rows(30_000), rows(20_000)]);
     assert!(out.join("e", Table::Tasks, last(7, 50_000).as_ref(), 2, rows(10)).is_err(), "the record is in flight");
+}
+
+#[test]
+fn an_upload_that_is_left_out_is_in_the_status_also_after_a_restart() {
+    let mut wire = Wire::new();
+    wire.submit(sweep("e", 1));
+    let conn = wire.connect(1, 1, Vec::new());
+    wire.commit_all();
+    let lease = wire.leases(conn).remove(0);
+    wire.send(conn, hand_in(1, &lease, &tasks(&lease)));
+    wire.commit_all();
+    let part_id = *wire.to_publish.pop().expect("the last rows").part_id;
+    wire.event(Event::Published { part_id, result: Ok(Visible { bytes: 1, uploads_left_out: 2 }) });
+    for _ in 0..2 {
+        wire.commit_all();
+        assert_eq!(
+            wire.status("e").reason,
+            "uploads of workers that could not be read are left out: 2 in tasks",
+            "{:?}",
+            wire.status("e")
+        );
+        wire.reload();
+    }
 }

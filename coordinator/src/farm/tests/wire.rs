@@ -17,6 +17,7 @@ use crate::farm::{
     Action, Config, ConnId, Content, Effect, Event, Farm, Now, PublishFailure, Reply, Request, Submission,
     build_versions,
 };
+use crate::publish::Visible;
 use crate::records::{Fragment, Intent, Removal, SplitPart, Upload};
 use crate::store::{Fault, ModelStore, Store};
 
@@ -359,7 +360,7 @@ impl Wire {
             }
             let Some(intent) = self.to_publish.pop() else { return };
             self.publish(&intent);
-            self.event(Event::Published { part_id: *intent.part_id, result: Ok(1) });
+            self.event(Event::Published { part_id: *intent.part_id, result: Ok(Visible::whole(1)) });
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use powersweep_coordinator::farm::{Config, Content, Effect, Event, Farm, Now, PublishFailure};
+use powersweep_coordinator::publish::Visible;
 use powersweep_coordinator::records::Intent;
 use powersweep_coordinator::store::{Batch, ModelStore, StoreError};
 use powersweep_proto::v1;
@@ -437,7 +438,7 @@ impl World {
     pub(super) fn published(&mut self, c: usize, life: u64, part_id: uuid::Uuid, result: Result<u64, PublishFailure>) {
         self.coordinators[c].at_work -= 1;
         if self.coordinators[c].life == life {
-            self.farm_event(c, Event::Published { part_id, result });
+            self.farm_event(c, Event::Published { part_id, result: result.map(Visible::whole) });
         }
     }
 
