@@ -16,7 +16,7 @@ pub struct JobRecord {
     pub run_s: f64,
     /// Run time at the top gear (s).
     pub run_top_s: f64,
-    /// Estimate that the scheduler saw, at the top gear (s).
+    /// The user's estimate, at the top gear (s); without a `predictor`, what the scheduler expected.
     pub requested_s: f64,
     /// Procs held.
     pub procs: u32,
@@ -38,5 +38,9 @@ pub struct JobRecord {
     pub job_class: u32,
     /// Time in which the job held its procs without executing (s); run_s does not include it.
     pub suspended_s: f64,
+    /// Run time at the top gear that was predicted at the submission (s); null without a `predictor`.
+    pub predicted_s: Option<f64>,
+    /// Corrections of the prediction while the job ran; null without a `predictor`.
+    pub corrections_count: Option<u32>,
 }
 }

@@ -28,6 +28,7 @@ mod queues;
 mod real_logs;
 mod reference;
 mod reserved;
+mod sc15;
 mod snapshot;
 mod sources;
 mod specs;

@@ -112,6 +112,8 @@ impl JobRows {
                 priority: job.priority,
                 job_class: u32::from(job.class) + 1,
                 suspended_s: *suspended_s,
+                predicted_s: None,
+                corrections_count: None,
             }
         }));
     }
