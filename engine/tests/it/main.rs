@@ -23,6 +23,7 @@ mod lublin;
 mod measured;
 mod pools;
 mod power_save;
+mod predicted;
 mod published;
 mod queues;
 mod real_logs;

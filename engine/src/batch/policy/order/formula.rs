@@ -12,9 +12,8 @@ const FORMULA: Param = Param {
     ty: Type::Formula { variables: VARIABLES },
     unit: "",
     default: Default::Required,
-    doc: "Expression over a waiting job and the queue. `estimate_s` is what the scheduler expects of the job: its \
-          prediction, or the user's estimate without a `predictor`; `requested_s` is the user's estimate; `wait_s`, \
-          `now_s`, `queue_length` and `free_procs` change with time. Operators by precedence: `^`, unary `-`, `* /`, \
+    doc: "Expression over a waiting job and the queue. The estimate is the run time that the scheduler expects: the \
+          prediction of a `predictor`, else what the user requested. `wait_s`, `now_s`, `queue_length` and `free_procs` change with time. Operators by precedence: `^`, unary `-`, `* /`, \
           `+ -`, `< <= > >= == !=` (1 or 0); functions: `min(a, b)`, `max(a, b)`, `pow(a, b)`, `if(condition, a, b)`, \
           `abs`, `sqrt`, `cbrt`, `ln`, `log2`, `log10`, `exp`, `floor`, `ceil`. A job without a value (NaN) ends the \
           task with an error.",
