@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use crate::batch::policy::{self, watch};
-use crate::batch::{platform, power, weekly};
+use crate::batch::{platform, power, prediction, weekly};
 use crate::queues::{self, policies};
 use crate::series::Series;
 use crate::spec::{Choice, Component, Model, Role, SimSpec};
@@ -38,6 +38,10 @@ pub static COMPONENTS: LazyLock<Vec<&'static Component>> = LazyLock::new(|| {
     all.extend(policy::cap::COMPONENTS);
     all.push(&policy::deferral::NONE);
     all.extend(policy::deferral::COMPONENTS);
+    all.push(&policy::order::AS_QUEUE);
+    all.extend(policy::order::OF_BACKFILLING.iter());
+    all.extend(prediction::predictor::COMPONENTS);
+    all.extend(prediction::corrector::COMPONENTS);
     all.push(&summary::COMPONENT);
     all.extend([&queues::open_poisson::COMPONENT, &queues::server_classes::COMPONENT, &policies::buffered::COMPONENT]);
     all.push(&policies::classes::system::SOURCE);
@@ -108,6 +112,9 @@ impl Role {
             Role::Policy => "batch",
             Role::Order => "fcfs",
             Role::Backfill => "easy",
+            Role::BackfillOrder => "queue",
+            Role::Predictor => "user",
+            Role::Corrector => "request",
             Role::GearRule => "top",
             Role::Capacity | Role::Cap | Role::Deferral => "none",
             Role::Statistics => "summary",

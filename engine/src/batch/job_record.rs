@@ -16,8 +16,12 @@ pub struct JobRecord {
     pub run_s: f64,
     /// Run time at the top gear (s).
     pub run_top_s: f64,
-    /// Estimate that the scheduler saw, at the top gear (s).
+    /// The user's estimate, at the top gear (s); without a `predictor`, what the scheduler expected.
     pub requested_s: f64,
+    /// Run time at the top gear that was predicted at the submission (s); null without a `predictor`.
+    pub predicted_s: Option<f64>,
+    /// Corrections of the prediction while the job ran; null without a `predictor`.
+    pub corrections_count: Option<u32>,
     /// Procs held.
     pub procs: u32,
     /// Numbers of the nodes that the job held, from 0, as ranges such as `0-49 60`: the lowest free numbers at its

@@ -8,6 +8,8 @@ pub mod physics;
 pub mod platform;
 pub mod policy;
 pub mod power;
+pub mod prediction;
+mod rules;
 mod run;
 pub(crate) mod weekly;
 

@@ -8,6 +8,7 @@ use super::platform::Machine;
 use super::policy::batch::{self, Batch};
 use super::policy::cap::CapReach;
 use super::policy::composed::Composed;
+use super::prediction::Predictions;
 use super::{nodes, weekly};
 use crate::details::Details;
 use crate::energy::{EnergySplit, Idle, Splitter};
@@ -15,7 +16,7 @@ use crate::error::SimError;
 use crate::limits::Limits;
 use crate::series::SeriesPoint;
 use crate::spec::{Role, SimSpec};
-use crate::summary::{self, Integrals, Outcome, PowerIntegrals, Summary};
+use crate::summary::{self, Integrals, Outcome, PowerIntegrals, Predicted, Summary};
 use crate::workload::{Job, Workload, tracsim};
 
 /// Simulates a spec without problems to the end.
@@ -36,7 +37,7 @@ pub(crate) fn simulate(
     let Details { jobs: rows, series, energy } = details;
     let split = energy.clone();
     let mut finish = |outcomes: &[Outcome], measures: Measures, series: &mut Option<Vec<SeriesPoint>>| {
-        let Measures { integrals, power, splitter } = measures;
+        let Measures { integrals, power, splitter, predicted } = measures;
         if let Some((energy, splitter)) = energy.as_mut().zip(splitter) {
             energy.finish(splitter, &prepared.jobs, outcomes)?;
         }
@@ -63,6 +64,10 @@ pub(crate) fn simulate(
             let measured = summary::measured(statistics, &prepared.jobs, outcomes);
             needs.fill(&mut summary, &prepared.machine, (&prepared.jobs, outcomes), measured);
         }
+        if let Some(predicted) = &predicted {
+            let measured = summary::measured(statistics, &prepared.jobs, outcomes);
+            summary::fill_predictions(&mut summary, &prepared.jobs, outcomes, predicted, measured);
+        }
         if let Some(power) = power {
             summary::fill_power(&mut summary, &power, &integrals);
         }
@@ -75,6 +80,9 @@ pub(crate) fn simulate(
         if statistics.bool("node_lists") {
             let lists = nodes::lists(prepared.machine.procs(), &prepared.jobs, recorder.outcomes());
             rows.iter_mut().zip(lists).for_each(|(row, list)| row.node_list = Some(list));
+        }
+        for (row, predicted) in rows.iter_mut().zip(measures.predicted.iter().flatten()) {
+            (row.predicted_s, row.corrections_count) = (Some(predicted.first_s), Some(predicted.corrections_count));
         }
         finish(recorder.outcomes(), measures, series)
     } else {
@@ -90,6 +98,8 @@ struct Measures {
     power: Option<PowerIntegrals>,
     /// The energy split at the changes of signals.
     splitter: Option<Splitter>,
+    /// What was predicted of each job; `None` without a predictor.
+    predicted: Option<Vec<Predicted>>,
 }
 
 /// Whether the jobs of a spec have priorities from the generator or the log.
@@ -105,6 +115,8 @@ struct Prepared<'w> {
     jobs: Cow<'w, [Job]>,
     /// Measured powers, if jobs draw them.
     powers: Option<JobPowers<'w>>,
+    /// User of each record.
+    users: &'w [i32],
     /// What jobs need of the pools of the machine, if it has some.
     needs: Option<JobNeeds>,
     clamped_count: u64,
@@ -120,6 +132,7 @@ impl<'w> Prepared<'w> {
             machine,
             jobs: Cow::Borrowed(&workload.jobs),
             powers: JobPowers::new(spec, workload),
+            users: &workload.users,
             needs: None,
             clamped_count: 0,
             dropped_wide_count: 0,
@@ -209,17 +222,18 @@ impl<'w> Prepared<'w> {
         let order = batch::event_order(spec)?;
         if Composed::is_needed(spec) {
             let policy = Composed::new(spec, &self.machine, series.is_some())?;
-            let (recorder, measures, policy) = self.run_policy(order, limits, recorder, policy, split)?;
+            let (recorder, measures, policy) = self.run_policy(Some(spec), order, limits, recorder, policy, split)?;
             Ok((recorder, Measures { power: policy.finish(series.as_mut()), ..measures }))
         } else {
             let policy = Batch::new(spec, &self.machine)?;
-            let (recorder, measures, _) = self.run_policy(order, limits, recorder, policy, split)?;
+            let (recorder, measures, _) = self.run_policy(Some(spec), order, limits, recorder, policy, split)?;
             Ok((recorder, measures))
         }
     }
 
     fn run_policy<R: Recorder, P: Policy>(
         &self,
+        spec: Option<&SimSpec>,
         order: EventOrder,
         limits: &Limits<'_>,
         recorder: R,
@@ -233,14 +247,17 @@ impl<'w> Prepared<'w> {
         if let Some(needs) = &self.needs {
             simulation.set_needs(needs.by_job.clone());
         }
+        if let Some(spec) = spec {
+            simulation.set_predictions(Predictions::of(spec, &self.jobs, self.users), batch::passes(spec));
+        }
         if let Some(energy) = split {
             let last_submit_s = self.jobs.last().map_or(f64::INFINITY, |job| job.submit_s);
             let idle = Idle { power_w: self.machine.idle_w(), last_submit_s };
             simulation.split(energy, idle, limits.max_bytes);
         }
         simulation.run()?;
-        let splitter = simulation.take_splitter();
-        let measures = Measures { integrals: simulation.integrals(), power: None, splitter };
+        let (splitter, predicted) = (simulation.take_splitter(), simulation.take_predictions());
+        let measures = Measures { integrals: simulation.integrals(), power: None, splitter, predicted };
         let (recorder, policy) = simulation.into_parts();
         Ok((recorder, measures, policy))
     }
@@ -248,7 +265,7 @@ impl<'w> Prepared<'w> {
     /// When each job would start under strict first come, first served at the top gear (s).
     fn strict_fcfs_starts(&self, limits: &Limits<'_>) -> Result<Vec<f64>, SimError> {
         let (recorder, policy) = (Outcomes::new(self.jobs.len()), Batch::strict_fcfs(&self.machine));
-        let (recorder, ..) = self.run_policy(EventOrder::Batch, limits, recorder, policy, None)?;
+        let (recorder, ..) = self.run_policy(None, EventOrder::Batch, limits, recorder, policy, None)?;
         Ok(recorder.outcomes().iter().map(|outcome| outcome.start_s).collect())
     }
 }

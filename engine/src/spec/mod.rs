@@ -30,6 +30,12 @@ pub enum Role {
     Order,
     /// Which jobs may overtake.
     Backfill,
+    /// The order in which jobs overtake.
+    BackfillOrder,
+    /// The run time that is expected of a job at its submission.
+    Predictor,
+    /// The run time that is expected of a job that runs longer than predicted.
+    Corrector,
     /// The gear of a starting job.
     GearRule,
     /// How many procs are active.
@@ -57,7 +63,7 @@ pub enum Section {
 
 impl Role {
     /// All roles, in the order of the canonical spec.
-    pub const ALL: [Role; 12] = [
+    pub const ALL: [Role; 15] = [
         Role::Source,
         Role::Rules,
         Role::Platform,
@@ -65,6 +71,9 @@ impl Role {
         Role::Policy,
         Role::Order,
         Role::Backfill,
+        Role::BackfillOrder,
+        Role::Predictor,
+        Role::Corrector,
         Role::GearRule,
         Role::Capacity,
         Role::Cap,
@@ -82,6 +91,9 @@ impl Role {
             Role::Policy => "kind",
             Role::Order => "queue_order",
             Role::Backfill => "backfill",
+            Role::BackfillOrder => "backfill_order",
+            Role::Predictor => "predictor",
+            Role::Corrector => "corrector",
             Role::GearRule => "gear_rule",
             Role::Capacity => "capacity_rule",
             Role::Cap => "power_cap",
@@ -98,6 +110,9 @@ impl Role {
             Role::Policy
             | Role::Order
             | Role::Backfill
+            | Role::BackfillOrder
+            | Role::Predictor
+            | Role::Corrector
             | Role::GearRule
             | Role::Capacity
             | Role::Cap

@@ -14,6 +14,7 @@ use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
 
 mod by_kind;
 mod measure;
+mod predicted;
 mod quantile;
 mod record;
 mod sum;
@@ -24,6 +25,7 @@ mod window;
 
 pub use by_kind::{fill_kinds, fill_power};
 pub use measure::summarize;
+pub use predicted::fill_predictions;
 pub use record::Summary;
 pub use window::{check, measured};
 
@@ -127,6 +129,17 @@ pub struct Outcome {
     pub gear_index: u8,
     /// Whether it started before a job that was ahead of it in the queue.
     pub backfilled: bool,
+}
+
+/// What was predicted of one job, for [`fill_predictions`].
+#[derive(Debug, Clone, Copy, PartialEq, std::default::Default)]
+pub struct Predicted {
+    /// Run time that was predicted at the submission (s), at the top gear.
+    pub first_s: f64,
+    /// Corrections of the prediction while the job ran.
+    pub corrections_count: u32,
+    /// Number of the job's user, from 0.
+    pub user: u32,
 }
 
 /// The kernel's integrals over the span, and its counters.

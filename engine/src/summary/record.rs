@@ -291,6 +291,26 @@ pub struct Summary {
     /// Mean wait of the measured jobs of each partition (s); null without `partition_procs`, or if a partition has no
     /// measured job.
     pub partition_wait_s_mean: Option<Vec<f64>>,
+    /// Mean error of the predictions at the submission, prediction - run_top, over measured jobs (s); null without a
+    /// `predictor`.
+    pub prediction_error_s_mean: Option<f64>,
+    /// Mean absolute error |prediction - run_top| over measured jobs (s); null without a `predictor`.
+    pub prediction_error_abs_s_mean: Option<f64>,
+    /// Absolute error weighted by procs: sum(procs * |prediction - run_top|)/sum(procs) over measured jobs (s); null without
+    /// a `predictor`.
+    pub prediction_error_abs_s_procs_weighted_mean: Option<f64>,
+    /// Mean over users of the mean absolute error of the user's measured jobs (s): every user counts alike; null without a
+    /// `predictor`.
+    pub prediction_error_abs_s_user_mean: Option<f64>,
+    /// Share of measured jobs that ran longer than predicted at their submission; null without a `predictor`.
+    pub prediction_under_share: Option<f64>,
+    /// Measured jobs whose prediction was corrected while they ran; null without a `predictor`.
+    pub prediction_corrected_count: Option<u64>,
+    /// Corrections of the predictions of measured jobs; null without a `predictor`.
+    pub prediction_corrections_count: Option<u64>,
+    /// Measured jobs that started at the end of a job that had overtaken others during their wait and ran longer than
+    /// predicted; null without a `predictor`.
+    pub prediction_delayed_count: Option<u64>,
     /// Self-check by Little's law, 0 up to rounding: |integral of the queue length - sum of all waits|/max(1 s, sum of all
     /// waits).
     pub little_residual: f64,

@@ -174,6 +174,8 @@ pub struct Workload {
     pub power_series: Option<Arc<swf::PowerSeries>>,
     /// Partition, GPUs and memory of the jobs' records, in order of the records; empty unless the rules read them.
     pub needs: Vec<needs::NeedsOfRecord>,
+    /// User of each record of the log, -1 where the log has none; empty for a generator.
+    pub users: Vec<i32>,
 }
 
 crate::record! {
@@ -339,8 +341,10 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
         Some(log) => needs::of(spec, log, &jobs, &mut counts)?,
         None => Vec::new(),
     };
+    let users = log.filter(|_| generator.is_none());
+    let users = users.map_or_else(Vec::new, |log| log.records.iter().map(|record| record.user).collect());
     let native_procs = stated.or(native_procs);
-    Ok(Workload { jobs, native_procs, unix_start_s, counts, log_waits_s, powers, power_series, needs })
+    Ok(Workload { jobs, native_procs, unix_start_s, counts, log_waits_s, powers, power_series, needs, users })
 }
 
 /// The parameter with the number of jobs of a generator; `None` for another choice.
@@ -403,6 +407,7 @@ impl Workload {
             + self.log_waits_s.capacity() * 8
             + self.powers.capacity() * size_of::<powers::PowerOfRecord>()
             + self.needs.capacity() * size_of::<needs::NeedsOfRecord>()
+            + self.users.capacity() * size_of::<i32>()
     }
 }
 

@@ -11,6 +11,7 @@ use super::powers::Scales;
 use super::recorder::{Finished, Recorder};
 use super::sleep::Sleep;
 use crate::batch::platform::{Gear, Machine};
+use crate::batch::prediction::Predictions;
 use crate::limits::Limits;
 use crate::summary;
 use crate::timers::{Timers, key_time, time_key};
@@ -128,6 +129,8 @@ pub struct Cluster<'w, R> {
     pub(super) scales: Option<Box<Scales>>,
     /// The pools of the machine; `None` if its procs alone count.
     pub(super) pools: Option<Box<Pools>>,
+    /// What the policy believes of run times; `None` if it believes the users' estimates.
+    pub(super) predictions: Option<Box<Predictions>>,
     pub(super) starts_count: u32,
     pub(super) done_count: usize,
     pub(super) gear_changes_count: u64,
@@ -200,6 +203,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             recorder,
             scales: None,
             pools: None,
+            predictions: None,
             starts_count: 0,
             done_count: 0,
             gear_changes_count: 0,
@@ -237,12 +241,19 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let Job { procs, run_s, .. } = self.jobs[job as usize];
         self.phase[job as usize] = WAITING;
         self.meter.wait_begins(f64::from(procs) * run_s);
+        if let Some(predictions) = &mut self.predictions {
+            predictions.submitted(job, &self.jobs[job as usize], self.now_s);
+        }
     }
 
     #[inline]
     pub(super) fn is_current(&self, end: End) -> bool {
         let run = &self.running[end.entry()];
         run.seq == end.seq() && time_key(run.end_s) == end.key
+    }
+
+    pub(super) fn job_of(&self, end: End) -> JobId {
+        self.running[end.entry()].job
     }
 
     pub(super) fn estimated_end_of(&self, end: End) -> f64 {
@@ -312,6 +323,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         run.end_s = run.since_s + run.run_left_s * factor;
         self.ends.set(End::new(time_key(run.end_s), run.seq, entry as u32));
         self.plan_sample(entry);
+        self.plan_correction(entry);
     }
 
     /// The integrals of the run, at its end.

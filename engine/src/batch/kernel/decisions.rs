@@ -28,7 +28,10 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let (Some(waiting), Some(state)) = (self.jobs.get(job as usize), self.classes.get_mut(class)) else {
             return Err(self.refuse_start(class, job, gear));
         };
-        let &Job { run_s, estimate_s, procs, class: job_class, .. } = waiting;
+        let &Job { run_s, mut estimate_s, procs, class: job_class, .. } = waiting;
+        if let Some(predictions) = &self.predictions {
+            estimate_s = predictions.present_s(job);
+        }
         let phase = &mut self.phase[job as usize];
         if *phase != WAITING || usize::from(gear) >= state.gears || procs > state.free {
             return Err(self.refuse_start(class, job, gear));
@@ -81,6 +84,9 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         }
         self.meter.wait_ends(f64::from(procs) * run_s);
         self.recorder.started(waiting, now_s);
+        if self.predictions.is_some() {
+            self.predict_from(entry as usize);
+        }
         Ok(now_s + estimate_s * factor)
     }
 
@@ -224,6 +230,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             self.recorder.bytes(),
             self.scales.as_ref().map_or(0, |scales| scales.bytes()),
             self.pools.as_ref().map_or(0, |pools| pools.bytes()),
+            self.predictions.as_ref().map_or(0, |predictions| predictions.bytes()),
         ];
         parts.into_iter().sum()
     }

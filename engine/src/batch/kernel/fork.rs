@@ -7,7 +7,7 @@ use super::cluster::{Cluster, JobId, Running, WAITING};
 use super::events::{Alarm, End, Ends, FreeEntries};
 use super::policy::Policy;
 use super::recorder::Recorder;
-use super::{EventOrder, Simulation};
+use super::{EventOrder, Passes, Simulation};
 use crate::error::Stop;
 use crate::timers::time_key;
 use crate::workload::Job;
@@ -70,7 +70,10 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         numbers.sort_unstable();
         let mut jobs: Vec<Job> = numbers.iter().map(|&job| self.jobs[job as usize].clone()).collect();
         if durations == Durations::Estimate {
-            jobs.iter_mut().for_each(|job| job.run_s = job.estimate_s);
+            for (job, number) in jobs.iter_mut().zip(&numbers) {
+                job.estimate_s = self.estimate_s(*number);
+                job.run_s = job.estimate_s;
+            }
         }
         Copied { jobs, numbers, durations }
     }
@@ -104,7 +107,9 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         for (job, _) in copied.jobs.iter().zip(&phase).filter(|(_, phase)| **phase == WAITING) {
             meter.wait_begins(f64::from(job.procs) * job.run_s);
         }
-        Cluster {
+        // Jobs that run for their estimates are never corrected.
+        let predictions = self.predictions.as_ref().filter(|_| copied.durations == Durations::Run);
+        let mut copy = Cluster {
             jobs: &copied.jobs,
             limits: self.limits,
             machine: self.machine.clone(),
@@ -123,12 +128,15 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             recorder,
             scales: self.copied_scales(&copied.numbers),
             pools: self.copied_pools(&copied.numbers),
+            predictions: predictions.map(|predictions| Box::new(predictions.copied(&copied.numbers))),
             done_count: 0,
             gear_changes_count: 0,
             events_count: 0,
             steps: 0,
             rescheduled_count: 0,
-        }
+        };
+        (0..copy.running.len()).for_each(|entry| copy.plan_correction(entry));
+        copy
     }
 
     /// Counts the events and steps of a copy towards the limits.
@@ -150,7 +158,8 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     pub(crate) fn of_copy(cluster: Cluster<'w, R>, policy: P, order: EventOrder) -> Result<Simulation<'w, P, R>, Stop> {
         let submitted = cluster.jobs.len();
         let due = std::collections::VecDeque::new();
-        let mut copy = Simulation { cluster, policy, order, submitted, next_submit: u64::MAX, due };
+        let passes = Passes::ALL;
+        let mut copy = Simulation { cluster, policy, order, passes, submitted, next_submit: u64::MAX, due };
         copy.policy.pass(&mut copy.cluster)?;
         Ok(copy)
     }

@@ -28,6 +28,7 @@ mod meter;
 mod policy;
 mod pools;
 mod powers;
+mod predicted;
 mod recorder;
 mod samples;
 mod sleep;
@@ -44,10 +45,11 @@ use std::collections::VecDeque;
 
 use super::platform::Machine;
 use super::platform::pools::Needs;
+use super::prediction::Predictions;
 use crate::energy::{EnergySplit, Idle, Splitter};
 use crate::error::{SimError, Stop};
 use crate::limits::Limits;
-use crate::summary;
+use crate::summary::{self, Predicted};
 use crate::timers::{key_time, time_key};
 use crate::workload::Job;
 use events::{Alarm, End};
@@ -63,6 +65,29 @@ pub enum EventOrder {
     FinishFirst,
 }
 
+/// Which events a pass follows besides completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passes {
+    /// Every submission, not only that of a job for which enough procs are free.
+    pub at_every_submission: bool,
+    /// A correction of a prediction.
+    pub at_correction: bool,
+}
+
+impl Passes {
+    /// A pass after every event.
+    pub const ALL: Passes = Passes { at_every_submission: true, at_correction: true };
+}
+
+/// A completion of the present instant before its pass.
+#[derive(Debug, Clone, Copy)]
+struct Due {
+    end: End,
+    job: JobId,
+    /// Its procs are already free.
+    released: bool,
+}
+
 /// Key of a job's submit; greater than every key if there is no such job.
 #[inline]
 fn submit_key(jobs: &[Job], job: usize) -> u64 {
@@ -75,12 +100,13 @@ pub struct Simulation<'w, P, R> {
     cluster: Cluster<'w, R>,
     policy: P,
     order: EventOrder,
+    passes: Passes,
     /// Number of jobs submitted so far.
     submitted: usize,
     /// Key of the next submit, greater than every key after the last.
     next_submit: u64,
-    /// Completions of the present instant before their pass; `true`: their procs are already free.
-    due: VecDeque<(End, bool)>,
+    /// Completions of the present instant before their pass.
+    due: VecDeque<Due>,
 }
 
 impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
@@ -96,7 +122,15 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         recorder: R,
     ) -> Simulation<'w, P, R> {
         let cluster = Cluster::new(jobs, machine, limits, recorder);
-        Simulation { cluster, policy, order, submitted: 0, next_submit: submit_key(jobs, 0), due: VecDeque::new() }
+        Simulation {
+            cluster,
+            policy,
+            order,
+            passes: Passes::ALL,
+            submitted: 0,
+            next_submit: submit_key(jobs, 0),
+            due: VecDeque::new(),
+        }
     }
 
     /// Runs to the last completion.
@@ -138,7 +172,8 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     #[inline(always)]
     fn next_key(&mut self) -> u64 {
         let next = self.cluster.ends.first_key();
-        next.min(self.next_submit).min(self.cluster.timers.peek_key().unwrap_or(u64::MAX))
+        let next = next.min(self.next_submit).min(self.cluster.timers.peek_key().unwrap_or(u64::MAX));
+        next.min(self.cluster.next_correction())
     }
 
     /// The next instant (s), if there is a future event.
@@ -183,6 +218,19 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         self.cluster.set_scales(scales);
     }
 
+    /// Sets the predictions of run times, and after which events a pass follows; called before the first instant.
+    pub(crate) fn set_predictions(&mut self, predictions: Option<Predictions>, passes: Passes) {
+        if let Some(predictions) = predictions {
+            self.cluster.set_predictions(predictions);
+        }
+        self.passes = passes;
+    }
+
+    /// What was predicted of each job, at the end; `None` without a predictor.
+    pub(crate) fn take_predictions(&mut self) -> Option<Vec<Predicted>> {
+        self.cluster.take_predictions()
+    }
+
     /// Sets the needs of jobs on a machine with pools; called before the first instant.
     pub(crate) fn set_needs(&mut self, needs: Vec<Needs>) {
         self.cluster.set_needs(needs);
@@ -216,17 +264,27 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
 
     fn batch_instant(&mut self, now: u64) -> Result<(), Stop> {
         loop {
+            let mut pass = self.passes == Passes::ALL;
             while let Some(end) = self.cluster.ends.take(now) {
                 self.count_event()?;
+                let job = self.cluster.job_of(end);
                 self.complete(end);
+                self.cluster.learn(job);
+                pass = true;
             }
             while self.next_submit == now {
-                self.submit()?;
+                pass |= self.submit()?;
+            }
+            while self.cluster.next_correction() == now {
+                pass |= self.correct()?;
             }
             while self.cluster.timers.peek_key() == Some(now) {
                 self.alarm()?;
+                pass = true;
             }
-            self.policy.pass(&mut self.cluster)?;
+            if pass {
+                self.policy.pass(&mut self.cluster)?;
+            }
             if self.cluster.ends.first_key() != now {
                 return Ok(());
             }
@@ -236,9 +294,12 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     fn single_instant(&mut self, now: u64, submit_first: bool) -> Result<(), Stop> {
         loop {
             self.collect_due(now, submit_first)?;
-            if self.next_submit == now && (submit_first || self.due.is_empty()) {
-                self.submit()?;
-            } else if let Some((end, released)) = self.due.pop_front() {
+            let mut pass = true;
+            if self.cluster.next_correction() == now {
+                pass = self.correct()?;
+            } else if self.next_submit == now && (submit_first || self.due.is_empty()) {
+                pass = self.submit()?;
+            } else if let Some(Due { end, job, released }) = self.due.pop_front() {
                 if released {
                     self.policy.ended_before();
                 } else if self.cluster.is_current(end) {
@@ -246,13 +307,16 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
                 } else {
                     continue;
                 }
+                self.cluster.learn(job);
                 self.count_event()?;
             } else if self.cluster.timers.peek_key() == Some(now) {
                 self.alarm()?;
             } else {
                 return Ok(());
             }
-            self.policy.pass(&mut self.cluster)?;
+            if pass {
+                self.policy.pass(&mut self.cluster)?;
+            }
         }
     }
 
@@ -260,24 +324,35 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     /// procs at once.
     fn collect_due(&mut self, now: u64, release: bool) -> Result<(), Stop> {
         while let Some(end) = self.cluster.ends.take(now) {
+            let job = self.cluster.job_of(end);
             let released = release && self.cluster.estimated_end_of(end) <= self.cluster.now_s();
             if released {
                 self.complete(end);
             }
-            self.due.push_back((end, released));
+            self.due.push_back(Due { end, job, released });
         }
         Ok(())
     }
 
+    /// A job arrives; returns whether a pass follows.
     #[inline(always)]
-    fn submit(&mut self) -> Result<(), Stop> {
+    fn submit(&mut self) -> Result<bool, Stop> {
         let job = self.submitted as JobId;
         self.submitted += 1;
         self.next_submit = submit_key(self.cluster.jobs(), self.submitted);
         self.count_event()?;
         self.cluster.submit(job);
+        let pass = self.passes.at_every_submission || self.cluster.procs(job) <= self.cluster.free(0);
         self.policy.submitted(&self.cluster, job);
-        Ok(())
+        Ok(pass)
+    }
+
+    /// Handles a prediction that may have passed; returns whether a pass follows.
+    fn correct(&mut self) -> Result<bool, Stop> {
+        self.count_event()?;
+        let Some((job, before_s)) = self.cluster.correct_next() else { return Ok(false) };
+        self.policy.corrected(&self.cluster, job, before_s);
+        Ok(self.passes.at_correction)
     }
 
     #[inline]

@@ -14,6 +14,12 @@ pub trait Policy: Clone {
     /// A job has ended and its procs are free.
     fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended);
 
+    /// The prediction of a running job has passed: the job has a later estimated end. `before_s`: the estimated end so far
+    /// (s).
+    fn corrected<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId, before_s: f64) {
+        let _ = (cluster, job, before_s);
+    }
+
     /// A timer of the policy is due.
     fn timer<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, token: u64) {
         let _ = (cluster, token);

@@ -103,6 +103,8 @@ impl JobRows {
                 run_s: outcome.finish_s - outcome.start_s - suspended_s,
                 run_top_s: job.run_s,
                 requested_s: job.estimate_s,
+                predicted_s: None,
+                corrections_count: None,
                 procs: job.procs,
                 node_list: None,
                 gear_index: outcome.gear_index,

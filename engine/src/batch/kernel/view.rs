@@ -28,9 +28,17 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.jobs[job as usize].procs
     }
 
-    /// Estimated run time of a job at the top gear (s).
+    /// Run time that is expected of a job at the top gear (s): its prediction, or its estimate without a predictor.
     #[inline]
     pub fn estimate_s(&self, job: JobId) -> f64 {
+        match &self.predictions {
+            None => self.jobs[job as usize].estimate_s,
+            Some(predictions) => predictions.present_s(job),
+        }
+    }
+
+    /// The user's estimate of a job's run time at the top gear (s).
+    pub(crate) fn requested_s(&self, job: JobId) -> f64 {
         self.jobs[job as usize].estimate_s
     }
 

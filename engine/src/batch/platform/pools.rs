@@ -307,6 +307,13 @@ fn refused(spec: &SimSpec, name: &str) -> Vec<String> {
              \"conservative\""
         ));
     }
+    let order = chosen(Role::BackfillOrder);
+    if order != Role::BackfillOrder.default_component() {
+        problems.push(format!(
+            "`backfill_order` = \"{order}\" cannot be combined with `{name}`: jobs of several partitions overtake in queue \
+             order"
+        ));
+    }
     for (role, why) in [
         (Role::Cap, "a power cap starts jobs by procs and watts"),
         (Role::Capacity, "a capacity rule puts procs to sleep without regard to who needs them"),

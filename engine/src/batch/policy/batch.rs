@@ -2,7 +2,7 @@
 use super::backfill::BackfillRule;
 use super::gear::{GearRule, each_gear_rule, top::Top};
 use super::order::ChosenOrder;
-use crate::batch::kernel::{Cluster, Copied, Ended, EventOrder, JobId, Policy, Recorder};
+use crate::batch::kernel::{Cluster, Copied, Ended, EventOrder, JobId, Passes, Policy, Recorder};
 use crate::batch::platform::Machine;
 use crate::error::{Result, SimError};
 use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
@@ -14,18 +14,56 @@ pub const COMPONENT: Component = Component {
     version: 1,
     source: "Mu'alem & Feitelson 2001",
     doc: "Rigid jobs in one queue, scheduled by an order, a backfilling rule and a gear rule.",
-    params: &[Param {
-        name: "event_order",
-        ty: Type::OneOf(&["batch", "submit-first", "finish-first"]),
-        unit: "",
-        default: Default::Text("batch"),
-        doc: "How the events of one instant are handled: `batch` takes all completions, then all submissions, then one \
+    params: &[
+        Param {
+            name: "event_order",
+            ty: Type::OneOf(&["batch", "submit-first", "finish-first"]),
+            unit: "",
+            default: Default::Text("batch"),
+            doc: "How the events of one instant are handled: `batch` takes all completions, then all submissions, then one \
               scheduling pass; `submit-first` makes a pass after every event, submissions first, and a running job \
               whose estimated end has come counts as ended; `finish-first` makes a pass after every event, \
               completions first.",
-    }],
+        },
+        Param::one_of(
+            "pass_at_submission",
+            &["always", "if-fits"],
+            "Which submissions a scheduling pass follows: `if-fits` waits for the next completion if too few procs are free for \
+             the job (the scheduler of Gaussier et al. 2015). Without a `predictor`, both start the same jobs.",
+        ),
+        Param {
+            name: "pass_at_correction",
+            ty: Type::Bool,
+            unit: "",
+            default: Default::Bool(true),
+            doc: "Whether a scheduling pass follows the correction of a prediction; false waits for the next submission or \
+                  completion (Gaussier et al. 2015).",
+        },
+    ],
+    problems: passes_problems,
     ..Component::BATCH
 };
+
+/// Passes that are left out are those of policies in which nothing but submissions, corrections and completions happens.
+fn passes_problems(spec: &SimSpec) -> Vec<String> {
+    let changed = ["pass_at_submission", "pass_at_correction"].into_iter();
+    let changed = changed.filter(|name| !spec.choice(Role::Policy).is_default(name));
+    let others = [Role::Capacity, Role::Cap, Role::Deferral].into_iter();
+    let other = others.map(|role| (role, spec.choice(role).component().name)).find(|(_, name)| *name != "none");
+    let problem = |(name, (role, other)): (&str, (Role, &str))| {
+        format!("`{name}` leaves out passes that `{}` = \"{other}\" needs: leave out `{name}`", role.key())
+    };
+    changed.filter_map(|name| Some(problem((name, other?)))).collect()
+}
+
+/// After which events a spec has a pass.
+pub(crate) fn passes(spec: &SimSpec) -> Passes {
+    let choice = spec.choice(Role::Policy);
+    Passes {
+        at_every_submission: choice.text("pass_at_submission") == "always",
+        at_correction: choice.bool("pass_at_correction"),
+    }
+}
 
 /// The composed batch policy: one type for all combinations of order, backfilling rule and gear rule.
 ///
@@ -100,6 +138,10 @@ impl Policy for Batch {
         self.backfill.ended(cluster, ended);
     }
 
+    fn corrected<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId, before_s: f64) {
+        self.backfill.corrected(cluster, job, before_s);
+    }
+
     fn ended_before(&mut self) {
         self.time_passed();
     }
@@ -111,6 +153,7 @@ impl Policy for Batch {
             return Ok(());
         }
         each_gear_rule!(&self.gears, gears => self.backfill.pass(self.order.get(), gears, cluster))?;
-        self.order.check()
+        self.order.check()?;
+        self.backfill.check()
     }
 }

@@ -64,6 +64,10 @@ impl Policy for CappedBatch {
         }
     }
 
+    fn corrected<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId, before_s: f64) {
+        self.batch.corrected(cluster, job, before_s);
+    }
+
     fn timer<R: Recorder>(&mut self, _: &Cluster<'_, R>, token: u64) {
         if let Some(cap) = self.cap.as_mut().filter(|_| token & cap::TOKEN != 0) {
             cap.timer();

@@ -95,6 +95,10 @@ impl Policy for Composed {
         self.batch.ended(cluster, ended);
     }
 
+    fn corrected<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId, before_s: f64) {
+        self.batch.corrected(cluster, job, before_s);
+    }
+
     fn timer<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, token: u64) {
         if let Some(deferral) = self.deferral.as_mut().filter(|_| token == deferral::TOKEN) {
             deferral.timer();

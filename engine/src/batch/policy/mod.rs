@@ -11,5 +11,5 @@ pub mod composed;
 pub mod deferral;
 pub mod gear;
 pub mod order;
-mod rules;
+
 pub(crate) mod watch;

@@ -23,7 +23,7 @@ use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::policy::cap::allowance::Allowance;
 use crate::batch::policy::gear::{Candidate, Gears, HeadGear};
-use crate::batch::policy::order::Order;
+use crate::batch::policy::order::{ChosenOrder, Order};
 use crate::error::{Result, SimError, Stop};
 use crate::spec::SimSpec;
 
@@ -53,8 +53,10 @@ pub(in crate::batch::policy) struct EasyOfProcs<A = i32> {
     reserved: Option<(JobId, u8)>,
     /// A job has ended before its estimate since the last pass.
     early_end: bool,
-    /// Positions of jobs that may overtake, under an order that changes with time.
-    fitting: Vec<usize>,
+    /// The order in which jobs overtake, if it is not the queue's.
+    backfill_order: Option<ChosenOrder>,
+    /// Jobs that may overtake, with their keys and positions, if positions are not in the order in which jobs overtake.
+    fitting: Vec<(f64, JobId, usize)>,
     /// Under a cap.
     power: Power,
 }
@@ -85,7 +87,8 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
         let class = &machine.classes[0];
         let (least_w, gears) = (class.least_above_idle_w(), class.least_of_gears());
         let power = Power { least_w, gears, ..Power::default() };
-        A::are_of(spec, machine).then(|| EasyOfProcs { overtaking: overtaking(spec), power, ..EasyOfProcs::default() })
+        let (overtaking, backfill_order) = (overtaking(spec), ChosenOrder::of_backfilling(spec).ok()?);
+        A::are_of(spec, machine).then(|| EasyOfProcs { overtaking, power, backfill_order, ..EasyOfProcs::default() })
     }
 
     #[inline(always)]
@@ -107,6 +110,19 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
         }
         self.stale = true;
         self.early_end |= cluster.now_s() < ended.estimated_end_s;
+    }
+
+    fn corrected<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId, before_s: f64) {
+        if !A::CAPPED && self.overtaking.is_some() {
+            let end_s = cluster.estimated_end_s(job).expect("the job runs");
+            self.releases.move_later(job, before_s, end_s);
+        }
+        // The head may have a later reservation.
+        self.procs_changed();
+    }
+
+    fn check(&self) -> Result<()> {
+        self.backfill_order.as_ref().map_or(Ok(()), ChosenOrder::check)
     }
 
     /// Whether no new job can start, and no other has to be considered. If so, the new jobs are marked as considered.
@@ -161,8 +177,8 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
         let Power { allowance, least_w, ref gears, .. } = self.power;
         let reserved = self.reserved.and_then(|(job, gear)| Some((copied.number(job)?, gear)));
         let power = Power { allowance, least_w, gears: gears.clone(), ..Power::default() };
-        let (overtaking, early_end) = (self.overtaking, self.early_end);
-        let fork = EasyOfProcs { overtaking, reserved, early_end, power, ..EasyOfProcs::default() };
+        let (overtaking, early_end, backfill_order) = (self.overtaking, self.early_end, self.backfill_order.clone());
+        let fork = EasyOfProcs { overtaking, reserved, early_end, power, backfill_order, ..EasyOfProcs::default() };
         let mut releases = Releases::default();
         fork.collect(copy, &mut releases);
         releases.sort();
@@ -328,7 +344,7 @@ impl<A: Resources> EasyOfProcs<A> {
         Ok(())
     }
 
-    /// Starts the jobs that have not been considered and may overtake, in queue order.
+    /// Starts the jobs that have not been considered and may overtake, in the order of backfilling.
     #[inline]
     fn sweep<G: Gears, R: Recorder>(&mut self, order: Order, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let (now_s, head) = (cluster.now_s(), self.queue.head());
@@ -344,16 +360,21 @@ impl<A: Resources> EasyOfProcs<A> {
             from = at;
         }
         let mut shadow = self.reservation(cluster)?;
-        if order.changes() {
+        if order.changes() || self.backfill_order.is_some() {
             let mut fitting = std::mem::take(&mut self.fitting);
             fitting.clear();
             let reach = self.reach(shadow, cluster);
             while let Some(at) = self.queue.next_candidate(from, &reach, cluster) {
-                fitting.push(at);
+                let job = self.queue.job(at);
+                let key = match &self.backfill_order {
+                    Some(order) => order.get().key(cluster, job),
+                    None => self.queue.key(at),
+                };
+                fitting.push((key, job, at));
                 from = at + 1;
             }
-            self.queue.sort(&mut fitting);
-            for &at in &fitting {
+            fitting.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            for &(.., at) in &fitting {
                 // Starts leave less for the others.
                 if self.queue.reaches(at, &self.reach(shadow, cluster), cluster) {
                     self.overtake(at, &mut shadow, gears, cluster)?;

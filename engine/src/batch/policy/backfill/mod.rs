@@ -21,7 +21,7 @@ use crate::batch::platform::Machine;
 use crate::batch::policy::cap::allowance::Allowance;
 use crate::batch::policy::gear::Gears;
 use crate::batch::policy::order::Order;
-use crate::batch::policy::rules::rules;
+use crate::batch::rules::rules;
 use crate::error::Result;
 use crate::spec::{Role, SimSpec};
 use rule::Backfill;
@@ -78,6 +78,15 @@ impl BackfillRule {
     #[inline(never)]
     fn ended_of_another<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
         each!(self, rule => rule.ended(cluster, ended));
+    }
+
+    pub(super) fn corrected<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId, before_s: f64) {
+        each!(self, rule => rule.corrected(cluster, job, before_s));
+    }
+
+    /// Whether every key of the backfilling order so far had a value.
+    pub(super) fn check(&self) -> Result<()> {
+        each!(self, rule => rule.check())
     }
 
     #[inline(always)]

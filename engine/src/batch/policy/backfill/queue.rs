@@ -172,9 +172,9 @@ impl Queue {
         }
     }
 
-    /// Sorts positions by the keys of their jobs.
-    pub(crate) fn sort(&self, positions: &mut [usize]) {
-        positions.sort_unstable_by(|a, b| self.compare(*a, *b));
+    /// Sort key of the job at a position, under an order that has keys.
+    pub(crate) fn key(&self, at: usize) -> f64 {
+        self.keys[at]
     }
 
     #[inline]

@@ -136,6 +136,16 @@ impl<A: Copy> Releases<A> {
         }
     }
 
+    /// The estimated end of a running job has moved to a later instant (s).
+    pub(crate) fn move_later(&mut self, job: JobId, from_s: f64, to_s: f64) {
+        let all = &mut self.all[self.front..];
+        let first = all.partition_point(|release| release.end_s < from_s);
+        let Some(at) = all[first..].iter().position(|release| release.job == job).map(|at| first + at) else { return };
+        let behind = at + all[at..].partition_point(|release| release.end_s <= to_s);
+        all[at].end_s = to_s;
+        all[at..behind].rotate_left(1);
+    }
+
     #[inline]
     fn len(&self) -> usize {
         self.all.len() - self.front
@@ -247,6 +257,15 @@ mod tests {
         releases.add(Release { end_s: 34.5, job: 100, taken: 5 }, runs);
         assert_eq!(releases.all.len(), 67);
         assert_eq!(releases.shadow(0.0, 0, 2, runs), Some(Shadow { at_s: 34.5, extra: 4 }));
+    }
+
+    #[test]
+    fn a_release_moves_behind_those_that_end_by_its_new_instant() {
+        let mut releases = releases(&[(0, 1, 10.0), (1, 2, 10.0), (2, 3, 20.0), (3, 4, 30.0)]);
+        releases.move_later(1, 10.0, 20.0);
+        releases.move_later(0, 10.0, 40.0);
+        let order: Vec<(JobId, f64)> = releases.all.iter().map(|release| (release.job, release.end_s)).collect();
+        assert_eq!(order, [(2, 20.0), (1, 20.0), (3, 30.0), (0, 40.0)]);
     }
 
     #[test]

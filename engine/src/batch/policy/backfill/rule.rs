@@ -20,6 +20,11 @@ pub(super) trait Backfill: Clone {
     /// A job has ended.
     fn ended<R: Recorder>(&mut self, _: &Cluster<'_, R>, _: &Ended) {}
 
+    /// A running job has a later estimated end than `before_s` (s), because its prediction has passed.
+    fn corrected<R: Recorder>(&mut self, _: &Cluster<'_, R>, _: JobId, _before_s: f64) {
+        self.procs_changed();
+    }
+
     /// Whether a pass would start no job; it is then skipped. Only for rules that can tell without a pass.
     #[inline(always)]
     fn refuses_all<R: Recorder>(&mut self, _: &Cluster<'_, R>) -> bool {
@@ -35,6 +40,14 @@ pub(super) trait Backfill: Clone {
     /// The waiting jobs, in queue order unless the order changes with time. Under a power cap, the first one is always
     /// first in the queue order.
     fn jobs(&self) -> impl Iterator<Item = JobId>;
+
+    /// Whether every key of the backfilling order so far had a value.
+    ///
+    /// # Errors
+    /// That of the order.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Procs have been put to sleep or woken since the last pass, or have finished waking.
     fn procs_changed(&mut self) {}

@@ -52,9 +52,9 @@ mod tests;
 pub mod uniform;
 
 use super::backfill::BackfillRule;
-use super::rules::rules;
 use crate::batch::kernel::{Cluster, Copied, Ended, Recorder};
 use crate::batch::platform::Machine;
+use crate::batch::rules::rules;
 use crate::error::{Result, SimError, Stop};
 use crate::spec::{Component, Role, SimSpec};
 use allowance::limit_w;

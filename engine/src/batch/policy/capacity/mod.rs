@@ -14,9 +14,9 @@ mod tests;
 pub mod two_level;
 
 use super::capped::CappedBatch;
-use super::rules::rules;
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::batch::platform::Machine;
+use crate::batch::rules::rules;
 use crate::error::{Result, SimError};
 use crate::spec::{Choice, Component, Role, SimSpec};
 use rule::{CapacityRule, set_active};

@@ -19,8 +19,8 @@ pub mod wait_awhile;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::rules::rules;
 use crate::batch::kernel::{Cluster, JobId, Recorder};
+use crate::batch::rules::rules;
 use crate::error::{Result, SimError, Stop};
 use crate::rng::{Philox, Purpose};
 use crate::spec::{Component, Role, SimSpec};

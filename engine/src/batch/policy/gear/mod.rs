@@ -6,7 +6,7 @@ mod rule;
 pub mod top;
 
 use crate::batch::platform::Machine;
-use crate::batch::policy::rules::rules;
+use crate::batch::rules::rules;
 use crate::spec::{Role, SimSpec};
 
 pub(crate) use rule::{Candidate, Gears, HeadGear};

@@ -6,8 +6,22 @@ use crate::error::{Result, SimError, Stop};
 use crate::formula::{Formula, Variable};
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
-/// The parameter with the expression.
-const FORMULA: &str = "formula";
+/// The parameter with the expression of the queue order.
+const FORMULA: Param = Param {
+    name: "formula",
+    ty: Type::Formula { variables: VARIABLES },
+    unit: "",
+    default: Default::Required,
+    doc: "Expression over a waiting job and the queue. The estimate is the run time that the scheduler expects: the \
+          prediction of a `predictor`, else what the user requested. `wait_s`, `now_s`, `queue_length` and `free_procs` change with time. Operators by precedence: `^`, unary `-`, `* /`, \
+          `+ -`, `< <= > >= == !=` (1 or 0); functions: `min(a, b)`, `max(a, b)`, `pow(a, b)`, `if(condition, a, b)`, \
+          `abs`, `sqrt`, `cbrt`, `ln`, `log2`, `log10`, `exp`, `floor`, `ceil`. A job without a value (NaN) ends the \
+          task with an error.",
+};
+
+/// The parameter with the expression of the backfilling order.
+const BACKFILL_FORMULA: Param =
+    Param { name: "backfill_formula", doc: "Expression over a waiting job, as `formula`.", ..FORMULA };
 
 /// Description of the order.
 pub const COMPONENT: Component = Component {
@@ -16,18 +30,16 @@ pub const COMPONENT: Component = Component {
     version: 1,
     doc: "Least value of `formula` first, ties by arrival; sorted again at each pass if the expression reads a variable \
           that changes with time.",
-    params: &[Param {
-        name: FORMULA,
-        ty: Type::Formula { variables: VARIABLES },
-        unit: "",
-        default: Default::Required,
-        doc: "Expression over a waiting job and the queue. The estimate is that of the job, never its run time; `wait_s`, \
-              `now_s`, `queue_length` and `free_procs` change with time. Operators by precedence: `^`, unary `-`, `* /`, \
-              `+ -`, `< <= > >= == !=` (1 or 0); functions: `min(a, b)`, `max(a, b)`, `pow(a, b)`, `if(condition, a, b)`, \
-              `abs`, `sqrt`, `cbrt`, `ln`, `log2`, `log10`, `exp`, `floor`, `ceil`. A job without a value (NaN) ends the \
-              task with an error.",
-    }],
+    params: &[FORMULA],
     ..Component::BATCH
+};
+
+/// The formula as an order in which jobs overtake.
+pub const OF_BACKFILLING: Component = Component {
+    role: Role::BackfillOrder,
+    doc: "Least value of `backfill_formula` first, ties by arrival.",
+    params: &[BACKFILL_FORMULA],
+    ..COMPONENT
 };
 
 /// Declares the variables: name, whether it changes with time, value.
@@ -58,6 +70,7 @@ variables! {
     submit_s false cluster.submit_s(job);
     first_submit_s false cluster.first_submit_s();
     estimate_s false cluster.estimate_s(job);
+    requested_s false cluster.requested_s(job);
     procs false f64::from(cluster.procs(job));
     area_proc_s false cluster.estimate_s(job) * f64::from(cluster.procs(job));
     priority false f64::from(cluster.priority(job));
@@ -73,6 +86,8 @@ variables! {
 /// The expression of a spec, and whether it has had a value for every job.
 #[derive(Debug, Clone)]
 pub(in crate::batch::policy) struct Expression {
+    /// The name of its parameter.
+    param: &'static str,
     formula: Formula,
     changes: bool,
     /// The first job without a value.
@@ -82,9 +97,10 @@ pub(in crate::batch::policy) struct Expression {
 impl Expression {
     /// The expression of a choice.
     pub(super) fn of(choice: &Choice) -> Result<Expression, SimError> {
-        let invalid = |error| SimError::Invalid(format!("`{FORMULA}` is no expression: {error}"));
-        let formula = Formula::parse(choice.text(FORMULA), VARIABLES).map_err(invalid)?;
-        Ok(Expression { changes: formula.changes(), formula, undefined: OnceCell::new() })
+        let param = choice.component().params[0].name;
+        let invalid = |error| SimError::Invalid(format!("`{param}` is no expression: {error}"));
+        let formula = Formula::parse(choice.text(param), VARIABLES).map_err(invalid)?;
+        Ok(Expression { param, changes: formula.changes(), formula, undefined: OnceCell::new() })
     }
 
     #[inline]
@@ -108,8 +124,9 @@ impl Expression {
         let known = |at: &u8| format!("{} = {}", VARIABLES[usize::from(*at)].name, read(cluster, job, *at));
         let reads: Vec<String> = self.formula.reads().iter().map(known).collect();
         SimError::Invalid(format!(
-            "`{FORMULA}` has no value (NaN) for job {} at {} s, with {}: bound what it divides, and what it takes roots \
+            "`{}` has no value (NaN) for job {} at {} s, with {}: bound what it divides, and what it takes roots \
              and logarithms of, as in max(estimate_s, 1)",
+            self.param,
             cluster.job_id(job),
             cluster.now_s(),
             reads.join(", ")

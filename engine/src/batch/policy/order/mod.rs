@@ -9,9 +9,12 @@ pub mod sjf;
 pub mod wfp3;
 pub mod widest;
 
+use std::sync::LazyLock;
+
+use super::backfill::easy;
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::error::{Result, SimError};
-use crate::spec::{Choice, Component, Role};
+use crate::spec::{Choice, Component, Role, SimSpec};
 use formula::Expression;
 
 /// The orders whose keys are functions.
@@ -32,6 +35,31 @@ pub const FCFS: Component = Component {
     doc: "First come, first served: by submit time, ties by `arrival_ties`.",
     ..Component::BATCH
 };
+
+/// Jobs overtake in queue order.
+pub const AS_QUEUE: Component =
+    Component { role: Role::BackfillOrder, name: "queue", version: 1, doc: "In queue order.", ..Component::BATCH };
+
+/// The orders in which jobs may overtake, besides that of the queue.
+pub static OF_BACKFILLING: LazyLock<Vec<Component>> = LazyLock::new(|| {
+    let orders = std::iter::once(&FCFS).chain(KEYED.iter().map(|keyed| &keyed.component));
+    let orders = orders.chain([&formula::OF_BACKFILLING]);
+    orders.map(|order| Component { role: Role::BackfillOrder, problems: with_easy_alone, ..*order }).collect()
+});
+
+/// The problem of an order of backfilling with a rule that reserves for more jobs than the first, or lets none overtake.
+fn with_easy_alone(spec: &SimSpec) -> Vec<String> {
+    let name = |role| spec.choice(role).component().name;
+    let rule = name(Role::Backfill);
+    let problem = || {
+        format!(
+            "`backfill_order` = \"{}\" is the order in which jobs overtake under `backfill` = \"easy\", and `backfill` is \
+             \"{rule}\": leave out `backfill_order`",
+            name(Role::BackfillOrder)
+        )
+    };
+    (rule != easy::COMPONENT.name).then(problem).into_iter().collect()
+}
 
 /// The order of the waiting queue that a spec chooses.
 #[derive(Debug, Clone)]
@@ -89,14 +117,22 @@ impl ChosenOrder {
     /// # Errors
     /// [`SimError::Invalid`] for a formula that is none.
     pub(super) fn of(choice: &Choice) -> Result<Option<ChosenOrder>, SimError> {
-        let component = choice.component();
-        if *component == FCFS {
+        let name = choice.component().name;
+        if name == FCFS.name {
             return Ok(Some(ChosenOrder::Fcfs));
         }
-        if *component == formula::COMPONENT {
+        if name == formula::COMPONENT.name {
             return Ok(Some(ChosenOrder::Formula(Box::new(Expression::of(choice)?))));
         }
-        Ok(KEYED.iter().find(|keyed| keyed.component == *component).map(|keyed| ChosenOrder::Keyed(keyed)))
+        Ok(KEYED.iter().find(|keyed| keyed.component.name == name).map(|keyed| ChosenOrder::Keyed(keyed)))
+    }
+
+    /// The order in which jobs overtake; `None` if it is that of the queue.
+    ///
+    /// # Errors
+    /// [`SimError::Invalid`] for a formula that is none.
+    pub(super) fn of_backfilling(spec: &SimSpec) -> Result<Option<ChosenOrder>, SimError> {
+        ChosenOrder::of(spec.choice(Role::BackfillOrder))
     }
 
     #[inline(always)]

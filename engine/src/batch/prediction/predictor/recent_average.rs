@@ -1,0 +1,60 @@
+//! The mean of a user's last run times.
+use std::collections::VecDeque;
+
+use super::users::ByUser;
+use super::{Facts, Predictor};
+use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
+
+/// Description of the predictor.
+pub const COMPONENT: Component = Component {
+    role: Role::Predictor,
+    name: "recent-average",
+    version: 1,
+    source: "Tsafrir, Etsion & Feitelson 2007",
+    doc: "Mean run time of the user's jobs that ended last, in whole seconds rounded down and at most the user's estimate; the \
+          estimate until as many jobs of the user have ended.",
+    params: &[Param {
+        name: "recent_jobs_count",
+        ty: Type::Int { min: 1, max: 1000 },
+        unit: "jobs",
+        default: Default::Int(2),
+        doc: "Number of ended jobs of the user in the mean (Tsafrir et al. 2007: 2).",
+    }],
+    ..Component::BATCH
+};
+
+/// The last run times of each user.
+#[derive(Debug, Clone)]
+pub(crate) struct RecentAverage {
+    count: usize,
+    users: ByUser<VecDeque<f64>>,
+}
+
+impl Predictor for RecentAverage {
+    fn of(spec: &SimSpec, _: usize) -> Option<RecentAverage> {
+        let count = spec.choice(Role::Predictor).int("recent_jobs_count") as usize;
+        Some(RecentAverage { count, users: ByUser::default() })
+    }
+
+    fn predict(&mut self, job: &Facts, _: f64) -> f64 {
+        let runs_s = self.users.of(job.user);
+        if runs_s.len() < self.count {
+            return job.estimate_s;
+        }
+        let mean_s = runs_s.iter().sum::<f64>() / self.count as f64;
+        mean_s.floor().min(job.estimate_s)
+    }
+
+    fn ended(&mut self, job: &Facts, _: f64) {
+        let runs_s = self.users.of(job.user);
+        if runs_s.len() == self.count {
+            runs_s.pop_back();
+        }
+        runs_s.push_front(job.run_s);
+    }
+
+    fn bytes(&self) -> usize {
+        let of_user = |runs_s: &VecDeque<f64>| size_of::<VecDeque<f64>>() + runs_s.capacity() * size_of::<f64>();
+        self.users.all().iter().map(of_user).sum()
+    }
+}

@@ -1,0 +1,89 @@
+//! The weights of the linear model, and a step of the gradient descent.
+use super::history::BASE;
+use super::loss::Slope;
+
+/// Products of two different features use those from 1 up to this.
+const CROSSED: usize = 16;
+
+/// Number of features with products and squares.
+pub const FEATURES: usize = BASE + CROSSED * (CROSSED - 1) / 2 + (BASE - 1);
+
+/// The weights, and the state of the step sizes. Every number begins as in the study's program.
+#[derive(Debug, Clone)]
+pub(super) struct Model {
+    learning_rate: f64,
+    regularisation: f64,
+    weights: [f64; FEATURES],
+    /// Greatest size of each feature so far.
+    scales: [f64; FEATURES],
+    /// Sums of squared gradients.
+    squares: [f64; FEATURES],
+    /// Sum of squared features, each divided by its scale.
+    norm: f64,
+    /// 1 and 2 for each step.
+    steps: f64,
+}
+
+/// The features with products and squares: first the features, then the products by the number of the first and the second
+/// factor, then the squares.
+fn expanded(base: &[f64; BASE]) -> [f64; FEATURES] {
+    let mut all = [0.0; FEATURES];
+    all[..BASE].copy_from_slice(base);
+    let mut at = BASE;
+    for first in 1..CROSSED {
+        for second in first + 1..=CROSSED {
+            all[at] = base[first] * base[second];
+            at += 1;
+        }
+    }
+    for (square, value) in all[at..].iter_mut().zip(&base[1..]) {
+        *square = value * value;
+    }
+    all
+}
+
+/// The sum of the products, from left to right.
+fn product(weights: &[f64; FEATURES], features: &[f64; FEATURES]) -> f64 {
+    weights.iter().zip(features).fold(0.0, |sum, (weight, feature)| sum + weight * feature)
+}
+
+impl Model {
+    pub(super) fn new(learning_rate: f64, regularisation: f64) -> Model {
+        Model {
+            learning_rate,
+            regularisation,
+            weights: [0.0; FEATURES],
+            scales: [1e-9; FEATURES],
+            squares: [1e-9; FEATURES],
+            norm: 1e-9,
+            steps: 1.0,
+        }
+    }
+
+    /// The value of the model for a job.
+    pub(super) fn value(&self, base: &[f64; BASE]) -> f64 {
+        product(&self.weights, &expanded(base))
+    }
+
+    /// Learns from a job. `slope`: the slope of the loss at the value of the model for the job; `None` if it is 0.
+    pub(super) fn learn(&mut self, base: &[f64; BASE], slope: impl FnOnce(f64) -> Option<Slope>) {
+        let features = expanded(base);
+        for ((weight, scale), feature) in self.weights.iter_mut().zip(&mut self.scales).zip(&features) {
+            let size = feature.abs();
+            if size > *scale {
+                *weight *= *scale / size;
+                *scale = size;
+            }
+        }
+        let scaled = features.iter().zip(&self.scales).map(|(feature, scale)| feature * feature / (scale * scale));
+        self.norm += scaled.fold(0.0, |sum, square| sum + square);
+        let slope = slope(product(&self.weights, &features)).unwrap_or(Slope { before: 0.0, after: 0.0, weight: 0.0 });
+        let state = self.weights.iter_mut().zip(&self.scales).zip(&mut self.squares).zip(&features);
+        for (((weight, scale), squares), feature) in state {
+            let gradient = slope.before * feature * slope.after * slope.weight + self.regularisation * *weight;
+            *squares += gradient * gradient;
+            *weight -= self.learning_rate * gradient / ((self.norm * *squares / self.steps).sqrt() * scale);
+        }
+        self.steps += 2.0;
+    }
+}

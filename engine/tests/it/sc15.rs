@@ -1,0 +1,208 @@
+//! Comparison with the published metrics of Gaussier, Glesser, Reis & Trystram (SC'15): EASY with predicted run times.
+//!
+//! A row of their table is one simulation: mean, maximum and root mean square of turnaround, slowdown and bounded slowdown.
+use std::io::Read;
+
+use powersweep_engine::workload::Workload;
+use powersweep_engine::workload::swf::SwfLog;
+use powersweep_engine::{JobRecord, Limits, Role, SimSpec};
+
+use crate::logs;
+use crate::specs::{Build, simulate};
+
+/// A log of the study.
+struct Case {
+    name: &'static str,
+    /// File with its jobs, from the folder of the logs.
+    file: &'static str,
+    procs: i64,
+    jobs: usize,
+}
+
+const CASES: [Case; 3] = [
+    Case { name: "KTH-SP2", file: "../published-schedules/KTH-SP2.user.swf.gz", procs: 100, jobs: 28_481 },
+    Case { name: "SDSC-SP2", file: "../published-schedules/SDSC-SP2.user.swf.gz", procs: 128, jobs: 54_006 },
+    Case { name: "CTC-SP2", file: "CTC-SP2-1996-3.1-cln.swf.gz", procs: 338, jobs: 77_199 },
+];
+
+/// A row of the table: name, number of jobs, nine metrics, scheduler, corrector, predictor and the model's parameters.
+struct Row<'t>(Vec<&'t str>);
+
+impl<'t> Row<'t> {
+    fn name(&self) -> &'t str {
+        self.0[1]
+    }
+
+    fn jobs(&self) -> usize {
+        self.0[2].parse().unwrap()
+    }
+
+    /// The metrics, without those that were not published.
+    fn metrics(&self) -> [Option<f64>; 9] {
+        std::array::from_fn(|at| self.0[3 + at].parse().ok())
+    }
+
+    fn is_learned(&self) -> bool {
+        self.0[16] == "predictor_sgdlinear"
+    }
+
+    /// The simulation of the row.
+    fn spec(&self, case: &Case) -> SimSpec {
+        let [scheduler, corrector, predictor] = std::array::from_fn(|at| self.0[14 + at]);
+        let (order, pass) = match scheduler {
+            "easy_backfill_scheduler" | "easy_prediction_backfill_scheduler" => ("queue", "if-fits"),
+            "easy_sjbf_scheduler" => ("sjf", "if-fits"),
+            "easy_plus_plus_scheduler" => ("sjf", "always"),
+            other => panic!("{other}"),
+        };
+        let corrector = match corrector {
+            "NA" | "throw_an_error" | "reqtime" => "request",
+            "tsafrir" => "increments",
+            "recursive_doubling" => "doubling",
+            other => panic!("{other}"),
+        };
+        let name = match predictor {
+            "NA" | "predictor_reqtime" => "user",
+            "predictor_clairvoyant" => "exact",
+            "predictor_double_reqtime" => "scaled",
+            "predictor_tsafrir" => "recent-average",
+            "predictor_sgdlinear" => "sgd-linear",
+            other => panic!("{other}"),
+        };
+        let build = Build::log()
+            .text("event_order", "submit-first")
+            .text("pass_at_submission", pass)
+            .flag("pass_at_correction", false)
+            .text("arrival_ties", "job_id")
+            .real("min_run_s", 1.0)
+            .int("procs", case.procs)
+            .choose(Role::BackfillOrder, order)
+            .choose(Role::Corrector, corrector)
+            .choose(Role::Predictor, name);
+        if !self.is_learned() {
+            return build.0;
+        }
+        // Numbers of the name, because the table rounds none of them. The name has no characters that a file name cannot have.
+        let number = |at: usize| self.0[at].parse::<f64>().unwrap();
+        let weight = match self.name().split("_").find(|part| part.starts_with("predictorsgdlinear")) {
+            Some(part) => part.rsplit('I').next().unwrap(),
+            None => panic!("{}", self.name()),
+        };
+        let weight = match weight {
+            "1" => "1",
+            "5logrm" => "5+log(r/m)",
+            "5logmr" => "5+log(m/r)",
+            "11log1rm" => "11+log(1/(r*m))",
+            "1logmr" => "1+log(m*r)",
+            other => panic!("{other}"),
+        };
+        build
+            .text("loss_over", self.0[17])
+            .real("loss_over_factor", number(18))
+            .text("loss_under", self.0[19])
+            .real("loss_under_factor", number(20))
+            .real("loss_threshold_s", number(21))
+            .text("loss_weight", weight)
+            .0
+    }
+}
+
+fn table(name: &str) -> String {
+    let file = logs::folder().join(format!("../sc15/{name}.metrics.txt.gz"));
+    let file = std::fs::File::open(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    let mut text = String::new();
+    flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
+    text
+}
+
+/// The rows of a table.
+fn rows(text: &str) -> impl Iterator<Item = Row<'_>> {
+    let lines = text.lines().skip(1).filter(|line| !line.is_empty());
+    lines.map(|line| Row(line.split(' ').collect()))
+}
+
+/// Mean, maximum and root mean square, with a sum of twice the precision.
+fn moments(values: impl Iterator<Item = f64> + Clone) -> [f64; 3] {
+    let sum = |values: &mut dyn Iterator<Item = f64>| {
+        let (mut high, mut low) = (0.0_f64, 0.0);
+        for value in values {
+            let sum = high + value;
+            let rest = sum - high;
+            low += (high - (sum - rest)) + (value - rest);
+            high = sum;
+        }
+        high + low
+    };
+    let count = values.clone().count() as f64;
+    let squares = sum(&mut values.clone().map(|value| value * value));
+    let maximum = values.clone().fold(f64::NEG_INFINITY, f64::max);
+    [sum(&mut values.clone()) / count, maximum, (squares / count).sqrt()]
+}
+
+/// The nine metrics of the table over the first jobs that end.
+fn metrics(rows: &[JobRecord], count: usize) -> [f64; 9] {
+    let mut order: Vec<&JobRecord> = rows.iter().collect();
+    // Jobs that end at one instant are in the order in which they started.
+    order.sort_by(|a, b| a.finish_s.total_cmp(&b.finish_s).then(a.start_s.total_cmp(&b.start_s)));
+    let jobs = || order[..count].iter();
+    let turnaround = moments(jobs().map(|job| job.finish_s - job.submit_s));
+    let slowdown = moments(jobs().map(|job| (job.finish_s - job.submit_s) / job.run_s));
+    let bounded = moments(jobs().map(|job| ((job.finish_s - job.submit_s) / job.run_s.max(10.0)).max(1.0)));
+    std::array::from_fn(|at| [turnaround, slowdown, bounded][at / 3][at % 3])
+}
+
+/// The greatest relative difference of a row's metrics, and their texts.
+fn difference(case: &Case, row: &Row<'_>, workload: &Workload) -> f64 {
+    let mut jobs = Vec::new();
+    simulate(&row.spec(case), workload, &Limits::NONE, Some(&mut jobs)).unwrap();
+    assert_eq!(jobs.len(), case.jobs, "{}", case.name);
+    let ours = metrics(&jobs, row.jobs());
+    let differences =
+        row.metrics().into_iter().zip(ours).filter_map(|(theirs, ours)| Some((ours - theirs?).abs() / theirs?));
+    differences.fold(0.0, f64::max)
+}
+
+fn workload(case: &Case) -> Workload {
+    let log: SwfLog = logs::read(logs::folder().join(case.file));
+    let spec = Build::log().real("min_run_s", 1.0).text("arrival_ties", "job_id").0;
+    let mut workload = logs::workload(&spec, &log);
+    // The study drops jobs without an estimate.
+    workload.jobs.retain(|job| log.records[job.record as usize - 1].requested_s > 0.0);
+    workload
+}
+
+#[test_with::env(POWERSWEEP_TRACES)]
+#[test]
+fn every_row_without_a_learned_model_is_equal_to_the_last_digit() {
+    for case in &CASES {
+        let (text, workload) = (table(case.name), workload(case));
+        let mut compared = 0;
+        for row in rows(&text).filter(|row| !row.is_learned()) {
+            let difference = difference(case, &row, &workload);
+            println!("{} {} {difference:e}", case.name, row.name());
+            assert!(difference < 1e-13, "{} {}: {difference:e}", case.name, row.name());
+            compared += 1;
+        }
+        assert_eq!(compared, 14, "{}", case.name);
+    }
+}
+
+/// Learned rows that are drawn by a seed, of each log. `POWERSWEEP_ROWS` sets their number.
+#[test_with::env(POWERSWEEP_TRACES)]
+#[test]
+fn learned_rows_are_equal_to_ten_digits() {
+    let wanted: usize = std::env::var("POWERSWEEP_ROWS").map_or(6, |rows| rows.parse().unwrap());
+    for case in &CASES {
+        let (text, workload) = (table(case.name), workload(case));
+        let rows: Vec<Row<'_>> = rows(&text).filter(Row::is_learned).collect();
+        let (mut equal, mut state) = (0, 0x5c15_u64);
+        for _ in 0..wanted {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let row = &rows[(state >> 33) as usize % rows.len()];
+            let difference = difference(case, row, &workload);
+            println!("{} {} {difference:e}", case.name, row.name());
+            equal += usize::from(difference < 1e-10);
+        }
+        assert!(100 * equal >= 95 * wanted, "{}: {equal} of {wanted} rows are equal", case.name);
+    }
+}
