@@ -12,7 +12,9 @@ mod timing;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
+use powersweep_engine::signal::{Beyond, Sample, Signal};
 use powersweep_engine::workload::{self, Workload, swf};
 use powersweep_engine::{Choice, Details, Limits, Role, SimSpec, Value, components, simulate};
 
@@ -25,6 +27,8 @@ const LOGS: [(&str, i64); 5] = [
     ("SDSC-BLUE-2000-4.2-cln", 1_152),
     ("CEA-Curie-2011-2.1-cln", 93_312),
 ];
+
+const HOUR_S: f64 = 3_600.0;
 
 /// Name, components by role and parameters, and whether the rule takes minutes on large logs.
 type Rule = (&'static str, &'static [(Role, &'static str)], bool);
@@ -45,6 +49,12 @@ const RULES: &[Rule] = &[
     ("cap performance", &[(Role::Cap, "performance-precedence")], false),
     ("cap power", &[(Role::Cap, "power-precedence")], false),
     ("cap none", &[(Role::Cap, "admission"), (Role::Backfill, "none")], false),
+    ("power-save", &[(Role::Capacity, "power-save")], false),
+    ("wait-awhile", &[(Role::Deferral, "wait-awhile")], false),
+    ("lowest-slot", &[(Role::Deferral, "lowest-slot")], false),
+    ("lowest-window", &[(Role::Deferral, "lowest-window")], false),
+    ("saving-per-wait", &[(Role::Deferral, "saving-per-wait")], false),
+    ("quantile", &[(Role::Deferral, "quantile")], false),
     ("cap conservative", &[(Role::Cap, "admission"), (Role::Backfill, "conservative")], true),
 ];
 
@@ -118,6 +128,11 @@ fn with(easy: &SimSpec, choices: &[(Role, &str)]) -> SimSpec {
             (Role::Order, "formula") => {
                 choice.set("formula", Value::Text("-(wait_s / max(estimate_s, 1))^3 * procs".to_owned())).unwrap();
             }
+            (Role::Capacity, _) => choice.set("suspend_time_s", Value::Real(600.0)).unwrap(),
+            (Role::Deferral, _) => {
+                choice.set("defer_signal", Value::Text("grid".to_owned())).unwrap();
+                spec.place_signal("grid", Arc::new(signal()));
+            }
             (Role::GearRule, "bsld") => choice.set("bsld_threshold", Value::Real(2.0)).unwrap(),
             (Role::Cap, _) => {
                 choice.set("cap_schedule_share", Value::Reals(vec![0.75])).unwrap();
@@ -135,6 +150,15 @@ fn with(easy: &SimSpec, choices: &[(Role, &str)]) -> SimSpec {
     }
     assert_eq!(spec.problems(), Vec::<String>::new());
     spec
+}
+
+/// Hours of four years with days and weeks.
+fn signal() -> Signal {
+    let hours = 4 * 8_766;
+    let wave = |hour: usize, period: f64| (hour as f64 / period * std::f64::consts::TAU).sin();
+    let values = (0..hours).map(|hour| 300.0 + 80.0 * wave(hour, 24.0) + 20.0 * wave(hour, 167.0)).collect();
+    let times_s = (0..hours).map(|hour| hour as f64 * HOUR_S).collect();
+    Signal::new(times_s, values, vec![], hours as f64 * HOUR_S, Sample::Mean, Beyond::Wrap).unwrap()
 }
 
 fn workload(traces: &Path, name: &str, procs: i64) -> Workload {

@@ -5,8 +5,9 @@
 //! compressed: one after the other in queue order, each is released and placed again, while the others hold their
 //! places. So no reservation becomes later (Mu'alem & Feitelson 2001).
 //!
-//! A compression moves few jobs. A job can only move to a hole in which a step has become free enough for it
-//! since its last test ([`Profile::earlier`]), and a job that keeps its place changes nothing in the profile.
+//! A compression moves few jobs. A job that can only run at the top gear moves only to a hole in which a step has become free
+//! enough for it since its last test ([`Profile::earlier`]). A job with several gears counts as free in its place while one
+//! search finds the best of them ([`Profile::earliest_of`]). A job that keeps its place adds and removes no step.
 //!
 //! A job that outlives its estimate is expected to end now, at every instant. A reservation is missed if its time has
 //! passed while its procs were still held. Then all reservations are released at once and placed again in queue order.
@@ -334,13 +335,10 @@ impl<A: Resources> Reservations<A> {
             cluster.step()?;
             let Reserved { job, place: old, lowers: lowered, .. } = self.queue[at];
             let lowers = lowers(job, gears, cluster);
-            if !compress || (old.start_s != now_s && self.may_move(&self.queue[at], lowers, cluster)) {
-                // A job keeps its place during the search if it needs the same at each gear. Where gears are tried that were not
-                // tried before, any hole counts.
-                let keeps = compress && lowers == lowered && !A::CAPPED;
-                if compress && !keeps {
-                    self.profile_mut().give_back(&old.held());
-                }
+            if !compress || (old.start_s != now_s && self.may_move(&self.queue[at], lowers, gears, cluster)) {
+                // A job keeps its place during the search if it needs the same for the same time in every place.
+                let keeps = compress && !lowers && !lowered && !A::CAPPED;
+                let lifted = (compress && !keeps).then(|| self.profile_mut().lift(&old.held()));
                 let latest_s = if compress { old.start_s } else { f64::INFINITY };
                 let wanted = Wanted { job, latest_s, own: keeps.then(|| old.held()) };
                 // A reserved instant remains: another job may have been placed over it.
@@ -349,14 +347,17 @@ impl<A: Resources> Reservations<A> {
                     let what = format!("the reservation of job {job} (by arrival) has no place any more");
                     return Err(Stop::new(SimError::Policy { now_s, what }));
                 };
-                let moves = place != old;
-                if keeps && moves {
-                    self.profile_mut().give_back(&old.held());
+                let moves = !compress || place != old;
+                match lifted {
+                    Some(steps) if moves => self.profile_mut().leave(steps),
+                    Some(steps) => self.profile_mut().lower(steps, old.taken),
+                    None if keeps && moves => self.profile_mut().give_back(&old.held()),
+                    None => (),
                 }
                 if compress && moves {
                     self.left.push(old.held());
                 }
-                if moves || !keeps {
+                if moves {
                     self.profile_mut().take(&place.held());
                 }
                 (self.queue[at].place, self.queue[at].lowers) = (place, lowers);
@@ -369,14 +370,23 @@ impl<A: Resources> Reservations<A> {
 
     /// Whether a job may get another place in a compression: a step has risen to what the job needs, or gears are tried that
     /// were not tried before.
-    fn may_move<R: Recorder>(&self, reserved: &Reserved<A>, lowers: bool, cluster: &Cluster<'_, R>) -> bool {
-        let Reserved { job, place, .. } = reserved;
+    fn may_move<G: Gears, R: Recorder>(
+        &self,
+        reserved: &Reserved<A>,
+        lowers: bool,
+        gears: &G,
+        cluster: &Cluster<'_, R>,
+    ) -> bool {
+        let &Reserved { job, place, .. } = reserved;
         let profile = self.profile.as_ref().expect("every pass makes it first");
-        let needs = A::needs(cluster, &self.allowance, *job);
-        let before_s = if lowers || A::CAPPED { f64::INFINITY } else { place.start_s };
-        lowers != reserved.lowers
-            || profile.has_risen(needs, before_s)
-            || (A::CAPPED && profile.has_risen_within(&place.held(), needs))
+        let mut before_s = place.start_s;
+        if lowers {
+            // At a lower gear, the job may end later than a step that has risen behind its start.
+            let slowest = &cluster.gears_for(0, job)[0];
+            let end_s = place.start_s + cluster.estimate_s(job) * slowest.time_factor;
+            before_s = before_s.max(end_s.min(gears.lowered_end_s(Candidate::new(cluster, job))));
+        }
+        A::CAPPED || lowers != reserved.lowers || profile.has_risen(place.taken, before_s)
     }
 
     /// Starts the jobs whose reservation is due. If the power prevents a start as reserved, all reservations are placed

@@ -1,6 +1,6 @@
 //! Free resources over future time: those that running jobs and reservations leave.
 use std::fmt::Debug;
-use std::ops::{AddAssign, Neg};
+use std::ops::{AddAssign, Neg, Range};
 
 use crate::batch::platform::pools::{Amounts, POOLS_MAX};
 
@@ -73,6 +73,15 @@ pub(crate) struct Held<A> {
     pub(crate) amount: A,
 }
 
+/// What a job needs if it runs at one of its gears, and the hole that [`Profile::earliest_of`] is in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Size<A> {
+    pub(crate) need: A,
+    pub(crate) duration_s: f64,
+    /// Begin of the hole (s).
+    pub(crate) hole_s: f64,
+}
+
 /// A step function from the present to infinity.
 ///
 /// Each step also has a floor: the least free amount since [`Profile::settle`]. If a job had no place before an instant then,
@@ -141,28 +150,60 @@ impl<A: Amount> Profile<A> {
         None
     }
 
-    /// The earliest start of a job that has the place `own` and needs the amount of `own` in any place: up to the present
-    /// start. Only the hole around the present place and holes with a step that has risen above its floor are considered,
-    /// because no other hole has become longer.
-    pub(crate) fn earlier(&self, now_s: f64, duration_s: f64, own: &Held<A>) -> Option<f64> {
+    /// The earliest start of a job that has the place `own` and needs the same in any place: up to the present start. Only holes
+    /// with a step that has risen above its floor are considered, because no other hole has become longer.
+    pub(crate) fn earlier(&self, now_s: f64, duration_s: f64, own: &Held<A>) -> f64 {
         let need = own.amount;
         let mut from = self.head;
-        while let Some(risen) = self.next_risen(from, need, need).filter(|risen| self.begins_s[*risen] < own.from_s) {
+        while let Some(risen) = self.next_risen(from, own.from_s, need) {
             let start_s = self.begin_of_hole(risen, need).max(now_s);
             match self.first_short(risen + 1, own.from_s.min(start_s + duration_s), need) {
                 Some(short) => from = short + 1,
-                None if self.is_free_behind(own, start_s + duration_s) => return Some(start_s),
-                None => break,
+                None => return start_s,
             }
         }
-        if own.from_s + duration_s <= own.until_s {
-            return Some(own.from_s);
+        own.from_s
+    }
+
+    /// The earliest start in `[from_s, latest_s]` of a job that may have one of several sizes, with the size: of equal starts, the
+    /// last. Needs do not descend, durations do not ascend.
+    pub(crate) fn earliest_of(&self, from_s: f64, latest_s: f64, sizes: &mut [Size<A>]) -> Option<(usize, f64)> {
+        let first = self.head + self.begins_s[self.head + 1..].partition_point(|begin_s| *begin_s <= from_s);
+        let ends_s = self.begins_s[first + 1..].iter().copied().chain([f64::INFINITY]);
+        // The first `open` sizes have a hole, long enough for one of them at `full_s`; those from `count` on have no earlier start.
+        let (mut open, mut count, mut full_s, mut best) = (0, sizes.len(), f64::INFINITY, None);
+        let (mut least, mut more) = (A::LEAST, sizes.first().map(|size| size.need));
+        let mut begin_s = from_s;
+        for (free, end_s) in self.free[first..].iter().zip(ends_s) {
+            if !free.covers(least) || more.is_some_and(|more| free.covers(more)) {
+                let before = open;
+                // A hole that begins later is of no use.
+                count = if begin_s > latest_s || best.is_some() { count.min(open) } else { count };
+                open = sizes[..count].iter().take_while(|size| free.covers(size.need)).count();
+                sizes[before.min(open)..open].iter_mut().for_each(|size| size.hole_s = begin_s);
+                let fulls_s = sizes[..open].iter().map(|size| size.hole_s + size.duration_s);
+                full_s = fulls_s.fold(f64::INFINITY, |least_s, s| if s < least_s { s } else { least_s });
+                least = open.checked_sub(1).map_or(A::LEAST, |last| sizes[last].need);
+                more = sizes[..count].get(open).map(|size| size.need);
+            }
+            if end_s >= full_s
+                && let Some(full) = sizes[..open].iter().position(|size| size.hole_s + size.duration_s <= end_s)
+            {
+                let start_s = sizes[full].hole_s;
+                let equal = sizes[full..open].iter().take_while(|size| size.hole_s == start_s).count();
+                best = Some((full + equal - 1, start_s));
+                // Those before have holes that began earlier.
+                count = sizes[..full].iter().take_while(|size| size.hole_s < start_s).count();
+                (open, least, more) = (count, count.checked_sub(1).map_or(A::LEAST, |last| sizes[last].need), None);
+                let fulls_s = sizes[..open].iter().map(|size| size.hole_s + size.duration_s);
+                full_s = fulls_s.fold(f64::INFINITY, f64::min);
+            }
+            if open == 0 && (end_s > latest_s || best.is_some()) {
+                break;
+            }
+            begin_s = end_s;
         }
-        // Behind the place, the job may have room for a longer duration.
-        let before = self.begins_s.partition_point(|begin_s| *begin_s < own.from_s) - 1;
-        let hole_s = if self.free[before].covers(need) { self.begin_of_hole(before, need) } else { own.from_s };
-        let start_s = hole_s.max(now_s);
-        self.is_free_behind(own, start_s + duration_s).then_some(start_s)
+        best
     }
 
     /// Begin of the hole that has a step with enough (s).
@@ -181,47 +222,35 @@ impl<A: Amount> Profile<A> {
         before.map(|(_, free)| free).position(|free| !free.covers(need)).map(|at| from + at)
     }
 
-    /// Whether the amount of a place is free from its end up to `end_s`.
-    fn is_free_behind(&self, own: &Held<A>, end_s: f64) -> bool {
-        end_s <= own.until_s || {
-            let at = self.begins_s.partition_point(|begin_s| *begin_s <= own.until_s) - 1;
-            self.first_short(at, end_s, own.amount).is_none()
-        }
+    /// Whether a step that begins before an instant has become free enough for a need.
+    pub(crate) fn has_risen(&self, need: A, before_s: f64) -> bool {
+        self.next_risen(self.head, before_s, need).is_some()
     }
 
-    /// Whether a step that begins before an instant may have become free enough for a job that needs an amount from `least` to
-    /// `most`.
-    pub(crate) fn has_risen(&self, (least, most): (A, A), before_s: f64) -> bool {
-        self.next_risen(self.head, least, most).is_some_and(|risen| self.begins_s[risen] < before_s)
-    }
-
-    /// [`Profile::has_risen`] in the place of the job, together with what the job holds there: at another gear it may need more.
-    pub(crate) fn has_risen_within(&self, own: &Held<A>, (least, most): (A, A)) -> bool {
-        let position = |at_s: f64| self.begins_s[..self.risen].partition_point(|begin_s| *begin_s < at_s);
-        let first = position(own.from_s).saturating_sub(1).max(self.head);
-        let last = position(own.until_s).max(first);
-        let (free, floors) = (&self.free[first..last], &self.floors[first..last]);
-        let together = |mut amount: A| {
-            amount += own.amount;
-            amount
-        };
-        free.iter()
-            .zip(floors)
-            .any(|(free, floor)| free != floor && together(*free).covers(least) && !together(*floor).covers(most))
-    }
-
-    /// The first step from a position on that has risen, had less than `most` and has at least `least`.
-    fn next_risen(&self, from: usize, least: A, most: A) -> Option<usize> {
+    /// The first step from a position on that begins before `before_s` and has risen to a need.
+    fn next_risen(&self, from: usize, before_s: f64, need: A) -> Option<usize> {
         let from = from.min(self.risen);
+        let begins_s = &self.begins_s[from..self.risen];
         let (free, floors) = (&self.free[from..self.risen], &self.floors[from..self.risen]);
-        let risen = |(free, floor): (&A, &A)| free.covers(least) & !floor.covers(most) & (free != floor);
+        let risen = |(free, floor): (&A, &A)| free.covers(need) & !floor.covers(need);
         let (blocks, floors_of_blocks) = (free.as_chunks::<LANES>().0, floors.as_chunks::<LANES>().0);
         // Without branches, so that the compiler compares several steps at once.
         let any = |(free, floors): (&[A; LANES], &[A; LANES])| {
             (0..LANES).fold(false, |any, at| any | risen((&free[at], &floors[at])))
         };
-        let block = blocks.iter().zip(floors_of_blocks).position(any).unwrap_or(blocks.len()) * LANES;
-        free[block..].iter().zip(&floors[block..]).position(risen).map(|at| from + block + at)
+        let blocks = blocks.iter().zip(floors_of_blocks).zip(begins_s.iter().step_by(LANES));
+        let mut block = 0;
+        for (steps, begin_s) in blocks {
+            if *begin_s >= before_s {
+                return None;
+            }
+            if any(steps) {
+                break;
+            }
+            block += LANES;
+        }
+        let at = block + free[block..].iter().zip(&floors[block..]).position(risen)?;
+        (begins_s[at] < before_s).then_some(from + at)
     }
 
     /// All jobs have been tested with the present free amounts, except for what jobs have `left` during the tests.
@@ -238,31 +267,43 @@ impl<A: Amount> Profile<A> {
 
     /// A job holds an amount.
     pub(crate) fn take(&mut self, held: &Held<A>) {
-        self.add(held.from_s, held.until_s, -held.amount);
+        let steps = self.lift(&Held { amount: -held.amount, ..*held });
+        for (free, floor) in self.free[steps.clone()].iter().zip(&mut self.floors[steps.clone()]) {
+            *floor = floor.least(*free);
+        }
+        self.join(steps.end);
+        self.join(steps.start);
     }
 
     /// A job no longer holds an amount.
     pub(crate) fn give_back(&mut self, held: &Held<A>) {
-        let end = self.add(held.from_s, held.until_s, held.amount);
-        self.risen = self.risen.max(end);
+        let steps = self.lift(held);
+        self.leave(steps);
     }
 
-    /// Adds to the free amount in `[from_s, until_s)`. The position behind the changed steps.
-    fn add(&mut self, from_s: f64, until_s: f64, delta: A) -> usize {
-        let from_s = from_s.max(self.begins_s[self.head]);
-        if until_s <= from_s {
-            return self.head;
+    /// What a job holds counts as free, until [`Profile::lower`] or [`Profile::leave`]. The steps of its place.
+    pub(crate) fn lift(&mut self, held: &Held<A>) -> Range<usize> {
+        let from_s = held.from_s.max(self.begins_s[self.head]);
+        if held.until_s <= from_s {
+            return self.head..self.head;
         }
         let first = self.cut(from_s);
-        let last = self.cut(until_s);
-        for (free, floor) in self.free[first..last].iter_mut().zip(&mut self.floors[first..last]) {
-            *free += delta;
-            *floor = floor.least(*free);
-        }
+        let steps = first..self.cut(held.until_s);
+        self.free[steps.clone()].iter_mut().for_each(|free| *free += held.amount);
+        steps
+    }
+
+    /// A job whose amount was lifted keeps its place.
+    pub(crate) fn lower(&mut self, steps: Range<usize>, amount: A) {
+        self.free[steps].iter_mut().for_each(|free| *free += -amount);
+    }
+
+    /// A job whose amount was lifted leaves its place.
+    pub(crate) fn leave(&mut self, steps: Range<usize>) {
         // The amounts on both sides of an end may have become equal.
-        self.join(last);
-        self.join(first);
-        last.min(self.free.len())
+        self.join(steps.end);
+        self.join(steps.start);
+        self.risen = self.risen.max(steps.end.min(self.free.len()));
     }
 
     /// Position of the step that begins at an instant, which is inserted if there is none.
@@ -295,11 +336,15 @@ mod tests {
 
     const NEVER: f64 = f64::INFINITY;
 
+    fn held(from_s: f64, until_s: f64, amount: i32) -> Held<i32> {
+        Held { from_s, until_s, amount }
+    }
+
     #[test]
     fn the_earliest_hole_is_found() {
         let mut profile = Profile::new(0.0, 10, Vec::new());
-        profile.add(0.0, 100.0, -6); // 4 free until 100
-        profile.add(50.0, 80.0, -4); // none free from 50 to 80
+        profile.take(&held(0.0, 100.0, 6)); // 4 free until 100
+        profile.take(&held(50.0, 80.0, 4)); // none free from 50 to 80
         assert_eq!(profile.earliest(0.0, NEVER, 4, 50.0), Some(0.0));
         assert_eq!(profile.earliest(0.0, NEVER, 4, 51.0), Some(80.0));
         assert_eq!(profile.earliest(0.0, NEVER, 5, 1.0), Some(100.0));
@@ -308,15 +353,43 @@ mod tests {
     }
 
     #[test]
+    fn the_earliest_of_several_sizes_is_that_of_separate_searches() {
+        let mut draws = crate::rng::Philox::stream(7, crate::rng::Purpose::Deferral);
+        let mut below = |end: i32| (draws.uniform() * f64::from(end)) as i32;
+        for _ in 0..2000 {
+            let mut profile = Profile::new(0.0, 20, Vec::new());
+            for _ in 0..below(12) {
+                let from_s = f64::from(below(40));
+                profile.take(&held(from_s, from_s + f64::from(1 + below(20)), 1 + below(4)));
+            }
+            let (mut need, mut duration_s) = (1 + below(8), 4.0 + f64::from(below(30)));
+            let mut sizes = Vec::new();
+            for _ in 0..1 + below(6) {
+                sizes.push(Size { need, duration_s, hole_s: NEVER });
+                (need, duration_s) = (need + below(5), f64::max(0.0, duration_s - f64::from(below(6))));
+            }
+            let (from_s, latest_s) = (f64::from(below(10)), if below(2) == 0 { NEVER } else { f64::from(below(50)) });
+            let mut expected: Option<(usize, f64)> = None;
+            for (at, size) in sizes.iter().enumerate().rev() {
+                let start_s = profile.earliest(from_s, latest_s, size.need, size.duration_s);
+                if let Some(start_s) = start_s.filter(|start_s| expected.is_none_or(|(_, best_s)| *start_s < best_s)) {
+                    expected = Some((at, start_s));
+                }
+            }
+            assert_eq!(profile.earliest_of(from_s, latest_s, &mut sizes), expected, "{profile:?} {sizes:?}");
+        }
+    }
+
+    #[test]
     fn adding_and_subtracting_the_same_amount_leaves_no_steps() {
         let mut profile = Profile::new(0.0, 10, Vec::new());
-        profile.add(5.0, 9.0, -3);
-        profile.add(7.0, 12.0, -3);
+        profile.take(&held(5.0, 9.0, 3));
+        profile.take(&held(7.0, 12.0, 3));
         assert_eq!(profile.free.len() - profile.head, 5);
-        profile.add(7.0, 12.0, 3);
-        profile.add(5.0, 9.0, 3);
+        profile.give_back(&held(7.0, 12.0, 3));
+        profile.give_back(&held(5.0, 9.0, 3));
         assert_eq!(profile.free.len() - profile.head, 1);
-        profile.add(5.0, 9.0, -3);
+        profile.take(&held(5.0, 9.0, 3));
         profile.trim(6.0);
         assert_eq!(profile.earliest(6.0, NEVER, 8, 1.0), Some(9.0));
         assert_eq!(profile.free.len() - profile.head, 2);
@@ -331,28 +404,21 @@ mod tests {
     #[test]
     fn a_job_moves_only_to_a_hole_that_has_risen() {
         let mut profile = Profile::new(0.0, 10, Vec::new());
-        profile.take(&Held { from_s: 0.0, until_s: 100.0, amount: 8 });
-        let own = Held { from_s: 100.0, until_s: 150.0, amount: 5 };
+        profile.take(&held(0.0, 100.0, 8));
+        let own = held(100.0, 150.0, 5);
         profile.take(&own);
         profile.settle(&[]);
-        assert!(!profile.has_risen((5, 5), 100.0));
-        profile.give_back(&Held { from_s: 60.0, until_s: 100.0, amount: 8 });
+        assert!(!profile.has_risen(5, 100.0));
+        profile.give_back(&held(60.0, 100.0, 8));
         // The hole of 40 s reaches the place of the job, which it leaves.
-        assert!(
-            profile.has_risen((5, 5), 100.0) && !profile.has_risen((2, 2), NEVER) && !profile.has_risen((5, 5), 60.0)
-        );
-        assert_eq!(profile.earlier(0.0, 50.0, &own), Some(60.0));
-        // For a longer time, too: nothing is taken behind the place.
-        assert_eq!(profile.earlier(0.0, 500.0, &own), Some(60.0));
-        profile.take(&Held { from_s: 150.0, until_s: 160.0, amount: 6 });
-        assert_eq!(profile.earlier(0.0, 90.0, &own), Some(60.0));
-        assert_eq!(profile.earlier(0.0, 91.0, &own), None);
+        assert!(profile.has_risen(5, 100.0) && !profile.has_risen(2, NEVER) && !profile.has_risen(5, 60.0));
+        assert_eq!(profile.earlier(0.0, 50.0, &own), 60.0);
         // Another job takes the hole: the job keeps its place.
-        profile.take(&Held { from_s: 70.0, until_s: 100.0, amount: 6 });
-        assert_eq!(profile.earlier(0.0, 50.0, &own), Some(100.0));
+        profile.take(&held(70.0, 100.0, 6));
+        assert_eq!(profile.earlier(0.0, 50.0, &own), 100.0);
         // Jobs that were tested before another one left a place are tested again.
-        let left = Held { from_s: 20.0, until_s: 60.0, amount: 1 };
+        let left = held(20.0, 60.0, 1);
         profile.settle(&[left]);
-        assert!(profile.has_risen((2, 2), NEVER) && !profile.has_risen((3, 3), NEVER));
+        assert!(profile.has_risen(2, NEVER) && !profile.has_risen(3, NEVER));
     }
 }

@@ -7,7 +7,7 @@
 use std::ops::{AddAssign, Neg};
 
 use super::list;
-use super::profile::{Amount, Held, Profile};
+use super::profile::{Amount, Held, Profile, Size};
 use super::rule::changes_running_jobs;
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::batch::platform::Machine;
@@ -73,12 +73,6 @@ pub(crate) trait Resources: Amount + Default {
     /// The resources that a job takes at a gear; `None`: without its watts.
     fn taken<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId, gear: Option<u8>) -> Self;
 
-    /// The least and the most that a job takes at its gears.
-    fn needs<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance, job: JobId) -> (Self, Self) {
-        let taken = Self::taken(cluster, allowance, job, None);
-        (taken, taken)
-    }
-
     /// The earliest place for a job, if there is one.
     fn place<G: Gears, R: Recorder>(
         profile: &Profile<Self>,
@@ -90,9 +84,9 @@ pub(crate) trait Resources: Amount + Default {
         let &Wanted { job, latest_s, ref own } = wanted;
         let (now_s, others) = (cluster.now_s(), cluster.waiting_count() as usize - 1);
         let taken = Self::taken(cluster, allowance, job, None);
-        let earliest = |_, duration_s| match own {
-            Some(own) => profile.earlier(now_s, duration_s, own),
-            None => profile.earliest(now_s, latest_s, taken, duration_s),
+        let earliest = |_, duration_s, accepted_s: f64| match own {
+            Some(own) => Some(profile.earlier(now_s, duration_s, own)),
+            None => profile.earliest(now_s, latest_s.min(accepted_s), taken, duration_s),
         };
         let (gear, start_s, duration_s) = gears.reserve(Candidate::new(cluster, job), now_s, others, earliest)?;
         Some(Place { start_s, duration_s, taken, gear, ceiling: gear })
@@ -189,7 +183,7 @@ impl Amount for ProcsAndWatts {
     const LEAST: ProcsAndWatts = ProcsAndWatts { procs: i32::MIN, parts: i64::MIN };
 
     fn covers(self, need: ProcsAndWatts) -> bool {
-        self.procs >= need.procs && self.parts >= need.parts
+        (self.procs >= need.procs) & (self.parts >= need.parts)
     }
 
     fn least(self, other: ProcsAndWatts) -> ProcsAndWatts {
@@ -207,26 +201,17 @@ impl ProcsAndWatts {
         cluster: &Cluster<'_, R>,
     ) -> Option<Place<ProcsAndWatts>> {
         let &Wanted { job, latest_s, .. } = wanted;
-        let estimate_s = cluster.estimate_s(job);
-        let duration_s = |gear: u8| estimate_s * cluster.gears_for(0, job)[usize::from(gear)].time_factor;
-        // No gear has an earlier start than the least need for the least time.
-        let (least, _) = ProcsAndWatts::needs(cluster, allowance, job);
-        let shortest_s = allowance.gears(ceiling).map(duration_s).fold(f64::INFINITY, f64::min);
-        let from_s = profile.earliest(cluster.now_s(), latest_s, least, shortest_s)?;
-        let mut best: Option<Place<ProcsAndWatts>> = None;
-        for gear in allowance.gears(ceiling) {
-            if best.is_some_and(|place| place.start_s <= from_s) {
-                break;
-            }
-            let until_s = best.map_or(latest_s, |place| place.start_s);
-            let taken = ProcsAndWatts::taken(cluster, allowance, job, Some(gear));
-            if let Some(start_s) = profile.earliest(from_s, until_s, taken, duration_s(gear))
-                && best.is_none_or(|place| start_s < place.start_s)
-            {
-                best = Some(Place { start_s, duration_s: duration_s(gear), taken, gear, ceiling });
-            }
-        }
-        best
+        let (estimate_s, gears) = (cluster.estimate_s(job), cluster.gears_for(0, job));
+        let (lowest, highest) = allowance.gears(ceiling).into_inner();
+        let size = |gear: u8| Size {
+            need: ProcsAndWatts::taken(cluster, allowance, job, Some(gear)),
+            duration_s: estimate_s * gears[usize::from(gear)].time_factor,
+            hole_s: f64::INFINITY,
+        };
+        let mut sizes: Vec<Size<ProcsAndWatts>> = (lowest..=highest).map(size).collect();
+        let (at, start_s) = profile.earliest_of(cluster.now_s(), latest_s, &mut sizes)?;
+        let Size { need: taken, duration_s, .. } = sizes[at];
+        Some(Place { start_s, duration_s, taken, gear: lowest + at as u8, ceiling })
     }
 }
 
@@ -265,18 +250,6 @@ impl Resources for ProcsAndWatts {
         ProcsAndWatts { procs: cluster.procs(job) as i32, parts }
     }
 
-    fn needs<R: Recorder>(
-        cluster: &Cluster<'_, R>,
-        allowance: &Allowance,
-        job: JobId,
-    ) -> (ProcsAndWatts, ProcsAndWatts) {
-        let gears = 0..cluster.gears_for(0, job).len() as u8;
-        let parts = || gears.clone().map(|gear| ProcsAndWatts::taken(cluster, allowance, job, Some(gear)).parts);
-        let procs = cluster.procs(job) as i32;
-        let of = |parts: Option<i64>| ProcsAndWatts { procs, parts: parts.expect("a machine has gears") };
-        (of(parts().min()), of(parts().max()))
-    }
-
     fn place<G: Gears, R: Recorder>(
         profile: &Profile<ProcsAndWatts>,
         wanted: &Wanted<Self>,
@@ -285,8 +258,9 @@ impl Resources for ProcsAndWatts {
         cluster: &Cluster<'_, R>,
     ) -> Option<Place<ProcsAndWatts>> {
         let (mut place, others) = (None, cluster.waiting_count() as usize - 1);
-        gears.reserve(Candidate::new(cluster, wanted.job), cluster.now_s(), others, |ceiling, _| {
-            place = ProcsAndWatts::below(ceiling, profile, wanted, allowance, cluster);
+        gears.reserve(Candidate::new(cluster, wanted.job), cluster.now_s(), others, |ceiling, _, accepted_s| {
+            let wanted = Wanted { latest_s: wanted.latest_s.min(accepted_s), ..*wanted };
+            place = ProcsAndWatts::below(ceiling, profile, &wanted, allowance, cluster);
             place.map(|place| place.start_s)
         })?;
         place

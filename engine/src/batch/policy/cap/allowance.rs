@@ -1,4 +1,6 @@
 //! The power that starting jobs must fit in.
+use std::ops::RangeInclusive;
+
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 
 /// Relative excess over a cap that counts as rounding.
@@ -52,10 +54,10 @@ impl Allowance {
         above_idle_w(cluster, job, if self.lowered { 0 } else { gear })
     }
 
-    /// The gears at which a job may start, the highest first.
-    pub(crate) fn gears(&self, ceiling: u8) -> impl Iterator<Item = u8> + use<> {
+    /// The gears at which a job may start.
+    pub(crate) fn gears(&self, ceiling: u8) -> RangeInclusive<u8> {
         let lowest = if self.limit_w == f64::INFINITY { ceiling } else { 0 };
-        (if self.lowest { 0..=0 } else { lowest..=ceiling }).rev()
+        if self.lowest { 0..=0 } else { lowest..=ceiling }
     }
 
     /// The gears at which a job that adds at most `left_w` (W) may start, the highest first.
@@ -69,7 +71,7 @@ impl Allowance {
     ) -> impl Iterator<Item = u8> {
         let (class, gears) = (&cluster.machine().classes[0], cluster.gears_for(0, job));
         let (procs, scale) = (cluster.procs(job), cluster.known_scale(job));
-        self.gears(ceiling).filter(move |gear| class.added_w(procs, &gears[usize::from(*gear)], scale) <= left_w)
+        self.gears(ceiling).rev().filter(move |gear| class.added_w(procs, &gears[usize::from(*gear)], scale) <= left_w)
     }
 }
 

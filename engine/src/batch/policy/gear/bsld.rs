@@ -154,6 +154,12 @@ impl Gears for Bsld {
         choice.any(|gear| gear < self.top && self.satisfies(job, now_s, job.estimate_s * factors[gear]))
     }
 
+    /// A second late, because the sum is rounded: [`Bsld::satisfies`] decides.
+    #[inline]
+    fn lowered_end_s(&self, job: Candidate) -> f64 {
+        job.submit_s + self.threshold * self.tau_s.max(job.estimate_s) * (1.0 + 1e-9) + 1.0
+    }
+
     #[inline]
     fn reservation_inclusive(&self) -> bool {
         self.reservation_inclusive
@@ -164,7 +170,7 @@ impl Gears for Bsld {
         job: Candidate,
         now_s: f64,
         others: usize,
-        mut earliest: impl FnMut(u8, f64) -> Option<f64>,
+        mut earliest: impl FnMut(u8, f64, f64) -> Option<f64>,
     ) -> Option<(u8, f64, f64)> {
         let factors = self.factors.of(job);
         for gear in self.choice(others) {
@@ -173,7 +179,8 @@ impl Gears for Bsld {
             if gear < self.top && !self.satisfies(job, now_s, duration_s) {
                 continue;
             }
-            if let Some(start_s) = earliest(gear as u8, duration_s)
+            let latest_s = if gear < self.top { self.lowered_end_s(job) - duration_s } else { f64::INFINITY };
+            if let Some(start_s) = earliest(gear as u8, duration_s, latest_s)
                 && (gear == self.top || self.satisfies(job, start_s, duration_s))
             {
                 return Some((gear as u8, start_s, duration_s));

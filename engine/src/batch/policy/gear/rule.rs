@@ -102,6 +102,12 @@ pub(crate) trait Gears: Clone {
         false
     }
 
+    /// The latest end of a job at a gear below the top gear (s): such a gear is not chosen for a job that would end later.
+    #[inline]
+    fn lowered_end_s(&self, _job: Candidate) -> f64 {
+        f64::INFINITY
+    }
+
     /// Whether an end at the instant of the head's reservation is in time.
     #[inline]
     fn reservation_inclusive(&self) -> bool {
@@ -114,15 +120,15 @@ pub(crate) trait Gears: Clone {
         end_s < until_s || (end_s == until_s && self.reservation_inclusive())
     }
 
-    /// Chooses among reservations: gear, start and duration. `earliest` returns the earliest start from `now_s` on for a gear
-    /// and the expected duration at that gear (s), if there is one. The chosen reservation is that of the last call of
+    /// Chooses among reservations: gear, start and duration. `earliest` returns the earliest start from `now_s` on for a gear,
+    /// the expected duration at that gear and the latest start that the rule accepts (s), if there is one. The chosen reservation is that of the last call of
     /// `earliest`. While [`Gears::lowers`] is as before, later starts at the gears that were not chosen change no choice.
     fn reserve(
         &self,
         job: Candidate,
         now_s: f64,
         others: usize,
-        earliest: impl FnMut(u8, f64) -> Option<f64>,
+        earliest: impl FnMut(u8, f64 /* duration */, f64 /* latest */) -> Option<f64>,
     ) -> Option<(u8, f64 /* start */, f64 /* duration */)>;
 
     /// When the reserved head's gear is chosen.

@@ -57,8 +57,8 @@ impl Gears for Top {
         job: Candidate,
         _: f64,
         _: usize,
-        mut earliest: impl FnMut(u8, f64) -> Option<f64>,
+        mut earliest: impl FnMut(u8, f64, f64) -> Option<f64>,
     ) -> Option<(u8, f64, f64)> {
-        earliest(self.gear, job.estimate_s).map(|start_s| (self.gear, start_s, job.estimate_s))
+        earliest(self.gear, job.estimate_s, f64::INFINITY).map(|start_s| (self.gear, start_s, job.estimate_s))
     }
 }
