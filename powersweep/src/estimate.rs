@@ -125,6 +125,7 @@ fn shortened(task: &TaskSpec, logs: &ParsedLogs) -> Option<(SimSpec, Workload, O
         powers: whole.powers.clone(),
         power_series: whole.power_series.clone(),
         needs: whole.needs.clone(),
+        users: whole.users.clone(),
         ..*whole
     };
     Some((sim, short, Some(whole.jobs.len() as u64)))

@@ -93,7 +93,8 @@ impl Reference<'_> {
             ("increments", 2) => (self.ran[job].first_s + 300.0).min(estimate),
             _ => estimate,
         };
-        self.expected[job] = if corrected > expected { corrected } else { estimate };
+        let least = (expected + 1.0).min(estimate);
+        self.expected[job] = if corrected > expected { f64::max(corrected, least) } else { estimate };
     }
 
     fn learn(&mut self, job: usize) {
@@ -146,7 +147,7 @@ impl Reference<'_> {
     }
 
     fn submit(&mut self, job: usize) -> bool {
-        let first_s = self.predict(job);
+        let first_s = self.predict(job).max(self.jobs[job].estimate_s.min(1.0));
         self.ran[job].first_s = first_s;
         self.expected[job] = first_s;
         self.queue.push(job);

@@ -111,7 +111,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
         "queue_order = \"fcfs\"",
         "queue_order = \"formula\"",
         "10:1",
-        &["needs `formula`", "an expression over submit_s, first_submit_s, estimate_s, procs"],
+        &["needs `formula`", "an expression over submit_s, first_submit_s, estimate_s, requested_s"],
     ),
     (
         "queue_order = \"fcfs\"",

@@ -101,6 +101,8 @@ pub(crate) fn jobs(n: u64) -> Vec<JobRecord> {
             run_s,
             run_top_s: run_s,
             requested_s: 2.0 * run_s,
+            predicted_s: i.is_multiple_of(2).then_some(1.5 * run_s),
+            corrections_count: i.is_multiple_of(2).then_some(u32::try_from(i % 3).expect("small")),
             procs: 1 + u32::try_from(i % 64).expect("small"),
             node_list: i.is_multiple_of(2).then(|| "0-3 7".to_owned()),
             gear_index: u8::try_from(i % 6).expect("small"),

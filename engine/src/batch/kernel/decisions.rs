@@ -85,7 +85,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.meter.wait_ends(f64::from(procs) * run_s);
         self.recorder.started(waiting, now_s);
         if self.predictions.is_some() {
-            self.predict_from(entry as usize);
+            self.prediction_begins(entry as usize);
         }
         Ok(now_s + estimate_s * factor)
     }

@@ -20,8 +20,8 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.predictions.as_ref().and_then(|predictions| predictions.passing.peek_key()).unwrap_or(u64::MAX)
     }
 
-    /// The job in an entry of the running table has started.
-    pub(super) fn predict_from(&mut self, entry: usize) {
+    /// The job in an entry of the running table has started: tells the predictor, and plans the first correction.
+    pub(super) fn prediction_begins(&mut self, entry: usize) {
         let job = self.running[entry].job;
         if let Some(predictions) = &mut self.predictions {
             predictions.started(job, &self.jobs[job as usize], self.now_s);

@@ -17,6 +17,9 @@ use crate::workload::Job;
 use corrector::{AnyCorrector, Corrector, Expired};
 use predictor::{AnyPredictor, Facts, Predictor};
 
+/// Shortest prediction, and shortest step of a correction, unless that exceeds the user's estimate (s).
+const STEP_S: f64 = 1.0;
+
 /// The predictions of a simulation.
 #[derive(Debug, Clone)]
 pub(crate) struct Predictions {
@@ -68,9 +71,10 @@ impl Predictions {
         let facts = self.facts(number, job);
         let Some(predictor) = &mut self.predictor else { return };
         let predicted_s = predictor.predict(&facts, now_s);
-        // A prediction that is no time is none.
+        // A prediction that is no time is none. Shorter ones than a second would cut the time of a waiting machine into any
+        // number of instants.
         let usable = (0.0..f64::INFINITY).contains(&predicted_s);
-        let first_s = if usable { predicted_s } else { job.estimate_s };
+        let first_s = if usable { predicted_s.max(STEP_S.min(job.estimate_s)) } else { job.estimate_s };
         self.present_s[number as usize] = first_s;
         self.records[number as usize].first_s = first_s;
     }
@@ -107,7 +111,9 @@ impl Predictions {
         };
         let corrected_s = self.corrector.correct(&expired);
         let is_longer = corrected_s > present_s && corrected_s < f64::INFINITY;
-        let corrected_s = if is_longer { corrected_s } else { job.estimate_s };
+        // Steps of less than a second would make a job pass any number of predictions in no time.
+        let least_s = (present_s + STEP_S).min(job.estimate_s);
+        let corrected_s = if is_longer { corrected_s.max(least_s) } else { job.estimate_s };
         self.present_s[number as usize] = corrected_s;
         Some(corrected_s)
     }

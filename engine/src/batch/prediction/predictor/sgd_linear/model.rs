@@ -87,3 +87,45 @@ impl Model {
         self.steps += 2.0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Facts;
+    use super::super::COMPONENT;
+    use super::super::history::History;
+    use super::super::loss::Loss;
+    use super::*;
+    use crate::spec::{Choice, Value};
+
+    /// The first job of the KTH-SP2 log of Gaussier et al. 2015, and the state after its step in their program.
+    #[test]
+    fn the_first_step_on_kth_is_that_of_the_study() {
+        let mut choice = Choice::new(&COMPONENT);
+        let text = |text: &str| Value::Text(text.to_owned());
+        for (name, value) in [
+            ("loss_over_factor", Value::Real(100.0)),
+            ("loss_under", text("square")),
+            ("loss_weight", text("5+log(m/r)")),
+        ] {
+            choice.set(name, value).expect("the parameter has this type");
+        }
+        let loss = Loss::of(&choice);
+        let job = Facts { number: 0, user: 0, submit_s: 0.0, run_s: 97_225.0, estimate_s: 210_000.0, procs: 56 };
+        let features = History::default().features(&job, 0.0);
+        let mut model = Model::new(choice.real("learning_rate"), choice.real("regularisation"));
+        assert_eq!(model.value(&features), 0.0);
+        let weight = loss.weight(56.0, job.run_s);
+        model.learn(&features, |predicted_s| loss.slope(predicted_s - job.run_s, weight));
+        let published = [
+            (model.norm, 47.000000001),
+            (model.weights[0], -729.324957481714),
+            (model.weights[4], -0.003472975988008162),
+            (model.weights[18], -13.023659955030608),
+            (model.squares[4], 1.0086115461178291e22),
+        ];
+        for (ours, theirs) in published {
+            assert!((ours - theirs).abs() <= 1e-14 * theirs.abs(), "{ours} {theirs}");
+        }
+        assert_eq!(FEATURES, 157);
+    }
+}
