@@ -3,14 +3,11 @@
 
 use std::time::{Duration, Instant};
 
+use crate::cluster::{Cluster, PATIENCE, System};
 use crate::dashboard::Pages;
 use crate::rows;
 use crate::runs::path_with;
-use crate::sandbox::{BINARY, Ended, Running, Sandbox};
-use crate::sweeps::synthetic;
-
-/// Far longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::sandbox::{BINARY, Sandbox};
 
 const SBATCH: &str = r#"#!/bin/bash
 # Starts each element of an array job as a process; a file `mode` makes it refuse.
@@ -80,68 +77,16 @@ echo 'powersweep|batch*|up|2:00:00|4|4096|10'
 echo 'powersweep|long|up|infinite|64|4096|2'
 ";
 
-/// A sandbox with commands of Slurm.
-struct Cluster(Sandbox);
-
-impl Cluster {
-    fn new() -> Cluster {
-        let sandbox = Sandbox::new();
-        let programs =
-            [("sbatch", SBATCH), ("squeue", SQUEUE), ("scancel", SCANCEL), ("scontrol", SCONTROL), ("sinfo", SINFO)];
-        for (name, text) in programs {
-            sandbox.write_program(name, text);
-        }
-        sandbox.write("slurm/mode", "");
-        Cluster(sandbox)
-    }
-
-    fn start(&self, args: &[&str]) -> Running {
-        let mut command = self.0.command(BINARY);
-        command.args(args).env("PATH", path_with(&self.0.path("bin"))).env("SANDBOX", self.0.path(""));
-        self.0.spawn(command)
-    }
-
-    fn run(&self, args: &[&str]) -> Ended {
-        self.start(args).wait()
-    }
-
-    /// A coordinator with a submitted sweep.
-    fn serve_sweep(&self, seeds: u32) -> Running {
-        self.0.write("sweep.toml", synthetic("sweep", seeds));
-        let (served, _) = self.0.serve(&[]);
-        self.0.run(&["submit", "sweep.toml"]).exits(0);
-        served
-    }
-
-    /// A launcher with short times.
-    fn launch(&self, args: &[&str]) -> Running {
-        let quick = ["--time=10", "--cpus=1", "--poll=300ms", "--patience=0s", "--idle-limit=1s"];
-        self.start(&[&["launch", "slurm"], &quick[..], args].concat())
-    }
-
-    /// The calls of a command so far.
-    fn calls(&self, command: &str) -> Vec<String> {
-        let text = std::fs::read_to_string(self.0.path(&format!("slurm/{command}.calls"))).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
-    }
-
-    /// Waits until `launch status` shows a text.
-    fn shows(&self, text: &str) -> String {
-        let begun = Instant::now();
-        loop {
-            let shown = self.run(&["launch", "status"]);
-            if shown.stdout.contains(text) {
-                return shown.stdout;
-            }
-            assert!(begun.elapsed() < PATIENCE, "no {text:?} in\n{shown}");
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    }
-}
+static SYSTEM: System = System {
+    name: "slurm",
+    time: "--time=10",
+    programs: [("sbatch", SBATCH), ("squeue", SQUEUE), ("scancel", SCANCEL), ("scontrol", SCONTROL), ("sinfo", SINFO)],
+    variables: &[],
+};
 
 #[test]
 fn workers_come_with_the_tasks_and_go_after_them() {
-    let cluster = Cluster::new();
+    let cluster = Cluster::new(&SYSTEM);
     let _served = cluster.serve_sweep(200);
     let launched = cluster.launch(&["--max-nodes=2", "--until-idle=1s"]).wait().exits(0);
     assert!(launched.stderr.contains("launching workers on farm (Slurm 22.05.8)"), "{launched}");
@@ -168,7 +113,7 @@ fn workers_come_with_the_tasks_and_go_after_them() {
 
 #[test]
 fn a_refused_submission_is_shown_and_tried_again_later() {
-    let cluster = Cluster::new();
+    let cluster = Cluster::new(&SYSTEM);
     cluster.0.write("slurm/mode", "refuse");
     let _served = cluster.serve_sweep(2);
     let launcher = cluster.launch(&[]);
@@ -185,7 +130,7 @@ fn a_refused_submission_is_shown_and_tried_again_later() {
 
 #[test]
 fn the_dashboard_shows_allocations_that_wait() {
-    let cluster = Cluster::new();
+    let cluster = Cluster::new(&SYSTEM);
     cluster.0.write("slurm/queue-mode", "full");
     let _served = cluster.serve_sweep(2);
     let pages = Pages::open(&cluster.0, &[]);
@@ -198,7 +143,7 @@ fn the_dashboard_shows_allocations_that_wait() {
 
 #[test]
 fn workers_that_fail_at_once_are_noticed_and_a_broken_queue_is_no_reason_for_more() {
-    let cluster = Cluster::new();
+    let cluster = Cluster::new(&SYSTEM);
     cluster.0.write("slurm/queue-mode", "junk");
     let _served = cluster.serve_sweep(2);
     let mut launcher = cluster.launch(&["--program=/bin/false"]);
@@ -221,7 +166,7 @@ fn workers_that_fail_at_once_are_noticed_and_a_broken_queue_is_no_reason_for_mor
 #[test]
 fn a_launcher_that_is_told_to_end_waits_for_no_answer() {
     for (way, code) in [("TERM", 130), ("stop", 0)] {
-        let cluster = Cluster::new();
+        let cluster = Cluster::new(&SYSTEM);
         cluster.0.write("slurm/queue-mode", "full");
         let _served = cluster.serve_sweep(2);
         let launcher = cluster.launch(&["--program=/bin/true"]);
@@ -246,7 +191,7 @@ fn a_launcher_that_is_told_to_end_waits_for_no_answer() {
 
 #[test]
 fn a_program_that_cannot_start_is_no_fault_of_a_node() {
-    let cluster = Cluster::new();
+    let cluster = Cluster::new(&SYSTEM);
     let _served = cluster.serve_sweep(2);
     let launcher = cluster.launch(&["--program=/nowhere/powersweep"]);
     let shown = cluster.shows("could not start the program (exit code 127), whatever its node");
@@ -259,7 +204,7 @@ fn a_program_that_cannot_start_is_no_fault_of_a_node() {
 
 #[test]
 fn the_status_after_the_end_asks_the_queue_and_trouble_has_a_time() {
-    let cluster = Cluster::new();
+    let cluster = Cluster::new(&SYSTEM);
     let _served = cluster.serve_sweep(400);
     let mut launcher = cluster.launch(&[]);
     launcher.says("submitted 1 allocation");
@@ -286,7 +231,7 @@ fn the_status_after_the_end_asks_the_queue_and_trouble_has_a_time() {
 
 #[test]
 fn a_folder_that_cannot_be_written_is_trouble_and_not_the_end() {
-    let cluster = Cluster::new();
+    let cluster = Cluster::new(&SYSTEM);
     cluster.0.write("slurm/queue-mode", "full");
     let _served = cluster.serve_sweep(2);
     let mut launcher = cluster.launch(&["--program=/bin/true"]);
@@ -308,7 +253,7 @@ fn a_folder_that_cannot_be_written_is_trouble_and_not_the_end() {
 
 #[test]
 fn a_launcher_beside_its_coordinator_is_not_ended_alone() {
-    let cluster = Cluster::new();
+    let cluster = Cluster::new(&SYSTEM);
     let _served = cluster.serve_sweep(2);
     let mut command = cluster.0.command(BINARY);
     command.args(["launch", "slurm", "--time=10", "--cpus=1", "--poll=300ms", "--idle-limit=1s"]);
@@ -325,7 +270,7 @@ fn a_launcher_beside_its_coordinator_is_not_ended_alone() {
 
 #[test]
 fn a_dry_run_submits_nothing_and_a_site_file_has_the_options() {
-    let cluster = Cluster::new();
+    let cluster = Cluster::new(&SYSTEM);
     let (_served, _) = cluster.0.serve(&[]);
     cluster.run(&["launch", "slurm"]).exits(2).says(&["--time is missing", "powersweep site init"]);
     let hidden = ["launch", "slurm", "--time=10", "--cpus=1", "--account=a\n#SBATCH --hold", "--dry-run"];
@@ -360,7 +305,7 @@ fn a_dry_run_submits_nothing_and_a_site_file_has_the_options() {
 
 #[test]
 fn a_check_shows_what_a_node_sees() {
-    let cluster = Cluster::new();
+    let cluster = Cluster::new(&SYSTEM);
     let (_served, _) = cluster.0.serve(&[]);
     let checked = cluster.run(&["launch", "slurm", "--time=10", "--cpus=1", "--check"]).exits(0);
     checked.prints(&["worker at https://127.0.0.1", "takes the token"]);

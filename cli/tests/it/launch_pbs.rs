@@ -2,14 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use crate::cluster::{Cluster, PATIENCE, System};
 use crate::farm::{terminate, worker};
 use crate::rows;
-use crate::runs::path_with;
-use crate::sandbox::{BINARY, Ended, Running, Sandbox};
-use crate::sweeps::synthetic;
-
-/// Far longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 const QSUB: &str = r#"#!/bin/bash
 # Starts each element as a process; a file `mode` makes it hold new jobs or refuse them.
@@ -105,69 +100,20 @@ for id in "$@"; do
 done
 "#;
 
-/// A sandbox with commands of PBS.
-struct Cluster(Sandbox);
+static SYSTEM: System = System {
+    name: "pbs",
+    time: "--time=10:00",
+    programs: [("qsub", QSUB), ("qselect", QSELECT), ("qstat", QSTAT), ("qdel", QDEL), ("qsig", QSIG)],
+    // Far from UTC, where times of answers must not lead to.
+    variables: &[("TZ", "Pacific/Auckland"), ("USER", "ada")],
+};
 
-impl Cluster {
-    fn new() -> Cluster {
-        let sandbox = Sandbox::new();
-        for (name, text) in [("qsub", QSUB), ("qselect", QSELECT), ("qstat", QSTAT), ("qdel", QDEL), ("qsig", QSIG)] {
-            sandbox.write_program(name, text);
-        }
-        sandbox.write("pbs/mode", "");
-        Cluster(sandbox)
-    }
-
-    fn start(&self, args: &[&str]) -> Running {
-        let mut command = self.0.command(BINARY);
-        command.args(args).env("PATH", path_with(&self.0.path("bin"))).env("SANDBOX", self.0.path(""));
-        // Far from UTC, where times of answers must not lead to.
-        command.env("TZ", "Pacific/Auckland").env("USER", "ada");
-        self.0.spawn(command)
-    }
-
-    fn run(&self, args: &[&str]) -> Ended {
-        self.start(args).wait()
-    }
-
-    fn serve_sweep(&self, seeds: u32) -> Running {
-        self.0.write("sweep.toml", synthetic("sweep", seeds));
-        let (served, _) = self.0.serve(&[]);
-        self.0.run(&["submit", "sweep.toml"]).exits(0);
-        served
-    }
-
-    /// A launcher with short times.
-    fn launch(&self, args: &[&str]) -> Running {
-        let quick = ["--time=10:00", "--cpus=1", "--poll=300ms", "--patience=0s", "--idle-limit=1s"];
-        self.start(&[&["launch", "pbs"], &quick[..], args].concat())
-    }
-
-    fn calls(&self, command: &str) -> Vec<String> {
-        let text = std::fs::read_to_string(self.0.path(&format!("pbs/{command}.calls"))).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
-    }
-
-    /// Waits until an element has ended.
-    fn ended(&self, element: &str) {
-        let begun = Instant::now();
-        while !self.0.path(&format!("pbs/{element}.code")).exists() {
-            assert!(begun.elapsed() < PATIENCE, "the worker runs on");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    /// Waits until `launch status` shows a text.
-    fn shows(&self, text: &str) -> String {
-        let begun = Instant::now();
-        loop {
-            let shown = self.run(&["launch", "status"]);
-            if shown.stdout.contains(text) {
-                return shown.stdout;
-            }
-            assert!(begun.elapsed() < PATIENCE, "no {text:?} in\n{shown}");
-            std::thread::sleep(Duration::from_millis(100));
-        }
+/// Waits until an element has ended.
+fn ended(cluster: &Cluster, element: &str) {
+    let begun = Instant::now();
+    while !cluster.0.path(&format!("pbs/{element}.code")).exists() {
+        assert!(begun.elapsed() < PATIENCE, "the worker runs on");
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
@@ -175,7 +121,7 @@ impl Cluster {
 #[test]
 fn workers_come_with_the_tasks_and_go_after_them() {
     for history in [true, false] {
-        let cluster = Cluster::new();
+        let cluster = Cluster::new(&SYSTEM);
         if !history {
             cluster.0.write("pbs/no-history", "");
         }
@@ -193,7 +139,7 @@ fn workers_come_with_the_tasks_and_go_after_them() {
             }
             launcher.signal("TERM");
             launcher.wait().exits(130);
-            cluster.ended("100_1");
+            ended(&cluster, "100_1");
         }
         let status = cluster.0.run(&["status", "sweep", "--json"]).json();
         let (tasks, done) = (&status["experiments"][0]["tasks"], &status["experiments"][0]["done"]);
@@ -217,7 +163,7 @@ fn workers_come_with_the_tasks_and_go_after_them() {
 
 #[test]
 fn several_allocations_are_an_array_and_stop_cancels_what_waits() {
-    let cluster = Cluster::new();
+    let cluster = Cluster::new(&SYSTEM);
     cluster.0.write("pbs/mode", "hold");
     let _served = cluster.serve_sweep(100_000);
     // Its tasks are measured, and are work for many short allocations.
@@ -243,7 +189,7 @@ fn several_allocations_are_an_array_and_stop_cancels_what_waits() {
 
 #[test]
 fn a_refusal_and_a_silent_server_are_shown() {
-    let cluster = Cluster::new();
+    let cluster = Cluster::new(&SYSTEM);
     cluster.0.write("pbs/mode", "refuse");
     let _served = cluster.serve_sweep(2);
     let launcher = cluster.launch(&[]);
@@ -260,7 +206,7 @@ fn a_refusal_and_a_silent_server_are_shown() {
 
 #[test]
 fn running_workers_are_asked_to_end() {
-    let cluster = Cluster::new();
+    let cluster = Cluster::new(&SYSTEM);
     let _served = cluster.serve_sweep(2);
     let launcher = cluster.start(&[
         "launch",
@@ -275,12 +221,12 @@ fn running_workers_are_asked_to_end() {
     cluster.run(&["launch", "stop", "--workers"]).exits(0);
     launcher.wait().exits(0);
     assert_eq!(cluster.calls("qsig"), ["-s SIGTERM 100.farm"]);
-    cluster.ended("100_1");
+    ended(&cluster, "100_1");
 }
 
 #[test]
 fn a_dry_run_submits_nothing_and_what_pbs_lacks_is_refused() {
-    let cluster = Cluster::new();
+    let cluster = Cluster::new(&SYSTEM);
     let (_served, _) = cluster.0.serve(&[]);
     cluster.0.write("site.toml", "[pbs]\nqueue = \"workq\"\ntime = \"4:00:00\"\ncpus = 8\nmemory = \"16gb\"\n");
     let dry = ["launch", "pbs", "--site", "site.toml", "--dry-run"];

@@ -10,6 +10,7 @@ mod batsim;
 mod calibrate;
 mod check;
 mod clients;
+mod cluster;
 mod config;
 mod dashboard;
 mod dashboard_rows;

@@ -209,7 +209,7 @@ fn lock(folder: &Path) -> Result<File, AccessError> {
     }
 }
 
-/// Replaces the tokens of these roles; those of named clients stay. The former ones stay valid for `grace`. A running
+/// Replaces the tokens of these roles; the tokens of named clients stay as they are. A replaced token stays valid for `grace`. A running
 /// coordinator notices it within a second.
 pub fn rotate(folder: &Path, roles: &[Role], grace: Duration) -> Result<(), AccessError> {
     check_folder(folder)?;

@@ -1,4 +1,4 @@
-//! What clients may do: a token that is revoked in the middle of a call, the end of the coordinator.
+//! Clients with tokens of their own: a token that is revoked in the middle of a call, the end of the coordinator.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -98,7 +98,7 @@ struct Measures {
     power: Option<PowerIntegrals>,
     /// The energy split at the changes of signals.
     splitter: Option<Splitter>,
-    /// What was predicted of each job; `None` without a predictor.
+    /// The predictions of all jobs; `None` without a predictor.
     predicted: Option<Vec<Predicted>>,
 }
 

@@ -1,28 +1,9 @@
 //! Metrics that apply to some specs only: turnarounds by priority and size, power and use of the machine.
-use super::measure::ratio;
-use super::sum::Sum;
+use super::sum::{Mean, ratio};
 use super::{Integrals, Outcome, PowerIntegrals, Summary, window};
 use crate::account::J_PER_KWH;
 use crate::spec::Choice;
 use crate::workload::Job;
-
-/// Count and mean turnaround of some measured jobs.
-#[derive(Default)]
-struct Mean {
-    count: u64,
-    sum: Sum,
-}
-
-impl Mean {
-    fn add(&mut self, job: &Job, outcome: &Outcome) {
-        self.count += 1;
-        self.sum.add(outcome.finish_s - job.submit_s);
-    }
-
-    fn value(&self) -> Option<f64> {
-        ratio(self.sum.value(), self.count as f64)
-    }
-}
 
 /// Fills the means by priority, if jobs have priorities, and by size, if `large_job_procs` is set.
 ///
@@ -35,19 +16,20 @@ pub fn fill_kinds(summary: &mut Summary, statistics: &Choice, jobs: &[Job], outc
     let mut by_priority: [Mean; 3] = Default::default();
     let mut by_size: [Mean; 2] = Default::default();
     for at in window::measured(statistics, jobs, outcomes) {
-        let (job, outcome) = (&jobs[at], &outcomes[at]);
+        let job = &jobs[at];
+        let turnaround_s = outcomes[at].finish_s - job.submit_s;
         if let Some(mean) = by_priority.get_mut(usize::from(job.priority).wrapping_sub(1)) {
-            mean.add(job, outcome);
+            mean.add(turnaround_s, 1.0);
         }
-        by_size[usize::from(large.is_some_and(|least| i64::from(job.procs) >= least))].add(job, outcome);
+        by_size[usize::from(large.is_some_and(|least| i64::from(job.procs) >= least))].add(turnaround_s, 1.0);
     }
     if priorities {
         let [first, second, third] = &by_priority;
-        summary.jobs_count_priority_1 = Some(first.count);
+        summary.jobs_count_priority_1 = Some(first.weight() as u64);
         summary.turnaround_s_mean_priority_1 = first.value();
-        summary.jobs_count_priority_2 = Some(second.count);
+        summary.jobs_count_priority_2 = Some(second.weight() as u64);
         summary.turnaround_s_mean_priority_2 = second.value();
-        summary.jobs_count_priority_3 = Some(third.count);
+        summary.jobs_count_priority_3 = Some(third.weight() as u64);
         summary.turnaround_s_mean_priority_3 = third.value();
     }
     if large.is_some() {

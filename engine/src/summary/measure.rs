@@ -1,5 +1,5 @@
 //! Computes the summary from outcomes and integrals.
-use super::sum::{Sum, Sums};
+use super::sum::{Sum, Sums, ratio};
 use super::tally::Tally;
 use super::{Integrals, Outcome, Summary, window};
 use crate::spec::Choice;
@@ -221,11 +221,6 @@ fn fill_fairness(summary: &mut Summary, outcomes: &[Outcome], fcfs_starts: &[f64
     summary.fairness_delay_s_mean = ratio(sum.value(), outcomes.len() as f64);
     summary.fairness_delay_s_max = Some(max);
     summary.fairness_delayed_count = Some(delayed);
-}
-
-/// `part / whole`; `None` if the whole is 0.
-pub(super) fn ratio(part: f64, whole: f64) -> Option<f64> {
-    (whole > 0.0).then(|| part / whole)
 }
 
 /// Difference of two values that should be equal, relative to a scale of at least 1.

@@ -131,7 +131,7 @@ pub struct Outcome {
     pub backfilled: bool,
 }
 
-/// What was predicted of one job, for [`fill_predictions`].
+/// The prediction of one job, for [`fill_predictions`].
 #[derive(Debug, Clone, Copy, PartialEq, std::default::Default)]
 pub struct Predicted {
     /// Run time that was predicted at the submission (s), at the top gear.

@@ -1,28 +1,9 @@
 //! Metrics of predictions.
 use std::ops::Range;
 
-use super::measure::ratio;
-use super::sum::Sum;
+use super::sum::{Mean, ratio};
 use super::{Outcome, Predicted, Summary};
 use crate::workload::Job;
-
-/// Errors of some jobs.
-#[derive(Debug, Clone, Default)]
-struct Errors {
-    weight: f64,
-    sum: Sum,
-}
-
-impl Errors {
-    fn add(&mut self, error_s: f64, weight: f64) {
-        self.weight += weight;
-        self.sum.add(weight * error_s);
-    }
-
-    fn mean(&self) -> Option<f64> {
-        ratio(self.sum.value(), self.weight)
-    }
-}
 
 /// Fills the metrics of predictions, over the measured jobs.
 ///
@@ -34,8 +15,8 @@ pub fn fill_predictions(
     predicted: &[Predicted],
     measured: Range<usize>,
 ) {
-    let (mut signed, mut absolute, mut by_procs) = (Errors::default(), Errors::default(), Errors::default());
-    let mut by_user: Vec<Errors> = Vec::new();
+    let (mut signed, mut absolute, mut by_procs) = (Mean::default(), Mean::default(), Mean::default());
+    let mut by_user: Vec<Mean> = Vec::new();
     let (mut under, mut corrected, mut corrections) = (0_u64, 0, 0);
     for (job, predicted) in jobs[measured.clone()].iter().zip(&predicted[measured.clone()]) {
         let error_s = predicted.first_s - job.run_s;
@@ -44,21 +25,21 @@ pub fn fill_predictions(
         by_procs.add(error_s.abs(), f64::from(job.procs));
         let user = predicted.user as usize;
         if user >= by_user.len() {
-            by_user.resize_with(user + 1, Errors::default);
+            by_user.resize_with(user + 1, Mean::default);
         }
         by_user[user].add(error_s.abs(), 1.0);
         under += u64::from(error_s < 0.0);
         corrected += u64::from(predicted.corrections_count > 0);
         corrections += u64::from(predicted.corrections_count);
     }
-    let mut of_users = Errors::default();
-    by_user.iter().filter_map(Errors::mean).for_each(|mean_s| of_users.add(mean_s, 1.0));
+    let mut of_users = Mean::default();
+    by_user.iter().filter_map(Mean::value).for_each(|mean_s| of_users.add(mean_s, 1.0));
     let late = late_ends(jobs, outcomes, predicted);
     let delayed = measured.clone().filter(|&at| is_delayed(&jobs[at], &outcomes[at], &late)).count();
-    summary.prediction_error_s_mean = signed.mean();
-    summary.prediction_error_abs_s_mean = absolute.mean();
-    summary.prediction_error_abs_s_procs_weighted_mean = by_procs.mean();
-    summary.prediction_error_abs_s_user_mean = of_users.mean();
+    summary.prediction_error_s_mean = signed.value();
+    summary.prediction_error_abs_s_mean = absolute.value();
+    summary.prediction_error_abs_s_procs_weighted_mean = by_procs.value();
+    summary.prediction_error_abs_s_user_mean = of_users.value();
     summary.prediction_under_share = ratio(under as f64, measured.len() as f64);
     summary.prediction_corrected_count = Some(corrected);
     summary.prediction_corrections_count = Some(corrections);

@@ -1,4 +1,4 @@
-//! Compensated summation.
+//! Compensated sums, means and ratios.
 
 /// Several running sums, each with a second term for its rounding errors (Knuth's branch-free two-sum, as Neumaier uses
 /// it): as exact as twice the precision for sums of moderate condition, and the same on every machine. The sums are side
@@ -52,6 +52,36 @@ impl Sum {
     /// The sum.
     pub(super) fn value(self) -> f64 {
         self.values()[0]
+    }
+}
+
+/// `part / whole`; `None` if the whole is 0.
+pub(super) fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+/// A weighted mean.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Mean {
+    weight: f64,
+    sum: Sum,
+}
+
+impl Mean {
+    /// Adds a value with a weight.
+    pub(super) fn add(&mut self, value: f64, weight: f64) {
+        self.weight += weight;
+        self.sum.add(weight * value);
+    }
+
+    /// The sum of the weights.
+    pub(super) fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    /// The mean; `None` if the sum of the weights is 0.
+    pub(super) fn value(&self) -> Option<f64> {
+        ratio(self.sum.value(), self.weight)
     }
 }
 

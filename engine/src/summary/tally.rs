@@ -1,7 +1,7 @@
 //! Sums over the measured jobs, in one pass.
-use super::measure::{greatest, ratio};
+use super::measure::greatest;
 use super::quantile;
-use super::sum::Sums;
+use super::sum::{Sums, ratio};
 use super::{Outcome, Summary};
 use crate::workload::Job;
 

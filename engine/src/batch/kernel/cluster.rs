@@ -129,7 +129,7 @@ pub struct Cluster<'w, R> {
     pub(super) scales: Option<Box<Scales>>,
     /// The pools of the machine; `None` if its procs alone count.
     pub(super) pools: Option<Box<Pools>>,
-    /// What the policy believes of run times; `None` if it believes the users' estimates.
+    /// Predicted run times; `None` if the policy reads the users' estimates.
     pub(super) predictions: Option<Box<Predictions>>,
     pub(super) starts_count: u32,
     pub(super) done_count: usize,
@@ -250,10 +250,6 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     pub(super) fn is_current(&self, end: End) -> bool {
         let run = &self.running[end.entry()];
         run.seq == end.seq() && time_key(run.end_s) == end.key
-    }
-
-    pub(super) fn job_of(&self, end: End) -> JobId {
-        self.running[end.entry()].job
     }
 
     pub(super) fn estimated_end_of(&self, end: End) -> f64 {

@@ -65,12 +65,12 @@ pub enum EventOrder {
     FinishFirst,
 }
 
-/// Which events a pass follows besides completions.
+/// The events besides completions that a pass follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passes {
-    /// Every submission, not only that of a job for which enough procs are free.
+    /// All submissions; if false, only submissions of jobs for which enough procs are free.
     pub at_every_submission: bool,
-    /// A correction of a prediction.
+    /// Corrections of predictions.
     pub at_correction: bool,
 }
 
@@ -83,9 +83,8 @@ impl Passes {
 #[derive(Debug, Clone, Copy)]
 struct Due {
     end: End,
-    job: JobId,
-    /// Its procs are already free.
-    released: bool,
+    /// The job, if its procs are already free.
+    released: Option<JobId>,
 }
 
 /// Key of a job's submit; greater than every key if there is no such job.
@@ -226,7 +225,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         self.passes = passes;
     }
 
-    /// What was predicted of each job, at the end; `None` without a predictor.
+    /// The predictions of all jobs at the end; `None` without a predictor.
     pub(crate) fn take_predictions(&mut self) -> Option<Vec<Predicted>> {
         self.cluster.take_predictions()
     }
@@ -264,11 +263,10 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
 
     fn batch_instant(&mut self, now: u64) -> Result<(), Stop> {
         loop {
-            let mut pass = self.passes == Passes::ALL;
+            let mut pass = false;
             while let Some(end) = self.cluster.ends.take(now) {
                 self.count_event()?;
-                let job = self.cluster.job_of(end);
-                self.complete(end);
+                let job = self.complete(end);
                 self.cluster.learn(job);
                 pass = true;
             }
@@ -299,14 +297,15 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
                 pass = self.correct()?;
             } else if self.next_submit == now && (submit_first || self.due.is_empty()) {
                 pass = self.submit()?;
-            } else if let Some(Due { end, job, released }) = self.due.pop_front() {
-                if released {
-                    self.policy.ended_before();
-                } else if self.cluster.is_current(end) {
-                    self.complete(end);
-                } else {
-                    continue;
-                }
+            } else if let Some(Due { end, released }) = self.due.pop_front() {
+                let job = match released {
+                    Some(job) => {
+                        self.policy.ended_before();
+                        job
+                    }
+                    None if self.cluster.is_current(end) => self.complete(end),
+                    None => continue,
+                };
                 self.cluster.learn(job);
                 self.count_event()?;
             } else if self.cluster.timers.peek_key() == Some(now) {
@@ -324,12 +323,9 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     /// procs at once.
     fn collect_due(&mut self, now: u64, release: bool) -> Result<(), Stop> {
         while let Some(end) = self.cluster.ends.take(now) {
-            let job = self.cluster.job_of(end);
             let released = release && self.cluster.estimated_end_of(end) <= self.cluster.now_s();
-            if released {
-                self.complete(end);
-            }
-            self.due.push_back(Due { end, job, released });
+            let released = released.then(|| self.complete(end));
+            self.due.push_back(Due { end, released });
         }
         Ok(())
     }
@@ -355,10 +351,12 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         Ok(self.passes.at_correction)
     }
 
+    /// A job ends; returns the job.
     #[inline]
-    fn complete(&mut self, end: End) {
+    fn complete(&mut self, end: End) -> JobId {
         let ended = self.cluster.complete(end);
         self.policy.ended(&self.cluster, &ended);
+        ended.job
     }
 
     fn alarm(&mut self) -> Result<(), Stop> {

@@ -9,7 +9,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.predictions = Some(Box::new(predictions));
     }
 
-    /// What was predicted of each job, at the end.
+    /// The predictions of all jobs at the end.
     pub(super) fn take_predictions(&mut self) -> Option<Vec<Predicted>> {
         self.predictions.take().map(|predictions| predictions.into_records())
     }
@@ -29,7 +29,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.plan_correction(entry);
     }
 
-    /// A job has ended, and all that is predicted from now on may depend on its run time.
+    /// A job has ended: later predictions may depend on its run time.
     #[inline]
     pub(super) fn learn(&mut self, job: JobId) {
         if let Some(predictions) = &mut self.predictions {
@@ -39,14 +39,12 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     /// Remembers when the prediction of an executing job passes, if the job runs longer.
     pub(super) fn plan_correction(&mut self, entry: usize) {
+        let Some(predictions) = &self.predictions else { return };
         let run = &self.running[entry];
-        let passes_s = self.estimated_end(run);
-        if run.executing
-            && run.estimate_left_s < run.run_left_s
-            && let Some(predictions) = &mut self.predictions
-            && predictions.present_s(run.job) < self.jobs[run.job as usize].estimate_s
-        {
-            predictions.passing.push(passes_s.max(self.now_s), run.job);
+        let is_short = predictions.present_s(run.job) < self.requested_s(run.job);
+        if run.executing && run.estimate_left_s < run.run_left_s && is_short {
+            let (passes_s, job) = (self.estimated_end(run).max(self.now_s), run.job);
+            self.predictions.iter_mut().for_each(|predictions| predictions.passing.push(passes_s, job));
         }
     }
 

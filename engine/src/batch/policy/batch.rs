@@ -44,7 +44,7 @@ pub const COMPONENT: Component = Component {
     ..Component::BATCH
 };
 
-/// Passes that are left out are those of policies in which nothing but submissions, corrections and completions happens.
+/// The problems of parameters that leave out passes: a capacity rule, a cap and a deferral rule need a pass at every event.
 fn passes_problems(spec: &SimSpec) -> Vec<String> {
     let changed = ["pass_at_submission", "pass_at_correction"].into_iter();
     let changed = changed.filter(|name| !spec.choice(Role::Policy).is_default(name));

@@ -1,4 +1,4 @@
-//! What the scheduler believes of run times: a predictor and a corrector.
+//! Predicted run times: a predictor and a corrector.
 //!
 //! A [`predictor`] predicts the run time of a job at its submission. The prediction takes the place of the user's estimate in
 //! every rule: queue orders, backfilling, gears, caps, deferral. The estimate stays the job's limit. A job that is still
@@ -118,7 +118,7 @@ impl Predictions {
         Some(corrected_s)
     }
 
-    /// What was believed of each job, at the end.
+    /// The predictions of all jobs at the end.
     pub(crate) fn into_records(self) -> Vec<Predicted> {
         self.records
     }

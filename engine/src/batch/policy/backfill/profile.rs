@@ -73,7 +73,7 @@ pub(crate) struct Held<A> {
     pub(crate) amount: A,
 }
 
-/// What a job needs if it runs at one of its gears, and the hole that [`Profile::earliest_of`] is in.
+/// Need and duration of a job at one of its gears, and the hole that [`Profile::earliest_of`] is in.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size<A> {
     pub(crate) need: A,
@@ -281,7 +281,7 @@ impl<A: Amount> Profile<A> {
         self.leave(steps);
     }
 
-    /// What a job holds counts as free, until [`Profile::lower`] or [`Profile::leave`]. The steps of its place.
+    /// The amount of a job's place counts as free, until [`Profile::lower`] or [`Profile::leave`]. Returns the steps of the place.
     pub(crate) fn lift(&mut self, held: &Held<A>) -> Range<usize> {
         let from_s = held.from_s.max(self.begins_s[self.head]);
         if held.until_s <= from_s {

@@ -39,7 +39,7 @@ pub const FCFS: Component = Component {
 pub const AS_QUEUE: Component =
     Component { role: Role::BackfillOrder, name: "queue", version: 1, doc: "In queue order.", ..Component::BATCH };
 
-/// The orders in which jobs may overtake, besides that of the queue.
+/// The orders in which jobs may overtake, if they do not overtake in queue order.
 pub static OF_BACKFILLING: LazyLock<Vec<Component>> = LazyLock::new(|| {
     let orders = std::iter::once(&FCFS).chain(KEYED.iter().map(|keyed| &keyed.component));
     let orders = orders.chain([&formula::OF_BACKFILLING]);
@@ -126,7 +126,7 @@ impl ChosenOrder {
         Ok(KEYED.iter().find(|keyed| keyed.component.name == name).map(|keyed| ChosenOrder::Keyed(keyed)))
     }
 
-    /// The order in which jobs overtake; `None` if it is that of the queue.
+    /// The order in which jobs overtake; `None` for queue order.
     ///
     /// # Errors
     /// [`SimError::Invalid`] for a formula that is none.

@@ -11,7 +11,7 @@ mod users;
 use crate::batch::rules::rules;
 use crate::spec::{Role, SimSpec};
 
-/// What is known of a job. A predictor may read the run time of ended jobs alone, unless it assumes an oracle.
+/// The facts of a job. A predictor may read the run time of ended jobs alone, unless it assumes an oracle.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
     /// Number of the job, from 0 in order of arrival.
