@@ -17,7 +17,7 @@ use pyo3::types::{PyCapsule, PyDict, PyList};
 /// >>> import powersweep
 /// >>> jobs = powersweep.simulate(synthetic_jobs_count=20, jobs=True).jobs
 /// >>> jobs
-/// <powersweep.Rows: 20 rows, 24 columns>
+/// <powersweep.Rows: 20 rows, 26 columns>
 /// >>> jobs["job_id"][:3]
 /// [1, 2, 3]
 #[pyclass(frozen, module = "powersweep")]

@@ -47,6 +47,7 @@ const fn row(label: &'static str, has: &'static [Has]) -> Row {
 
 const ROWS: &[Row] = &[
     row("backfilling with estimates", &[Has::Role(Role::Backfill)]),
+    row("estimates learned online and corrected", &[Has::Role(Role::Predictor), Has::Role(Role::Corrector)]),
     row("frequency scaling", &[Has::Role(Role::GearRule), Has::Key("gears_ghz")]),
     row("nodes that sleep", &[Has::Role(Role::Capacity)]),
     row("power cap", &[Has::Role(Role::Cap)]),
@@ -120,8 +121,16 @@ const ROWS: &[Row] = &[
 
 /// Roles without a row: every simulator has workloads, machines and measures, and the models of queues of servers come from
 /// two papers alone.
-const ROLES_NOT_COMPARED: &[Role] =
-    &[Role::Source, Role::Rules, Role::Platform, Role::Power, Role::Policy, Role::Order, Role::Statistics];
+const ROLES_NOT_COMPARED: &[Role] = &[
+    Role::Source,
+    Role::Rules,
+    Role::Platform,
+    Role::Power,
+    Role::Policy,
+    Role::Order,
+    Role::BackfillOrder,
+    Role::Statistics,
+];
 
 /// Keys of signals that say how a file is read, and settings of the keys that a row has.
 const KEYS_NOT_COMPARED: &[&str] = &[
