@@ -12,11 +12,13 @@ const DOCUMENTS: [&str; 3] = ["CONTRIBUTING.md", "docs/tutorials/components.md",
 
 /// The conformance tests of the engine by kind of component: a text in the file of such a component, the filter of the
 /// tests, and the test that must have passed.
-const TESTS: [(&str, &str, &str); 8] = [
+const TESTS: [(&str, &str, &str); 10] = [
     ("Keyed {", "combinations::", "combinations_conform"),
     (" ListRule for ", "combinations::", "combinations_conform"),
     (" Gears for ", "combinations::", "combinations_conform"),
     (" CapacityRule for ", "combinations::", "combinations_conform"),
+    (" Predictor for ", "combinations::", "combinations_conform"),
+    (" Corrector for ", "combinations::", "combinations_conform"),
     (" CapRule for ", "combinations::", "combinations_conform"),
     (" ClassPolicy for ", "aldaoud::conforming::", "policies_of_classes_conform"),
     ("Generator {", "sources::", "generators_conform"),
