@@ -192,6 +192,10 @@ pub struct RuleCounts {
     pub dropped_submit_count: u64,
     /// Dropped: no processor count, where `missing_procs` is "drop".
     pub dropped_procs_count: u64,
+    /// Dropped: no requested time, where `missing_estimate` is "drop".
+    pub dropped_estimate_count: u64,
+    /// Records that `added_records` adds to those of the log; `records_count` includes them.
+    pub added_records_count: u64,
     /// Procs taken from the second field because the first was missing.
     pub procs_fallback_count: u64,
     /// Procs set to 1 because no field had a count.
@@ -267,6 +271,9 @@ pub enum WorkloadError {
     /// The rules cannot read priorities or classes from the log.
     #[error("{0}")]
     Label(String),
+    /// The added records are none.
+    #[error("{0}")]
+    Added(String),
     /// The log has no measured powers.
     #[error("{0}")]
     Power(String),
@@ -306,6 +313,8 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
     let rules = rules::Rules::new(spec.choice(Role::Rules))?;
     let name = source.component().name;
     let generator = Generator::of(source);
+    let log = log.filter(|_| generator.is_none()).map(|log| rules.with_added(log));
+    let log = log.as_deref();
     let (origin, native_procs, (jobs, mut counts)) = if let Some(generator) = generator {
         // Checked before the first job is made, because running out of memory would end the process, not just the task.
         check_size(generator.jobs_count(source), size_of::<GeneratedJob>() + size_of::<Job>(), max_bytes)?;
@@ -330,19 +339,18 @@ pub fn build_within(spec: &SimSpec, log: Option<&swf::SwfLog>, max_bytes: u64) -
         return Err(WorkloadError::NoJobs { origin: origin.to_owned(), records: counts.records_count, why });
     }
     let stated = spec.choice(Role::Rules).opt_int("native_procs").and_then(|n| u32::try_from(n).ok());
-    let log_waits_s = if generator.is_some() { Vec::new() } else { log.map_or_else(Vec::new, |log| waits(log, &jobs)) };
-    let unix_start_s = log.filter(|_| generator.is_none()).and_then(|log| log.header.unix_start_s());
-    let powers = match log.filter(|_| generator.is_none()) {
+    let log_waits_s = log.map_or_else(Vec::new, |log| waits(log, &jobs));
+    let unix_start_s = log.and_then(|log| log.header.unix_start_s());
+    let powers = match log {
         Some(log) => powers::of(spec, log, &jobs)?,
         None => Vec::new(),
     };
     let power_series = log.filter(|_| powers::are_series(spec)).map(|log| Arc::clone(&log.power_series));
-    let needs = match log.filter(|_| generator.is_none()) {
+    let needs = match log {
         Some(log) => needs::of(spec, log, &jobs, &mut counts)?,
         None => Vec::new(),
     };
-    let users = log.filter(|_| generator.is_none());
-    let users = users.map_or_else(Vec::new, |log| log.records.iter().map(|record| record.user).collect());
+    let users = log.map_or_else(Vec::new, |log| log.records.iter().map(|record| record.user).collect());
     let native_procs = stated.or(native_procs);
     Ok(Workload { jobs, native_procs, unix_start_s, counts, log_waits_s, powers, power_series, needs, users })
 }
@@ -388,6 +396,11 @@ fn problems(spec: &SimSpec) -> Vec<String> {
     if let Some(generator) = Generator::of(spec.choice(Role::Source)) {
         let source = generator.component.name;
         let labels = ["priority_from", "class_from"].into_iter().filter(|name| rules.text(name) != "none");
+        if rules.opt_reals("added_records").is_some() {
+            problems.push(format!(
+                "`added_records` adds to the records of a log, and the source `{source}` is no log: leave it out"
+            ));
+        }
         problems.extend(
             labels.map(|name| {
                 format!("`{name}` reads a field of a log, and the source `{source}` is no log: leave it out")

@@ -66,6 +66,10 @@ impl Build {
         self.set(name, Value::Real(value))
     }
 
+    pub(crate) fn reals(self, name: &str, value: &[f64]) -> Build {
+        self.set(name, Value::Reals(value.to_vec()))
+    }
+
     pub(crate) fn flag(self, name: &str, value: bool) -> Build {
         self.set(name, Value::Bool(value))
     }

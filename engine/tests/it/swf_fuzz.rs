@@ -241,6 +241,9 @@ fn rules(dice: &mut Dice) -> SimSpec {
     let text = |t: &str| Value::Text(t.to_owned());
     set(2, dice, "procs_field", text("allocated"));
     set(3, dice, "missing_procs", text("drop"));
+    set(3, dice, "missing_estimate", text("drop"));
+    let records = (0..6 * (1 + dice.below(2))).map(|at| (at * dice.below(4)) as f64).collect();
+    set(4, dice, "added_records", Value::Reals(records));
     set(3, dice, "estimates", text("exact"));
     set(3, dice, "overrun", text("run-on"));
     set(2, dice, "arrival_ties", text("job_id"));
@@ -262,7 +265,10 @@ fn check_rules(spec: &SimSpec, log: &SwfLog) {
     match workload::build(spec, Some(log)) {
         Ok(workload) => {
             let counts = workload.counts;
-            let dropped = counts.dropped_run_count + counts.dropped_submit_count + counts.dropped_procs_count;
+            let dropped = counts.dropped_run_count
+                + counts.dropped_submit_count
+                + counts.dropped_procs_count
+                + counts.dropped_estimate_count;
             assert_eq!(counts.records_count, counts.sliced_out_count + dropped + workload.jobs.len() as u64);
             assert!(!workload.jobs.is_empty());
             for job in &workload.jobs {

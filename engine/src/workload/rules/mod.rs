@@ -1,7 +1,8 @@
 //! Rules that turn records into jobs: slices, drop rules, fill rules and scaling, with counts.
 //!
 //! Slices apply first, then the drop rules, then the fill rules. Each record is counted once:
-//! `records_count = sliced_out_count + dropped_submit_count + dropped_run_count + dropped_procs_count + jobs`. The fill
+//! `records_count = sliced_out_count + dropped_submit_count + dropped_run_count + dropped_procs_count +
+//! dropped_estimate_count + jobs`; `records_count` includes the records of `added_records`. The fill
 //! counts (`procs_fallback_count`, `procs_missing_count`, `filled_estimate_count`, `overrun_count`) are over the jobs
 //! kept.
 //!
@@ -10,6 +11,7 @@
 //! - estimate, `estimates = "user"`: the requested time if it is positive, else `missing_estimate_s`, else the run
 //!   time. With `overrun = "kill"` a job that would run longer than its estimate runs for the estimate and is flagged
 //!   as killed (Etinski et al. 2010); with `"run-on"` it keeps its run time.
+//! - With `missing_estimate = "drop"` a record without a positive requested time is dropped (Gaussier et al. 2015).
 //! - estimate, `estimates = "exact"`: the log's run time. No job is killed, no estimate is filled (Lawson & Smirni 2005).
 //! - submit: `t0 + (submit - t0) * interarrival_factor`, where `t0` is the least submit time kept. A factor of 1 leaves the
 //!   times of the log unchanged, bit by bit.
@@ -20,11 +22,16 @@
 //! - order: by submit time after scaling, ties in the order of the file or by job number.
 //!
 //! The kernel handles jobs wider than the machine (`wide_jobs`), because machines share workloads.
+mod added;
 pub(super) mod labels;
 mod resample;
 
+use std::borrow::Cow;
+
+use super::swf::{Record, SwfLog};
 use super::{Job, RuleCounts, WorkloadError};
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
+use added::{ADDED_RECORDS, Added};
 use labels::Labels;
 use resample::Resample;
 
@@ -70,6 +77,12 @@ pub const COMPONENT: Component = Component {
             default: Default::Unset,
             doc: "Estimate of a job without a requested time; if not given, its run time.",
         },
+        Param::one_of(
+            "missing_estimate",
+            &["fill", "drop"],
+            "A record without a requested time gets the estimate of `missing_estimate_s`, or is dropped.",
+        ),
+        ADDED_RECORDS,
         Param::one_of("overrun", &["kill", "run-on"], "A job that outlives its estimate is killed at it, or runs on."),
         Param::one_of("wide_jobs", &["error", "clamp", "drop"], "What happens to a job wider than the machine."),
         Param::one_of("arrival_ties", &["file", "job_id"], "Order of jobs with equal submit times."),
@@ -180,6 +193,7 @@ impl<T: PartialOrd + Copy + std::fmt::Display> Slice<T> {
 pub struct Rules {
     allocated_first: bool,
     drop_without_procs: bool,
+    drop_without_estimate: bool,
     min_run_s: f64,
     exact: bool,
     missing_estimate_s: Option<f64>,
@@ -192,17 +206,20 @@ pub struct Rules {
     priorities: Option<Labels>,
     classes: Option<Labels>,
     resample: Resample,
+    added: Vec<Added>,
 }
 
 impl Rules {
     /// The rules of a choice for [`Role::Rules`].
     ///
     /// # Errors
-    /// Final: a slice whose end is not after its beginning; an invalid map of priorities or classes.
+    /// Final: a slice whose end is not after its beginning; an invalid map of priorities or classes; added numbers that are
+    /// no records.
     pub fn new(choice: &Choice) -> Result<Rules, WorkloadError> {
         Ok(Rules {
             allocated_first: choice.text("procs_field") == "allocated",
             drop_without_procs: choice.text("missing_procs") == "drop",
+            drop_without_estimate: choice.text("missing_estimate") == "drop",
             min_run_s: choice.real("min_run_s"),
             exact: choice.text("estimates") == "exact",
             missing_estimate_s: choice.opt_real("missing_estimate_s"),
@@ -215,6 +232,7 @@ impl Rules {
             priorities: Labels::new(choice, "priority_from", "priority_map").map_err(WorkloadError::Label)?,
             classes: Labels::new(choice, "class_from", "class_map").map_err(WorkloadError::Label)?,
             resample: Resample::of(choice)?,
+            added: added::added(choice).map_err(WorkloadError::Added)?,
         })
     }
 
@@ -223,13 +241,37 @@ impl Rules {
         self.resample.draws()
     }
 
-    /// Turns records into jobs, in order of arrival.
+    /// The log with the records that the rules add after its own.
+    pub(super) fn with_added<'l>(&self, log: &'l SwfLog) -> Cow<'l, SwfLog> {
+        if self.added.is_empty() {
+            return Cow::Borrowed(log);
+        }
+        let record = |added: &Added| Record {
+            id: added.id,
+            submit_s: added.submit_s,
+            run_s: added.run_s,
+            requested_s: added.requested_s,
+            procs_allocated: added.procs,
+            procs_requested: added.procs,
+            user: added.user,
+            ..Record::UNKNOWN
+        };
+        let mut log = log.clone();
+        log.records.extend(self.added.iter().map(record));
+        Cow::Owned(log)
+    }
+
+    /// Turns records into jobs, in order of arrival. The last of the records are those that the rules add.
     pub(super) fn apply(
         &self,
         records: impl ExactSizeIterator<Item = Raw>,
         (seed, max_bytes): (u64, u64),
     ) -> Result<(Vec<Job>, RuleCounts), WorkloadError> {
-        let mut counts = RuleCounts { records_count: records.len() as u64, ..RuleCounts::default() };
+        let mut counts = RuleCounts {
+            records_count: records.len() as u64,
+            added_records_count: self.added.len() as u64,
+            ..RuleCounts::default()
+        };
         let mut jobs = Vec::with_capacity(self.kept_at_most(records.len()));
         for (position, raw) in records.enumerate() {
             if !self.in_slice(position as i64, &raw) {
@@ -240,6 +282,8 @@ impl Rules {
                 counts.dropped_run_count += 1;
             } else if self.drop_without_procs && raw.procs_requested.max(raw.procs_allocated) <= 0 {
                 counts.dropped_procs_count += 1;
+            } else if self.drop_without_estimate && raw.requested_s <= 0.0 {
+                counts.dropped_estimate_count += 1;
             } else {
                 jobs.push(self.job(position as u64 + 1, &raw, &mut counts));
             }
@@ -344,6 +388,7 @@ impl Rules {
         say(counts.dropped_submit_count, "without a submit time".to_owned());
         say(counts.dropped_run_count, format!("without a run time or with one below min_run_s = {}", self.min_run_s));
         say(counts.dropped_procs_count, "without a processor count".to_owned());
+        say(counts.dropped_estimate_count, "without a requested time".to_owned());
         if why.is_empty() { "the source has no record".to_owned() } else { why.join(", ") }
     }
 

@@ -288,3 +288,37 @@ fn blocks_that_the_jobs_do_not_have_are_refused() {
     let many = [("resample_days", Value::Real(7.0)), ("resample_blocks", Value::Int(10_000))];
     assert!(matches!(refused(&many, 1 << 20), WorkloadError::TooLarge { jobs: 70_000, .. }));
 }
+
+#[test]
+fn a_record_without_a_requested_time_is_dropped_if_the_rules_say_so() {
+    let records = [(1, 0.0, 5.0, 1, 1, -1.0), (2, 1.0, 5.0, 1, 1, 0.0), (3, 2.0, 5.0, 1, 1, 9.0)];
+    let workload = made(&records, &[("missing_estimate", text("drop"))]);
+    assert_eq!((ids(&workload), workload.counts.dropped_estimate_count), (vec![3], 2));
+    let error =
+        build(&spec(&[("missing_estimate", text("drop"))]), Some(&log(&records[..2]))).expect_err("none is left");
+    assert_eq!(error.to_string(), "t.swf: no job is left of 2 records: 2 without a requested time");
+}
+
+#[test]
+fn added_records_come_after_those_of_the_log_and_have_users() {
+    let reals = |numbers: &[f64]| Value::Reals(numbers.to_vec());
+    let added = reals(&[1.0, 4.0, 7.0, 2.0, 9.0, 3.0, 2.0, 0.0, 8.0, 1.0, 6.0, 4.0]);
+    let rules = [("added_records", added), ("arrival_ties", text("job_id"))];
+    let workload = made(&[(7, 4.0, 50.0, 3, 4, 60.0)], &rules);
+    assert_eq!(ids(&workload), [2, 1, 7]);
+    assert_eq!((workload.jobs[0].record, workload.jobs[0].killed, workload.jobs[0].run_s), (3, true, 6.0));
+    assert_eq!((workload.jobs[1].procs, workload.jobs[1].estimate_s), (2, 9.0));
+    assert_eq!((workload.users.as_slice(), workload.counts.added_records_count), ([1, 3, 4].as_slice(), 2));
+    assert_eq!(workload.counts.records_count, 3);
+
+    let wrong = |numbers: &[f64]| problems(&spec(&[("added_records", reals(numbers))])).concat();
+    assert_eq!(wrong(&[1.0, 4.0]), "`added_records` has 2 numbers: a record has 6");
+    let half = wrong(&[1.0, 4.0, 7.0, 2.5, 9.0, 3.0]);
+    assert_eq!(half, "`added_records`, record 1: the processor count 2.5 is no whole number up to 1073741824");
+    let mut generated = spec(&[("added_records", reals(&[1.0, 4.0, 7.0, 2.0, 9.0, 3.0]))]);
+    generated.choose(Choice::new(components::find(Role::Source, "lublin").expect("is registered")));
+    assert_eq!(
+        problems(&generated),
+        ["`added_records` adds to the records of a log, and the source `lublin` is no log: leave it out"]
+    );
+}
