@@ -51,6 +51,9 @@ pub struct Summary {
     pub turnaround_s_mean: f64,
     /// Sample standard deviation (n - 1) of the turnaround over measured jobs (s); null with fewer than two.
     pub turnaround_s_sd: Option<f64>,
+    /// Root mean square of the turnaround over measured jobs (s): the square root of the mean of the squares (Gaussier et al.
+    /// 2015, RMSFT).
+    pub turnaround_s_rms: f64,
     /// Median turnaround (wait + run as executed) of measured jobs (s), linear interpolation.
     pub turnaround_s_p50: f64,
     /// 95th percentile of the turnaround of measured jobs (s), linear interpolation.
@@ -67,6 +70,8 @@ pub struct Summary {
     pub bsld_tau10s_mean: f64,
     /// Greatest bounded slowdown (10 s) of measured jobs.
     pub bsld_tau10s_max: f64,
+    /// Root mean square of the bounded slowdown (10 s) over measured jobs (Gaussier et al. 2015, RMSBSLD).
+    pub bsld_tau10s_rms: f64,
     /// Mean of max(1, (wait + run)/max(600 s, run_top)) over measured jobs (Etinski et al. 2010, eq. 1 and 6).
     pub bsld_tau600s_mean: f64,
     /// Mean of 1 + wait/max(10 s, run_top) over measured jobs (Lawson & Smirni 2005).
@@ -76,6 +81,11 @@ pub struct Summary {
     pub over_sla_share: f64,
     /// Mean of (wait + run)/run_top, unbounded, over measured jobs with run_top above 0; null without any.
     pub slowdown_mean: Option<f64>,
+    /// Root mean square of the unbounded slowdown over measured jobs with run_top above 0 (Gaussier et al. 2015, RMSS); null
+    /// without any.
+    pub slowdown_rms: Option<f64>,
+    /// Greatest unbounded slowdown of measured jobs with run_top above 0; null without any.
+    pub slowdown_max: Option<f64>,
     /// Bounded slowdown (10 s) weighted by procs: sum(procs * bsld)/sum(procs) over measured jobs.
     pub bsld_tau10s_procs_weighted_mean: f64,
     /// Bounded slowdown (10 s) weighted by area: sum(procs * run_top * bsld)/sum(procs * run_top) over measured jobs;

@@ -57,8 +57,9 @@ pub(super) struct Tally {
     waits: Vec<f64>,
     turnarounds: Vec<f64>,
     /// In the order of [`Tally::add_job`].
-    sums: Sums<9>,
+    sums: Sums<12>,
     bsld_max: f64,
+    slowdown_max: f64,
     slowdown_count: u64,
     procs: u64,
     waited: u64,
@@ -78,6 +79,7 @@ impl Tally {
             turnarounds: Vec::with_capacity(jobs),
             sums: Sums::default(),
             bsld_max: f64::NEG_INFINITY,
+            slowdown_max: f64::NEG_INFINITY,
             slowdown_count: 0,
             procs: 0,
             waited: 0,
@@ -92,7 +94,7 @@ impl Tally {
 
     /// Adds a block of jobs and their outcomes.
     pub(super) fn add(&mut self, jobs: &[Job], outcomes: &[Outcome]) {
-        let mut block = [0.0; 9];
+        let mut block = [0.0; 12];
         for (job, outcome) in jobs.iter().zip(outcomes) {
             self.add_job(job, outcome, &mut block);
         }
@@ -101,7 +103,7 @@ impl Tally {
     }
 
     #[inline(always)]
-    fn add_job(&mut self, job: &Job, outcome: &Outcome, block: &mut [f64; 9]) {
+    fn add_job(&mut self, job: &Job, outcome: &Outcome, block: &mut [f64; 12]) {
         let wait = outcome.start_s - job.submit_s;
         let turnaround = wait + (outcome.finish_s - outcome.start_s);
         let top = job.run_s;
@@ -126,9 +128,14 @@ impl Tally {
             block[7] += bounded(self.tau);
         }
         if top > 0.0 {
-            block[8] += if top >= TAU_SHORT_S { relative } else { turnaround / top };
+            let slowdown = if top >= TAU_SHORT_S { relative } else { turnaround / top };
+            block[8] += slowdown;
+            block[9] += slowdown * slowdown;
+            self.slowdown_max = greatest(self.slowdown_max, slowdown);
             self.slowdown_count += 1;
         }
+        block[10] += turnaround * turnaround;
+        block[11] += short * short;
         self.bsld_max = greatest(self.bsld_max, short);
         self.procs += u64::from(job.procs);
         self.waited += u64::from(wait > 0.0);
@@ -142,13 +149,14 @@ impl Tally {
     /// Fills the metrics of measured jobs.
     pub(super) fn fill(self, s: &mut Summary) {
         let count = self.waits.len() as f64;
-        let [turnaround, etinski, lawson, wait_by_procs, bsld_by_procs, area, bsld_by_area, bsld, slowdown] =
-            self.sums.values();
+        let [sums @ .., slowdown_squares, turnaround_squares, bsld_squares] = self.sums.values();
+        let [turnaround, etinski, lawson, wait_by_procs, bsld_by_procs, area, bsld_by_area, bsld, slowdown] = sums;
         let mut classes = Sums::<2>::default();
         self.sizes.iter().for_each(|class| classes.join(class.sums));
         let [wait, short] = classes.values();
         s.wait_s_mean = wait / count;
         s.turnaround_s_mean = turnaround / count;
+        s.turnaround_s_rms = (turnaround_squares / count).sqrt();
         s.wait_s_sd = deviation(&self.waits, s.wait_s_mean);
         s.turnaround_s_sd = deviation(&self.turnarounds, s.turnaround_s_mean);
         let waits = quantile::of(self.waits);
@@ -160,10 +168,14 @@ impl Tally {
         s.bsld_tau10s_mean = short / count;
         s.bsld_mean = if self.tau == TAU_SHORT_S { s.bsld_tau10s_mean } else { bsld / count };
         s.bsld_tau10s_max = self.bsld_max;
+        s.bsld_tau10s_rms = (bsld_squares / count).sqrt();
         s.bsld_tau600s_mean = etinski / count;
         s.slowdown_lawson_tau10s_mean = lawson / count;
         s.over_sla_share = self.over_sla as f64 / count;
-        s.slowdown_mean = ratio(slowdown, self.slowdown_count as f64);
+        let with_slowdown = self.slowdown_count as f64;
+        s.slowdown_mean = ratio(slowdown, with_slowdown);
+        s.slowdown_rms = ratio(slowdown_squares, with_slowdown).map(f64::sqrt);
+        s.slowdown_max = (self.slowdown_count > 0).then_some(self.slowdown_max);
         s.bsld_tau10s_procs_weighted_mean = bsld_by_procs / self.procs as f64;
         s.bsld_tau10s_area_weighted_mean = ratio(bsld_by_area, area);
         s.wait_s_procs_weighted_mean = wait_by_procs / self.procs as f64;

@@ -7,6 +7,10 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+fn rms(values: &[f64]) -> Option<f64> {
+    mean(&values.iter().map(|value| value * value).collect::<Vec<f64>>()).map(f64::sqrt)
+}
+
 fn weighted(values: &[f64], weights: &[f64]) -> Option<f64> {
     let total: f64 = weights.iter().sum();
     (total > 0.0).then(|| values.iter().zip(weights).map(|(v, w)| v * w).sum::<f64>() / total)
@@ -49,6 +53,8 @@ fn assert_job_metrics(s: &Summary, jobs: &[Job], outcomes: &[Outcome], tau: f64)
         ("wait_s_p95", s.wait_s_p95, Some(quantile(&wait, 0.95))),
         ("wait_s_p99", s.wait_s_p99, Some(quantile(&wait, 0.99))),
         ("wait_s_max", s.wait_s_max, Some(quantile(&wait, 1.0))),
+        ("turnaround_s_rms", s.turnaround_s_rms, rms(&turnaround)),
+        ("bsld_tau10s_rms", s.bsld_tau10s_rms, rms(&short)),
         ("turnaround_s_p50", s.turnaround_s_p50, Some(quantile(&turnaround, 0.5))),
         ("turnaround_s_p95", s.turnaround_s_p95, Some(quantile(&turnaround, 0.95))),
         ("turnaround_s_p99", s.turnaround_s_p99, Some(quantile(&turnaround, 0.99))),
@@ -69,6 +75,8 @@ fn assert_job_metrics(s: &Summary, jobs: &[Job], outcomes: &[Outcome], tau: f64)
         assert_close(name, Some(got), expected);
     }
     assert_close("slowdown_mean", s.slowdown_mean, mean(&slowdown));
+    assert_close("slowdown_rms", s.slowdown_rms, rms(&slowdown));
+    assert_close("slowdown_max", s.slowdown_max, slowdown.iter().copied().reduce(f64::max));
     assert_close("bsld_tau10s_area_weighted_mean", s.bsld_tau10s_area_weighted_mean, weighted(&short, &area));
     for (name, got, values) in [("wait_s_sd", s.wait_s_sd, &wait), ("turnaround_s_sd", s.turnaround_s_sd, &turnaround)]
     {
