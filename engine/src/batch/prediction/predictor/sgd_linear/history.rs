@@ -87,10 +87,10 @@ impl History {
             ages_s,
             count,
             oldest_s,
-            libm::cos(day),
-            libm::sin(day),
-            libm::cos(week),
-            libm::sin(week),
+            pxfm::f_cos(day),
+            pxfm::f_sin(day),
+            pxfm::f_cos(week),
+            pxfm::f_sin(week),
             procs,
         ]
     }

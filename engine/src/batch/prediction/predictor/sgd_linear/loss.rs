@@ -59,7 +59,7 @@ impl Side {
         let (before, after) = match self.curve {
             Curve::Abs => (self.factor, 1.0),
             Curve::Square => (self.factor * 2.0, error_s),
-            Curve::Exp => (self.factor, libm::exp(self.factor * error_s)),
+            Curve::Exp => (self.factor, pxfm::f_exp(self.factor * error_s)),
         };
         Slope { before, after, weight }
     }
@@ -86,10 +86,10 @@ impl Loss {
         let run_s = run_s.max(1.0);
         match self.weight {
             Weight::One => 1.0,
-            Weight::LongNarrow => 5.0 + libm::log(run_s / procs),
-            Weight::ShortWide => 5.0 + libm::log(procs / run_s),
-            Weight::SmallArea => 11.0 + libm::log(1.0 / (run_s * procs)),
-            Weight::LargeArea => 1.0 + libm::log(procs * run_s),
+            Weight::LongNarrow => 5.0 + pxfm::f_log(run_s / procs),
+            Weight::ShortWide => 5.0 + pxfm::f_log(procs / run_s),
+            Weight::SmallArea => 11.0 + pxfm::f_log(1.0 / (run_s * procs)),
+            Weight::LargeArea => 1.0 + pxfm::f_log(procs * run_s),
         }
     }
 
@@ -102,5 +102,17 @@ impl Loss {
         } else {
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// Correctly rounded values, from 200 bits. The functions of most libraries are one last bit away in each of them.
+    #[test]
+    fn functions_round_correctly() {
+        let angle = |second: f64| std::f64::consts::TAU * second / 86_400.0;
+        assert_eq!([pxfm::f_cos(angle(1631.0)), pxfm::f_cos(angle(1771.0))], [0.9929741160604417, 0.9917179282269017]);
+        assert_eq!([pxfm::f_log(3.0), pxfm::f_log(14.0)], [1.0986122886681098, 2.6390573296152584]);
+        assert_eq!([pxfm::f_exp(0.019), pxfm::f_exp(0.0221)], [1.0191816486174081, 1.0223460139602747]);
     }
 }

@@ -6,6 +6,9 @@
 //! estimate. When a job ends, the weights move against the gradient of a loss that may weigh predictions that were too long
 //! and too short differently. The step is that of normalised adaptive gradients (Ross, Mineiro & Langford 2013): invariant to
 //! the scales of the features.
+//!
+//! Cosine, sine, logarithm and exponential are rounded correctly, as in the C library under the study's program: some models
+//! amplify a last bit until the schedule is another one (decision 0114).
 mod history;
 mod loss;
 mod model;
@@ -33,7 +36,7 @@ const fn positive(name: &'static str, default: f64, doc: &'static str) -> Param 
 pub const COMPONENT: Component = Component {
     role: Role::Predictor,
     name: "sgd-linear",
-    version: 1,
+    version: 2,
     source: "Gaussier, Glesser, Reis & Trystram 2015",
     doc: "A linear model of the job's and its user's features, learned online by stochastic gradient descent as jobs end; in \
           whole seconds, at least 1 s and at most the user's estimate.",

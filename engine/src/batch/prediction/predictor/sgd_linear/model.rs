@@ -28,23 +28,23 @@ pub(super) struct Model {
 /// factor, then the squares.
 fn expanded(base: &[f64; BASE]) -> [f64; FEATURES] {
     let mut all = [0.0; FEATURES];
-    all[..BASE].copy_from_slice(base);
-    let mut at = BASE;
+    let (own, mut left) = all.split_at_mut(BASE);
+    own.copy_from_slice(base);
     for first in 1..CROSSED {
-        for second in first + 1..=CROSSED {
-            all[at] = base[first] * base[second];
-            at += 1;
-        }
+        let (products, rest) = left.split_at_mut(CROSSED - first);
+        multiply(products, base[first], &base[first + 1..=CROSSED]);
+        left = rest;
     }
-    for (square, value) in all[at..].iter_mut().zip(&base[1..]) {
+    for (square, value) in left.iter_mut().zip(&base[1..]) {
         *square = value * value;
     }
     all
 }
 
-/// The sum of the products, from left to right.
-fn product(weights: &[f64; FEATURES], features: &[f64; FEATURES]) -> f64 {
-    weights.iter().zip(features).fold(0.0, |sum, (weight, feature)| sum + weight * feature)
+fn multiply(products: &mut [f64], factor: f64, values: &[f64]) {
+    for (product, value) in products.iter_mut().zip(values) {
+        *product = factor * value;
+    }
 }
 
 impl Model {
@@ -60,31 +60,46 @@ impl Model {
         }
     }
 
-    /// The value of the model for a job.
+    /// The value of the model for a job: the sum of the products, from left to right.
     pub(super) fn value(&self, base: &[f64; BASE]) -> f64 {
-        product(&self.weights, &expanded(base))
+        self.weights.iter().zip(&expanded(base)).fold(0.0, |sum, (weight, feature)| sum + weight * feature)
     }
 
     /// Learns from a job. `slope`: the slope of the loss at the value of the model for the job; `None` if it is 0.
     pub(super) fn learn(&mut self, base: &[f64; BASE], slope: impl FnOnce(f64) -> Option<Slope>) {
         let features = expanded(base);
-        for ((weight, scale), feature) in self.weights.iter_mut().zip(&mut self.scales).zip(&features) {
+        // All are compared, which vectors do at once. Few jobs have a feature that is greater than all before.
+        if features.iter().zip(&self.scales).fold(false, |grows, (size, scale)| grows | (size.abs() > *scale)) {
+            self.rescale(&features);
+        }
+        // One loop for two sums from left to right: each addition waits for the one before, and not for the other sum.
+        let (mut norm, mut value) = (0.0, 0.0);
+        for ((weight, scale), feature) in self.weights.iter().zip(&self.scales).zip(&features) {
+            norm += feature * feature / (scale * scale);
+            value += weight * feature;
+        }
+        self.norm += norm;
+        let slope = slope(value).unwrap_or(Slope { before: 0.0, after: 0.0, weight: 0.0 });
+        // Copies: numbers that stay in memory are read again for each weight, and then the compiler does not divide in vectors.
+        let Model { learning_rate, regularisation, norm, steps, .. } = *self;
+        let state = self.weights.iter_mut().zip(&mut self.squares).zip(&self.scales).zip(&features);
+        for (((weight, squares), scale), feature) in state {
+            let gradient = slope.before * feature * slope.after * slope.weight + regularisation * *weight;
+            *squares += gradient * gradient;
+            *weight -= learning_rate * gradient / ((norm * *squares / steps).sqrt() * scale);
+        }
+        self.steps += 2.0;
+    }
+
+    /// Raises the scales to the sizes of the features, and lowers their weights as much.
+    fn rescale(&mut self, features: &[f64; FEATURES]) {
+        for ((weight, scale), feature) in self.weights.iter_mut().zip(&mut self.scales).zip(features) {
             let size = feature.abs();
             if size > *scale {
                 *weight *= *scale / size;
                 *scale = size;
             }
         }
-        let scaled = features.iter().zip(&self.scales).map(|(feature, scale)| feature * feature / (scale * scale));
-        self.norm += scaled.fold(0.0, |sum, square| sum + square);
-        let slope = slope(product(&self.weights, &features)).unwrap_or(Slope { before: 0.0, after: 0.0, weight: 0.0 });
-        let state = self.weights.iter_mut().zip(&self.scales).zip(&mut self.squares).zip(&features);
-        for (((weight, scale), squares), feature) in state {
-            let gradient = slope.before * feature * slope.after * slope.weight + self.regularisation * *weight;
-            *squares += gradient * gradient;
-            *weight -= self.learning_rate * gradient / ((self.norm * *squares / self.steps).sqrt() * scale);
-        }
-        self.steps += 2.0;
     }
 }
 
