@@ -249,13 +249,14 @@ impl Presets {
 }
 
 impl Preset {
-    /// The place in the paper: `Figure 3`.
+    /// The place in the paper: `Figure 3`; the name of a table or figure that is ours.
     pub fn source(&self) -> String {
         let at = self.name.find(|letter: char| letter.is_ascii_digit()).unwrap_or(self.name.len());
         let (word, number) = self.name.split_at(at);
         let mut letters = word.chars();
         let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-        format!("{}{} {number}", first.into_iter().collect::<String>(), letters.as_str())
+        let place = format!("{}{} {number}", first.into_iter().collect::<String>(), letters.as_str());
+        place.trim_end().to_owned()
     }
 
     /// Heading and unit of the columns of a table, and whether there are published numbers for it.
