@@ -45,14 +45,14 @@ impl TasksById {
     }
 }
 
-/// The schema of a join. A column of `tasks` whose name the rows have, too, is called `param_NAME`.
+/// The schema of a join: columns keep their units. A column of `tasks` whose name the rows have, too, is called `param_NAME`.
 pub fn schema(rows: &Schema, tasks: &Schema) -> SchemaRef {
     let added = tasks.fields().iter().filter(|field| is_added(field)).map(|field| {
         let name = match rows.column_with_name(field.name()) {
             Some(_) => format!("param_{}", field.name()),
             None => field.name().clone(),
         };
-        Arc::new(Field::new(name, field.data_type().clone(), true))
+        Arc::new(field.as_ref().clone().with_name(name).with_nullable(true))
     });
     Arc::new(Schema::new(rows.fields().iter().cloned().chain(added).collect::<Vec<_>>()))
 }

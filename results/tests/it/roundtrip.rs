@@ -214,6 +214,8 @@ fn a_join_adds_the_simulated_spec() {
     assert_eq!(real(&joined, "wq_threshold", 3), Some(f64::INFINITY));
     assert_eq!(text(&joined, "gear_rule", 2), Some("bsld"));
     assert_eq!(text(&joined, "gear_rule", 4), None, "a task without a row in `tasks`");
+    let unit = joined.schema().field_with_name("power_top_w").expect("a parameter").metadata().get("unit").cloned();
+    assert_eq!(unit.as_deref(), Some("W"), "the columns keep their units");
     // `procs` of the job, and `procs` of the machine.
     assert_eq!((int(&joined, "procs", 1), int(&joined, "param_procs", 1)), (Some(2), None));
     let own = join::of_tasks(&joined, &BTreeSet::from([sample::task(9).task_id.to_string()])).expect("it has ids");
