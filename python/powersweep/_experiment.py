@@ -271,32 +271,34 @@ class Experiment:
         for _ in self.watch():
             pass
 
-    def pause(self) -> None:
-        """Running tasks finish, and no other one starts until `resume`.
+    def pause(self, *, any_owner: bool = False) -> None:
+        """Running tasks finish, and no other one starts until `resume`. With `any_owner`, also those of an experiment that
+        another user submitted.
 
         >>> powersweep.run("quickstart", quiet=True).pause()
         Traceback (most recent call last):
         powersweep.RefusedError: quickstart has ended: it has no tasks to pause
         """
-        call(self._place.pause, self.name)
+        call(self._place.pause, self.name, any_owner=any_owner)
 
-    def resume(self) -> None:
-        """Continues after `pause` or `cancel`.
+    def resume(self, *, any_owner: bool = False) -> None:
+        """Continues after `pause` or `cancel`; with `any_owner`, also an experiment of another user.
 
         >>> powersweep.run("quickstart", quiet=True).resume()
         Traceback (most recent call last):
         powersweep.RefusedError: quickstart has finished: every task has a row
         """
-        call(self._place.resume, self.name)
+        call(self._place.resume, self.name, any_owner=any_owner)
 
-    def cancel(self) -> None:
-        """Stops the tasks until `resume` or the next submit. Rows of finished tasks are kept.
+    def cancel(self, *, any_owner: bool = False) -> None:
+        """Stops the tasks until `resume` or the next submit. Rows of finished tasks are kept. With `any_owner`, also those of
+        an experiment of another user.
 
         >>> powersweep.run("quickstart", quiet=True).cancel()
         Traceback (most recent call last):
         powersweep.RefusedError: quickstart has ended: it has no tasks to cancel
         """
-        call(self._place.cancel, self.name)
+        call(self._place.cancel, self.name, any_owner=any_owner)
 
 
 def _has_ended(found: dict[str, Any]) -> bool:

@@ -151,17 +151,23 @@ impl Place {
     }
 
     /// Running tasks finish, and no other one starts.
-    fn pause(&self, py: Python<'_>, experiment: String) -> Noted<()> {
-        self.ask(py, async move |place| place.pause(&experiment).await.map(drop))
+    #[pyo3(signature = (experiment, *, any_owner))]
+    fn pause(&self, py: Python<'_>, experiment: String, any_owner: bool) -> Noted<()> {
+        let of = move |place| powersweep::Place { any_owner, ..place };
+        self.ask(py, async move |place| of(place).pause(&experiment).await.map(drop))
     }
 
     /// Continues after a pause or a cancellation.
-    fn resume(&self, py: Python<'_>, experiment: String) -> Noted<()> {
-        self.ask(py, async move |place| place.resume(&experiment).await.map(drop))
+    #[pyo3(signature = (experiment, *, any_owner))]
+    fn resume(&self, py: Python<'_>, experiment: String, any_owner: bool) -> Noted<()> {
+        let of = move |place| powersweep::Place { any_owner, ..place };
+        self.ask(py, async move |place| of(place).resume(&experiment).await.map(drop))
     }
 
     /// Stops the tasks.
-    fn cancel(&self, py: Python<'_>, experiment: String) -> Noted<()> {
-        self.ask(py, async move |place| place.cancel(&experiment).await.map(drop))
+    #[pyo3(signature = (experiment, *, any_owner))]
+    fn cancel(&self, py: Python<'_>, experiment: String, any_owner: bool) -> Noted<()> {
+        let of = move |place| powersweep::Place { any_owner, ..place };
+        self.ask(py, async move |place| of(place).cancel(&experiment).await.map(drop))
     }
 }

@@ -128,7 +128,7 @@ class Submit(ScratchCase):
         experiment.pause()
         self.assertEqual(experiment.status()["state"], "paused")
         experiment.resume()
-        experiment.cancel()
+        experiment.cancel(any_owner=True)
         with self.assertRaisesRegex(powersweep.CancelledError, "sweep was stopped"):
             experiment.wait()
         with self.assertRaisesRegex(powersweep.OwnedError, "powersweep submit"):
