@@ -107,7 +107,7 @@ pub const REPORT: &str = "Examples:
   powersweep report my-sweep -o report.html --access client.json   of a coordinator on another machine";
 pub const REPRODUCE: &str = "Examples:
   powersweep reproduce etinski2010 -o etinski          one paper: etinski/report.html, and a file for each figure and table
-  powersweep reproduce -o papers --traces ~/traces     all papers; do2013 and aldaoud2011 take minutes";
+  powersweep reproduce -o papers --traces ~/traces     all papers; do2013, aldaoud2011 and sc15 take minutes";
 pub const PLOT: &str = "Examples:
   powersweep plot etinski2010 --preset figure3 -o energy.pdf       a figure of a paper; --presets lists them
   powersweep plot my-sweep --figure bars --x policy --y energy_total_j -o energy.pdf
