@@ -186,7 +186,7 @@ pub struct RuleCounts {
     pub records_count: u64,
     /// Outside the slice.
     pub sliced_out_count: u64,
-    /// Dropped: no run time (-1), or below the least run time.
+    /// Dropped: no run time (-1) without a `missing_run_s`, or below the least run time.
     pub dropped_run_count: u64,
     /// Dropped: no submit time.
     pub dropped_submit_count: u64,
@@ -200,6 +200,8 @@ pub struct RuleCounts {
     pub procs_fallback_count: u64,
     /// Procs set to 1 because no field had a count.
     pub procs_missing_count: u64,
+    /// Run times filled by `missing_run_s` because the log had none.
+    pub filled_run_count: u64,
     /// Estimates filled because the log had none.
     pub filled_estimate_count: u64,
     /// Jobs that outlive their estimate (killed or run on, by the rule).

@@ -457,7 +457,7 @@ proptest! {
     #[test]
     fn a_cap_that_is_never_reached_does_not_change_the_schedule(workload in list(), extra_procs in any::<bool>()) {
         for order in ["fcfs", "sjf", "wfp3", "f1", "widest", "priority", "formula"] {
-            for backfill in ["none", "easy", "conservative"] {
+            for backfill in ["none", "easy", "conservative", "kept-head"] {
                 for gears in ["top", "bsld"] {
                     let mut without = conformance::ordered(platform(16), order).choose(Role::Backfill, backfill);
                     if backfill == "easy" {

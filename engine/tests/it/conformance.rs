@@ -16,9 +16,9 @@ use crate::specs::Build;
 use crate::{logs, specs};
 
 const ORDERS: [&str; 6] = ["fcfs", "sjf", "widest", "wfp3", "f1", "formula"];
-const BACKFILLS: [&str; 4] = ["none", "easy", "easy-extra", "conservative"];
+const BACKFILLS: [&str; 6] = ["none", "easy", "easy-extra", "conservative", "kept-head", "kept-head-alone"];
 const GEAR_RULES: [&str; 5] = ["top", "bsld", "bsld-4", "bsld-kept", "bsld-fixed"];
-const EVENT_ORDERS: [&str; 3] = ["batch", "submit-first", "finish-first"];
+const EVENT_ORDERS: [&str; 4] = ["batch", "submit-first", "submit-first-held", "finish-first"];
 
 /// An expression over the job and the queue. The reference has it, too.
 pub(crate) const FORMULA: &str = "if(queue_length > 3, area_proc_s, -wait_s) * (1 + free_procs / machine_procs)";
@@ -31,11 +31,14 @@ pub(crate) fn ordered(build: Build, order: &str) -> Build {
 
 /// One combination of components.
 fn build(order: &str, backfill: &str, gear_rule: &str, events: &str, procs: i64) -> SimSpec {
-    let kind = if backfill.starts_with("easy") { "easy" } else { backfill };
+    let kind = backfill.trim_end_matches("-extra").trim_end_matches("-alone");
     let mut build = ordered(specs::Build::log(), order).choose(Role::Backfill, kind);
     build = build.text("event_order", events).int("procs", procs);
     if kind == "easy" {
         build = build.flag("extra_procs", backfill == "easy-extra");
+    }
+    if backfill == "kept-head-alone" {
+        build = build.flag("overtake", false);
     }
     if gear_rule != "top" {
         build = build.choose(Role::GearRule, "bsld").real("bsld_threshold", 1.5);
@@ -173,7 +176,7 @@ proptest! {
             job.estimate_s = (job.estimate_s * share).floor();
         }
         for order in ORDERS {
-            for backfill in ["none", "easy", "easy-extra"] {
+            for backfill in ["none", "easy", "easy-extra", "kept-head", "kept-head-alone"] {
                 for gear in ["top", "bsld", "bsld-4"] {
                     let spec = build(order, backfill, gear, "batch", 16);
                     compare(&spec, &workload, &run(&spec, &workload), backfill);
@@ -185,7 +188,7 @@ proptest! {
     /// More procs than fit into 14 bits, and more running jobs than the engine keeps one by one.
     #[test]
     fn many_running_jobs_on_a_large_machine_equal_the_reference(workload in jobs_of(1000, false, 12, 150..300)) {
-        for (backfill, gear) in [("easy", "top"), ("easy-extra", "top"), ("easy-extra", "bsld")] {
+        for (backfill, gear) in [("easy", "top"), ("easy-extra", "top"), ("easy-extra", "bsld"), ("kept-head", "bsld")] {
             let spec = build("fcfs", backfill, gear, "batch", 40_000);
             compare(&spec, &workload, &run(&spec, &workload), backfill);
         }

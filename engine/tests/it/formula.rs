@@ -52,7 +52,7 @@ proptest! {
             job.priority = 1 + (job.id % 3) as u8;
         }
         for backfill in ["none", "easy", "conservative"] {
-            for events in ["batch", "submit-first", "finish-first"] {
+            for events in ["batch", "submit-first", "submit-first-held", "finish-first"] {
                 let spec = Build::log().choose(Role::Backfill, backfill).text("event_order", events).int("procs", 16).0;
                 for (order, formula) in BUILT_IN {
                     same_schedule(&spec, &workload, order, formula, backfill);

@@ -59,6 +59,25 @@ fn easy_uses_extra_procs_unless_it_is_forbidden() {
 }
 
 #[test]
+fn a_kept_head_stays_behind_a_better_job_and_keeps_its_first_reservation() {
+    // Shortest first. Job 2 (4 procs) is chosen at 1. It starts before the shorter jobs 3 and 4, which arrive until job 1 ends at 10.
+    let jobs = [(0., 10., 20., 3), (1., 30., 30., 4), (2., 5., 5., 4), (10., 6., 6., 4)];
+    starts(batch("sjf", "kept-head"), 4, &jobs, &[0., 10., 40., 45.]);
+    starts(batch("sjf", "easy"), 4, &jobs, &[0., 21., 10., 15.]);
+    // Job 1 outlives its estimate, by which job 2 is reserved at 20. Job 4 ends before, job 3 does not, although it would leave enough
+    // procs. After 20 no job overtakes.
+    let jobs = [(0., 30., 20., 3), (1., 5., 5., 3), (2., 20., 20., 1), (3., 6., 6., 1), (20., 1., 1., 1)];
+    starts(batch("fcfs", "kept-head"), 4, &jobs, &[0., 30., 30., 3., 35.]);
+    starts(batch("fcfs", "kept-head").flag("overtake", false), 4, &jobs, &[0., 30., 30., 35., 35.]);
+    // Shortest first. Job 2 is reserved at 20. Jobs overtake in order of arrival: job 3 before the shorter job 4, which comes after it.
+    let jobs = [(0., 20., 20., 3), (1., 30., 30., 4), (2., 9., 9., 1), (2., 8., 8., 1)];
+    starts(batch("sjf", "kept-head"), 4, &jobs, &[0., 20., 2., 11.]);
+    // Job 4 would end at the reservation.
+    let exclusive = batch("sjf", "kept-head").flag("reservation_inclusive", false);
+    starts(exclusive, 4, &[jobs[0], jobs[1], jobs[2], (2., 9., 9., 1)], &[0., 20., 2., 50.]);
+}
+
+#[test]
 fn conservative_protects_all_jobs_and_easy_only_the_head() {
     // Job 4 (1 proc, 100 s) would delay job 3 (4 procs), which is not the head.
     let jobs = [(0., 10., 10., 3), (1., 10., 10., 3), (2., 5., 5., 4), (3., 100., 100., 1)];
@@ -125,30 +144,47 @@ fn jobs_start_in_the_queue_order() {
 fn event_orders_differ_where_events_share_an_instant() {
     // At 5 job 1 ends early and job 3 arrives. If the submission is first, job 3 overtakes the head (reserved at 20).
     let jobs = [(0., 5., 20., 3), (1., 10., 10., 4), (5., 10., 10., 1)];
-    for (order, expected) in
-        [("batch", [0., 5., 15.]), ("submit-first", [0., 15., 5.]), ("finish-first", [0., 5., 15.])]
-    {
+    for (order, expected) in [
+        ("batch", [0., 5., 15.]),
+        ("submit-first", [0., 15., 5.]),
+        ("submit-first-held", [0., 15., 5.]),
+        ("finish-first", [0., 5., 15.]),
+    ] {
         starts(batch("fcfs", "easy").text("event_order", order), 4, &jobs, &expected);
     }
     // At 5 two jobs end early. After the first end the head does not fit, and job 4 overtakes it.
     let jobs = [(0., 5., 20., 2), (0., 5., 20., 1), (1., 10., 10., 4), (2., 10., 10., 2)];
-    for (order, expected) in
-        [("batch", [0., 0., 5., 15.]), ("submit-first", [0., 0., 15., 5.]), ("finish-first", [0., 0., 15., 5.])]
-    {
+    for (order, expected) in [
+        ("batch", [0., 0., 5., 15.]),
+        ("submit-first", [0., 0., 15., 5.]),
+        ("submit-first-held", [0., 0., 15., 5.]),
+        ("finish-first", [0., 0., 15., 5.]),
+    ] {
         starts(batch("fcfs", "easy").text("event_order", order), 4, &jobs, &expected);
     }
     // At 5 job 1 ends as estimated and job 4 arrives; job 3 (the head) then fits. Even if the submission is first, a job
     // counts as ended at its estimated end: the head starts, and job 4 (1 proc) cannot overtake it.
     let jobs = [(0., 5., 5., 3), (0., 30., 30., 1), (1., 10., 10., 3), (5., 3., 3., 1)];
-    for order in ["batch", "submit-first", "finish-first"] {
+    for order in ["batch", "submit-first", "submit-first-held", "finish-first"] {
         starts(batch("fcfs", "easy").text("event_order", order), 4, &jobs, &[0., 0., 5., 15.]);
+    }
+    // Shortest first. At 5 job 1 ends as estimated, and jobs 2 and 3 arrive. If job 1 counts as ended, job 2 starts before job 3 arrives;
+    // if it holds its procs, the shorter job 3 is there when they become free.
+    let jobs = [(0., 5., 5., 4), (5., 10., 10., 4), (5., 3., 3., 4)];
+    for (order, expected) in [
+        ("batch", [0., 8., 5.]),
+        ("submit-first", [0., 5., 15.]),
+        ("submit-first-held", [0., 8., 5.]),
+        ("finish-first", [0., 5., 15.]),
+    ] {
+        starts(batch("sjf", "easy").text("event_order", order), 4, &jobs, &expected);
     }
 }
 
 #[test]
 fn a_job_of_no_run_time_holds_its_procs_during_the_pass_that_starts_it() {
     let jobs = [(0., 0., 0., 2), (0., 0., 7., 2), (0., 5., 5., 2), (0., 5., 5., 1)];
-    for order in ["batch", "submit-first", "finish-first"] {
+    for order in ["batch", "submit-first", "submit-first-held", "finish-first"] {
         for backfill in ["none", "easy", "conservative"] {
             starts(batch("fcfs", backfill).text("event_order", order), 2, &jobs, &[0., 0., 0., 5.]);
         }

@@ -29,6 +29,7 @@ mod queues;
 mod real_logs;
 mod reference;
 mod reserved;
+mod rlscheduler;
 mod sc15;
 mod snapshot;
 mod sources;

@@ -9,7 +9,7 @@ use powersweep_engine::workload::Job;
 pub(crate) struct Rules {
     pub(crate) procs: u32,
     pub(crate) order: &'static str,
-    /// `none`, `easy` or `easy-extra`.
+    /// `none`, `easy`, `easy-extra`, `kept-head`, or `kept-head-alone`, which no job overtakes.
     pub(crate) backfill: &'static str,
     /// Threshold, and greatest number of other waiting jobs, of the gear rule `bsld`; `None`: the top gear.
     pub(crate) bsld: Option<(f64, f64)>,
@@ -37,6 +37,8 @@ struct Machine<'a> {
     running: Vec<(usize, f64, f64)>,
     ran: Vec<Option<Ran>>,
     promised: Vec<Option<f64>>,
+    /// Under `kept-head`, the chosen job and its reservation.
+    kept: Option<(usize, Option<f64>)>,
 }
 
 /// The schedule of sorted jobs, none wider than the machine.
@@ -50,6 +52,7 @@ pub(crate) fn schedule(jobs: &[Job], rules: &Rules) -> Vec<Ran> {
         running: Vec::new(),
         ran: vec![None; jobs.len()],
         promised: vec![None; jobs.len()],
+        kept: None,
     };
     let mut next = 0;
     while next < jobs.len() || !m.running.is_empty() {
@@ -138,6 +141,9 @@ impl Machine<'_> {
 
     fn pass(&mut self) {
         self.sort();
+        if self.rules.backfill.starts_with("kept-head") {
+            return self.pass_behind_kept_head();
+        }
         let top = self.rules.coef.len() - 1;
         while let Some(&head) = self.queue.first() {
             if self.jobs[head].procs > self.free {
@@ -165,6 +171,34 @@ impl Machine<'_> {
                 if !ends(gear) {
                     extra -= procs;
                 }
+                self.start(job, gear);
+                self.queue.retain(|&j| j != job);
+            }
+        }
+    }
+
+    fn pass_behind_kept_head(&mut self) {
+        let top = self.rules.coef.len() - 1;
+        while let Some(&first) = self.queue.first() {
+            let (head, reservation) = self.kept.unwrap_or((first, None));
+            self.queue.retain(|&job| job != head);
+            self.queue.insert(0, head);
+            if self.jobs[head].procs > self.free {
+                self.kept = Some((head, reservation.or_else(|| Some(self.reservation().0))));
+                break;
+            }
+            let gear = self.gears().into_iter().find(|&g| g == top || self.sat(head, g)).unwrap();
+            self.start(head, gear);
+            self.queue.remove(0);
+            self.kept = None;
+        }
+        let Some((head, Some(until))) = self.kept.filter(|_| self.rules.backfill == "kept-head") else { return };
+        let mut arrived: Vec<usize> = self.queue.iter().copied().filter(|&job| job != head).collect();
+        arrived.sort_unstable();
+        for job in arrived {
+            let ends = |g: usize| self.now + self.jobs[job].estimate_s * self.rules.coef[g] <= until;
+            let gear = self.gears().into_iter().find(|&g| ends(g) && (g == top || self.sat(job, g)));
+            if let Some(gear) = gear.filter(|_| self.jobs[job].procs <= self.free) {
                 self.start(job, gear);
                 self.queue.retain(|&j| j != job);
             }

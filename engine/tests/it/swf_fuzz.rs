@@ -251,7 +251,7 @@ fn rules(dice: &mut Dice) -> SimSpec {
         let value = if dice.one_in(9) { i64::MAX } else { dice.below(most) as i64 };
         set(6, dice, name, Value::Int(value));
     }
-    for name in ["submit_from_s", "submit_to_s", "missing_estimate_s", "min_run_s"] {
+    for name in ["submit_from_s", "submit_to_s", "missing_estimate_s", "min_run_s", "missing_run_s"] {
         let value = dice.below(4_000_000) as f64 / 8.0;
         set(8, dice, name, Value::Real(value));
     }

@@ -124,7 +124,7 @@ pub(crate) mod run {
                 job.estimate_s = (job.estimate_s * share).floor();
             }
             for order in ["fcfs", "sjf", "widest", "wfp3", "f1"] {
-                for events in ["batch", "submit-first", "finish-first"] {
+                for events in ["batch", "submit-first", "submit-first-held", "finish-first"] {
                     let spec = Build::log().choose(Role::Order, order).text("event_order", events).int("procs", 16).0;
                     same_schedule(&spec, &workload, order);
                 }

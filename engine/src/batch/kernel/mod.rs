@@ -10,11 +10,12 @@
 //!
 //! **One instant.** With [`EventOrder::Batch`]: all completions in the order of starts, all submissions, timers, then
 //! one pass; a job of run time 0 that the pass started completes at the same instant in a further round (completions,
-//! then a pass), until no completion is due. The two other orders make a pass after every single event:
+//! then a pass), until no completion is due. The other orders make a pass after every single event:
 //!
 //! - [`EventOrder::SubmitFirst`] (the simulators that descend from pyss): submissions first, then completions in the
 //!   order of starts. A job whose completion is due at this instant and whose estimated end has passed releases its
 //!   procs before all other events, although the pass for its completion comes later.
+//! - [`EventOrder::SubmitFirstHeld`] (RLScheduler): so, too, but every job holds its procs until its completion.
 //! - [`EventOrder::FinishFirst`] (CQSim): completions first in the order of starts, then submissions.
 //!
 //! **Estimates that have passed.** A job that outlives its estimate (`overrun = "run-on"`) keeps its procs; at every
@@ -59,8 +60,10 @@ use events::{Alarm, End};
 pub enum EventOrder {
     /// All completions, all submissions, one pass.
     Batch,
-    /// A pass after every event, submissions first.
+    /// A pass after every event, submissions first. Jobs whose estimated end has come have released their procs.
     SubmitFirst,
+    /// A pass after every event, submissions first. Jobs hold their procs until their completions.
+    SubmitFirstHeld,
     /// A pass after every event, completions first.
     FinishFirst,
 }
@@ -161,8 +164,9 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         self.cluster.advance(key_time(next));
         match self.order {
             EventOrder::Batch => self.batch_instant(next)?,
-            EventOrder::SubmitFirst => self.single_instant(next, true)?,
-            EventOrder::FinishFirst => self.single_instant(next, false)?,
+            EventOrder::SubmitFirst => self.single_instant(next, true, true)?,
+            EventOrder::SubmitFirstHeld => self.single_instant(next, true, false)?,
+            EventOrder::FinishFirst => self.single_instant(next, false, false)?,
         }
         Ok(true)
     }
@@ -289,9 +293,10 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         }
     }
 
-    fn single_instant(&mut self, now: u64, submit_first: bool) -> Result<(), Stop> {
+    /// `release`: jobs whose estimated end has passed release their procs before all other events.
+    fn single_instant(&mut self, now: u64, submit_first: bool, release: bool) -> Result<(), Stop> {
         loop {
-            self.collect_due(now, submit_first)?;
+            self.collect_due(now, release)?;
             let mut pass = true;
             if self.cluster.next_correction() == now {
                 pass = self.correct()?;

@@ -17,12 +17,13 @@ pub const COMPONENT: Component = Component {
     params: &[
         Param {
             name: "event_order",
-            ty: Type::OneOf(&["batch", "submit-first", "finish-first"]),
+            ty: Type::OneOf(&["batch", "submit-first", "submit-first-held", "finish-first"]),
             unit: "",
             default: Default::Text("batch"),
             doc: "How the events of one instant are handled: `batch` takes all completions, then all submissions, then one \
               scheduling pass; `submit-first` makes a pass after every event, submissions first, and a running job \
-              whose estimated end has come counts as ended; `finish-first` makes a pass after every event, \
+              whose estimated end has come counts as ended; `submit-first-held` does so, too, but a running job holds its \
+              procs until its completion; `finish-first` makes a pass after every event, \
               completions first.",
         },
         Param::one_of(
@@ -122,6 +123,7 @@ pub fn event_order(spec: &SimSpec) -> Result<EventOrder, SimError> {
     match spec.choice(Role::Policy).text("event_order") {
         "batch" => Ok(EventOrder::Batch),
         "submit-first" => Ok(EventOrder::SubmitFirst),
+        "submit-first-held" => Ok(EventOrder::SubmitFirstHeld),
         "finish-first" => Ok(EventOrder::FinishFirst),
         other => Err(SimError::Invalid(format!("the kernel does not know the event_order `{other}`"))),
     }

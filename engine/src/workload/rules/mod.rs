@@ -3,9 +3,10 @@
 //! Slices apply first, then the drop rules, then the fill rules. Each record is counted once:
 //! `records_count = sliced_out_count + dropped_submit_count + dropped_run_count + dropped_procs_count +
 //! dropped_estimate_count + jobs`; `records_count` includes the records of `added_records`. The fill
-//! counts (`procs_fallback_count`, `procs_missing_count`, `filled_estimate_count`, `overrun_count`) are over the jobs
-//! kept.
+//! counts (`procs_fallback_count`, `procs_missing_count`, `filled_run_count`, `filled_estimate_count`, `overrun_count`) are
+//! over the jobs kept.
 //!
+//! - run time: the log's, if it is not negative, else `missing_run_s`. Without `missing_run_s` such a record is dropped.
 //! - procs: the field of `procs_field` if it is positive, else the other field, else 1. With `missing_procs = "drop"` a
 //!   record without a positive count is dropped.
 //! - estimate, `estimates = "user"`: the requested time if it is positive, else `missing_estimate_s`, else the run
@@ -63,7 +64,15 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Real(0.0),
-            doc: "Records with a shorter run time are dropped (those without one, -1, always).",
+            doc: "Records with a shorter run time are dropped; for those without one (-1), see `missing_run_s`.",
+        },
+        Param {
+            name: "missing_run_s",
+            ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
+            unit: "s",
+            default: Default::Unset,
+            doc: "Run time of a record without one (-1), as cancelled jobs of some logs have; if not given, these records are \
+                  dropped.",
         },
         Param::one_of(
             "estimates",
@@ -195,6 +204,7 @@ pub struct Rules {
     drop_without_procs: bool,
     drop_without_estimate: bool,
     min_run_s: f64,
+    missing_run_s: Option<f64>,
     exact: bool,
     missing_estimate_s: Option<f64>,
     kill: bool,
@@ -221,6 +231,7 @@ impl Rules {
             drop_without_procs: choice.text("missing_procs") == "drop",
             drop_without_estimate: choice.text("missing_estimate") == "drop",
             min_run_s: choice.real("min_run_s"),
+            missing_run_s: choice.opt_real("missing_run_s"),
             exact: choice.text("estimates") == "exact",
             missing_estimate_s: choice.opt_real("missing_estimate_s"),
             kill: choice.text("overrun") == "kill",
@@ -274,11 +285,12 @@ impl Rules {
         };
         let mut jobs = Vec::with_capacity(self.kept_at_most(records.len()));
         for (position, raw) in records.enumerate() {
+            let run_s = self.run_s(&raw);
             if !self.in_slice(position as i64, &raw) {
                 counts.sliced_out_count += 1;
             } else if raw.submit_s < 0.0 {
                 counts.dropped_submit_count += 1;
-            } else if raw.run_s < 0.0 || raw.run_s < self.min_run_s {
+            } else if run_s < 0.0 || run_s < self.min_run_s {
                 counts.dropped_run_count += 1;
             } else if self.drop_without_procs && raw.procs_requested.max(raw.procs_allocated) <= 0 {
                 counts.dropped_procs_count += 1;
@@ -316,6 +328,11 @@ impl Rules {
             && (self.submits.is_open() || (raw.submit_s >= 0.0 && self.submits.contains(raw.submit_s)))
     }
 
+    /// Run time of a record (s); negative if neither the record nor the rules have one.
+    fn run_s(&self, raw: &Raw) -> f64 {
+        if raw.run_s < 0.0 { self.missing_run_s.unwrap_or(raw.run_s) } else { raw.run_s }
+    }
+
     /// The job of a record that is kept.
     fn job(&self, record: u64, raw: &Raw, counts: &mut RuleCounts) -> Job {
         let (first, second) = if self.allocated_first {
@@ -332,21 +349,23 @@ impl Rules {
             counts.procs_missing_count += 1;
             1
         };
+        let run_s = self.run_s(raw);
+        counts.filled_run_count += u64::from(raw.run_s < 0.0);
         let estimate_s = if self.exact {
-            raw.run_s
+            run_s
         } else if raw.requested_s > 0.0 {
             raw.requested_s
         } else {
             counts.filled_estimate_count += 1;
-            self.missing_estimate_s.unwrap_or(raw.run_s)
+            self.missing_estimate_s.unwrap_or(run_s)
         };
-        let overrun = raw.run_s > estimate_s;
+        let overrun = run_s > estimate_s;
         counts.overrun_count += u64::from(overrun);
         let killed = overrun && self.kill;
         Job {
             id: raw.id,
             submit_s: raw.submit_s,
-            run_s: if killed { estimate_s } else { raw.run_s },
+            run_s: if killed { estimate_s } else { run_s },
             estimate_s,
             procs: u32::try_from(procs).unwrap_or(u32::MAX),
             record,

@@ -70,6 +70,30 @@ fn a_record_without_submit_or_run_time_is_dropped_and_counted_once() {
 }
 
 #[test]
+fn a_record_without_a_run_time_gets_the_missing_one_and_a_run_time_of_zero_stays() {
+    let records = [
+        (1, 0.0, -1.0, 1, 1, 9.0),
+        (2, 0.0, 0.0, 1, 1, 9.0),
+        (3, 0.0, -1.0, 1, 1, -1.0),
+        (4, -1.0, -1.0, 1, 1, 9.0),
+        (5, 0.0, 8.0, 1, 1, 9.0),
+    ];
+    let shown = |rules: &[(&str, Value)]| {
+        let workload = made(&records, &[&[("missing_run_s", Value::Real(6.0))], rules].concat());
+        let RuleCounts { filled_run_count, filled_estimate_count, dropped_run_count, .. } = workload.counts;
+        let jobs: Vec<_> = workload.jobs.iter().map(|job| (job.id, job.run_s, job.estimate_s)).collect();
+        (jobs, [filled_run_count, filled_estimate_count, dropped_run_count])
+    };
+    let (first, third, fifth) = ((1, 6.0, 9.0), (3, 6.0, 6.0), (5, 8.0, 9.0));
+    assert_eq!(shown(&[]), (vec![first, (2, 0.0, 9.0), third, fifth], [2, 1, 0]));
+    assert_eq!(shown(&[("min_run_s", Value::Real(1.0))]), (vec![first, third, fifth], [2, 1, 1]));
+    // The least run time holds for filled ones, too; counts of filled values are over the jobs kept.
+    assert_eq!(shown(&[("min_run_s", Value::Real(7.0))]), (vec![fifth], [0, 0, 3]));
+    let exact = shown(&[("estimates", text("exact"))]);
+    assert_eq!(exact, (vec![(1, 6.0, 6.0), (2, 0.0, 0.0), third, (5, 8.0, 8.0)], [2, 0, 0]));
+}
+
+#[test]
 fn procs_fall_back_to_the_other_field_and_then_to_one() {
     let records = [
         (1, 0.0, 1.0, 3, 4, 9.0),

@@ -5,6 +5,7 @@
 pub mod conservative;
 pub mod easy;
 mod easy_of_procs;
+pub mod kept_head;
 pub mod knapsack;
 mod list;
 pub mod none;
@@ -34,6 +35,7 @@ rules! { $
         within_priority: WithinPriority,
         knapsack: Knapsack,
         conservative: Conservative | ConservativeUnderCap | ConservativeOfPools,
+        kept_head: KeptHead | KeptHeadUnderCap,
         wasm: ByModule,
     }
 }

@@ -84,9 +84,9 @@ fn spec(rule: usize, backfill: usize, order: usize, events: usize, delays: (f64,
         2 => choose(&mut spec, Role::Capacity, "power-save", &[("suspend_time_s", Value::Real(15.0))]),
         _ => choose(&mut spec, Role::Capacity, "ols", &ols(5.0, "estimate")),
     }
-    choose(&mut spec, Role::Backfill, ["easy", "none", "conservative"][backfill], &[]);
+    choose(&mut spec, Role::Backfill, ["easy", "none", "conservative", "kept-head"][backfill], &[]);
     choose(&mut spec, Role::Order, ["fcfs", "sjf", "wfp3"][order], &[]);
-    let events = ["batch", "submit-first", "finish-first"][events];
+    let events = ["batch", "submit-first", "submit-first-held", "finish-first"][events];
     choose(&mut spec, Role::Policy, "batch", &[("event_order", Value::Text(events.to_owned()))]);
     spec
 }
@@ -151,9 +151,9 @@ proptest! {
     fn enough_procs_are_active_and_results_of_earlier_passes_stay_valid(
         jobs in jobs(),
         rule in 0..4usize,
-        backfill in 0..3usize,
+        backfill in 0..4usize,
         order in 0..3usize,
-        events in 0..3usize,
+        events in 0..4usize,
         delays in (0..20u32, 0..20u32),
         instants in 0..80usize,
     ) {

@@ -9,7 +9,8 @@ pub(super) const RESERVATION_INCLUSIVE: Param = Param {
     ty: Type::Bool,
     unit: "",
     default: Default::Bool(true),
-    doc: "Whether a job may overtake under EASY backfilling if its estimated end equals the head's reservation.",
+    doc: "Whether a job may overtake if its estimated end equals the head's reservation, under `backfill` = \"easy\" and \
+          \"kept-head\".",
 };
 
 /// When the gear of the reserved head is chosen.

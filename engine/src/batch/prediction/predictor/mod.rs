@@ -39,7 +39,7 @@ pub(crate) trait Predictor: Clone {
     /// A job has started.
     fn started(&mut self, _: &Facts, _now_s: f64) {}
 
-    /// A job has ended. With `event_order = "submit-first"`, arrivals of the same instant have been predicted before.
+    /// A job has ended. If submissions are first, arrivals of the same instant have been predicted before.
     fn ended(&mut self, _: &Facts, _now_s: f64) {}
 
     /// Bytes of memory that the predictor holds besides itself.
