@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::errors::{ManifestErrors, Problem};
 use crate::manifest::Manifest;
-use crate::manifest::block::{params, section_key};
+use crate::manifest::sections::{blocks, params, section_key};
 use crate::space::SECTIONS;
 
 /// What a derived manifest has in place of its original.
@@ -95,17 +95,6 @@ fn edits(top: &DeTable<'_>, derivation: &Derivation<'_>, problems: &mut Vec<Prob
 
 fn has(section: Section, name: &str) -> bool {
     params(section).any(|(_, param)| param.name == name)
-}
-
-/// The blocks of a section.
-fn blocks<'a, 'i>(top: &'a DeTable<'i>, section: Section) -> Vec<&'a DeTable<'i>> {
-    let Some(table) = top.get(section_key(section)).and_then(|value| value.get_ref().as_table()) else {
-        return Vec::new();
-    };
-    match section {
-        Section::Statistics => vec![table],
-        _ => table.values().filter_map(|block| block.get_ref().as_table()).collect(),
-    }
 }
 
 /// The place of a text in lists of texts.

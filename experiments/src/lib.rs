@@ -9,6 +9,7 @@
 pub mod canonical;
 mod decimal;
 mod derive;
+pub mod designs;
 mod difference;
 mod digest;
 mod errors;
@@ -43,15 +44,17 @@ pub mod reading {
 }
 
 pub use derive::Derivation;
+pub use designs::DesignPoints;
 pub use difference::difference;
 pub use digest::{Digest, DigestError, DigestWriter};
 pub use errors::{ManifestErrors, Problem, SweepError};
 pub use limits::TaskLimits;
+pub use manifest::designs::with_points;
 pub use manifest::{FileRef, LogRef, Manifest, Tables};
 pub use mapping::Mapping;
 pub use over::Over;
 pub use pins::component_id;
-pub use plan::{AxisSummary, AxisValue, BlockSummary};
+pub use plan::{AxisSummary, AxisValue, BlockSummary, DesignSummary, RangeSummary};
 pub use shard::Shard;
 pub use sweep::{Decoder, Sweep, TaskKind, TaskSpec};
 pub use warnings::Warning;

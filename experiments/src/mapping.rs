@@ -10,11 +10,14 @@ use std::collections::HashMap;
 use powersweep_engine::{Choice, Value};
 
 use crate::Sweep;
-use crate::space::{Digit, LOG, MODULE, SEED_LEVEL, SameLog, Variant};
+use crate::space::{DESIGN_LEVEL, Digit, LOG, MODULE, SEED_LEVEL, SameLog, Variant};
 use crate::values::Values;
 
 /// Greatest number of comparisons for one table of zipped values. Beyond it, positions are compared one by one.
 const ZIP_COMPARISONS_MAX: u64 = 1 << 22;
+
+/// Maximum number of tasks that are compared by [`Mapping::may_share_a_task`] where there are designs.
+const SAMPLE_MAX: usize = 10_000;
 
 /// Maximum number of positions of a level that are compared by [`Mapping::may_share_a_task`].
 const POSITIONS_MAX: u64 = 1 << 16;
@@ -24,8 +27,10 @@ const POSITIONS_MAX: u64 = 1 << 16;
 pub struct Mapping {
     old: Sweep,
     new: Sweep,
-    levels: [LevelMap; SEED_LEVEL],
+    levels: [LevelMap; DESIGN_LEVEL],
     last_seed: Option<(u64, Option<u64>)>,
+    /// With designs, which join the levels: the last task without its seed, and the index of that task with the first seed.
+    last_task: Option<(u64, Option<u64>)>,
 }
 
 #[derive(Debug, Default)]
@@ -61,17 +66,22 @@ impl Tables {
 impl Mapping {
     /// A mapping from indices of `old` to indices of `new`.
     pub fn new(old: &Sweep, new: &Sweep) -> Mapping {
-        Mapping { old: old.clone(), new: new.clone(), levels: Default::default(), last_seed: None }
+        Mapping { old: old.clone(), new: new.clone(), levels: Default::default(), last_seed: None, last_task: None }
     }
 
     /// The index in the new sweep of the task that has this index in the old sweep; `None` if the new sweep lacks the
     /// task or excludes it. `index` must be a task of the old sweep.
     pub fn index(&mut self, index: u64) -> Option<u64> {
         let (mut there, mut rest) = (0, index);
-        for at in 0..SEED_LEVEL {
-            let position = rest / self.old.stride(at);
-            rest %= self.old.stride(at);
-            there += self.level(at, position)? * self.new.stride(at);
+        if self.has_designs() {
+            there = self.of_spec(index)?;
+            rest %= self.old.stride(DESIGN_LEVEL);
+        } else {
+            for at in 0..DESIGN_LEVEL {
+                let position = rest / self.old.stride(at);
+                rest %= self.old.stride(at);
+                there += self.level(at, position)? * self.new.stride(at);
+            }
         }
         there += self.seed(rest)?;
         (!self.new.is_excluded(there)).then_some(there)
@@ -86,7 +96,29 @@ impl Mapping {
         };
         let (old, new) = (seeds(&self.old).clone(), seeds(&self.new).clone());
         let shares_seed = || old.len() > POSITIONS_MAX || (0..old.len()).any(|at| new.position(&old.get(at)).is_some());
-        (0..SEED_LEVEL).all(|at| shares(self, at)) && shares_seed()
+        if self.has_designs() {
+            let tasks = std::iter::successors(self.old.next_included(0), |index| self.old.next_included(index + 1));
+            let sample: Vec<u64> = tasks.take(SAMPLE_MAX).collect();
+            return sample.len() == SAMPLE_MAX || sample.into_iter().any(|index| self.index(index).is_some());
+        }
+        (0..DESIGN_LEVEL).all(|at| shares(self, at)) && shares_seed()
+    }
+
+    fn has_designs(&self) -> bool {
+        self.old.has_designs() || self.new.has_designs()
+    }
+
+    /// The index in the new sweep of the task's spec with the first seed.
+    fn of_spec(&mut self, index: u64) -> Option<u64> {
+        let below = self.old.stride(DESIGN_LEVEL);
+        match self.last_task {
+            Some((known, answer)) if known == index / below => answer,
+            _ => {
+                let answer = self.new.index_without_seed(&self.old.task(index)?);
+                self.last_task = Some((index / below, answer));
+                answer
+            }
+        }
     }
 
     fn seed(&mut self, position: u64) -> Option<u64> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use powersweep_engine::Value;
 
 use crate::canonical::compare;
-use crate::space::{Column, Digit, Level, SameLog, Variant, same_value, tells_apart};
+use crate::space::{Column, Designed, Digit, Level, SameLog, Variant, same_value, tells_apart};
 use crate::values::LISTED_MAX;
 
 /// Greatest number of pairs of variants, values of axes and rows of zips that one search visits.
@@ -78,6 +78,9 @@ impl Pair<'_> {
         let params =
             self.a.choices.iter().flat_map(|choice| choice.component().params).filter(|param| tells_apart(param));
         for param in params {
+            if self.a.designed_by(param.name).is_some() || self.b.designed_by(param.name).is_some() {
+                continue;
+            }
             let (a, b) = (self.a.column(param.name), self.b.column(param.name));
             let zipped = |variant: &Variant, column: Option<(usize, &Column)>| {
                 column.is_some_and(|(d, _)| variant.digits[d].columns.len() > 1)
@@ -100,9 +103,60 @@ impl Pair<'_> {
                 None => return Ok(None),
             };
         }
+        for (one, other) in [(self.a, self.b), (self.b, self.a)] {
+            for designed in &one.designed {
+                if !self.may_share_a_point(designed, other, &mut assigned, steps)? {
+                    return Ok(None);
+                }
+            }
+        }
         let groups: Vec<&Digit> =
             self.a.digits.iter().chain(&self.b.digits).filter(|digit| digit.columns.len() > 1).collect();
         Ok(self.join(&groups, &mut assigned, steps)?.then_some(assigned))
+    }
+
+    /// Whether another variant may have the values of a point. Where parameters of the design are axes there, it is assumed.
+    fn may_share_a_point(
+        &self,
+        designed: &Designed,
+        other: &Variant,
+        assigned: &mut Assignment,
+        steps: &mut u64,
+    ) -> Result<bool, TooMany> {
+        let points = &designed.points;
+        let names: Vec<&'static str> = (0..points.ranges.len()).map(|at| points.name(at)).collect();
+        if names.iter().all(|name| !other.varies(name)) {
+            if points.find(|name| other.fixed(name)).is_none() {
+                return Ok(false);
+            }
+            let fixed = names.into_iter().filter_map(|name| Some((name, other.fixed(name)?.clone())));
+            assigned.extend(fixed);
+            return Ok(true);
+        }
+        if let ([name], Some((_, column))) = (&names[..], other.column(names[0])) {
+            for value in column.values.iter() {
+                step(steps)?;
+                if points.find(|_| Some(&value)).is_some() {
+                    assigned.insert(name, value);
+                    return Ok(true);
+                }
+            }
+            return Ok(false);
+        }
+        let theirs = names.first().and_then(|name| other.designed_by(name));
+        let Some(theirs) = theirs.filter(|theirs| theirs.design != designed.design) else { return Ok(true) };
+        if theirs.points.ranges.len() != names.len() || names.iter().any(|name| other.designed_by(name).is_none()) {
+            return Ok(true);
+        }
+        for point in 0..points.len() {
+            step(steps)?;
+            let values: Assignment = (0..).zip(&names).map(|(at, name)| (*name, points.value(point, at))).collect();
+            if theirs.points.find(|name| values.get(name)).is_some() {
+                assigned.extend(values);
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn same(&self, name: &str, a: &Value, b: &Value) -> bool {
@@ -146,6 +200,7 @@ impl Pair<'_> {
                     // A zipped axis of the other variant is joined later.
                     Some((at, _)) if variant.digits[at].columns.len() > 1 => true,
                     Some((_, other)) => other.position(&value, self.same_log).is_some(),
+                    None if variant.varies(column.name) => true,
                     None => variant.fixed(column.name).is_some_and(|other| self.same(column.name, other, &value)),
                 });
                 assigned.insert(column.name, value);

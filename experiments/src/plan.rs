@@ -6,10 +6,11 @@ use powersweep_engine::Value;
 use powersweep_engine::spec::Role;
 use serde::{Serialize, Serializer};
 
+use crate::designs::discrepancy;
 use crate::exclusion::{Exclusion, Rule};
 use crate::manifest::block::section_key;
 use crate::manifest::exclude::{LABELS, rule_of_value};
-use crate::space::{LEVELS, Level, SECTIONS, SEED_LEVEL};
+use crate::space::{DESIGN_LEVEL, LEVELS, Level, SECTIONS, SEED_LEVEL};
 use crate::values::Values;
 use crate::{Manifest, Sweep};
 
@@ -61,6 +62,37 @@ pub struct AxisValue {
     pub tasks_count: Option<u64>,
 }
 
+/// A design of a manifest.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DesignSummary {
+    /// Its label.
+    #[serde(serialize_with = "text_of")]
+    pub design: Arc<str>,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Number of its points.
+    #[serde(rename = "points")]
+    pub points_count: u64,
+    /// Points that are equal to an earlier one, so that they give no tasks; of blocks that use all ranges.
+    #[serde(rename = "repeated_points")]
+    pub repeated_count: u64,
+    /// Each parameter with its range.
+    pub ranges: Vec<RangeSummary>,
+    /// The square of the centred L2 discrepancy of the first points, as SciPy gives it: 0 is even.
+    pub discrepancy: f64,
+    /// Number of points of the discrepancy.
+    pub discrepancy_points: u64,
+}
+
+/// A range of a design.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RangeSummary {
+    /// The parameter.
+    pub parameter: &'static str,
+    /// Its values in words.
+    pub values: String,
+}
+
 /// In a sweep with more variants, the tasks of single values are not counted.
 const VARIANTS_MAX: usize = 1_000;
 
@@ -88,11 +120,35 @@ impl Sweep {
         blocks
     }
 
+    /// The designs, in the order of their labels.
+    pub fn designs(&self) -> Vec<DesignSummary> {
+        let inner = self.manifest().inner();
+        let points = || inner.levels[DESIGN_LEVEL].variants.iter().flat_map(|variant| &variant.designed);
+        let designs = inner.designs.iter().map(|design| {
+            let own = points().filter(|designed| Arc::ptr_eq(&designed.points.design, design));
+            let whole = own.max_by_key(|designed| designed.points.ranges.len());
+            DesignSummary {
+                design: design.label.clone(),
+                kind: design.kind.name,
+                points_count: design.points,
+                repeated_count: whole.map_or(0, |designed| designed.points.repeated.len() as u64),
+                ranges: design
+                    .ranges
+                    .iter()
+                    .map(|range| RangeSummary { parameter: range.param.name, values: range.scale.to_string() })
+                    .collect(),
+                discrepancy: discrepancy::centred_l2(design),
+                discrepancy_points: design.points.min(discrepancy::POINTS_MAX),
+            }
+        });
+        designs.collect()
+    }
+
     /// The axes with more than one value, in the order of the index, slowest first.
     pub fn axes(&self) -> Vec<AxisSummary> {
         let manifest = self.manifest();
         let mut axes = Vec::new();
-        for (at, level) in manifest.inner().levels.iter().enumerate() {
+        for (at, level) in manifest.inner().levels.iter().enumerate().filter(|(at, _)| *at != DESIGN_LEVEL) {
             let section = SECTIONS.get(at).map_or("seeds", |section| section_key(*section));
             let labels = labels(level);
             if labels.len() > 1 {

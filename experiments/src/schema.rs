@@ -8,8 +8,10 @@ use powersweep_engine::spec::{Default as ParamDefault, Param, Role, Section, Typ
 use powersweep_engine::{components, formula};
 use serde_json::{Map, Value as Json, json};
 
+use crate::designs::{COUNT_MAX, KINDS};
 use crate::limits::{self, DEADLINE, EVENTS};
 use crate::manifest::block::{params, roles, section_key};
+use crate::manifest::design_range::RANGE_KEYS;
 use crate::manifest::exclude::LABELS;
 use crate::manifest::signals::KEYS as SIGNAL_KEYS;
 use crate::manifest::top::{SEEDS, series_names};
@@ -60,6 +62,12 @@ pub fn json_schema() -> Json {
             "workloads": blocks(Section::Workloads, "Where jobs come from."),
             "platforms": blocks(Section::Platforms, "Machines and their power."),
             "policies": blocks(Section::Policies, "How jobs are scheduled."),
+            "designs": {
+                "description": "Designs: points over the ranges of several parameters, which vary together as one axis. A block gives a parameter its range with `design = \"NAME\"`.",
+                "type": "object",
+                "propertyNames": { "pattern": format!("^[A-Za-z0-9][A-Za-z0-9._-]{{0,{}}}$", NAME_MAX - 1) },
+                "additionalProperties": design(),
+            },
             "signals": {
                 "description": "Series of values over time, such as carbon intensity and price, that the energy of each task is weighed by: a row of the table `accounts` for each task and signal.",
                 "type": "object",
@@ -97,6 +105,53 @@ fn limits() -> Json {
         "type": "object",
         "additionalProperties": false,
         "properties": { DEADLINE.name: one(&DEADLINE), EVENTS.name: one(&EVENTS), limits::MEMORY: memory },
+    })
+}
+
+/// A design: one of the kinds, with the keys that it takes.
+fn design() -> Json {
+    let kinds = KINDS.into_iter().map(|kind| {
+        let mut properties = Map::new();
+        properties.insert("kind".to_owned(), json!({ "const": kind.name, "description": kind.doc }));
+        for key in kind.keys {
+            let schema = match *key {
+                "count" => json!({ "description": kind.count, "type": "integer", "minimum": 1, "maximum": COUNT_MAX }),
+                "seed" => json!({ "description": "Other seeds give other points.", "type": "integer", "minimum": 0 }),
+                "levels" => json!({ "description": "Values of each range: an even number.", "type": "integer", "minimum": 2, "default": 4 }),
+                "second_order" => json!({ "description": "Whether there are rows of BA.", "type": "boolean", "default": false }),
+                "file" => json!({ "description": "Path of the points from the manifest's folder.", "type": "string" }),
+                _ => json!({ "description": "The lines of the points.", "type": "string" }),
+            };
+            properties.insert((*key).to_owned(), schema);
+        }
+        let mut required = vec!["kind"];
+        required.extend(kind.keys.contains(&"count").then_some("count"));
+        json!({ "type": "object", "required": required, "additionalProperties": false, "properties": properties })
+    });
+    json!({ "description": "A named design.", "oneOf": kinds.collect::<Vec<Json>>() })
+}
+
+/// The range of a parameter in a design.
+fn range_of_design(param: &Param) -> Json {
+    let number = if matches!(param.ty, Type::Int { .. }) { "integer" } else { "number" };
+    let is_number = matches!(param.ty, Type::Int { .. } | Type::Real { .. });
+    let mut properties = Map::new();
+    for key in RANGE_KEYS {
+        let schema = match key {
+            "from" | "to" | "step" if is_number => json!({ "type": number }),
+            "scale" if is_number => json!({ "enum": ["linear", "log"] }),
+            "values" => json!({ "type": "array", "minItems": 1, "items": value(&param.ty) }),
+            "design" => json!({ "type": "string" }),
+            _ => continue,
+        };
+        properties.insert(key.to_owned(), schema);
+    }
+    json!({
+        "description": "The range of a design. A range that stands in another block, or listed points, need `design` only.",
+        "type": "object",
+        "required": ["design"],
+        "additionalProperties": false,
+        "properties": properties,
     })
 }
 
@@ -138,7 +193,13 @@ fn block(section: Section, doc: &str) -> Json {
         properties.insert(role.key().to_owned(), choice(role));
     }
     for (_, param) in params(section) {
-        properties.insert(param.name.to_owned(), axis(param));
+        let mut schema = axis(param);
+        if param.is_identity()
+            && let Some(Json::Array(forms)) = schema.get_mut("anyOf")
+        {
+            forms.push(range_of_design(param));
+        }
+        properties.insert(param.name.to_owned(), schema);
     }
     properties.insert("zip".to_owned(), zip(properties.keys()));
     json!({ "description": doc, "type": "object", "additionalProperties": false, "properties": properties })
@@ -259,7 +320,17 @@ fn condition() -> Json {
         properties.insert(role.key().to_owned(), choice(role));
     }
     for param in components::COMPONENTS.iter().flat_map(|component| component.params) {
-        properties.insert(param.name.to_owned(), axis(param));
+        let mut schema = axis(param);
+        if let (Type::Real { .. }, Some(Json::Array(forms))) = (param.ty, schema.get_mut("anyOf")) {
+            forms.push(json!({
+                "description": "All values of an interval, both ends included.",
+                "type": "object",
+                "required": ["from", "to"],
+                "additionalProperties": false,
+                "properties": { "from": { "type": "number" }, "to": { "type": "number" } },
+            }));
+        }
+        properties.insert(param.name.to_owned(), schema);
     }
     properties.insert("seed".to_owned(), axis(&SEEDS));
     for property in properties.values_mut() {

@@ -1,22 +1,26 @@
-//! The index space. It has five levels (workload, platform, policy, statistics, seed). A level is a list of variants,
+//! The index space. It has six levels (workload, platform, policy, statistics, points of designs, seed). A level is a list of variants,
 //! and a variant is a mixed-radix number whose digits are axes.
 //!
-//! A variant is a block with one component chosen for every role; its digits are the parameters that vary. Nothing is
-//! enumerated: an index is decoded by division, and a spec is encoded by looking up its values.
+//! A variant is a block with one component chosen for every role; its digits are the parameters that vary. A design varies
+//! parameters of several sections at once, so its points are digits of a level of their own, which has a variant for each set
+//! of ranges that blocks use together; [`crate::designs`] computes the points. Nothing is enumerated: an index is decoded by division, and a spec is encoded by looking up its values.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use powersweep_engine::spec::{Section, Type};
 use powersweep_engine::{Choice, Value};
 
 use crate::canonical::{compare, push_value};
+use crate::designs::projection::Projection;
 use crate::values::Values;
 
 /// The levels of the index, slowest first.
-pub(crate) const LEVELS: usize = 5;
+pub(crate) const LEVELS: usize = 6;
 /// The level of the seeds, which have one variant with one digit.
-pub(crate) const SEED_LEVEL: usize = 4;
+pub(crate) const SEED_LEVEL: usize = 5;
+/// The level of the points of designs, which follows those of the sections.
+pub(crate) const DESIGN_LEVEL: usize = SECTIONS.len();
 /// The sections in the order of the levels.
 pub(crate) const SECTIONS: [Section; 4] =
     [Section::Workloads, Section::Platforms, Section::Policies, Section::Statistics];
@@ -65,8 +69,69 @@ pub(crate) struct Variant {
     pub(crate) choices: Vec<Choice>,
     /// The axes, slowest first.
     pub(crate) digits: Vec<Digit>,
+    /// The parameters whose values are those of designs.
+    pub(crate) designed: Vec<Designed>,
     /// Product of the digits' lengths.
     pub(crate) count: u64,
+}
+
+/// The parameters of a variant that have the values of one design.
+#[derive(Debug, Clone)]
+pub(crate) struct Designed {
+    /// The number of the design.
+    pub(crate) design: usize,
+    /// The points in the ranges of these parameters.
+    pub(crate) points: Arc<Projection>,
+    /// By parameter, the choices of the variant that have it.
+    pub(crate) choices: Vec<Vec<usize>>,
+}
+
+/// The ranges that variants use, by the number of their design.
+pub(crate) type Used = BTreeMap<usize, BTreeSet<usize>>;
+
+/// The ranges that some variants use together.
+pub(crate) fn used<'a>(variants: impl IntoIterator<Item = &'a Variant>) -> Used {
+    let mut used = Used::new();
+    for designed in variants.into_iter().flat_map(|variant| &variant.designed) {
+        used.entry(designed.design).or_default().extend(&designed.points.ranges);
+    }
+    used
+}
+
+/// The variant of the level of designs that has the points of these variants.
+pub(crate) fn points_of<'a>(level: &Level, variants: impl IntoIterator<Item = &'a Variant>) -> usize {
+    if level.variants.len() == 1 {
+        return 0;
+    }
+    let wanted = used(variants);
+    level.variants.iter().position(|variant| used([variant]) == wanted).expect("the level has all sets of ranges")
+}
+
+/// The choices of the sections at these positions.
+pub(crate) fn choices(levels: &[Level; LEVELS], positions: &[u64; LEVELS]) -> Vec<Choice> {
+    let (variant, offset) = levels[DESIGN_LEVEL].locate(positions[DESIGN_LEVEL]);
+    let points = &levels[DESIGN_LEVEL].variants[variant];
+    let rows = points.positions(offset);
+    let mut all = Vec::new();
+    for (level, position) in levels[..DESIGN_LEVEL].iter().zip(positions) {
+        let (variant, offset) = level.locate(*position);
+        let variant = &level.variants[variant];
+        let begin = all.len();
+        all.extend(variant.choices_at(offset));
+        for designed in &variant.designed {
+            for (at, takers) in designed.choices.iter().enumerate() {
+                // An excluded index may lack the points of its blocks.
+                let Some((digit, column)) = points.column(designed.points.name(at)) else { continue };
+                let value = column.values.get(rows[digit]);
+                takers.iter().for_each(|taker| set(&mut all[begin + taker], column.name, value.clone()));
+            }
+        }
+    }
+    all
+}
+
+fn set(choice: &mut Choice, name: &str, value: Value) {
+    choice.set(name, value).expect("values were checked when the manifest was read");
 }
 
 /// One level of the index.
@@ -161,7 +226,7 @@ fn fixed_names(variants: &[Variant]) -> HashMap<Vec<&'static str>, Vec<&'static 
         params.sort_unstable();
         params.dedup();
         let known = fixed.entry(names).or_insert(params);
-        known.retain(|name| variant.column(name).is_none());
+        known.retain(|name| !variant.varies(name));
     }
     fixed
 }
@@ -173,6 +238,16 @@ impl Variant {
             .iter()
             .enumerate()
             .find_map(|(at, digit)| digit.columns.iter().find(|c| c.name == name).map(|c| (at, c)))
+    }
+
+    /// Whether a parameter is an axis or has the values of a design.
+    pub(crate) fn varies(&self, name: &str) -> bool {
+        self.column(name).is_some() || self.designed_by(name).is_some()
+    }
+
+    /// The design that gives a parameter its values.
+    pub(crate) fn designed_by(&self, name: &str) -> Option<&Designed> {
+        self.designed.iter().find(|designed| (0..designed.choices.len()).any(|at| designed.points.name(at) == name))
     }
 
     /// The value of a parameter that does not vary.
@@ -188,11 +263,7 @@ impl Variant {
             offset /= digit.len();
             for column in &digit.columns {
                 let value = column.values.get(position);
-                for choice in &column.choices {
-                    choices[*choice]
-                        .set(column.name, value.clone())
-                        .expect("values were checked when the manifest was read");
-                }
+                column.choices.iter().for_each(|choice| set(&mut choices[*choice], column.name, value.clone()));
             }
         }
         choices
@@ -234,10 +305,20 @@ impl Variant {
                     .component()
                     .params
                     .iter()
-                    .filter(|param| tells_apart(param) && self.column(param.name).is_none())
+                    .filter(|param| tells_apart(param) && !self.varies(param.name))
                     .all(|param| same_option(param.name, mine.get(param.name), theirs.get(param.name)))
         });
-        same.then_some(offset)
+        let value = |name: &str| choices.iter().find_map(|choice| choice.get(name));
+        let has_point = |designed: &Designed| designed.points.find(value).is_some();
+        (same && self.designed.iter().all(has_point)).then_some(offset)
+    }
+
+    /// The offset of this variant of the level of designs at which a spec has these choices.
+    pub(crate) fn offset_of_points(&self, choices: &[Choice]) -> Option<u64> {
+        let value = |name: &str| choices.iter().find_map(|choice| choice.get(name));
+        self.designed
+            .iter()
+            .try_fold(0, |offset, designed| Some(offset * designed.points.len() + designed.points.find(value)?))
     }
 }
 

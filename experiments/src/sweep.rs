@@ -11,7 +11,7 @@ use crate::errors::SweepError;
 use crate::exclusion::Exclusion;
 use crate::shard::{Shard, Share};
 use crate::signals::Signal;
-use crate::space::{LEVELS, LOG, Level, SEED_LEVEL};
+use crate::space::{self, DESIGN_LEVEL, LEVELS, LOG, Level, SEED_LEVEL, Variant};
 use crate::{Digest, Manifest, identity, overlap};
 
 /// One task: its simulation, and the values that identify it in its row.
@@ -189,21 +189,35 @@ impl Sweep {
         };
         let (workload, variant, offset) = place(0);
         let (policy, ..) = place(2);
-        TaskKind { workload, policy, jobs: variant.generated_jobs(offset) }
+        let designed = || {
+            let choices = space::choices(self.levels(), &self.positions(index));
+            let jobs =
+                choices.iter().find_map(|choice| choice.opt_int(powersweep_engine::workload::jobs_param(choice)?));
+            jobs.and_then(|jobs| u64::try_from(jobs).ok())
+        };
+        let is_designed = !variant.designed.is_empty();
+        TaskKind { workload, policy, jobs: if is_designed { designed() } else { variant.generated_jobs(offset) } }
+    }
+
+    /// The position of each level.
+    fn positions(&self, index: u64) -> [u64; LEVELS] {
+        std::array::from_fn(|at| index / self.0.strides[at] % self.levels()[at].count)
+    }
+
+    /// Whether the manifest has designs.
+    pub(crate) fn has_designs(&self) -> bool {
+        self.levels()[DESIGN_LEVEL].variants.iter().any(|variant| !variant.designed.is_empty())
     }
 
     /// The task of an included index, without its seed and its id.
     fn seedless(&self, index: u64) -> TaskSpec {
         let mut sim = SimSpec::new();
-        let mut labels: [Option<Arc<str>>; SEED_LEVEL] = [const { None }; SEED_LEVEL];
-        let mut rest = index;
-        for (at, level) in self.levels()[..SEED_LEVEL].iter().enumerate() {
-            let (variant, offset) = level.locate(rest / self.0.strides[at]);
-            rest %= self.0.strides[at];
-            let variant = &level.variants[variant];
-            labels[at] = Some(variant.label.clone());
-            variant.choices_at(offset).into_iter().for_each(|choice| sim.choose(choice));
-        }
+        let positions = self.positions(index);
+        space::choices(self.levels(), &positions).into_iter().for_each(|choice| sim.choose(choice));
+        let label = |at: usize| {
+            let level = &self.levels()[at];
+            level.variants[level.locate(positions[at]).0].label.clone()
+        };
         let read: Vec<Arc<str>> = sim.signal_labels().map(|(_, label)| label.into()).collect();
         for label in read {
             if let Some(id) = self.0.signal_ids.get(&label) {
@@ -215,7 +229,7 @@ impl Sweep {
         }
         let log = sim.choice(Role::Source).opt_text(LOG).map(|log| self.0.logs[log].clone());
         let digest = log.as_ref().map(|(digest, _)| *digest);
-        let [workload, platform, policy, _] = labels.map(|label| label.unwrap_or_default());
+        let [workload, platform, policy] = [0, 1, 2].map(label);
         TaskSpec {
             experiment: self.0.manifest.inner().name.clone(),
             index,
@@ -242,6 +256,14 @@ impl Sweep {
     /// The index of the same simulation in this sweep, whatever its labels and the name of its log; `None` if the sweep
     /// lacks it or excludes it.
     pub fn index_of(&self, task: &TaskSpec) -> Option<u64> {
+        let seed = Value::Int(i64::try_from(task.sim.seed).ok()?);
+        let seed = self.levels()[SEED_LEVEL].variants[0].digits[0].columns[0].values.position(&seed)?;
+        let index = self.index_without_seed(task)? + seed;
+        (!self.is_excluded(index)).then_some(index)
+    }
+
+    /// The index of the same simulation with the first seed. It may be excluded.
+    pub(crate) fn index_without_seed(&self, task: &TaskSpec) -> Option<u64> {
         let digest = |theirs: &Value| match theirs {
             Value::Text(name) if task.sim.module_name() == Some(name) => task.sim.module_id().map(Digest::from),
             _ => task.digest,
@@ -250,19 +272,19 @@ impl Sweep {
             |mine: &Value, theirs: &Value| matches!(mine, Value::Text(_)) && self.digest_of(mine) == digest(theirs);
         let choices: Vec<Choice> = task.sim.choices().cloned().collect();
         let mut index = 0;
-        for (at, level) in self.levels().iter().enumerate() {
-            let position = if at == SEED_LEVEL {
-                let seed = Value::Int(i64::try_from(task.sim.seed).ok()?);
-                level.variants[0].digits[0].columns[0].values.position(&seed)?
-            } else {
-                let section = crate::space::SECTIONS[at];
-                let choices: Vec<Choice> =
-                    choices.iter().filter(|choice| choice.component().role.section() == section).cloned().collect();
-                level.position_of(&choices, &same_log)?
-            };
+        let mut found: Vec<&Variant> = Vec::new();
+        for (at, section) in space::SECTIONS.into_iter().enumerate() {
+            let level = &self.levels()[at];
+            let choices: Vec<Choice> =
+                choices.iter().filter(|choice| choice.component().role.section() == section).cloned().collect();
+            let position = level.position_of(&choices, &same_log)?;
+            found.push(&level.variants[level.locate(position).0]);
             index += position * self.0.strides[at];
         }
-        (!self.is_excluded(index)).then_some(index)
+        let level = &self.levels()[DESIGN_LEVEL];
+        let variant = space::points_of(level, found);
+        let position = level.start(variant) + level.variants[variant].offset_of_points(&choices)?;
+        Some(index + position * self.0.strides[DESIGN_LEVEL])
     }
 }
 

@@ -1,11 +1,13 @@
 //! The values of one axis, as a list or as a range. A range of a million values takes a few bytes.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use powersweep_engine::Value;
 
 use crate::canonical::compare;
 use crate::decimal::Decimal;
+use crate::designs::projection::Projection;
 
 /// Greatest number of values that a list (not a range) of an axis may have.
 pub(crate) const LISTED_MAX: u64 = 100_000;
@@ -19,6 +21,8 @@ pub(crate) enum Values {
     Ints { from: i64, step: i64, count: u64 },
     /// `(from + step * i) * 10^exponent`, exactly, then the nearest `f64`.
     Reals { from: i128, step: i128, exponent: i32, count: u64 },
+    /// A parameter of a design, by its number in the projection. Values may repeat.
+    Designed { points: Arc<Projection>, at: usize },
 }
 
 impl Values {
@@ -39,6 +43,7 @@ impl Values {
         match self {
             Values::List { values, .. } => values.len() as u64,
             Values::Ints { count, .. } | Values::Reals { count, .. } => *count,
+            Values::Designed { points, .. } => points.len(),
         }
     }
 
@@ -50,6 +55,7 @@ impl Values {
                 let value = i128::from(*from) + i128::from(*step) * i128::from(position);
                 Value::Int(i64::try_from(value).expect("the last value of a range was checked"))
             }
+            Values::Designed { points, at } => points.value(position, *at),
             Values::Reals { from, step, exponent, .. } => Value::Real(
                 Decimal { mantissa: from + step * i128::from(position), exponent: *exponent }.to_f64() + 0.0,
             ),
@@ -58,8 +64,8 @@ impl Values {
 
     /// The least and the greatest value of a range.
     pub(crate) fn ends(&self) -> Option<(Value, Value)> {
-        let is_list = matches!(self, Values::List { .. });
-        (!is_list).then(|| (self.get(0), self.get(self.len() - 1)))
+        let is_range = matches!(self, Values::Ints { .. } | Values::Reals { .. });
+        is_range.then(|| (self.get(0), self.get(self.len() - 1)))
     }
 
     /// The position of a value; values of an axis are distinct.
@@ -82,6 +88,7 @@ impl Values {
                     .take_while(|position| position < count)
                     .find(|position| compare(&self.get(*position), &Value::Real(*value)) == Ordering::Equal)
             }
+            (Values::Designed { .. }, _) => (0..self.len()).find(|at| compare(&self.get(*at), value).is_eq()),
             _ => None,
         }
     }

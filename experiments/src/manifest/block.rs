@@ -17,32 +17,11 @@ use crate::names::{hint, suggestion};
 use crate::space::{Column, Digit, Variant, tells_apart};
 use crate::values::Values;
 
+use super::design_range::is_reference;
+use super::designs::Designs;
+pub(crate) use super::sections::{params, roles, section_key};
 use super::values::{Read, kind, read};
 use super::{VARIANTS_MAX, zip};
-
-/// The roles that a section chooses, in canonical order.
-pub(crate) fn roles(section: Section) -> impl Iterator<Item = Role> + Clone {
-    Role::ALL.into_iter().filter(move |role| role.section() == section)
-}
-
-/// The parameters that a block of a section may have.
-pub(crate) fn params(section: Section) -> impl Iterator<Item = (&'static Component, &'static Param)> + Clone {
-    components::COMPONENTS
-        .iter()
-        .copied()
-        .filter(move |component| component.role.section() == section)
-        .flat_map(|component| component.params.iter().map(move |param| (component, param)))
-}
-
-/// The name of a section in a manifest.
-pub(crate) fn section_key(section: Section) -> &'static str {
-    match section {
-        Section::Workloads => "workloads",
-        Section::Platforms => "platforms",
-        Section::Policies => "policies",
-        Section::Statistics => "statistics",
-    }
-}
 
 /// An axis of a block. It may have only one value.
 pub(crate) struct Axis {
@@ -59,6 +38,8 @@ pub(crate) struct Axis {
 pub(crate) enum What {
     Role(Vec<&'static Component>),
     Param(&'static Param, Values),
+    /// The values of a range of a design; `None` after a problem of the design.
+    Designed(&'static Param, Option<(usize, usize)>),
 }
 
 impl Axis {
@@ -71,10 +52,18 @@ impl Axis {
         Axis { what: What::Param(param, values), key_span, spans, zip: None, used: false }
     }
 
+    fn param(&self) -> Option<&'static Param> {
+        match self.what {
+            What::Param(param, _) | What::Designed(param, _) => Some(param),
+            What::Role(_) => None,
+        }
+    }
+
     pub(crate) fn len(&self) -> u64 {
         match &self.what {
             What::Role(components) => components.len() as u64,
             What::Param(_, values) => values.len(),
+            What::Designed(..) => 1,
         }
     }
 }
@@ -95,9 +84,9 @@ impl Block<'_, '_> {
     }
 
     /// The variants of the block. After a problem the list is not complete.
-    pub(crate) fn variants(&self, problems: &mut Vec<Problem>) -> Vec<Variant> {
+    pub(crate) fn variants(&self, designs: &Designs, problems: &mut Vec<Problem>) -> Vec<Variant> {
         let before = problems.len();
-        let mut axes = self.axes(problems);
+        let mut axes = self.axes(designs, problems);
         let zips = zip::read(self.table, &mut axes, problems);
         repeated(&axes, problems);
         if problems.len() > before {
@@ -105,14 +94,14 @@ impl Block<'_, '_> {
             self.unused(&axes, problems);
             return Vec::new();
         }
-        let variants = self.combine(&mut axes, &zips, problems);
+        let variants = self.combine(&mut axes, &zips, designs, problems);
         if variants.is_some() {
             self.unused(&axes, problems);
         }
         variants.unwrap_or_default()
     }
 
-    fn axes(&self, problems: &mut Vec<Problem>) -> BTreeMap<String, Axis> {
+    fn axes(&self, designs: &Designs, problems: &mut Vec<Problem>) -> BTreeMap<String, Axis> {
         let mut axes = BTreeMap::new();
         for (key, value) in self.table {
             let name = key.get_ref().as_ref();
@@ -126,7 +115,10 @@ impl Block<'_, '_> {
                     axes.insert(name.to_owned(), axis(What::Role(components), spans));
                 }
             } else if let Some((_, param)) = params(self.section).find(|(_, param)| param.name == name) {
-                if let Some(Read { values, spans }) = read(param, value, problems) {
+                if is_reference(value) {
+                    let what = What::Designed(param, designs.range(value, param.name));
+                    axes.insert(name.to_owned(), axis(what, Vec::new()));
+                } else if let Some(Read { values, spans }) = read(param, value, problems) {
                     axes.insert(name.to_owned(), axis(What::Param(param, values), spans));
                 }
             } else {
@@ -153,7 +145,7 @@ impl Block<'_, '_> {
             let belongs = format!("`{name}` belongs in {table}");
             return Problem::new(span, message, "misplaced key").help(belongs);
         }
-        if matches!(name, "seed" | "seeds" | "series" | "signals" | "tables" | "exclude") {
+        if matches!(name, "seed" | "seeds" | "series" | "signals" | "designs" | "tables" | "exclude") {
             let help = if name == "seed" {
                 "write `seeds`, at the top of the manifest"
             } else {
@@ -174,6 +166,7 @@ impl Block<'_, '_> {
         &self,
         axes: &mut BTreeMap<String, Axis>,
         zips: &[Vec<String>],
+        designs: &Designs,
         problems: &mut Vec<Problem>,
     ) -> Option<Vec<Variant>> {
         let component_axes = component_axes(self.section, axes, zips);
@@ -194,7 +187,7 @@ impl Block<'_, '_> {
                 chosen.extend(names.iter().map(|name| (name.as_str(), rest % len)));
                 rest /= len;
             }
-            if let Some(variant) = self.variant(axes, zips, &chosen, problems) {
+            if let Some(variant) = self.variant(axes, zips, &chosen, designs, problems) {
                 rows.push(variant);
             }
         }
@@ -207,6 +200,7 @@ impl Block<'_, '_> {
         axes: &mut BTreeMap<String, Axis>,
         zips: &[Vec<String>],
         chosen: &BTreeMap<&str, u64>,
+        designs: &Designs,
         problems: &mut Vec<Problem>,
     ) -> Option<Variant> {
         let mut choices: Vec<Choice> = Vec::new();
@@ -220,9 +214,9 @@ impl Block<'_, '_> {
             };
             choices.push(Choice::new(component));
         }
-        let (mut given, mut columns) = (Vec::new(), BTreeMap::new());
+        let (mut given, mut columns, mut ranges) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
         for (name, axis) in axes.iter_mut() {
-            let What::Param(param, values) = &axis.what else { continue };
+            let Some(param) = axis.param() else { continue };
             let takers: Vec<usize> = (0..choices.len())
                 .filter(|at| choices[*at].component().params.iter().any(|p| p.name == param.name))
                 .collect();
@@ -231,6 +225,14 @@ impl Block<'_, '_> {
             }
             axis.used = true;
             given.push(param.name);
+            let values = match &axis.what {
+                What::Param(_, values) => values,
+                What::Designed(_, range) => {
+                    ranges.extend(range.map(|range| (range, takers)));
+                    continue;
+                }
+                What::Role(_) => continue,
+            };
             let fixed = match chosen.get(name.as_str()) {
                 Some(row) => Some(values.get(*row)),
                 None => (values.len() == 1).then(|| values.get(0)),
@@ -256,7 +258,8 @@ impl Block<'_, '_> {
             problems.push(Problem::new(self.span.clone(), message, "expected shorter axes"));
             return None;
         };
-        Some(Variant { label: self.label.clone(), block: self.at, choices, digits, count })
+        let designed = designs.designed(ranges);
+        Some(Variant { label: self.label.clone(), block: self.at, choices, digits, designed, count })
     }
 
     fn missing(&self, choices: &[Choice], given: &[&str], axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
@@ -274,7 +277,7 @@ impl Block<'_, '_> {
     /// Parameters of components that the block chooses in no combination.
     fn unused(&self, axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem>) {
         for (name, axis) in axes {
-            let What::Param(param, _) = &axis.what else { continue };
+            let Some(param) = axis.param() else { continue };
             if axis.used {
                 continue;
             }
@@ -367,7 +370,7 @@ pub(crate) fn repeated(axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem
                 .map(|pair| pair[0].max(pair[1]) as usize)
                 .map(|at| (at, values[at].to_string()))
                 .collect(),
-            What::Param(..) => Vec::new(),
+            What::Param(..) | What::Designed(..) => Vec::new(),
         };
         for (at, shown) in repetitions.into_iter().take(20) {
             let span = axis.spans.get(at).unwrap_or(&axis.key_span).clone();

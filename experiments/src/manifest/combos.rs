@@ -7,7 +7,7 @@ use toml::de::DeTable;
 
 use crate::errors::Problem;
 use crate::exclusion::Exclusion;
-use crate::space::{LEVELS, Level, SEED_LEVEL};
+use crate::space::{self, DESIGN_LEVEL, LEVELS, Level, SEED_LEVEL};
 
 use super::Tables;
 use super::block::section_key;
@@ -41,6 +41,10 @@ pub(crate) fn check(
         for (depth, level) in levels.iter().enumerate().take(SEED_LEVEL) {
             let (variant, offset) = level.locate(positions(levels, index)[depth]);
             let variant = &level.variants[variant];
+            if depth == DESIGN_LEVEL {
+                at.extend(describe(variant, offset));
+                break;
+            }
             if !variant.label.is_empty() {
                 at.push(format!("{} `{}`", section_key(crate::space::SECTIONS[depth]), variant.label));
             }
@@ -103,10 +107,7 @@ fn index_of(levels: &[Level; LEVELS], positions: [u64; LEVELS]) -> u64 {
 
 pub(crate) fn spec(levels: &[Level; LEVELS], index: u64) -> SimSpec {
     let mut sim = SimSpec::new();
-    for (level, position) in levels.iter().zip(positions(levels, index)).take(SEED_LEVEL) {
-        let (variant, offset) = level.locate(position);
-        level.variants[variant].choices_at(offset).into_iter().for_each(|choice| sim.choose(choice));
-    }
+    space::choices(levels, &positions(levels, index)).into_iter().for_each(|choice| sim.choose(choice));
     sim
 }
 
@@ -120,20 +121,30 @@ pub(crate) fn candidates(levels: &[Level; LEVELS]) -> BTreeSet<u64> {
         return (0..all).map(|at| at * seeds).collect();
     }
     let mut chosen = BTreeSet::new();
-    for (at, level) in levels.iter().enumerate().take(SEED_LEVEL) {
+    // With each combination, the corners of the points that its blocks use.
+    let insert = |chosen: &mut BTreeSet<u64>, mut positions: [u64; LEVELS]| {
+        let sections = levels.iter().zip(&positions).take(DESIGN_LEVEL);
+        let points = &levels[DESIGN_LEVEL];
+        let variant = space::points_of(points, sections.map(|(level, at)| &level.variants[level.locate(*at).0]));
+        for offset in corners(&points.variants[variant]) {
+            positions[DESIGN_LEVEL] = points.start(variant) + offset;
+            chosen.insert(index_of(levels, positions));
+        }
+    };
+    for (at, level) in levels.iter().enumerate().take(DESIGN_LEVEL) {
         for (variant, start) in level.variants.iter().zip(0..).map(|(v, i)| (v, level.start(i))) {
             for offset in corners(variant) {
                 let mut positions = [0; LEVELS];
                 positions[at] = start + offset;
-                chosen.insert(index_of(levels, positions));
+                insert(&mut chosen, positions);
                 // The same with the first position of every variant of the other levels.
-                for (other, level) in levels.iter().enumerate().take(SEED_LEVEL).filter(|(other, _)| *other != at) {
+                for (other, level) in levels.iter().enumerate().take(DESIGN_LEVEL).filter(|(other, _)| *other != at) {
                     for i in 0..level.variants.len() {
                         if chosen.len() >= COVER_MAX {
                             return chosen;
                         }
                         positions[other] = level.start(i);
-                        chosen.insert(index_of(levels, positions));
+                        insert(&mut chosen, positions);
                     }
                     positions[other] = 0;
                 }

@@ -5,23 +5,24 @@ use std::ops::Range;
 
 use powersweep_engine::Value;
 use powersweep_engine::components;
-use powersweep_engine::spec::Role;
+use powersweep_engine::spec::{Param, Role, Type};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::canonical::compare;
 use crate::errors::Problem;
 use crate::exclusion::{Requirement, Rule};
 use crate::names::suggestion;
-use crate::space::{LEVELS, Level, SECTIONS, SEED_LEVEL, Variant};
+use crate::space::{DESIGN_LEVEL, LEVELS, Level, SECTIONS, SEED_LEVEL, Variant};
 use crate::values::{LISTED_MAX, Values};
 
 use super::block::{params, roles};
 use super::top::SEEDS;
-use super::values::{Read, kind, read};
+use super::values::{Read, kind, number, read};
 use super::zip;
 
 /// Greatest number of comparisons between conditions and values of variants for all rules. Bounds time and memory.
-const COMPARISONS_MAX: u64 = 10_000_000;
+pub(crate) const COMPARISONS_MAX: u64 = 10_000_000;
 /// The columns that hold the labels of blocks, by level.
 pub(crate) const LABELS: [&str; 3] = ["workload", "platform", "policy"];
 
@@ -42,6 +43,8 @@ struct Condition {
     key: Key,
     name: String,
     values: Values,
+    /// The ends of an interval of reals, in place of values.
+    interval: Option<(f64, f64)>,
     spans: Vec<Range<usize>>,
     span: Range<usize>,
 }
@@ -59,7 +62,7 @@ pub(crate) fn rules(top: &DeTable<'_>, levels: &[Level; LEVELS], problems: &mut 
             }
         };
         for table in tables {
-            rules.extend(rule(table, levels, &mut comparisons, &mut known, problems));
+            rules.extend(rules_of(table, levels, &mut comparisons, &mut known, problems));
             if comparisons > COMPARISONS_MAX {
                 let message = "evaluating the [[exclude]] tables up to this one takes too long";
                 let expected = "expected fewer tables, or conditions with fewer values";
@@ -70,24 +73,25 @@ pub(crate) fn rules(top: &DeTable<'_>, levels: &[Level; LEVELS], problems: &mut 
     }
     if let Some(value) = top.get("zip") {
         for group in zip::groups(value, problems) {
-            zipped(&group, top, levels, &mut rules, problems);
+            zip::blocks(&group, top, levels, &mut rules, problems);
         }
     }
     rules
 }
 
-fn rule(
+/// The rules of a table: one, or one for each way in which its conditions meet points of designs.
+fn rules_of(
     value: &Spanned<DeValue<'_>>,
     levels: &[Level; LEVELS],
     comparisons: &mut u64,
     known: &mut Known,
     problems: &mut Vec<Problem>,
-) -> Option<Rule> {
+) -> Vec<Rule> {
     let before = problems.len();
     let Some(table) = value.get_ref().as_table() else {
         let message = format!("`exclude` cannot hold {}", kind(value.get_ref()));
         problems.push(Problem::new(value.span(), message, "expected tables [[exclude]]"));
-        return None;
+        return Vec::new();
     };
     if table.is_empty() {
         problems.push(Problem::new(
@@ -95,7 +99,7 @@ fn rule(
             "an empty table would exclude everything",
             "expected at least one condition",
         ));
-        return None;
+        return Vec::new();
     }
     let conditions: Vec<Condition> = table.iter().filter_map(|(key, value)| condition(key, value, problems)).collect();
     if let Some(condition) = conditions.iter().find(|condition| condition.values.len() > LISTED_MAX) {
@@ -103,36 +107,59 @@ fn rule(
         let expected = format!("expected at most {LISTED_MAX} values in a condition");
         let help = "shorten the axis instead, or use several tables";
         problems.push(Problem::new(condition.span.clone(), message, expected).help(help));
-        return None;
+        return Vec::new();
     }
     *comparisons += conditions.iter().map(|condition| condition.comparisons(&levels[condition.level])).sum::<u64>();
     if *comparisons > COMPARISONS_MAX {
-        return None;
+        return Vec::new();
     }
-    let mut rule = Rule::default();
+    let mut rules = vec![Rule::default()];
     for condition in &conditions {
         let level = &levels[condition.level];
-        let requirements = condition.requirements(level);
+        if let Some(problem) = condition.too_many_points(level) {
+            problems.push(problem);
+            continue;
+        }
         let known = known.entry(condition.name.clone()).or_insert_with(|| condition.known(level));
         condition.report_unmatched(known, problems);
-        let merged = match rule.levels[condition.level].take() {
-            None => requirements,
-            Some(others) => others.into_iter().zip(requirements).map(|(a, b)| both(a, b)).collect(),
-        };
-        rule.levels[condition.level] = Some(merged);
+        let own = (condition.level, condition.requirements(level));
+        // A value is that of a block, or that of a point: two rules.
+        let through = condition.through_points(level, &levels[DESIGN_LEVEL]);
+        let both_ways = rules.iter().flat_map(|rule| {
+            let direct = with(rule.clone(), [own.clone()]);
+            let through = through
+                .clone()
+                .map(|(used, points)| with(rule.clone(), [(condition.level, used), (DESIGN_LEVEL, points)]));
+            [Some(direct), through].into_iter().flatten()
+        });
+        rules = both_ways.filter(|rule| !never(rule)).collect();
     }
     if problems.len() > before {
-        return None;
+        return Vec::new();
     }
-    let nothing =
-        rule.levels.iter().flatten().any(|requirements| requirements.iter().all(|t| matches!(t, Requirement::Never)));
-    if nothing {
+    if rules.is_empty() {
         let message = "this [[exclude]] matches nothing: no block meets all of its conditions";
         let help = "all conditions of a table must hold together; write one table for each alternative";
         problems.push(Problem::new(value.span(), message, "no task has all of these").help(help));
-        return None;
     }
-    Some(rule)
+    rules
+}
+
+/// A rule with further requirements on levels.
+fn with<const N: usize>(mut rule: Rule, more: [(usize, Vec<Requirement>); N]) -> Rule {
+    for (level, requirements) in more {
+        let merged = match rule.levels[level].take() {
+            None => requirements,
+            Some(others) => others.into_iter().zip(requirements).map(|(a, b)| both(a, b)).collect(),
+        };
+        rule.levels[level] = Some(merged);
+    }
+    rule
+}
+
+/// Whether no index meets a rule.
+fn never(rule: &Rule) -> bool {
+    rule.levels.iter().flatten().any(|requirements| requirements.iter().all(|t| matches!(t, Requirement::Never)))
 }
 
 fn both(a: Requirement, b: Requirement) -> Requirement {
@@ -162,6 +189,7 @@ fn condition(
         key,
         name: name.to_owned(),
         values: read.values,
+        interval: None,
         spans: read.spans,
         span: value.span(),
     };
@@ -176,6 +204,10 @@ fn condition(
             return Some(make(level, Key::Role(role), texts(name, value, problems)?));
         }
         if let Some((_, param)) = params(section).find(|(_, param)| param.name == name) {
+            if let Some(interval) = interval(param, value) {
+                let read = Read { values: Values::list(Vec::new()), spans: Vec::new() };
+                return Some(Condition { interval: Some(interval), ..make(level, Key::Axis, read) });
+            }
             return Some(make(level, Key::Axis, read(param, value, problems)?));
         }
     }
@@ -192,6 +224,14 @@ fn condition(
     }
     problems.push(Problem::new(key.span(), message, "unknown axis").help(suggestion(name, known)));
     None
+}
+
+/// The ends of `{ from, to }` for a parameter of reals: all values between them meet the condition.
+fn interval(param: &Param, value: &Spanned<DeValue<'_>>) -> Option<(f64, f64)> {
+    let table = value.get_ref().as_table().filter(|table| table.len() == 2)?;
+    let end = |key: &str| number(table.get(key)?.get_ref());
+    let (from, to) = (end("from")?, end("to")?);
+    (matches!(param.ty, Type::Real { .. }) && from <= to).then_some((from, to))
 }
 
 /// One text or a list of texts.
@@ -241,14 +281,62 @@ impl Condition {
             Key::Role(role) => {
                 when(variant.choices.iter().any(|p| p.component().role == role && text(p.component().name)))
             }
+            Key::Axis if variant.designed_by(&self.name).is_some() => Requirement::Never,
             Key::Axis => match variant.column(&self.name) {
-                Some((digit, column)) => match matching(&column.values, &self.values) {
+                Some((digit, column)) => match self.matching(&column.values) {
                     positions if positions.is_empty() => Requirement::Never,
                     positions => Requirement::When(vec![(digit, positions)]),
                 },
-                None => when(variant.fixed(&self.name).is_some_and(|value| self.values.position(value).is_some())),
+                None => when(variant.fixed(&self.name).is_some_and(|value| self.has(value))),
             },
         }
+    }
+
+    /// Whether a value meets the condition.
+    fn has(&self, value: &Value) -> bool {
+        match (self.interval, value) {
+            (Some((from, to)), Value::Real(value)) => (from..=to).contains(value),
+            _ => self.values.position(value).is_some(),
+        }
+    }
+
+    /// The sorted positions of an axis whose values meet the condition.
+    fn matching(&self, axis: &Values) -> Vec<u64> {
+        match (self.interval, axis) {
+            (None, Values::List { .. } | Values::Ints { .. } | Values::Reals { .. }) => matching(axis, &self.values),
+            _ => {
+                (0_u64..).zip(axis.iter()).filter(|(_, value)| self.has(value)).map(|(position, _)| position).collect()
+            }
+        }
+    }
+
+    /// The requirements on the level of the section and on that of the points, where the values are those of a design.
+    fn through_points(&self, level: &Level, points: &Level) -> Option<(Vec<Requirement>, Vec<Requirement>)> {
+        let is_designed = |variant: &Variant| self.is_axis() && variant.designed_by(&self.name).is_some();
+        let when = |holds: bool| if holds { Requirement::When(Vec::new()) } else { Requirement::Never };
+        let used = level.variants.iter().map(|variant| when(is_designed(variant))).collect();
+        let at_points = points.variants.iter().map(|variant| match variant.column(&self.name) {
+            Some((digit, column)) => match self.matching(&column.values) {
+                positions if positions.is_empty() => Requirement::Never,
+                positions => Requirement::When(vec![(digit, positions)]),
+            },
+            None => Requirement::Never,
+        });
+        level.variants.iter().any(is_designed).then(|| (used, at_points.collect()))
+    }
+
+    fn is_axis(&self) -> bool {
+        matches!(self.key, Key::Axis)
+    }
+
+    /// The problem of a condition on a parameter of a design with more points than can be compared.
+    fn too_many_points(&self, level: &Level) -> Option<Problem> {
+        let designed = level.variants.iter().filter_map(|variant| variant.designed_by(&self.name));
+        let points = designed.map(|designed| designed.points.len()).max().filter(|_| self.is_axis())?;
+        let message = format!("`{}` has the values of a design of {points} points", self.name);
+        let expected = format!("expected a condition on a design of at most {LISTED_MAX} points");
+        let help = "narrow the range of the design instead";
+        (points > LISTED_MAX).then(|| Problem::new(self.span.clone(), message, expected).help(help))
     }
 
     /// Comparisons that [`Condition::requirement`] takes for all variants of a level.
@@ -256,7 +344,13 @@ impl Condition {
         let variants = level.variants.len() as u64;
         match self.key {
             Key::Label | Key::Role(_) => variants,
-            Key::Axis => variants * (1 + self.values.len()),
+            Key::Axis => {
+                let points =
+                    level.variants.iter().filter_map(|variant| Some(variant.designed_by(&self.name)?.points.len()));
+                let axes = level.variants.iter().filter_map(|variant| Some(variant.column(&self.name)?.1.values.len()));
+                let listed = if self.interval.is_some() { axes.sum() } else { variants * self.values.len() };
+                variants + listed + points.sum::<u64>()
+            }
         }
     }
 
@@ -264,7 +358,7 @@ impl Condition {
     fn report_unmatched(&self, known: &[Values], problems: &mut Vec<Problem>) {
         let has = |value: &Value| known.iter().any(|values| values.position(value).is_some());
         if self.spans.is_empty() {
-            let any = known.iter().any(|values| !matching(values, &self.values).is_empty());
+            let any = known.iter().any(|values| !self.matching(values).is_empty());
             if !any {
                 let message = format!("this [[exclude]] matches nothing: no task has such a `{}`", self.name);
                 problems.push(Problem::new(self.span.clone(), message, "matches nothing"));
@@ -304,6 +398,16 @@ impl Condition {
         let mut known: Vec<Values> = Vec::new();
         for variant in &level.variants {
             // Neighbouring blocks often repeat their axes.
+            if let Some(designed) = variant.designed_by(&self.name) {
+                let at =
+                    (0..designed.choices.len()).find(|at| designed.points.name(*at) == self.name).unwrap_or_default();
+                let mut values: Vec<Value> =
+                    (0..designed.points.len()).map(|point| designed.points.value(point, at)).collect();
+                values.sort_by(compare);
+                values.dedup();
+                known.push(Values::list(values));
+                continue;
+            }
             match variant.column(&self.name) {
                 Some((_, column)) if known.last() == Some(&column.values) => {}
                 Some((_, column)) => known.push(column.values.clone()),
@@ -335,75 +439,6 @@ fn matching(axis: &Values, wanted: &Values) -> Vec<u64> {
     positions
 }
 
-/// The labels of a section in the order of the text.
-fn labels_in_order(top: &DeTable<'_>, level: usize) -> Vec<String> {
-    let key = super::block::section_key(SECTIONS[level]);
-    let mut labels: Vec<(usize, String)> = top
-        .get(key)
-        .and_then(|value| value.get_ref().as_table())
-        .into_iter()
-        .flat_map(|table| table.keys())
-        .map(|label| (label.span().start, label.get_ref().to_string()))
-        .collect();
-    labels.sort();
-    if labels.is_empty() { vec!["default".to_owned()] } else { labels.into_iter().map(|(_, label)| label).collect() }
-}
-
-/// Pairs the blocks of several sections one by one: all other pairs are excluded.
-fn zipped(
-    group: &[(String, Range<usize>)],
-    top: &DeTable<'_>,
-    levels: &[Level; LEVELS],
-    rules: &mut Vec<Rule>,
-    problems: &mut Vec<Problem>,
-) {
-    let before = problems.len();
-    let mut members: Vec<(usize, Vec<String>)> = Vec::new();
-    for (name, span) in group {
-        let Some(level) = LABELS.iter().position(|label| label == name) else {
-            let message =
-                format!("`zip` at the top pairs kinds of blocks; `{}` is not a kind of block", name.escape_debug());
-            let help = "to zip parameters, write `zip` in the block that has them";
-            problems.push(Problem::new(span.clone(), message, "expected workload, platform or policy").help(help));
-            continue;
-        };
-        if members.iter().any(|(known, _)| *known == level) {
-            problems.push(Problem::new(span.clone(), format!("`{name}` is zipped twice"), "expected each name once"));
-            continue;
-        }
-        let labels = labels_in_order(top, level);
-        if let Some((first, others)) = members.first()
-            && others.len() != labels.len()
-        {
-            let message = format!("cannot zip {} {}s with {} {name}s", others.len(), LABELS[*first], labels.len());
-            problems.push(Problem::new(span.clone(), message, "expected the same number of blocks in each section"));
-        }
-        members.push((level, labels));
-    }
-    if problems.len() > before || members.len() < 2 {
-        return;
-    }
-    let (first, firsts) = &members[0];
-    let variants: usize = levels.iter().map(|level| level.variants.len()).sum();
-    if ((members.len() - 1) * firsts.len() * variants) as u64 > COMPARISONS_MAX {
-        problems.push(Problem::new(group[0].1.clone(), "there are too many blocks to zip", "expected fewer blocks"));
-        return;
-    }
-    for (other, others) in &members[1..] {
-        for (a, b) in firsts.iter().zip(others) {
-            let requirements = |level: usize, holds: &dyn Fn(&str) -> bool| {
-                let requirement =
-                    |v: &Variant| if holds(&v.label) { Requirement::When(Vec::new()) } else { Requirement::Never };
-                Some(levels[level].variants.iter().map(requirement).collect())
-            };
-            let mut rule = Rule::default();
-            rule.levels[*first] = requirements(*first, &|label| label == a);
-            rule.levels[*other] = requirements(*other, &|label| label != b);
-            rules.push(rule);
-        }
-    }
-}
-
 /// A rule that excludes one value of an axis of the block with this label, or the whole block.
 pub(crate) fn rule_of_value(level: &Level, at: usize, label: &str, axis: Option<(&str, &Value)>) -> Rule {
     let condition = |key: Key, name: &str, value: Value| Condition {
@@ -411,6 +446,7 @@ pub(crate) fn rule_of_value(level: &Level, at: usize, label: &str, axis: Option<
         key,
         name: name.to_owned(),
         values: Values::one(value),
+        interval: None,
         spans: Vec::new(),
         span: 0..0,
     };

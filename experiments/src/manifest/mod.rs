@@ -37,9 +37,13 @@
 
 pub(crate) mod block;
 pub(crate) mod combos;
+mod design_level;
+pub(crate) mod design_range;
+pub(crate) mod designs;
 pub(crate) mod exclude;
 mod facility;
 mod places;
+pub(crate) mod sections;
 pub(crate) mod signals;
 pub(crate) mod top;
 pub(crate) mod unique;
@@ -53,6 +57,7 @@ use powersweep_engine::Value;
 use powersweep_engine::workload::{LOG_IMPORT, LogFormat};
 
 use crate::Digest;
+use crate::designs::{Design, DesignPoints};
 use crate::errors::{ManifestErrors, Problem};
 use crate::exclusion::{Exclusion, Rule};
 use crate::limits::TaskLimits;
@@ -83,6 +88,7 @@ pub(crate) struct Inner {
     pub(crate) levels: [Level; LEVELS],
     pub(crate) logs: Vec<LogRef>,
     pub(crate) signals: Vec<Signal>,
+    pub(crate) designs: Vec<Arc<Design>>,
     /// Names of the policy modules.
     pub(crate) modules: BTreeSet<String>,
     pub(crate) rules: Vec<Rule>,
@@ -190,6 +196,11 @@ impl Manifest {
     /// The signals, in the order of their labels and combinations.
     pub fn signals(&self) -> &[Signal] {
         &self.0.signals
+    }
+
+    /// The points of the design with this label.
+    pub fn design(&self, label: &str) -> Option<DesignPoints> {
+        self.0.designs.iter().find(|design| *design.label == *label).cloned().map(DesignPoints)
     }
 
     /// The names of the policy modules that it needs.

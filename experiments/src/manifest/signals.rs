@@ -176,7 +176,7 @@ impl Block<'_, '_> {
             What::Param(param, values) => {
                 Some((name, Column { name: param.name, identity: true, choices: Vec::new(), values }))
             }
-            What::Role(_) => None,
+            What::Role(_) | What::Designed(..) => None,
         });
         let digits = digits(columns.collect(), &zips);
         let count = digits.iter().try_fold(1_u64, |n, digit| n.checked_mul(digit.len()));

@@ -13,16 +13,17 @@ use crate::Digest;
 use crate::errors::Problem;
 use crate::exclusion::{Exclusion, Rule, TooIntertwined};
 use crate::names::{LABEL_RULE, NAME_RULE, is_label, is_name, suggestion};
-use crate::space::{Column, Digit, LEVELS, Level, SEED_LEVEL, Variant};
+use crate::space::{Column, DESIGN_LEVEL, Digit, LEVELS, Level, Variant};
 use crate::url::{has_user, is_url};
 use crate::values::Values;
 
 use super::block::{Block, section_key};
+use super::designs::Designs;
 use super::values::{integer, kind, read as read_values};
-use super::{Given, Inner, LogRef, TEXT_MAX, Tables, combos, exclude, logs, modules, signals, unique};
+use super::{Given, Inner, LogRef, TEXT_MAX, Tables, combos, design_level, exclude, logs, modules, signals, unique};
 
 /// The keys at the top of a manifest.
-pub(crate) const KEYS: [&str; 14] = [
+pub(crate) const KEYS: [&str; 15] = [
     "version",
     "name",
     "description",
@@ -32,6 +33,7 @@ pub(crate) const KEYS: [&str; 14] = [
     "workloads",
     "platforms",
     "policies",
+    "designs",
     "signals",
     "statistics",
     "seeds",
@@ -79,25 +81,31 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
     let series = series(table, problems);
     tables.series |= series.is_some();
     let limits = crate::limits::limits(table, problems);
-    let workloads = section(table, Section::Workloads, problems);
-    let platforms = section(table, Section::Platforms, problems);
-    let policies = section(table, Section::Policies, problems);
-    let statistics = section(table, Section::Statistics, problems);
+    let designs = Designs::read(table, problems);
+    let workloads = section(table, Section::Workloads, &designs, problems);
+    let platforms = section(table, Section::Platforms, &designs, problems);
+    let policies = section(table, Section::Policies, &designs, problems);
+    let statistics = section(table, Section::Statistics, &designs, problems);
     let seeds = seeds(table, problems);
     let signals = signals::read_all(table, problems);
     tables.accounts = !signals.is_empty();
-    let levels = [workloads?, platforms?, policies?, statistics?, seeds?];
+    let sections = [workloads?, platforms?, policies?, statistics?];
+    let seeds = seeds?;
     if !problems.is_empty() {
         return None;
     }
+    let (points, repeated) = design_level::level(table, &designs, &sections, problems)?;
+    let [workloads, platforms, policies, statistics] = sections;
+    let levels = [workloads, platforms, policies, statistics, points, seeds];
     size(&levels, problems)?;
     let modules = modules(&levels[2]);
     let logs = checked_logs(table, &levels[0], problems);
     signals::check(table, &signals, &logs, problems);
     signals::check_read(table, &levels, &signals, problems);
     signals::check_facilities(table, &signals, problems);
-    unique::check(table, &levels[..SEED_LEVEL], problems);
-    let rules = exclude::rules(table, &levels, problems);
+    unique::check(table, &levels[..DESIGN_LEVEL], problems);
+    let mut rules = exclude::rules(table, &levels, problems);
+    rules.extend(repeated);
     let exclusion = exclusion(table, &levels, &rules, problems);
     if problems.is_empty()
         && let Some(exclusion) = &exclusion
@@ -116,6 +124,7 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
         levels,
         logs,
         signals,
+        designs: designs.all,
         modules,
         rules,
         exclusion: exclusion?,
@@ -249,7 +258,7 @@ fn series(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Option<Vec<&'stat
 }
 
 /// Reads a section; `None` after a problem in it.
-fn section(top: &DeTable<'_>, section: Section, problems: &mut Vec<Problem>) -> Option<Level> {
+fn section(top: &DeTable<'_>, section: Section, designs: &Designs, problems: &mut Vec<Problem>) -> Option<Level> {
     let before = problems.len();
     let key = section_key(section);
     let empty = DeTable::new();
@@ -280,7 +289,7 @@ fn section(top: &DeTable<'_>, section: Section, problems: &mut Vec<Problem>) -> 
         problems.push(Problem::new(blocks[0].span.clone(), message, "expected fewer blocks, with lists as axes"));
         return None;
     }
-    let variants: Vec<Variant> = blocks.iter().flat_map(|block| block.variants(problems)).collect();
+    let variants: Vec<Variant> = blocks.iter().flat_map(|block| block.variants(designs, problems)).collect();
     if problems.len() > before {
         return None;
     }
@@ -343,7 +352,7 @@ fn seeds(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Option<Level> {
     let count = values.len();
     let column = Column { name: "seed", identity: true, choices: Vec::new(), values };
     let digits = vec![Digit { columns: vec![column] }];
-    Level::new(vec![Variant { label: "".into(), block: 0, choices: Vec::new(), digits, count }])
+    Level::new(vec![Variant { label: "".into(), block: 0, choices: Vec::new(), digits, designed: Vec::new(), count }])
 }
 
 fn too_large(span: Range<usize>) -> Problem {

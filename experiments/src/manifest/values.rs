@@ -67,7 +67,7 @@ pub(crate) fn read(param: &Param, value: &Spanned<DeValue<'_>>, problems: &mut V
     }
 }
 
-fn list(
+pub(crate) fn list(
     param: &Param,
     span: Range<usize>,
     items: &[Spanned<DeValue<'_>>],
@@ -173,7 +173,7 @@ fn in_unit(param: &Param, value: &DeValue<'_>) -> Option<String> {
 }
 
 /// A number of any kind.
-fn number(value: &DeValue<'_>) -> Option<f64> {
+pub(crate) fn number(value: &DeValue<'_>) -> Option<f64> {
     match value {
         DeValue::Integer(v) => integer(v).map(|v| v as f64),
         DeValue::Float(v) => real(v.as_str()),

@@ -7,10 +7,14 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::errors::Problem;
+use crate::exclusion::{Requirement, Rule};
 use crate::names::suggestion;
+use crate::space::{LEVELS, Level, SECTIONS, Variant};
 use crate::values::LISTED_MAX;
 
-use super::block::Axis;
+use super::block::{Axis, What};
+use super::exclude::{COMPARISONS_MAX, LABELS};
+use super::sections::section_key;
 use super::values::kind;
 
 const SHAPE: &str = "expected lists of at least two names: zip = [[\"a\", \"b\"]]";
@@ -70,6 +74,11 @@ pub(crate) fn read(
                 problems.push(Problem::new(span, message, "expected each axis in one zip, once"));
                 continue;
             }
+            if matches!(axis.what, What::Designed(..)) {
+                let message = format!("`{name}` has the values of a design, whose ranges vary together already");
+                problems.push(Problem::new(span, message, "expected axes with values of their own"));
+                continue;
+            }
             if axis.len() > LISTED_MAX {
                 let message = format!("`{name}` has {} values, too many for a zip", axis.len());
                 problems.push(Problem::new(span, message, format!("expected at most {LISTED_MAX} values")));
@@ -95,4 +104,73 @@ pub(crate) fn read(
         zips.push(names);
     }
     zips
+}
+
+/// The labels of a section in the order of the text.
+fn labels_in_order(top: &DeTable<'_>, level: usize) -> Vec<String> {
+    let key = section_key(SECTIONS[level]);
+    let mut labels: Vec<(usize, String)> = top
+        .get(key)
+        .and_then(|value| value.get_ref().as_table())
+        .into_iter()
+        .flat_map(|table| table.keys())
+        .map(|label| (label.span().start, label.get_ref().to_string()))
+        .collect();
+    labels.sort();
+    if labels.is_empty() { vec!["default".to_owned()] } else { labels.into_iter().map(|(_, label)| label).collect() }
+}
+
+/// Pairs the blocks of several sections one by one: all other pairs are excluded.
+pub(crate) fn blocks(
+    group: &[(String, Range<usize>)],
+    top: &DeTable<'_>,
+    levels: &[Level; LEVELS],
+    rules: &mut Vec<Rule>,
+    problems: &mut Vec<Problem>,
+) {
+    let before = problems.len();
+    let mut members: Vec<(usize, Vec<String>)> = Vec::new();
+    for (name, span) in group {
+        let Some(level) = LABELS.iter().position(|label| label == name) else {
+            let message =
+                format!("`zip` at the top pairs kinds of blocks; `{}` is not a kind of block", name.escape_debug());
+            let help = "to zip parameters, write `zip` in the block that has them";
+            problems.push(Problem::new(span.clone(), message, "expected workload, platform or policy").help(help));
+            continue;
+        };
+        if members.iter().any(|(known, _)| *known == level) {
+            problems.push(Problem::new(span.clone(), format!("`{name}` is zipped twice"), "expected each name once"));
+            continue;
+        }
+        let labels = labels_in_order(top, level);
+        if let Some((first, others)) = members.first()
+            && others.len() != labels.len()
+        {
+            let message = format!("cannot zip {} {}s with {} {name}s", others.len(), LABELS[*first], labels.len());
+            problems.push(Problem::new(span.clone(), message, "expected the same number of blocks in each section"));
+        }
+        members.push((level, labels));
+    }
+    if problems.len() > before || members.len() < 2 {
+        return;
+    }
+    let (first, firsts) = &members[0];
+    let variants: usize = levels.iter().map(|level| level.variants.len()).sum();
+    if ((members.len() - 1) * firsts.len() * variants) as u64 > COMPARISONS_MAX {
+        problems.push(Problem::new(group[0].1.clone(), "there are too many blocks to zip", "expected fewer blocks"));
+        return;
+    }
+    for (other, others) in &members[1..] {
+        for (a, b) in firsts.iter().zip(others) {
+            let requirements = |level: usize, holds: &dyn Fn(&str) -> bool| {
+                let requirement =
+                    |v: &Variant| if holds(&v.label) { Requirement::When(Vec::new()) } else { Requirement::Never };
+                Some(levels[level].variants.iter().map(requirement).collect())
+            };
+            let mut rule = Rule::default();
+            rule.levels[*first] = requirements(*first, &|label| label == a);
+            rule.levels[*other] = requirements(*other, &|label| label != b);
+            rules.push(rule);
+        }
+    }
 }

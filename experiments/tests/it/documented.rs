@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use powersweep_engine::components;
 use powersweep_engine::spec::{Component, Default, Param, Role, Section};
+use powersweep_experiments::designs::{KINDS, Kind};
 use powersweep_experiments::schema;
 use serde_json::Value as Json;
 
@@ -19,7 +20,8 @@ manifest. Unknown keys, wrong values and combinations that make no sense are err
 
 An axis is a list, such as `bsld_threshold = [1.5, 2]`, or a range, such as `{ from = 1.5, to = 3, step = 0.5 }` or
 `{ from = 1, count = 10 }`, whose ends are included and whose decimals are exact. Any component and any parameter below can be
-an axis.
+an axis, and any parameter below that is part of a task's identity can have a range of a design, such as
+`{ from = 1.5, to = 3, design = \"knobs\" }`.
 
 ## Top level
 
@@ -31,7 +33,7 @@ an axis.
 const PARAMETERS: &str = "| parameter | default | value | meaning |\n|---|---|---|---|\n";
 
 /// The keys of the top level, in the order in which manifests have them.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "version",
     "name",
     "description",
@@ -45,6 +47,7 @@ const KEYS: [&str; 14] = [
     "platforms",
     "policies",
     "statistics",
+    "designs",
     "signals",
 ];
 
@@ -123,6 +126,18 @@ fn parameter(param: &Param) -> String {
     format!("| `{}` | {default} | {} | {} |\n", param.name, plain(&param.expectation()), plain(param.doc))
 }
 
+/// The kinds of designs.
+fn designs() -> String {
+    let mut text = "\n## `[designs.NAME]`\n\n[Designs](../designs.md) explains the keys.\n\n".to_owned();
+    text += "| `kind` | keys | `count` | a greater `count` | points |\n|---|---|---|---|---|\n";
+    for kind in KINDS {
+        let keys: Vec<String> = kind.keys.iter().map(|key| format!("`{key}`")).collect();
+        let Kind { name, count, extension, doc, .. } = kind;
+        let _ = writeln!(text, "| `{name}` | {} | {count} | {extension} | {} |", keys.join(", "), plain(doc));
+    }
+    text
+}
+
 #[test]
 fn manifest_md_is_up_to_date() {
     let mut text = HEAD.to_owned() + &keys(&schema::json_schema());
@@ -139,6 +154,7 @@ fn manifest_md_is_up_to_date() {
             components::of(role).for_each(|of_role| text.push_str(&component(of_role)));
         }
     }
+    text += &designs();
     text.push_str("\n## `[signals.NAME]`\n\n[Signals](../signals.md) explains the keys.\n\n");
     text += &parameters(schema::signal_keys());
     let text = text.trim_end().to_owned() + "\n";

@@ -2,6 +2,7 @@
 
 mod builtin;
 mod combos;
+mod designs;
 mod documented;
 mod errors;
 mod fuzz;

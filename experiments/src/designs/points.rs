@@ -1,0 +1,62 @@
+//! Points that are listed in the manifest, as comma-separated values.
+
+use powersweep_engine::Value;
+use powersweep_engine::spec::{Param, Type};
+
+use super::kind::{Generator, Kind, RANGES_MAX};
+use super::range::{Range, Scale};
+
+/// The name of the kind.
+pub(crate) const NAME: &str = "points";
+
+pub(super) static KIND: Kind = Kind {
+    name: NAME,
+    doc: "Points of a file of comma-separated values, or of the text `points`: a line of parameters, then a line for each point. For \
+          points of another program, and for the points that a paper lists.",
+    count: "the lines of the points",
+    extension: "more lines keep the old points",
+    keys: &["points", "file"],
+    points: |settings| Some(settings.count),
+    ranges_max: RANGES_MAX,
+    build: |_| Box::new(Listed { columns: Vec::new(), lens: Vec::new() }),
+};
+
+#[derive(Debug)]
+struct Listed {
+    columns: Vec<Vec<u32>>,
+    /// Number of different values of each column.
+    lens: Vec<u64>,
+}
+
+/// The points whose values have these positions in their ranges.
+pub(super) fn generator(ranges: &[Range], columns: Vec<Vec<u32>>) -> Box<dyn Generator> {
+    let len = |range: &Range| if let Scale::Listed(values) = &range.scale { values.len() } else { 1 };
+    Box::new(Listed { columns, lens: ranges.iter().map(len).collect() })
+}
+
+impl Generator for Listed {
+    fn coordinate(&self, point: u64, dimension: usize) -> f64 {
+        let position = self.columns[dimension][usize::try_from(point).expect("listed")];
+        (f64::from(position) + 0.5) / self.lens[dimension] as f64
+    }
+}
+
+/// The value of a parameter in a cell.
+pub(crate) fn value(param: &Param, cell: &str) -> Option<Value> {
+    let given = match param.ty {
+        Type::Bool => Value::Bool(cell.parse().ok()?),
+        Type::Int { .. } => Value::Int(cell.parse().ok()?),
+        Type::Real { .. } => cell.parse().map_or_else(|_| Value::Text(cell.to_owned()), Value::Real),
+        Type::OneOf(_) => Value::Text(cell.to_owned()),
+        _ => return None,
+    };
+    param.check(given).ok()
+}
+
+/// The header and the lines of a text, each with its number in it from 1; empty lines are left out.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
+    (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| !line.trim().is_empty())
+        .map(|(at, line)| (at, line.split(',').map(|cell| cell.trim().trim_matches('"')).collect()))
+}

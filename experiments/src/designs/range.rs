@@ -1,0 +1,112 @@
+//! The range of a parameter: from coordinates between 0 and 1 to values, and back.
+
+use std::fmt;
+
+use powersweep_engine::Value;
+use powersweep_engine::spec::Param;
+
+use crate::values::Values;
+
+/// A parameter of a design with its range.
+#[derive(Debug, Clone)]
+pub(crate) struct Range {
+    pub(crate) param: &'static Param,
+    pub(crate) scale: Scale,
+}
+
+/// From coordinates to values.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Scale {
+    /// Reals, equally likely.
+    Linear { from: f64, to: f64 },
+    /// Reals whose logarithms are equally likely.
+    Log { from: f64, to: f64 },
+    /// Integers, each as likely as the reals from it to the next one on a logarithmic scale.
+    LogInts { from: i64, to: i64 },
+    /// Values of a list or of a range with a step, equally likely.
+    Listed(Values),
+}
+
+impl Scale {
+    /// The value at a coordinate.
+    pub(crate) fn value(&self, coordinate: f64) -> Value {
+        match self {
+            Scale::Linear { from, to } => Value::Real((from + coordinate * (to - from)).clamp(*from, *to) + 0.0),
+            Scale::Log { from, to } => Value::Real(between(*from, *to, coordinate).clamp(*from, *to)),
+            Scale::LogInts { from, to } => {
+                let value = between(*from as f64, *to as f64 + 1.0, coordinate).floor();
+                Value::Int((value as i64).clamp(*from, *to))
+            }
+            Scale::Listed(values) => {
+                let place = (coordinate * values.len() as f64) as u64;
+                values.get(place.min(values.len() - 1))
+            }
+        }
+    }
+
+    /// The coordinate of a value; `None` of a scale on which neighbouring coordinates share a value.
+    pub(crate) fn coordinate(&self, value: &Value) -> Option<f64> {
+        let Value::Real(value) = value else { return None };
+        match self {
+            Scale::Linear { from, to } if (*from..=*to).contains(value) => Some((value - from) / (to - from)),
+            Scale::Log { from, to } if (*from..=*to).contains(value) => {
+                Some((libm::log(*value) - libm::log(*from)) / (libm::log(*to) - libm::log(*from)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a point may have a value.
+    pub(crate) fn contains(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Scale::Listed(values), _) => values.position(value).is_some(),
+            (Scale::LogInts { from, to }, Value::Int(value)) => (from..=to).contains(&value),
+            _ => self.coordinate(value).is_some(),
+        }
+    }
+
+    /// Whether coordinates at this distance have values that differ by many units in the last place, so that a value gives
+    /// its coordinate back.
+    pub(crate) fn resolves(&self, distance: f64) -> bool {
+        const UNITS: f64 = 64.0;
+        let (width, greatest) = match self {
+            Scale::Linear { from, to } => (to - from, from.abs().max(to.abs())),
+            Scale::Log { from, to } => {
+                let (from, to) = (libm::log(*from), libm::log(*to));
+                (to - from, from.abs().max(to.abs()).max(1.0))
+            }
+            Scale::LogInts { .. } | Scale::Listed(_) => return false,
+        };
+        width * distance >= UNITS * f64::EPSILON * greatest
+    }
+}
+
+/// The real between two others whose logarithm has this share of the way. libm: the same on all machines.
+fn between(from: f64, to: f64, coordinate: f64) -> f64 {
+    // The ends are exact.
+    if coordinate <= 0.0 || coordinate >= 1.0 {
+        return if coordinate <= 0.0 { from } else { to };
+    }
+    let (low, high) = (libm::log(from), libm::log(to));
+    libm::exp(low + coordinate * (high - low))
+}
+
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scale::Linear { from, to } => write!(f, "{from} to {to}"),
+            Scale::Log { from, to } => write!(f, "{from} to {to}, logarithmic"),
+            Scale::LogInts { from, to } => write!(f, "{from} to {to}, integer, logarithmic"),
+            Scale::Listed(values) => match values.ends() {
+                Some((from, to)) => write!(f, "{from} to {to}, {} values", values.len()),
+                None => {
+                    const SHOWN: usize = 5;
+                    let shown: Vec<String> = values.iter().take(SHOWN).map(|value| value.to_string()).collect();
+                    let more = values.len().saturating_sub(SHOWN as u64);
+                    write!(f, "{}", shown.join(", "))?;
+                    if more > 0 { write!(f, " and {more} more") } else { Ok(()) }
+                }
+            },
+        }
+    }
+}

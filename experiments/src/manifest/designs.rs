@@ -1,0 +1,355 @@
+//! The section `[designs.NAME]`, with the ranges in the blocks that use it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use powersweep_engine::Value;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::canonical::compare;
+use crate::designs::projection::Projection;
+use crate::designs::range::{self, Scale};
+use crate::designs::{COUNT_MAX, Design, KINDS, Kind, Settings, points};
+use crate::errors::Problem;
+use crate::names::{LABEL_RULE, is_label, suggestion};
+use crate::space::{Designed, SECTIONS};
+use crate::values::Values;
+
+use super::design_range::{DESIGN, Reference, is_reference, scale, shape};
+use super::sections::{blocks, params};
+use super::values::{integer, kind};
+
+/// Greatest number of levels of a Morris design.
+const LEVELS_MAX: i64 = 1_000;
+/// Greatest number of problems of listed points that are reported.
+const SHOWN_MAX: usize = 20;
+
+/// The designs of a manifest.
+#[derive(Default)]
+pub(crate) struct Designs {
+    /// Those without problems, in the order of their labels.
+    pub(crate) all: Vec<Arc<Design>>,
+    known: RefCell<BTreeMap<(usize, Vec<usize>), Arc<Projection>>>,
+}
+
+impl Designs {
+    /// Reads the section and the ranges of all blocks.
+    pub(crate) fn read(top: &DeTable<'_>, problems: &mut Vec<Problem>) -> Designs {
+        let mut references = references(top);
+        let mut designs = Designs::default();
+        let empty = DeTable::new();
+        let tables = match top.get("designs").map(|value| (value, value.get_ref().as_table())) {
+            None => &empty,
+            Some((_, Some(tables))) => tables,
+            Some((value, None)) => {
+                let message = "`designs` must be a table of designs";
+                problems.push(Problem::new(value.span(), message, "expected tables [designs.NAME]"));
+                return designs;
+            }
+        };
+        for (label, value) in tables {
+            let name = label.get_ref().as_ref();
+            let own = references.remove(name).unwrap_or_default();
+            let Some(table) = value.get_ref().as_table() else {
+                let message = format!("[designs] holds named designs, not the key `{}`", name.escape_debug());
+                problems.push(Problem::new(label.span(), message, "expected it in a table [designs.NAME]"));
+                continue;
+            };
+            if !is_label(name) {
+                let message = format!("`{}` cannot be a label", name.escape_debug());
+                problems.push(Problem::new(label.span(), message, format!("expected {LABEL_RULE}")));
+            }
+            if own.is_empty() {
+                let message = format!("no block uses the design `{name}`");
+                let help =
+                    format!("give a parameter of a block its values: {{ from = 1, to = 2, design = \"{name}\" }}");
+                problems.push(Problem::new(label.span(), message, "expected a range with this design").help(help));
+            }
+            let block = Block { label, table };
+            designs.all.extend(block.design(own, problems).map(Arc::new));
+        }
+        let labels: Vec<&str> = tables.keys().map(|label| label.get_ref().as_ref()).collect();
+        for reference in references.into_values().flatten() {
+            let Some(named) = reference.table.get(DESIGN) else { continue };
+            let message = format!("there is no design {}", kind(named.get_ref()));
+            let help = suggestion(named.get_ref().as_str().unwrap_or_default(), labels.clone());
+            let expected = "expected the name of a table [designs.NAME]";
+            problems.push(Problem::new(named.span(), message, expected).help(help));
+        }
+        designs
+    }
+
+    /// The numbers of the design and of the range of a parameter in a block.
+    pub(crate) fn range(&self, value: &Spanned<DeValue<'_>>, name: &str) -> Option<(usize, usize)> {
+        let label = value.get_ref().as_table()?.get(DESIGN)?.get_ref().as_str()?;
+        let design = self.all.iter().position(|design| *design.label == *label)?;
+        Some((design, self.all[design].ranges.iter().position(|range| range.param.name == name)?))
+    }
+
+    /// The parameters of a variant that have values of designs: ranges with the choices that have them.
+    pub(crate) fn designed(&self, ranges: BTreeMap<(usize, usize), Vec<usize>>) -> Vec<Designed> {
+        let mut by_design: BTreeMap<usize, (Vec<usize>, Vec<Vec<usize>>)> = BTreeMap::new();
+        for ((design, range), choices) in ranges {
+            let of_design = by_design.entry(design).or_default();
+            of_design.0.push(range);
+            of_design.1.push(choices);
+        }
+        let designed = by_design.into_iter().map(|(design, (ranges, choices))| {
+            let points = self.projection(design, ranges);
+            Designed { design, points, choices }
+        });
+        designed.collect()
+    }
+
+    pub(super) fn projection(&self, design: usize, ranges: Vec<usize>) -> Arc<Projection> {
+        let mut known = self.known.borrow_mut();
+        let make = || Arc::new(Projection::new(&self.all[design], ranges.clone()));
+        known.entry((design, ranges.clone())).or_insert_with(make).clone()
+    }
+}
+
+/// The text of a manifest with `points = "..."` in place of `file = "..."` in its designs, on the same lines. `read` gives the
+/// text of a file.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn with_points<E>(text: &str, read: impl Fn(&str) -> Result<String, E>) -> Result<String, E> {
+    let (table, _) = DeTable::parse_recoverable(text);
+    let designs = table.get_ref().get("designs").and_then(|value| value.get_ref().as_table());
+    let mut replaced = text.to_owned();
+    let mut files: Vec<(Range<usize>, &str)> = designs
+        .into_iter()
+        .flat_map(|designs| designs.values())
+        .filter_map(|value| value.get_ref().as_table()?.get_key_value("file"))
+        .filter_map(|(key, value)| Some((key.span().start..value.span().end, value.get_ref().as_str()?)))
+        .collect();
+    files.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
+    for (span, file) in files {
+        // A string of JSON is one of TOML, but for one character.
+        let points = serde_json::Value::from(read(file)?).to_string().replace('\u{7f}', "\\u007f");
+        replaced.replace_range(span, &format!("points = {points}"));
+    }
+    Ok(replaced)
+}
+
+/// The parameters of all blocks with values of designs, by the names of the designs.
+fn references<'a, 'i>(top: &'a DeTable<'i>) -> BTreeMap<String, Vec<Reference<'a, 'i>>> {
+    let mut found: BTreeMap<String, Vec<Reference<'a, 'i>>> = BTreeMap::new();
+    for section in SECTIONS {
+        for (key, value) in blocks(top, section).into_iter().flatten() {
+            let (Some(table), true) = (value.get_ref().as_table(), is_reference(value)) else { continue };
+            let param = params(section).find(|(_, param)| param.name == key.get_ref().as_ref());
+            let (Some((_, param)), Some(named)) = (param, table.get(DESIGN)) else { continue };
+            // A name that is no text is no name of a design: it is reported as an unknown one.
+            let name = named.get_ref().as_str().unwrap_or_default().to_owned();
+            found.entry(name).or_default().push(Reference { param, table, value });
+        }
+    }
+    found
+}
+
+/// The table of a design.
+struct Block<'a, 'i> {
+    label: &'a Spanned<toml::de::DeString<'i>>,
+    table: &'a DeTable<'i>,
+}
+
+impl Block<'_, '_> {
+    fn header(&self) -> String {
+        format!("[designs.{}]", self.label.get_ref())
+    }
+
+    fn design(&self, references: Vec<Reference<'_, '_>>, problems: &mut Vec<Problem>) -> Option<Design> {
+        let before = problems.len();
+        let kind = self.kind(problems)?;
+        for key in self.table.keys().filter(|key| key.get_ref() != "kind") {
+            if !kind.keys.contains(&key.get_ref().as_ref()) {
+                let message = format!("a design of the kind \"{}\" has no key `{}`", kind.name, key.get_ref());
+                let help = suggestion(key.get_ref(), kind.keys.iter().copied());
+                problems.push(Problem::new(key.span(), message, "unknown key").help(help));
+            }
+        }
+        let mut by_param: BTreeMap<&str, Vec<Reference<'_, '_>>> = BTreeMap::new();
+        references.into_iter().for_each(|reference| by_param.entry(reference.param.name).or_default().push(reference));
+        if by_param.len() > kind.ranges_max {
+            let message = format!("{} has {} ranges", self.header(), by_param.len());
+            problems.push(Problem::new(self.label.span(), message, format!("expected at most {}", kind.ranges_max)));
+        }
+        if kind.name == points::NAME {
+            return self.listed(by_param, problems);
+        }
+        let count = self.integer("count", (1, COUNT_MAX.cast_signed()), None, problems);
+        let seed = self.table.contains_key("seed").then(|| self.integer("seed", (0, i64::MAX), Some(0), problems));
+        let levels = self.integer("levels", (2, LEVELS_MAX), Some(4), problems);
+        if let (Some(value), Some(true)) = (self.table.get("levels"), levels.map(|levels| levels % 2 == 1)) {
+            problems.push(Problem::new(value.span(), "`levels` is odd", "expected an even number of levels"));
+        }
+        let second_order = match self.table.get("second_order").map(|value| (value, value.get_ref().as_bool())) {
+            Some((value, None)) => {
+                problems.push(Problem::new(value.span(), "`second_order` is wrong", "expected true or false"));
+                false
+            }
+            Some((_, Some(given))) => given,
+            None => false,
+        };
+        let ranges: Vec<range::Range> = by_param.into_values().filter_map(|own| self.range(own, problems)).collect();
+        if problems.len() > before || ranges.is_empty() {
+            return None;
+        }
+        let seed = seed.flatten().map(i64::unsigned_abs);
+        let (count, levels) = (count?.unsigned_abs(), levels?.unsigned_abs());
+        let settings = Settings { count, seed, levels, second_order, ranges: ranges.len() };
+        let design = Design::new(self.label.get_ref(), kind, settings, ranges);
+        if design.is_none() {
+            let message = format!("{} has more than 2^63 points", self.header());
+            problems.push(Problem::new(self.label.span(), message, "expected a smaller `count`"));
+        }
+        design
+    }
+
+    fn kind(&self, problems: &mut Vec<Problem>) -> Option<&'static Kind> {
+        let names = KINDS.map(|kind| kind.name);
+        let expected = format!("expected one of {}", names.map(|name| format!("\"{name}\"")).join(", "));
+        let Some(value) = self.table.get("kind") else {
+            problems.push(Problem::new(self.label.span(), format!("{} needs `kind`", self.header()), expected));
+            return None;
+        };
+        let found = value.get_ref().as_str().and_then(Kind::of);
+        if found.is_none() {
+            let message = format!("there is no design of the kind {}", kind(value.get_ref()));
+            let help = value.get_ref().as_str().map(|name| suggestion(name, names));
+            problems.push(Problem::new(value.span(), message, expected).maybe_help(help));
+        }
+        found
+    }
+
+    /// An integer of the table; `default` for a key that is missing.
+    fn integer(
+        &self,
+        key: &str,
+        (least, most): (i64, i64),
+        default: Option<i64>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<i64> {
+        let expected = if most == i64::MAX {
+            format!("expected an integer of at least {least}")
+        } else {
+            format!("expected an integer from {least} to {most}")
+        };
+        let Some(value) = self.table.get(key) else {
+            if default.is_none() {
+                problems.push(Problem::new(self.label.span(), format!("{} needs `{key}`", self.header()), expected));
+            }
+            return default;
+        };
+        let found = value.get_ref().as_integer().and_then(integer).filter(|found| (least..=most).contains(found));
+        if found.is_none() {
+            let message = format!("`{key}` cannot be {}", kind(value.get_ref()));
+            problems.push(Problem::new(value.span(), message, expected));
+        }
+        found
+    }
+
+    /// The range of a parameter. It stands in one block, or is equal in several.
+    fn range(&self, own: Vec<Reference<'_, '_>>, problems: &mut Vec<Problem>) -> Option<range::Range> {
+        let param = own.first()?.param;
+        if !param.is_identity() {
+            let message = format!("`{}` cannot have the values of a design", param.name);
+            let expected = "expected a list: it is crossed with the points of the design";
+            problems.push(Problem::new(own[0].value.span(), message, expected));
+            return None;
+        }
+        let mut found: Option<Scale> = None;
+        let mut is_given = false;
+        for reference in own.iter().filter(|reference| reference.table.len() > 1) {
+            is_given = true;
+            let Some(scale) = scale(reference, problems) else { continue };
+            match &found {
+                Some(other) if *other != scale => {
+                    let message = format!("the design `{}` has two ranges of `{}`", self.label.get_ref(), param.name);
+                    let help = "write the range in one block and only the design in the other, or use two designs";
+                    problems.push(Problem::new(reference.value.span(), message, "another range").help(help));
+                }
+                _ => found = Some(scale),
+            }
+        }
+        if !is_given {
+            let message = format!("the design `{}` has no range of `{}`", self.label.get_ref(), param.name);
+            let help = format!("write it in one of the blocks: {}", shape(param));
+            problems.push(Problem::new(own[0].value.span(), message, "expected a range").help(help));
+        }
+        Some(range::Range { param, scale: found? })
+    }
+
+    /// The design of listed points.
+    fn listed(&self, by_param: BTreeMap<&str, Vec<Reference<'_, '_>>>, problems: &mut Vec<Problem>) -> Option<Design> {
+        let before = problems.len();
+        for reference in by_param.values().flatten().filter(|reference| reference.table.len() > 1) {
+            let message =
+                format!("the points of `{}` are listed: `{}` has no range", self.label.get_ref(), reference.param.name);
+            let expected = format!("expected {{ design = \"{}\" }}", self.label.get_ref());
+            problems.push(Problem::new(reference.value.span(), message, expected));
+        }
+        if let Some(file) = self.table.get("file") {
+            let message = "the points are in a file, which is read together with the file of the manifest";
+            let help = "give the manifest by the name of its file, or write the lines of the file as `points`";
+            problems.push(Problem::new(file.span(), message, "this text has no files").help(help));
+            return None;
+        }
+        let Some(value) = self.table.get("points") else {
+            let message = format!("{} needs `file` or `points`", self.header());
+            problems.push(Problem::new(self.label.span(), message, "expected the points"));
+            return None;
+        };
+        let mut lines = points::lines(value.get_ref().as_str().unwrap_or_default());
+        let header = lines.next().map(|(_, cells)| cells).unwrap_or_default();
+        let lines: Vec<(usize, Vec<&str>)> = lines.collect();
+        let mut wrong = |message: String, expected: &str| {
+            if problems.len() < before + SHOWN_MAX {
+                problems.push(Problem::new(value.span(), message, expected));
+            }
+        };
+        if lines.is_empty() {
+            wrong(
+                format!("{} has no points", self.header()),
+                "expected a line of parameters, and a line for each point",
+            );
+        }
+        for name in header.iter().filter(|name| !by_param.contains_key(**name)) {
+            let expected = format!("expected {name} = {{ design = \"{}\" }} in a block", self.label.get_ref());
+            wrong(format!("the points have the column `{name}`, which no block uses"), &expected);
+        }
+        for (at, cells) in lines.iter().filter(|(_, cells)| cells.len() != header.len()) {
+            wrong(format!("line {at} of the points has {} values", cells.len()), &format!("expected {}", header.len()));
+        }
+        let (mut ranges, mut columns) = (Vec::new(), Vec::new());
+        for (name, own) in &by_param {
+            let param = own[0].param;
+            let Some(column) = header.iter().position(|other| other == name) else {
+                wrong(format!("the points have no column `{name}`"), "expected a column for each parameter");
+                continue;
+            };
+            let mut values = Vec::new();
+            for (at, cell) in lines.iter().filter_map(|(at, cells)| Some((at, cells.get(column)?))) {
+                match points::value(param, cell) {
+                    Some(value) => values.push(value),
+                    None => {
+                        let expected = format!("expected {}", param.expectation());
+                        wrong(format!("line {at} of the points: `{name}` cannot be \"{cell}\""), &expected);
+                    }
+                }
+            }
+            let mut different = values.clone();
+            different.sort_by(compare);
+            different.dedup_by(|a, b| compare(a, b).is_eq());
+            let different = Values::list(different);
+            let place = |value: &Value| u32::try_from(different.position(value)?).ok();
+            columns.push(values.iter().filter_map(place).collect());
+            ranges.push(range::Range { param, scale: Scale::Listed(different) });
+        }
+        (problems.len() == before).then(|| Design::listed(self.label.get_ref(), ranges, columns))
+    }
+}
