@@ -27,8 +27,46 @@ queue_order = "sjf"
 seed = [1, 500_000, 1_000_000]
 "#;
 
+/// 10^9 points.
+const DESIGN: &str = r#"
+version = 1
+name = "design"
+[designs.knobs]
+kind = "sobol"
+seed = 1
+count = 1_000_000_000
+[workloads.w]
+[platforms.p]
+size_factor = { from = 0.5, to = 2, scale = "log", design = "knobs" }
+[policies.a]
+gear_rule = "bsld"
+bsld_threshold = { from = 1.5, to = 3, design = "knobs" }
+wq_threshold = { values = [0, 4, "unlimited"], design = "knobs" }
+"#;
+
+/// 40,960 points that are compared.
+const COMPARED: &str = r#"
+version = 1
+name = "compared"
+[designs.knobs]
+kind = "saltelli"
+count = 8_192
+[workloads.w]
+[platforms.p]
+size_factor = { from = 0.5, to = 2, scale = "log", design = "knobs" }
+[policies.a]
+gear_rule = "bsld"
+bsld_threshold = { from = 1.5, to = 3, design = "knobs" }
+wq_threshold = { values = [0, 4, "unlimited"], design = "knobs" }
+"#;
+
 fn text(name: &str) -> &'static str {
-    if name == "huge" { HUGE } else { manifests::find(name).expect("a built-in manifest") }
+    match name {
+        "huge" => HUGE,
+        "design" => DESIGN,
+        "compared" => COMPARED,
+        _ => manifests::find(name).expect("a built-in manifest"),
+    }
 }
 
 fn sweep(name: &str) -> Sweep {
@@ -38,7 +76,7 @@ fn sweep(name: &str) -> Sweep {
     Sweep::new(manifest, digests).expect("a sweep")
 }
 
-const NAMES: [&str; 3] = ["quickstart", "etinski2010", "huge"];
+const NAMES: [&str; 5] = ["quickstart", "etinski2010", "huge", "design", "compared"];
 
 #[divan::bench(args = NAMES)]
 fn parse(name: &str) -> Manifest {

@@ -100,11 +100,7 @@ pub(crate) fn used<'a>(variants: impl IntoIterator<Item = &'a Variant>) -> Used 
 
 /// The variant of the level of designs that has the points of these variants.
 pub(crate) fn points_of<'a>(level: &Level, variants: impl IntoIterator<Item = &'a Variant>) -> usize {
-    if level.variants.len() == 1 {
-        return 0;
-    }
-    let wanted = used(variants);
-    level.variants.iter().position(|variant| used([variant]) == wanted).expect("the level has all sets of ranges")
+    level.by_use.get(&used(variants)).copied().expect("the level has all sets of ranges")
 }
 
 /// The choices of the sections at these positions.
@@ -144,6 +140,8 @@ pub(crate) struct Level {
     pub(crate) count: u64,
     /// Variants by their components and by the values that vary in no variant with the same components.
     lookup: HashMap<Fingerprint, Vec<usize>>,
+    /// Variants by the ranges of designs that they use; those of the level of designs differ in them.
+    by_use: BTreeMap<Used, usize>,
     /// The names of the parameters in the fingerprint, by the names of the components.
     fixed: HashMap<Vec<&'static str>, Vec<&'static str>>,
 }
@@ -161,7 +159,8 @@ impl Level {
             count = count.checked_add(variant.count).filter(|count| i64::try_from(*count).is_ok())?;
         }
         let fixed = fixed_names(&variants);
-        let mut level = Level { variants, starts, count, lookup: HashMap::new(), fixed };
+        let by_use = (0..).zip(&variants).map(|(at, variant)| (used([variant]), at)).collect();
+        let mut level = Level { variants, starts, count, lookup: HashMap::new(), by_use, fixed };
         for at in 0..level.variants.len() {
             let print = level.fingerprint(&level.variants[at].choices);
             level.lookup.entry(print).or_default().push(at);

@@ -7,7 +7,7 @@ use powersweep::estimate::Estimate;
 use powersweep::inputs::LOGS_BYTES;
 use powersweep::plan::{Plan, TaskPlan, warnings};
 use powersweep_experiments::settings::quoted;
-use powersweep_experiments::{AxisSummary, Sweep, TaskSpec};
+use powersweep_experiments::{AxisSummary, DesignSummary, Sweep, TaskSpec};
 use powersweep_inputs::library::ParsedLogs;
 use powersweep_proto::v1;
 use serde_json::{Value as Json, json};
@@ -35,6 +35,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
     let (found, estimate) = (warnings(&sweep, signals, &logs), Estimate::of(&sweep, reply.to_run, &logs));
     if args.output.is_json() {
         let mut plan = overview_json(&sweep, &axes, &reply, served.is_some());
+        plan["designs"] = json!(sweep.designs());
         plan["signals"] = signals::json(signals).into();
         plan["warnings"] = json!(found);
         plan["estimate"] = json!(estimate);
@@ -54,6 +55,10 @@ pub fn run(args: &PlanArgs) -> Outcome {
     match axes.is_empty() {
         true => text.push_str("\n\nno axis has more than one value\n\n"),
         false => text.push_str(&format!("\n\n{table}\n\n")),
+    }
+    let designs = sweep.designs();
+    if !designs.is_empty() {
+        text.push_str(&format!("{}\n\n", designs_text(&designs)));
     }
     if !signals.is_empty() {
         text.push_str(&format!("{}\n\n", signals::text(signals)));
@@ -90,6 +95,31 @@ fn values_text(axis: &AxisSummary) -> String {
         text.push_str(&format!(" and {more} more"));
     }
     text
+}
+
+/// The designs with their ranges as a table.
+fn designs_text(designs: &[DesignSummary]) -> String {
+    let mut table = screen::table();
+    table.set_header(["design", "kind", "points", "discrepancy", "parameter", "values"]);
+    for design in designs {
+        let repeated = match design.repeated_count {
+            0 => String::new(),
+            count => format!(", {count} of them equal to earlier ones"),
+        };
+        let first = if design.discrepancy_points < design.points_count {
+            format!(" (first {} points)", design.discrepancy_points)
+        } else {
+            String::new()
+        };
+        let points = format!("{}{repeated}", design.points_count);
+        let discrepancy = format!("{:.2e}{first}", design.discrepancy);
+        let mut head = [design.design.to_string(), design.kind.to_owned(), points, discrepancy];
+        for range in &design.ranges {
+            let [label, kind, points, discrepancy] = std::mem::take(&mut head);
+            table.add_row([label, kind, points, discrepancy, range.parameter.to_owned(), range.values.clone()]);
+        }
+    }
+    table.to_string()
 }
 
 fn overview_json(sweep: &Sweep, axes: &[AxisSummary], reply: &v1::SubmitReply, served: bool) -> Json {

@@ -40,6 +40,7 @@ pub const TOPICS: &[Topic] = topics![
     "choosing-a-policy" "choosing-a-policy.md"
     "comparison" "comparison.md"
     "configuration" "configuration.md"
+    "designs" "designs.md"
     "environment" "reference/environment.md"
     "errors" "errors.md"
     "exact-rules" "exact-rules.md"

@@ -103,3 +103,53 @@ fn a_workload_without_jobs_and_a_series_that_nothing_records_are_said() {
         "[workloads.w]",
     ]);
 }
+
+#[test]
+fn designs_are_shown_and_their_points_run_once() {
+    let sandbox = Sandbox::new();
+    let manifest = |count: u32| {
+        format!(
+            r#"version = 1
+name = "designed"
+[designs.knobs]
+kind = "saltelli"
+count = {count}
+[designs.listed]
+kind = "points"
+file = "points.csv"
+[workloads.w]
+source = "lublin"
+synthetic_jobs_count = 50
+interarrival_factor = {{ design = "listed" }}
+[platforms.p]
+size_factor = {{ from = 1, to = 2, design = "knobs" }}
+[policies.q]
+gear_rule = "bsld"
+bsld_threshold = {{ from = 1.5, to = 3, step = 0.5, design = "knobs" }}
+"#
+        )
+    };
+    sandbox.write("study/s.toml", manifest(4));
+    let missing = sandbox.run(&["plan", "study/s.toml"]).exits(2);
+    assert!(missing.stderr.contains("cannot read the file of points study/points.csv"), "{missing}");
+    sandbox.write("study/points.csv", "interarrival_factor\n1\n0.5\n1.0\n");
+    sandbox.run(&["plan", "study/s.toml"]).exits(0).prints(&[
+        "saltelli",
+        "1 to 2",
+        "1.5 to 3, 4 values",
+        "3, 1 of them equal to earlier ones",
+    ]);
+    let plan = sandbox.run(&["plan", "study/s.toml", "--format", "json"]).exits(0).json();
+    assert_eq!((&plan["designs"][0]["design"], &plan["designs"][0]["points"]), (&"knobs".into(), &16.into()));
+    assert_eq!(plan["designs"][1]["repeated_points"], 1);
+    let repeated = plan["designs"][0]["repeated_points"].as_u64().expect("a number");
+    assert_eq!(plan["tasks"].as_u64(), Some(2 * (16 - repeated)));
+    sandbox.run(&["run", "study/s.toml", "--quiet"]).exits(0);
+    sandbox.write("study/s.toml", manifest(8));
+    let more = sandbox.run(&["plan", "study/s.toml", "--format", "json"]).exits(0).json();
+    assert_eq!(more["done"], plan["tasks"]);
+    sandbox.run(&["run", "study/s.toml", "--quiet"]).exits(0);
+    let rows =
+        sandbox.run(&["results", "designed", "--format", "csv", "--columns", "size_factor,bsld_threshold"]).exits(0);
+    assert_eq!(rows.stdout.lines().count() as u64, 1 + more["tasks"].as_u64().expect("a number"), "{rows}");
+}

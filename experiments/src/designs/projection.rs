@@ -11,6 +11,9 @@ use crate::canonical::{compare, push_value};
 /// Greatest number of points of a design whose points may be equal: they are compared.
 pub(crate) const COMPARED_MAX: u32 = 1 << 20;
 
+/// Greatest number of values that are computed to compare the points of all designs of a manifest. Bounds the time.
+pub(crate) const VALUES_MAX: u64 = 1 << 26;
+
 /// The points of a design in some of its ranges. Blocks whose components lack a parameter see the others only.
 #[derive(Debug)]
 pub(crate) struct Projection {
@@ -34,7 +37,8 @@ enum Lookup {
 }
 
 impl Projection {
-    pub(crate) fn new(design: &Arc<Design>, ranges: Vec<usize>) -> Projection {
+    /// `values_left`: how many values may be computed, which this call reduces.
+    pub(crate) fn new(design: &Arc<Design>, ranges: Vec<usize>, values_left: &mut u64) -> Projection {
         let design = design.clone();
         if let Some(range) = ranges.iter().find(|range| design.is_distinct(**range)) {
             let lookup = Lookup::Inverse(*range);
@@ -44,6 +48,11 @@ impl Projection {
         let Some(points) = u32::try_from(projection.len()).ok().filter(|points| *points <= COMPARED_MAX) else {
             return projection;
         };
+        // Each value is computed for its hash, and again for a comparison.
+        let Some(left) = values_left.checked_sub(2 * projection.len() * projection.ranges.len() as u64) else {
+            return projection;
+        };
+        *values_left = left;
         let mut table: Vec<(u64, u32)> =
             (0..points).map(|point| (hash(&projection.values(u64::from(point))), point)).collect();
         table.sort_unstable();

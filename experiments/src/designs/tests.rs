@@ -33,6 +33,10 @@ fn design(kind: &str, settings: Settings, scales: Vec<Scale>) -> Arc<Design> {
     Arc::new(Design::new("d", Kind::of(kind).expect("a kind"), settings, ranges).expect("points"))
 }
 
+fn projection(design: &Arc<Design>, ranges: Vec<usize>) -> Projection {
+    Projection::new(design, ranges, &mut u64::MAX.clone())
+}
+
 const UNIT: Scale = Scale::Linear { from: 0.0, to: 1.0 };
 
 /// The first 64 points in 64ths, a line for each dimension: SciPy 1.17.1, `qmc.Sobol(8, scramble=False).random(64)`.
@@ -166,7 +170,7 @@ fn one_range_moves_at_a_time_over_its_whole_width() {
         (0..design.points).map(|point| (0..2).map(|range| design.value(point, range)).collect()).collect();
     let expected = [(0.5, 3.0), (0.0, 3.0), (0.5, 3.0), (1.0, 3.0), (0.5, 2.0), (0.5, 3.0), (0.5, 4.0)];
     assert_eq!(points, expected.map(|(a, b)| vec![Value::Real(a), Value::Real(b)]));
-    assert_eq!(Projection::new(&design, vec![0, 1]).repeated, [2, 5]);
+    assert_eq!(projection(&design, vec![0, 1]).repeated, [2, 5]);
 }
 
 #[test]
@@ -202,7 +206,7 @@ fn far_points_are_found_by_their_values() {
         for seed in [None, Some(5)] {
             let design = design(kind, Settings { seed, ..settings(1_000_000_000, 2) }, scales());
             for ranges in [vec![0], vec![1], vec![0, 1]] {
-                let points = Projection::new(&design, ranges.clone());
+                let points = projection(&design, ranges.clone());
                 assert!(points.is_compared() && points.repeated.is_empty());
                 for point in [0, 1, 999, 123_456_789, 999_999_999] {
                     let values: Vec<Value> = (0..ranges.len()).map(|at| points.value(point, at)).collect();
@@ -220,7 +224,7 @@ fn far_points_are_found_by_their_values() {
 fn equal_points_of_lists_are_found_once() {
     let levels = || Scale::Listed(Values::Ints { from: 1, step: 1, count: 3 });
     let design = design("random", settings(200, 2), vec![levels(), levels()]);
-    let points = Projection::new(&design, vec![0, 1]);
+    let points = projection(&design, vec![0, 1]);
     assert_eq!(points.repeated.len(), 200 - 9);
     let firsts = (0..200).filter(|point| !points.repeated.contains(point));
     let mut seen = BTreeSet::new();
@@ -230,6 +234,10 @@ fn equal_points_of_lists_are_found_once() {
         let value = |name: &str| Some(&values[usize::from(name == points.name(1))]);
         assert_eq!(points.find(value), Some(point));
     }
+    // Without values to compute, values within the ranges count as found.
+    let within = Projection::new(&design, vec![0, 1], &mut 799);
+    assert!(!within.is_compared() && within.find(|_| Some(&Value::Int(2))) == Some(0));
+    assert_eq!(within.find(|_| Some(&Value::Int(4))), None);
     // A narrow range of reals cannot tell 2^32 points apart: its points are compared, too.
     let narrow = Scale::Linear { from: 1.0, to: 1.0 + 4.0 * f64::EPSILON };
     assert!(!design_of(narrow).is_distinct(0));

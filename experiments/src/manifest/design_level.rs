@@ -15,6 +15,8 @@ use super::designs::Designs;
 
 /// Greatest number of sets of ranges that the blocks of a manifest use together.
 const SETS_MAX: usize = 1_000;
+/// Greatest number of pairs of ranges and variants, where blocks use different ranges. Bounds the memory of the rules.
+const USES_MAX: usize = 1_000_000;
 
 /// The level of points, and the rules that exclude points of other blocks and points that repeat earlier ones.
 pub(crate) fn level(
@@ -30,10 +32,11 @@ pub(crate) fn level(
     let mut sets = BTreeSet::from([Used::new()]);
     for section in sections {
         let own: BTreeSet<Used> = section.variants.iter().map(|variant| used([variant])).collect();
-        sets = sets.iter().flat_map(|set| own.iter().map(|more| union(set, more))).collect();
-        if sets.len() > SETS_MAX {
-            let message = format!("the blocks use ranges of designs in more than {SETS_MAX} ways");
-            problems.push(Problem::new(0..0, message, "expected fewer designs, or blocks with the same ranges"));
+        if own.len() <= SETS_MAX {
+            sets = sets.iter().flat_map(|set| own.iter().map(|more| union(set, more))).collect();
+        }
+        if own.len().max(sets.len()) > SETS_MAX {
+            problems.push(too_many_sets());
             return None;
         }
     }
@@ -49,7 +52,7 @@ pub(crate) fn level(
         for points in designed.iter().map(|designed| &designed.points).filter(|points| !points.is_compared()) {
             let message =
                 format!("some of the {} points of the design `{}` may be equal", points.len(), points.design.label);
-            let expected = format!("expected at most {COMPARED_MAX} points");
+            let expected = format!("expected at most {COMPARED_MAX} points, or fewer in a manifest of many designs");
             let help = "only points of sobol, latin-hypercube and random with a range of reals without a step are known to differ";
             problems.push(Problem::new(span(&points.design.label), message, expected).help(help));
         }
@@ -65,9 +68,20 @@ pub(crate) fn level(
         problems.push(Problem::new(0..0, "the designs have more than 2^63 combinations", "expected fewer points"));
         return None;
     };
+    let ranges: usize = used(&level.variants).values().map(BTreeSet::len).sum();
+    if level.variants.len() > 1 && ranges * sections.iter().map(|level| level.variants.len()).sum::<usize>() > USES_MAX
+    {
+        problems.push(too_many_sets());
+        return None;
+    }
     let mut rules = mismatched(sections, &level);
     rules.extend(repeated(&level));
     Some((level, rules))
+}
+
+fn too_many_sets() -> Problem {
+    let message = "the blocks use ranges of designs in too many ways";
+    Problem::new(0..0, message, "expected fewer designs or ranges, or blocks with the same ranges")
 }
 
 fn union(a: &Used, b: &Used) -> Used {

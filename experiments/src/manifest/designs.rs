@@ -10,7 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::canonical::compare;
-use crate::designs::projection::Projection;
+use crate::designs::projection::{Projection, VALUES_MAX};
 use crate::designs::range::{self, Scale};
 use crate::designs::{COUNT_MAX, Design, KINDS, Kind, Settings, points};
 use crate::errors::Problem;
@@ -33,6 +33,8 @@ pub(crate) struct Designs {
     /// Those without problems, in the order of their labels.
     pub(crate) all: Vec<Arc<Design>>,
     known: RefCell<BTreeMap<(usize, Vec<usize>), Arc<Projection>>>,
+    /// Values that were computed to compare points.
+    computed: RefCell<u64>,
 }
 
 impl Designs {
@@ -106,8 +108,14 @@ impl Designs {
 
     pub(super) fn projection(&self, design: usize, ranges: Vec<usize>) -> Arc<Projection> {
         let mut known = self.known.borrow_mut();
-        let make = || Arc::new(Projection::new(&self.all[design], ranges.clone()));
-        known.entry((design, ranges.clone())).or_insert_with(make).clone()
+        let mut computed = self.computed.borrow_mut();
+        let mut make = || {
+            let mut left = VALUES_MAX.saturating_sub(*computed);
+            let points = Projection::new(&self.all[design], ranges.clone(), &mut left);
+            *computed = VALUES_MAX - left;
+            Arc::new(points)
+        };
+        known.entry((design, ranges.clone())).or_insert_with(&mut make).clone()
     }
 }
 

@@ -8,7 +8,7 @@ use powersweep_experiments::{Decoder, Manifest, Mapping, Sweep, TaskSpec, with_p
 use crate::{errors, sweep};
 
 /// A design over a platform and a policy, crossed with workloads and seeds.
-fn knobs(kind: &str) -> String {
+pub(crate) fn knobs(kind: &str) -> String {
     format!(
         r#"version = 1
 name = "knobs"

@@ -4,13 +4,16 @@ use powersweep_experiments::{Manifest, Sweep, manifests};
 
 use crate::Random;
 
-const TOKENS: [&str; 48] = [
+const TOKENS: [&str; 51] = [
+    "[designs.d]\n",
     "[",
     "]",
     "[[exclude]]\n",
     "zip = [[\"a\", \"b\"]]\n",
     "zip = [[\"order\", \"bsld_threshold\"]]\n",
     "{ from = 1, to = 3 }",
+    "{ from = 1, to = 3, design = \"knobs\" }",
+    "{ values = [1, 2], design = \"d\" }",
     "{ from = 0.1, to = 1e300, step = 1e-300 }",
     "{ from = 1, count = 9223372036854775807 }",
     "{ from = 0, to = 1, step = 0.1 }",
@@ -88,7 +91,11 @@ fn mutate(random: &mut Random, text: &str) -> Vec<u8> {
 #[test]
 fn mutated_manifests_never_panic() {
     let cases: u64 = std::env::var("POWERSWEEP_FUZZ_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(3_000);
-    let seeds: Vec<&str> = manifests::builtin().iter().map(|(_, text)| *text).chain([RICH]).collect();
+    let designed =
+        ["kind = \"saltelli\"\ncount = 16", "kind = \"sobol\"\ncount = 4_000", "kind = \"morris\"\ncount = 16"];
+    let designed = designed.map(crate::designs::knobs);
+    let builtin = manifests::builtin().iter().map(|(_, text)| *text);
+    let seeds: Vec<&str> = builtin.chain([RICH]).chain(designed.iter().map(String::as_str)).collect();
     let (mut accepted, mut wrong) = (0_u64, 0_u64);
     for case in 0..cases {
         let mut random = Random(case);

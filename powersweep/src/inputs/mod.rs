@@ -12,7 +12,7 @@ use powersweep_dataset::{Error, Kind, OrKind, failure};
 use powersweep_engine::workload::swf::SwfLog;
 use powersweep_engine::workload::{FORMATS, LogFormat};
 use powersweep_experiments::reading::unknown;
-use powersweep_experiments::{Digest, FileRef, Manifest, ManifestErrors, Sweep, TaskSpec, manifests};
+use powersweep_experiments::{Digest, FileRef, Manifest, ManifestErrors, Sweep, TaskSpec, manifests, with_points};
 use powersweep_inputs::joblogs::{self, JobLog, Ledger, Settings};
 use powersweep_inputs::ledger::{Effect, Rule as _};
 use powersweep_inputs::library::{Library, LoadError, LogBytes};
@@ -26,14 +26,16 @@ pub const TEXT_BYTES_MAX: u64 = 4 << 20;
 /// Memory for the parsed logs of a manifest whose tasks do not run (bytes).
 pub const LOGS_BYTES: usize = 1 << 30;
 
-/// The text of the manifest in the file of this name; if no such file exists, that of the shipped manifest. The first value
-/// names the text in errors.
+/// The text of the manifest in the file of this name, with the points of its designs; if no such file exists, that of the
+/// shipped manifest. The first value names the text in errors.
 ///
 /// # Errors
 /// There is neither, or the file cannot be read.
 pub fn manifest_text(name: &str) -> Result<(String, Cow<'static, str>), Error> {
     if Path::new(name).is_file() {
-        return Ok((name.to_owned(), text(name, "manifest")?.into()));
+        let folder = folder_of(name);
+        let points = |file: &str| text(&folder.join(file).to_string_lossy(), "file of points");
+        return Ok((name.to_owned(), with_points(&text(name, "manifest")?, points)?.into()));
     }
     if let Some(text) = manifests::find(name) {
         return Ok((format!("{name} (shipped)"), text.into()));
