@@ -100,26 +100,22 @@ fn values_text(axis: &AxisSummary) -> String {
 /// The designs with their ranges as a table.
 fn designs_text(designs: &[DesignSummary]) -> String {
     let mut table = screen::table();
-    table.set_header(["design", "kind", "points", "discrepancy", "parameter", "values"]);
+    table.set_header(["design", "kind", "points", "repeated", "discrepancy", "parameter", "values"]);
     for design in designs {
-        let repeated = match design.repeated_count {
-            0 => String::new(),
-            count => format!(", {count} of them equal to earlier ones"),
-        };
-        let first = if design.discrepancy_points < design.points_count {
-            format!(" (first {} points)", design.discrepancy_points)
-        } else {
-            String::new()
-        };
-        let points = format!("{}{repeated}", design.points_count);
-        let discrepancy = format!("{:.2e}{first}", design.discrepancy);
-        let mut head = [design.design.to_string(), design.kind.to_owned(), points, discrepancy];
+        let [points, repeated] = [design.points_count, design.repeated_count].map(|count| count.to_string());
+        let discrepancy = format!("{:.2e}", design.discrepancy);
+        let mut head = [design.design.to_string(), design.kind.to_owned(), points, repeated, discrepancy];
         for range in &design.ranges {
-            let [label, kind, points, discrepancy] = std::mem::take(&mut head);
-            table.add_row([label, kind, points, discrepancy, range.parameter.to_owned(), range.values.clone()]);
+            let row = std::mem::take(&mut head).into_iter();
+            table.add_row(row.chain([range.parameter.to_owned(), range.values.clone()]));
         }
     }
-    table.to_string()
+    let mut text = table.to_string();
+    for design in designs.iter().filter(|design| design.discrepancy_points < design.points_count) {
+        let DesignSummary { design, discrepancy_points, .. } = design;
+        text.push_str(&format!("\nthe discrepancy of `{design}` is that of its first {discrepancy_points} points"));
+    }
+    text
 }
 
 fn overview_json(sweep: &Sweep, axes: &[AxisSummary], reply: &v1::SubmitReply, served: bool) -> Json {
