@@ -1,6 +1,6 @@
 //! The section `[designs.NAME]`, with the ranges in the blocks that use it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,14 +27,17 @@ const LEVELS_MAX: i64 = 1_000;
 /// Greatest number of problems of listed points that are reported.
 const SHOWN_MAX: usize = 20;
 
+/// By the number of a design and its ranges.
+type Projections = BTreeMap<(usize, Vec<usize>), Arc<Projection>>;
+
 /// The designs of a manifest.
 #[derive(Default)]
 pub(crate) struct Designs {
     /// Those without problems, in the order of their labels.
     pub(crate) all: Vec<Arc<Design>>,
-    known: RefCell<BTreeMap<(usize, Vec<usize>), Arc<Projection>>>,
+    known: RefCell<Projections>,
     /// Values that were computed to compare points.
-    computed: RefCell<u64>,
+    computed: Cell<u64>,
 }
 
 impl Designs {
@@ -108,14 +111,13 @@ impl Designs {
 
     pub(super) fn projection(&self, design: usize, ranges: Vec<usize>) -> Arc<Projection> {
         let mut known = self.known.borrow_mut();
-        let mut computed = self.computed.borrow_mut();
-        let mut make = || {
-            let mut left = VALUES_MAX.saturating_sub(*computed);
+        let make = || {
+            let mut left = VALUES_MAX - self.computed.get();
             let points = Projection::new(&self.all[design], ranges.clone(), &mut left);
-            *computed = VALUES_MAX - left;
+            self.computed.set(VALUES_MAX - left);
             Arc::new(points)
         };
-        known.entry((design, ranges.clone())).or_insert_with(&mut make).clone()
+        known.entry((design, ranges.clone())).or_insert_with(make).clone()
     }
 }
 
