@@ -27,6 +27,8 @@ fn fits(schema: &Json, value: &Json) -> bool {
         "items" => value.as_array().is_none_or(|items| items.iter().all(|item| fits(rule, item))),
         "minItems" => value.as_array().is_none_or(|items| items.len() as u64 >= rule.as_u64().unwrap_or(0)),
         "uniqueItems" => value.as_array().is_none_or(|v| (1..v.len()).all(|i| !v[..i].contains(&v[i]))),
+        "maxLength" => value.as_str().is_none_or(|text| text.chars().count() as u64 <= rule.as_u64().unwrap_or(0)),
+        "minLength" => value.as_str().is_none_or(|text| text.chars().count() as u64 >= rule.as_u64().unwrap_or(0)),
         "minProperties" => value.as_object().is_none_or(|map| map.len() as u64 >= rule.as_u64().unwrap_or(0)),
         "required" => {
             value.as_object().is_none_or(|map| all(rule).iter().all(|k| map.contains_key(k.as_str().unwrap_or("?"))))
