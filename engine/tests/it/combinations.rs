@@ -62,9 +62,11 @@ fn choice(component: &'static Component) -> Choice {
     choice
 }
 
+/// The component that is tested alone.
+static WANTED: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("POWERSWEEP_COMPONENT").ok());
+
 /// Every allowed combination of components, on the machine of these tests.
 static SPECS: LazyLock<Vec<SimSpec>> = LazyLock::new(|| {
-    let wanted = std::env::var("POWERSWEEP_COMPONENT").ok();
     let mut specs = vec![SimSpec::new()];
     specs[0].choice_mut(Role::Platform).set("procs", Value::Int(i64::from(PROCS))).unwrap();
     for wanted in ["watch_machine", "node_lists"] {
@@ -86,10 +88,13 @@ static SPECS: LazyLock<Vec<SimSpec>> = LazyLock::new(|| {
     for spec in specs.iter_mut().filter(|spec| spec.module_name().is_some()) {
         wasm::place_easy(spec);
     }
-    if let Some(wanted) = wanted {
-        specs.retain(|spec| spec.choices().any(|choice| choice.component().name == wanted));
-        assert!(!specs.is_empty(), "no component is called {wanted}");
+    let Some(wanted) = WANTED.as_deref() else { return specs };
+    let has = |spec: &SimSpec| spec.choices().any(|choice| choice.component().name == wanted);
+    let is_drawn = EXPECTED.into_iter().flat_map(components::of).any(|component| component.name == wanted);
+    if !is_drawn || specs.iter().any(has) {
+        specs.retain(has);
     }
+    assert!(!specs.is_empty(), "no component is called {wanted}");
     specs
 });
 
@@ -119,12 +124,13 @@ fn with(spec: &SimSpec, settings: u8) -> SimSpec {
 /// Roles of what is expected of jobs. Their components are drawn for each simulation, because all combinations are too many.
 const EXPECTED: [Role; 3] = [Role::Predictor, Role::Corrector, Role::BackfillOrder];
 
-/// A spec with a component of each of these roles by number, unless it is refused.
+/// A spec with a component of each of these roles by number, or with the wanted one, unless it is refused.
 fn expecting(mut spec: SimSpec, numbers: [usize; 3]) -> SimSpec {
     for (role, number) in EXPECTED.into_iter().zip(numbers) {
         let components: Vec<_> = components::of(role).collect();
         let before = spec.clone();
-        spec.choose(choice(components[number % components.len()]));
+        let wanted = components.iter().find(|component| WANTED.as_deref() == Some(component.name));
+        spec.choose(choice(wanted.unwrap_or(&components[number % components.len()])));
         if !spec.problems().is_empty() {
             spec = before;
         }
