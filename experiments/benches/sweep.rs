@@ -27,50 +27,37 @@ queue_order = "sjf"
 seed = [1, 500_000, 1_000_000]
 "#;
 
-/// 10^9 points.
-const DESIGN: &str = r#"
+/// A design with three ranges.
+fn design(kind_and_count: &str) -> String {
+    format!(
+        r#"
 version = 1
 name = "design"
 [designs.knobs]
-kind = "sobol"
-seed = 1
-count = 1_000_000_000
+{kind_and_count}
 [workloads.w]
 [platforms.p]
-size_factor = { from = 0.5, to = 2, scale = "log", design = "knobs" }
+size_factor = {{ from = 0.5, to = 2, scale = "log", design = "knobs" }}
 [policies.a]
 gear_rule = "bsld"
-bsld_threshold = { from = 1.5, to = 3, design = "knobs" }
-wq_threshold = { values = [0, 4, "unlimited"], design = "knobs" }
-"#;
+bsld_threshold = {{ from = 1.5, to = 3, design = "knobs" }}
+wq_threshold = {{ values = [0, 4, "unlimited"], design = "knobs" }}
+"#
+    )
+}
 
-/// 40,960 points that are compared.
-const COMPARED: &str = r#"
-version = 1
-name = "compared"
-[designs.knobs]
-kind = "saltelli"
-count = 8_192
-[workloads.w]
-[platforms.p]
-size_factor = { from = 0.5, to = 2, scale = "log", design = "knobs" }
-[policies.a]
-gear_rule = "bsld"
-bsld_threshold = { from = 1.5, to = 3, design = "knobs" }
-wq_threshold = { values = [0, 4, "unlimited"], design = "knobs" }
-"#;
-
-fn text(name: &str) -> &'static str {
+fn text(name: &str) -> String {
     match name {
-        "huge" => HUGE,
-        "design" => DESIGN,
-        "compared" => COMPARED,
-        _ => manifests::find(name).expect("a built-in manifest"),
+        "huge" => HUGE.to_owned(),
+        "design" => design("kind = \"sobol\"\nseed = 1\ncount = 1_000_000_000"),
+        // 40,960 points, which are compared.
+        "compared" => design("kind = \"saltelli\"\ncount = 8_192"),
+        _ => manifests::find(name).expect("a built-in manifest").to_owned(),
     }
 }
 
 fn sweep(name: &str) -> Sweep {
-    let manifest = Manifest::parse(name, text(name)).expect("a correct manifest");
+    let manifest = Manifest::parse(name, &text(name)).expect("a correct manifest");
     let digests: BTreeMap<String, Digest> =
         manifest.logs().into_iter().map(|log| (log.log.clone(), Digest::of(log.log.as_bytes()))).collect();
     Sweep::new(manifest, digests).expect("a sweep")
@@ -80,7 +67,7 @@ const NAMES: [&str; 5] = ["quickstart", "etinski2010", "huge", "design", "compar
 
 #[divan::bench(args = NAMES)]
 fn parse(name: &str) -> Manifest {
-    Manifest::parse(name, text(name)).expect("a correct manifest")
+    Manifest::parse(name, &text(name)).expect("a correct manifest")
 }
 
 #[divan::bench(args = NAMES)]

@@ -16,7 +16,7 @@ pub struct Request {
     pub folder: String,
     /// Time limit.
     pub time: Duration,
-    /// What the site demands, after the options of the command line.
+    /// The demands of the site, after the options of the command line.
     pub site: JobSite,
     /// The program `powersweep` as the nodes see it.
     pub program: String,
@@ -25,7 +25,7 @@ pub struct Request {
 /// A job of workers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerJob {
-    /// What it asks for.
+    /// The request that the job shares with the others.
     pub request: Request,
     /// Nodes of one allocation.
     pub nodes: u64,

@@ -16,15 +16,15 @@ const TIME: &str = "4:00:00";
 pub struct Site {
     /// Name of the cluster.
     pub name: String,
-    /// What jobs of Slurm need.
+    /// The demands on jobs of Slurm.
     #[serde(skip_serializing_if = "JobSite::is_empty")]
     pub slurm: JobSite,
-    /// What jobs of PBS need.
+    /// The demands on jobs of PBS.
     #[serde(skip_serializing_if = "JobSite::is_empty")]
     pub pbs: JobSite,
 }
 
-/// What jobs need at a site.
+/// The demands of a site on jobs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct JobSite {
@@ -108,7 +108,7 @@ impl Site {
         }
     }
 
-    /// What jobs of a batch system need.
+    /// The demands on jobs of a batch system.
     pub fn of(&self, system: System) -> &JobSite {
         match system {
             System::Slurm => &self.slurm,

@@ -11,7 +11,7 @@ use crate::specs::{Build, simulate};
 
 const PROCS: u32 = 12;
 
-/// What is compared.
+/// The rules under which the kernel and the reference are compared.
 #[derive(Debug, Clone, Copy)]
 struct Rules {
     predictor: &'static str,

@@ -1,4 +1,4 @@
-//! What a kind of design is: its description, and points of the unit cube by number.
+//! A kind of design: its description, and points of the unit cube by number.
 
 use std::fmt::Debug;
 
@@ -16,9 +16,9 @@ pub struct Kind {
     pub name: &'static str,
     /// The points, their source, and a use, in sentences.
     pub doc: &'static str,
-    /// What `count` counts.
+    /// The things that `count` counts, in words.
     pub count: &'static str,
-    /// What a greater `count` does to the points.
+    /// The effect of a greater `count` on the points, in words.
     pub extension: &'static str,
     /// The keys of its table besides `kind`.
     pub keys: &'static [&'static str],

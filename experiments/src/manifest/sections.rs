@@ -1,4 +1,4 @@
-//! What the sections of a manifest hold: roles, parameters and blocks.
+//! The content of the sections of a manifest: roles, parameters and blocks.
 
 use powersweep_engine::components;
 use powersweep_engine::spec::{Component, Param, Role, Section};

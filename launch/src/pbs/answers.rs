@@ -176,7 +176,7 @@ fn ctime(text: &str) -> Option<Seconds> {
     Some((days - EPOCH) * 86_400 + hours * 3_600 + minutes * 60 + seconds)
 }
 
-/// What the cluster allows, from `qstat -B -f -F json`.
+/// The limits of the cluster, from `qstat -B -f -F json`.
 pub fn facts(answer: &str) -> Facts {
     let Ok(Answer { servers, pbs_version, pbs_server, .. }) = document(answer) else { return Facts::default() };
     let server = servers.values().next();

@@ -67,7 +67,7 @@ pub fn job_id(answer: &str) -> Result<String, AnswerError> {
     numbers.next().map(str::to_owned).ok_or_else(|| AnswerError::of("sbatch", answer.trim()))
 }
 
-/// What the cluster allows, from `scontrol show config`; lines that are not known are passed over.
+/// The limits of the cluster, from `scontrol show config`; lines that are not known are passed over.
 pub fn facts(answer: &str) -> Facts {
     let mut facts = Facts::default();
     for (key, value) in answer.lines().filter_map(|line| line.split_once('=')) {

@@ -8,7 +8,7 @@ use crate::job::{Request, WorkerJob, clock_time, command};
 /// A job with a coordinator and the launcher of its workers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CoordinatorJob {
-    /// What it asks for.
+    /// The request that the job shares with the others.
     pub request: Request,
     /// Arguments of `powersweep serve`.
     pub serve: Vec<String>,

@@ -1,4 +1,4 @@
-//! What a launcher needs of a batch system: submit, list and cancel jobs. Commands have a time-out: they hang when their server
+//! The requests of a launcher to a batch system: submit, list and cancel jobs. Commands have a time-out: they hang when their server
 //! does.
 
 use std::collections::BTreeSet;
@@ -51,7 +51,7 @@ pub trait BatchSystem: Send + Sync {
     /// The script of a job whose elements run a worker, or another `body`.
     fn script(&self, job: &WorkerJob, body: Option<&str>) -> String;
 
-    /// What the cluster allows.
+    /// The limits of the cluster.
     async fn facts(&self) -> Result<Facts, BatchError>;
 
     /// Maximum number of jobs that the user may have in the queue; `None` where the system has no limit or does not say.
