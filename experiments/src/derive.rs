@@ -22,6 +22,8 @@ pub struct Derivation<'a> {
     pub name: &'a str,
     /// Parameters with their values, which replace those of every block that sets the parameter.
     pub values: Vec<(&'a str, Vec<Value>)>,
+    /// The first seed and the number of seeds, in place of those of the original.
+    pub seeds: Option<(u64, u64)>,
     /// Further `[[exclude]]` tables: conditions with their values.
     pub exclude: Vec<Vec<(String, Vec<Value>)>>,
 }
@@ -55,7 +57,10 @@ impl Manifest {
         for conditions in &derivation.exclude {
             derived.push_str("\n[[exclude]]\n");
             for (name, values) in conditions {
-                derived.push_str(&format!("{name} = {}\n", list(values)));
+                let range = consecutive(values).filter(|_| name == "seed");
+                let values =
+                    range.map_or_else(|| list(values), |(from, count)| format!("{{ from = {from}, count = {count} }}"));
+                derived.push_str(&format!("{name} = {values}\n"));
             }
         }
         Ok(derived)
@@ -67,6 +72,9 @@ fn edits(top: &DeTable<'_>, derivation: &Derivation<'_>, problems: &mut Vec<Prob
     let mut edits = Vec::new();
     if let Some(name) = top.get("name") {
         edits.push((name.span(), literal(&Value::Text(derivation.name.to_owned()))));
+    }
+    if let (Some(seeds), Some((from, count))) = (top.get("seeds"), derivation.seeds) {
+        edits.push((seeds.span(), format!("{{ from = {from}, count = {count} }}")));
     }
     for (name, values) in &derivation.values {
         let before = edits.len();
@@ -109,6 +117,14 @@ fn place_of(value: &Spanned<DeValue<'_>>, wanted: &str) -> Option<Range<usize>> 
 fn fixed(span: Range<usize>, name: &str, place: &str) -> Problem {
     let message = format!("{place} names `{name}`, whose values a search replaces");
     Problem::new(span, message, "expected another parameter").help("remove it in a copy of the manifest")
+}
+
+/// The first of consecutive integers, and their number.
+fn consecutive(values: &[Value]) -> Option<(i64, usize)> {
+    let integer = |value: &Value| if let Value::Int(value) = value { Some(*value) } else { None };
+    let all: Vec<i64> = values.iter().map(integer).collect::<Option<_>>()?;
+    let is_range = all.len() > 1 && all.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
+    is_range.then(|| (all[0], all.len()))
 }
 
 /// A list of values in TOML.
@@ -166,6 +182,7 @@ seed = 1
             comment: "made\nby a test",
             name: "other",
             values: vec![("size_factor", [0.5, 1.0].map(Value::Real).to_vec())],
+            seeds: None,
             exclude: vec![vec![
                 ("policy".to_owned(), vec![Value::Text("easy".to_owned())]),
                 ("size_factor".to_owned(), vec![Value::Real(1.0)]),

@@ -44,17 +44,18 @@ pub mod reading {
 }
 
 pub use derive::Derivation;
-pub use designs::DesignPoints;
+pub use designs::{DesignPoints, PointRange};
 pub use difference::difference;
 pub use digest::{Digest, DigestError, DigestWriter};
 pub use errors::{ManifestErrors, Problem, SweepError};
 pub use limits::TaskLimits;
-pub use manifest::designs::with_points;
-pub use manifest::{FileRef, LogRef, Manifest, Tables};
+pub use manifest::designs::{with_lines, with_points};
+pub use manifest::until::{Precision, Until};
+pub use manifest::{FileRef, LogRef, Manifest, TEXT_MAX, Tables};
 pub use mapping::Mapping;
 pub use over::Over;
 pub use pins::component_id;
 pub use plan::{AxisSummary, AxisValue, BlockSummary, DesignSummary, RangeSummary};
 pub use shard::Shard;
-pub use sweep::{Decoder, Sweep, TaskKind, TaskSpec};
+pub use sweep::{Decoder, Sweep, TaskKind, TaskPoint, TaskPoints, TaskSpec};
 pub use warnings::Warning;

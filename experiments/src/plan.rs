@@ -130,15 +130,17 @@ impl Sweep {
             DesignSummary {
                 design: design.label.clone(),
                 kind: design.kind.name,
-                points_count: design.points,
-                repeated_count: whole.map_or(0, |designed| designed.points.repeated.len() as u64),
+                points_count: if design.is_empty { 0 } else { design.points },
+                repeated_count: whole
+                    .filter(|_| !design.is_empty)
+                    .map_or(0, |designed| designed.points.repeated.len() as u64),
                 ranges: design
                     .ranges
                     .iter()
-                    .map(|range| RangeSummary { parameter: range.param.name, values: range.scale.to_string() })
+                    .map(|range| RangeSummary { parameter: range.param.name, values: range.shown() })
                     .collect(),
-                discrepancy: discrepancy::centred_l2(design),
-                discrepancy_points: design.points.min(discrepancy::POINTS_MAX),
+                discrepancy: if design.is_empty { 0.0 } else { discrepancy::centred_l2(design) },
+                discrepancy_points: if design.is_empty { 0 } else { design.points.min(discrepancy::POINTS_MAX) },
             }
         });
         designs.collect()

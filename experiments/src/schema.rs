@@ -58,7 +58,7 @@ pub fn json_schema() -> Json {
                 "items": { "enum": series_names() },
             },
             "limits": limits(),
-            "seeds": axis(&SEEDS),
+            "seeds": { "description": SEEDS.doc, "anyOf": [axis(&SEEDS), until()] },
             "workloads": blocks(Section::Workloads, "Where jobs come from."),
             "platforms": blocks(Section::Platforms, "Machines and their power."),
             "policies": blocks(Section::Policies, "How jobs are scheduled."),
@@ -129,6 +129,31 @@ fn design() -> Json {
         json!({ "type": "object", "required": required, "additionalProperties": false, "properties": properties })
     });
     json!({ "description": "A named design.", "oneOf": kinds.collect::<Vec<Json>>() })
+}
+
+/// Seeds that are added until means are known.
+fn until() -> Json {
+    let texts = |description: &str| {
+        json!({
+            "description": description,
+            "anyOf": [{ "type": "string" }, { "type": "array", "minItems": 1, "items": { "type": "string" } }],
+        })
+    };
+    let number =
+        |description: &str, least: u64| json!({ "description": description, "type": "integer", "minimum": least });
+    json!({
+        "description": "Seeds that are added until means are known.",
+        "type": "object",
+        "required": ["until", "at_most"],
+        "additionalProperties": false,
+        "properties": {
+            "until": texts("Half the width of an interval of a mean, and its limit: a part of the mean, such as \"ci95(bsld_mean) < 2%\", or a number in the unit of the metric."),
+            "at_least": number("Number of seeds of the first stage; 10 by default.", 2),
+            "at_most": number("Greatest number of seeds of a combination.", 2),
+            "from": number("The first seed; 1 by default.", 0),
+            "by": texts("Combinations with equal values of these columns have equally many seeds; by default each combination has its own number."),
+        },
+    })
 }
 
 /// The range of a parameter in a design.

@@ -11,7 +11,7 @@ use crate::errors::SweepError;
 use crate::exclusion::Exclusion;
 use crate::shard::{Shard, Share};
 use crate::signals::Signal;
-use crate::space::{self, DESIGN_LEVEL, LEVELS, LOG, Level, SEED_LEVEL, Variant};
+use crate::space::{self, DESIGN_LEVEL, Designed, LEVELS, LOG, Level, SEED_LEVEL, Variant};
 use crate::{Digest, Manifest, identity, overlap};
 
 /// One task: its simulation, and the values that identify it in its row.
@@ -46,6 +46,27 @@ pub struct TaskKind {
     pub policy: usize,
     /// Jobs that its source generates; `None` for another source.
     pub jobs: Option<u64>,
+}
+
+/// The points of designs that one task has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskPoints {
+    /// Number of the combination of everything but the points of designs and the seed. It does not change with the points.
+    pub combination: u64,
+    /// A point of each design that the blocks of the task use.
+    pub points: Vec<TaskPoint>,
+}
+
+/// The point of one design that a task has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskPoint {
+    /// The design.
+    pub design: Arc<str>,
+    /// Number of the point, from 0.
+    pub point: u64,
+    /// Whether the task has all parameters of the design. A task that lacks some has the first of the points that differ in
+    /// these alone.
+    pub is_whole: bool,
 }
 
 /// With more variants in a section, kinds are told apart by blocks alone.
@@ -241,6 +262,24 @@ impl Sweep {
             log: log.map(|(_, name)| name),
             sim,
         }
+    }
+
+    /// The points of designs that the task of an included index has.
+    pub fn points_of(&self, index: u64) -> TaskPoints {
+        let level = &self.levels()[DESIGN_LEVEL];
+        let place = index / self.0.strides[DESIGN_LEVEL];
+        let (variant, offset) = level.locate(place % level.count);
+        let variant = &level.variants[variant];
+        let point = |(designed, point): (&Designed, u64)| {
+            let design = &designed.points.design;
+            TaskPoint {
+                design: design.label.clone(),
+                point,
+                is_whole: designed.points.ranges.len() == design.ranges.len(),
+            }
+        };
+        let points = variant.designed.iter().zip(variant.positions(offset)).map(point).collect();
+        TaskPoints { combination: place / level.count, points }
     }
 
     /// The seed at a position of the fastest level.

@@ -23,11 +23,13 @@ mod tests;
 use std::sync::Arc;
 
 use powersweep_engine::Value;
+use powersweep_engine::spec::Type;
 
 use self::kind::Generator;
 pub use self::kind::Kind;
 pub(crate) use self::kind::{COUNT_MAX, Settings};
-use self::range::Range;
+use self::range::{Range, Scale};
+use crate::values::Values;
 
 /// All kinds of designs, in the order of the documentation.
 pub static KINDS: [&Kind; 7] = [
@@ -48,8 +50,10 @@ pub(crate) struct Design {
     pub(crate) settings: Settings,
     /// Ordered by the names of the parameters.
     pub(crate) ranges: Vec<Range>,
-    /// Number of points, at least 1.
+    /// Number of points, at least 1: a design of listed points without any has one in their place, which gives no task.
     pub(crate) points: u64,
+    /// Whether it has no points.
+    pub(crate) is_empty: bool,
     generator: Box<dyn Generator>,
 }
 
@@ -57,15 +61,17 @@ impl Design {
     /// `None` if it has no points, or more than 63 bits count.
     pub(crate) fn new(label: &str, kind: &'static Kind, settings: Settings, ranges: Vec<Range>) -> Option<Design> {
         let points = (kind.points)(&settings).filter(|points| (1..=i64::MAX.unsigned_abs()).contains(points))?;
-        Some(Design { label: label.into(), kind, settings, ranges, points, generator: (kind.build)(&settings) })
+        let generator = (kind.build)(&settings);
+        Some(Design { label: label.into(), kind, settings, ranges, points, is_empty: false, generator })
     }
 
-    /// A design of listed points; `columns` has the positions of the values of each range.
-    pub(crate) fn listed(label: &str, ranges: Vec<Range>, columns: Vec<Vec<u32>>) -> Design {
+    /// A design of listed points; `columns` has the positions of the values of each range. `is_empty`: there are no points,
+    /// and the one of the columns stands in their place.
+    pub(crate) fn listed(label: &str, ranges: Vec<Range>, columns: Vec<Vec<u32>>, is_empty: bool) -> Design {
         let points = columns.first().map_or(0, Vec::len) as u64;
         let settings = Settings { count: points, seed: None, levels: 0, second_order: false, ranges: ranges.len() };
         let generator = points::generator(&ranges, columns);
-        Design { label: label.into(), kind: &points::KIND, settings, ranges, points, generator }
+        Design { label: label.into(), kind: &points::KIND, settings, ranges, points, is_empty, generator }
     }
 
     /// The value of a range at a point.
@@ -84,11 +90,58 @@ impl Design {
     }
 }
 
+/// The values that a parameter of a design may have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointRange {
+    /// The parameter.
+    pub parameter: &'static str,
+    /// Its unit; empty without one.
+    pub unit: &'static str,
+    /// First and last value of a range; `None` of a list.
+    pub ends: Option<(Value, Value)>,
+    /// Whether the logarithms of the values are equally likely.
+    pub is_log: bool,
+    /// The values of a list, or of a range with a step; `None` of a range of all reals or integers.
+    pub values: Option<Vec<Value>>,
+}
+
+/// Greatest number of values of a range with a step that [`PointRange::values`] lists.
+const VALUES_LISTED: u64 = 10_000;
+
+impl PointRange {
+    fn of(range: &Range) -> PointRange {
+        let (mut values, mut is_log) = (None, false);
+        let ends;
+        match range.bounds.as_ref().unwrap_or(&range.scale) {
+            Scale::Linear { from, to } => ends = Some((Value::Real(*from), Value::Real(*to))),
+            Scale::Log { from, to } => {
+                is_log = true;
+                ends = Some((Value::Real(*from), Value::Real(*to)));
+            }
+            Scale::LogInts { from, to } => {
+                is_log = true;
+                ends = Some((Value::Int(*from), Value::Int(*to)));
+            }
+            Scale::Listed(all) => {
+                ends = all.ends();
+                let is_run = matches!(all, Values::Ints { step: 1, .. });
+                values = (!is_run && all.len() <= VALUES_LISTED).then(|| all.iter().collect());
+            }
+        }
+        PointRange { parameter: range.param.name, unit: range.param.unit, ends, is_log, values }
+    }
+}
+
 /// The points of a design of a manifest, for analyses that need a point's place in its design.
 #[derive(Debug, Clone)]
 pub struct DesignPoints(pub(crate) Arc<Design>);
 
 impl DesignPoints {
+    /// The name of the design.
+    pub fn label(&self) -> &str {
+        &self.0.label
+    }
+
     /// The kind of the design.
     pub fn kind(&self) -> &'static Kind {
         self.0.kind
@@ -101,7 +154,44 @@ impl DesignPoints {
 
     /// Number of points.
     pub fn points_count(&self) -> u64 {
-        self.0.points
+        if self.0.is_empty { 0 } else { self.0.points }
+    }
+
+    /// Whether its points are listed in the manifest, so that points can be added.
+    pub fn is_listed(&self) -> bool {
+        self.0.kind.name == points::NAME
+    }
+
+    /// The parameters with the values that points may have, in the order of [`DesignPoints::values`].
+    pub fn ranges(&self) -> impl Iterator<Item = PointRange> + '_ {
+        self.0.ranges.iter().map(PointRange::of)
+    }
+
+    /// The values at these coordinates of the unit cube, by the ranges of the parameters. A coordinate outside counts as the
+    /// nearest one inside.
+    pub fn at(&self, coordinates: &[f64]) -> Vec<Value> {
+        let value = |(range, coordinate): (&Range, &f64)| {
+            range.bounds.as_ref().unwrap_or(&range.scale).value(coordinate.clamp(0.0, 1.0))
+        };
+        self.0.ranges.iter().zip(coordinates).map(value).collect()
+    }
+
+    /// The value of a parameter as a point has it: checked, and of the parameter's own type.
+    ///
+    /// # Errors
+    /// Why a point cannot have it, in words.
+    pub fn checked(&self, parameter: usize, value: Value) -> Result<Value, String> {
+        let range = &self.0.ranges[parameter];
+        let whole = |value: f64| value.fract() == 0.0 && value.abs() < 9e15;
+        let value = match (range.param.ty, value) {
+            (Type::Int { .. }, Value::Real(value)) if whole(value) => Value::Int(value as i64),
+            (_, value) => value,
+        };
+        let value = range.param.check(value).map_err(|error| error.to_string())?;
+        match range.bounds.as_ref().is_none_or(|bounds| bounds.contains(&value)) {
+            true => Ok(value),
+            false => Err(format!("`{}` is {value}, outside of {}", range.param.name, range.shown())),
+        }
     }
 
     /// The `count` of the manifest.

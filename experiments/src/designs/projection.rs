@@ -21,7 +21,7 @@ pub(crate) struct Projection {
     /// Ranges, ascending.
     pub(crate) ranges: Vec<usize>,
     lookup: Lookup,
-    /// Points that are equal to an earlier one.
+    /// Points that give no task: those that are equal to an earlier one.
     pub(crate) repeated: Vec<u64>,
 }
 
@@ -45,6 +45,10 @@ impl Projection {
             return Projection { design, ranges, lookup, repeated: Vec::new() };
         }
         let mut projection = Projection { design, ranges, lookup: Lookup::Within, repeated: Vec::new() };
+        if projection.design.is_empty {
+            // The point that stands in their place gives no task, as a repeated point.
+            return Projection { lookup: Lookup::Table(Vec::new()), repeated: vec![0], ..projection };
+        }
         let Some(points) = u32::try_from(projection.len()).ok().filter(|points| *points <= COMPARED_MAX) else {
             return projection;
         };

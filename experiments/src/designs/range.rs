@@ -12,6 +12,15 @@ use crate::values::Values;
 pub(crate) struct Range {
     pub(crate) param: &'static Param,
     pub(crate) scale: Scale,
+    /// The values that listed points may have; `None` for all.
+    pub(crate) bounds: Option<Scale>,
+}
+
+impl Range {
+    /// The values that points may have, in words.
+    pub(crate) fn shown(&self) -> String {
+        self.bounds.as_ref().unwrap_or(&self.scale).to_string()
+    }
 }
 
 /// From coordinates to values.

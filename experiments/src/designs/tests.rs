@@ -29,7 +29,8 @@ fn generator(kind: &str, settings: Settings) -> Box<dyn Generator> {
 }
 
 fn design(kind: &str, settings: Settings, scales: Vec<Scale>) -> Arc<Design> {
-    let ranges = scales.into_iter().zip(PARAMS).map(|(scale, name)| Range { param: param(name), scale }).collect();
+    let ranges =
+        scales.into_iter().zip(PARAMS).map(|(scale, name)| Range { param: param(name), scale, bounds: None }).collect();
     Arc::new(Design::new("d", Kind::of(kind).expect("a kind"), settings, ranges).expect("points"))
 }
 

@@ -145,6 +145,24 @@ pub fn with_points<E>(text: &str, read: impl Fn(&str) -> Result<String, E>) -> R
     Ok(replaced)
 }
 
+/// The text of a manifest with other listed points of some designs, each of which has the key `points`: by the names of the
+/// designs, the lines of parameters and points. `None` if a design lacks the key.
+pub fn with_lines(text: &str, lines: &BTreeMap<String, String>) -> Option<String> {
+    let (table, _) = DeTable::parse_recoverable(text);
+    let designs = table.get_ref().get("designs")?.get_ref().as_table()?;
+    let mut places: Vec<(Range<usize>, &str)> = Vec::new();
+    for (label, lines) in lines {
+        let value = designs.get(label.as_str())?.get_ref().as_table()?.get("points")?;
+        places.push((value.span(), lines));
+    }
+    places.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
+    let mut replaced = text.to_owned();
+    for (span, lines) in places {
+        replaced.replace_range(span, &format!("\"\"\"\n{lines}\"\"\""));
+    }
+    Some(replaced)
+}
+
 /// The parameters of all blocks with values of designs, by the names of the designs.
 fn references<'a, 'i>(top: &'a DeTable<'i>) -> BTreeMap<String, Vec<Reference<'a, 'i>>> {
     let mut found: BTreeMap<String, Vec<Reference<'a, 'i>>> = BTreeMap::new();
@@ -205,7 +223,7 @@ impl Block<'_, '_> {
             Some((_, Some(given))) => given,
             None => false,
         };
-        let ranges: Vec<range::Range> = by_param.into_values().filter_map(|own| self.range(own, problems)).collect();
+        let ranges: Vec<range::Range> = by_param.values().filter_map(|own| self.range(own, problems)).collect();
         if problems.len() > before || ranges.is_empty() {
             return None;
         }
@@ -264,7 +282,7 @@ impl Block<'_, '_> {
     }
 
     /// The range of a parameter. It stands in one block, or is equal in several.
-    fn range(&self, own: Vec<Reference<'_, '_>>, problems: &mut Vec<Problem>) -> Option<range::Range> {
+    fn range(&self, own: &[Reference<'_, '_>], problems: &mut Vec<Problem>) -> Option<range::Range> {
         let param = own.first()?.param;
         if !param.is_identity() {
             let message = format!("`{}` cannot have the values of a design", param.name);
@@ -291,18 +309,19 @@ impl Block<'_, '_> {
             let help = format!("write it in one of the blocks: {}", shape(param));
             problems.push(Problem::new(own[0].value.span(), message, "expected a range").help(help));
         }
-        Some(range::Range { param, scale: found? })
+        Some(range::Range { param, scale: found?, bounds: None })
     }
 
     /// The design of listed points.
     fn listed(&self, by_param: BTreeMap<&str, Vec<Reference<'_, '_>>>, problems: &mut Vec<Problem>) -> Option<Design> {
         let before = problems.len();
-        for reference in by_param.values().flatten().filter(|reference| reference.table.len() > 1) {
-            let message =
-                format!("the points of `{}` are listed: `{}` has no range", self.label.get_ref(), reference.param.name);
-            let expected = format!("expected {{ design = \"{}\" }}", self.label.get_ref());
-            problems.push(Problem::new(reference.value.span(), message, expected));
-        }
+        let bounds: BTreeMap<&str, Option<Scale>> = by_param
+            .iter()
+            .map(|(name, own)| {
+                let is_given = own.iter().any(|reference| reference.table.len() > 1);
+                (*name, is_given.then(|| self.range(own, problems).map(|range| range.scale)).flatten())
+            })
+            .collect();
         if let Some(file) = self.table.get("file") {
             let message = "the points are in a file, which is read together with the file of the manifest";
             let help = "give the manifest by the name of its file, or write the lines of the file as `points`";
@@ -317,15 +336,19 @@ impl Block<'_, '_> {
         let mut lines = points::lines(value.get_ref().as_str().unwrap_or_default());
         let header = lines.next().map(|(_, cells)| cells).unwrap_or_default();
         let lines: Vec<(usize, Vec<&str>)> = lines.collect();
+        let is_sound = problems.len() == before;
         let mut wrong = |message: String, expected: &str| {
             if problems.len() < before + SHOWN_MAX {
                 problems.push(Problem::new(value.span(), message, expected));
             }
         };
         if lines.is_empty() {
+            if is_sound && bounds.values().all(Option::is_some) {
+                return Some(self.without_points(&by_param, bounds));
+            }
             wrong(
                 format!("{} has no points", self.header()),
-                "expected a line of parameters, and a line for each point",
+                "expected a line of parameters, and a line for each point, or a range of each parameter",
             );
         }
         for name in header.iter().filter(|name| !by_param.contains_key(**name)) {
@@ -345,6 +368,10 @@ impl Block<'_, '_> {
             let mut values = Vec::new();
             for (at, cell) in lines.iter().filter_map(|(at, cells)| Some((at, cells.get(column)?))) {
                 match points::value(param, cell) {
+                    Some(value) if bounds[name].as_ref().is_some_and(|bounds| !bounds.contains(&value)) => {
+                        let range = bounds[name].as_ref().map(ToString::to_string).unwrap_or_default();
+                        wrong(format!("line {at} of the points: `{name}` is {value}"), &format!("expected {range}"));
+                    }
                     Some(value) => values.push(value),
                     None => {
                         let expected = format!("expected {}", param.expectation());
@@ -358,8 +385,25 @@ impl Block<'_, '_> {
             let different = Values::list(different);
             let place = |value: &Value| u32::try_from(different.position(value)?).ok();
             columns.push(values.iter().filter_map(place).collect());
-            ranges.push(range::Range { param, scale: Scale::Listed(different) });
+            ranges.push(range::Range { param, scale: Scale::Listed(different), bounds: bounds[name].clone() });
         }
-        (problems.len() == before).then(|| Design::listed(self.label.get_ref(), ranges, columns))
+        (problems.len() == before).then(|| Design::listed(self.label.get_ref(), ranges, columns, false))
+    }
+
+    /// The design of listed points that has none yet: blocks that use it have no tasks. Each parameter has a range.
+    fn without_points(
+        &self,
+        by_param: &BTreeMap<&str, Vec<Reference<'_, '_>>>,
+        bounds: BTreeMap<&str, Option<Scale>>,
+    ) -> Design {
+        const MIDDLE: f64 = 0.5;
+        let place = |scale: &Scale| Scale::Listed(Values::list(vec![scale.value(MIDDLE)]));
+        let ranges: Vec<range::Range> = bounds
+            .into_iter()
+            .filter_map(|(name, bounds)| Some((by_param[name][0].param, bounds?)))
+            .map(|(param, scale)| range::Range { param, scale: place(&scale), bounds: Some(scale) })
+            .collect();
+        let columns = ranges.iter().map(|_| vec![0]).collect();
+        Design::listed(self.label.get_ref(), ranges, columns, true)
     }
 }

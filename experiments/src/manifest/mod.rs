@@ -47,6 +47,7 @@ pub(crate) mod sections;
 pub(crate) mod signals;
 pub(crate) mod top;
 pub(crate) mod unique;
+pub(crate) mod until;
 pub(crate) mod values;
 mod zip;
 
@@ -63,6 +64,8 @@ use crate::exclusion::{Exclusion, Rule};
 use crate::limits::TaskLimits;
 use crate::signals::Signal;
 use crate::space::{LEVELS, LOG, Level, MODULE};
+
+use self::until::Until;
 
 /// Greatest size of a manifest (bytes).
 pub const TEXT_MAX: usize = 1 << 20;
@@ -89,6 +92,7 @@ pub(crate) struct Inner {
     pub(crate) logs: Vec<LogRef>,
     pub(crate) signals: Vec<Signal>,
     pub(crate) designs: Vec<Arc<Design>>,
+    pub(crate) until: Option<Until>,
     /// Names of the policy modules.
     pub(crate) modules: BTreeSet<String>,
     pub(crate) rules: Vec<Rule>,
@@ -200,7 +204,17 @@ impl Manifest {
 
     /// The points of the design with this label.
     pub fn design(&self, label: &str) -> Option<DesignPoints> {
-        self.0.designs.iter().find(|design| *design.label == *label).cloned().map(DesignPoints)
+        self.designs().find(|design| design.label() == label)
+    }
+
+    /// The designs, in the order of their names.
+    pub fn designs(&self) -> impl Iterator<Item = DesignPoints> + '_ {
+        self.0.designs.iter().cloned().map(DesignPoints)
+    }
+
+    /// The conditions until which seeds are added; `None` if the seeds are fixed.
+    pub fn until(&self) -> Option<&Until> {
+        self.0.until.as_ref()
     }
 
     /// The names of the policy modules that it needs.

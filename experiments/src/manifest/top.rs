@@ -19,6 +19,7 @@ use crate::values::Values;
 
 use super::block::{Block, section_key};
 use super::designs::Designs;
+use super::until::{self, Until};
 use super::values::{integer, kind, read as read_values};
 use super::{Given, Inner, LogRef, TEXT_MAX, Tables, combos, design_level, exclude, logs, modules, signals, unique};
 
@@ -52,7 +53,9 @@ pub(crate) const SEEDS: Param = Param {
     ty: Type::Int { min: 0, max: i64::MAX },
     unit: "",
     default: Default::Int(1),
-    doc: "Seeds of the random streams: one, a list, or a range such as { from = 1, count = 10 }. Each is a replication.",
+    doc: "Seeds of the random streams: one, a list, or a range such as { from = 1, count = 10 }. Each is a replication. With \
+          `until`, such as { until = \"ci95(bsld_mean) < 2%\", at_least = 10, at_most = 500 }, each combination gets as many as its \
+          means need.",
 };
 
 /// Reads the whole manifest; `None` if a problem prevents it.
@@ -86,7 +89,8 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
     let platforms = section(table, Section::Platforms, &designs, problems);
     let policies = section(table, Section::Policies, &designs, problems);
     let statistics = section(table, Section::Statistics, &designs, problems);
-    let seeds = seeds(table, problems);
+    let until = read_until(table, problems);
+    let seeds = seeds(table, until.as_ref(), problems);
     let signals = signals::read_all(table, problems);
     tables.accounts = !signals.is_empty();
     let sections = [workloads?, platforms?, policies?, statistics?];
@@ -125,6 +129,7 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
         logs,
         signals,
         designs: designs.all,
+        until,
         modules,
         rules,
         exclusion: exclusion?,
@@ -331,9 +336,15 @@ fn labelled<'a, 'i>(
     }
 }
 
-fn seeds(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Option<Level> {
+/// The conditions of seeds that are added until means are known.
+fn read_until(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Option<Until> {
+    table.get("seeds").filter(|value| until::is_until(value)).and_then(|value| until::read(value, problems))
+}
+
+fn seeds(table: &DeTable<'_>, until: Option<&Until>, problems: &mut Vec<Problem>) -> Option<Level> {
     let values = match table.get("seeds") {
         None => Values::one(Value::Int(1)),
+        Some(value) if until::is_until(value) => until?.values(),
         Some(value) => {
             let read = read_values(&SEEDS, value, problems)?;
             if let Values::List { values, sorted } = &read.values {
@@ -378,7 +389,7 @@ fn exclusion(
 ) -> Option<Exclusion> {
     let span = ["exclude", "zip"].iter().find_map(|key| top.get_key_value(*key)).map_or(0..0, |(key, _)| key.span());
     match Exclusion::new(levels, rules) {
-        Ok(exclusion) if exclusion.included() == 0 => {
+        Ok(exclusion) if exclusion.included() == 0 && !waits_for_points(levels) => {
             problems.push(Problem::new(span, "every task is excluded", "expected at least one task to run"));
             None
         }
@@ -389,6 +400,12 @@ fn exclusion(
             None
         }
     }
+}
+
+/// Whether some blocks use a design of listed points that has none yet.
+fn waits_for_points(levels: &[Level; LEVELS]) -> bool {
+    let designed = levels.iter().flat_map(|level| &level.variants).flat_map(|variant| &variant.designed);
+    designed.into_iter().any(|designed| designed.points.design.is_empty)
 }
 
 /// The logs. Reports digests that are malformed, and digests or formats that contradict each other.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use powersweep_engine::Role;
-use powersweep_experiments::{Decoder, Manifest, Mapping, Sweep, TaskSpec, with_points};
+use powersweep_engine::{Role, Value};
+use powersweep_experiments::{Decoder, Manifest, Mapping, Sweep, TaskSpec, with_lines, with_points};
 
 use crate::{errors, sweep};
 
@@ -210,7 +210,7 @@ fn sizes_of_the_kinds_are_those_of_the_literature() {
 fn a_point_s_place_is_recomputed_from_the_manifest() {
     let sweep = sweep(&knobs("kind = \"saltelli\"\ncount = 4"));
     let again = Manifest::parse("stored", sweep.manifest().text()).expect("it was valid");
-    let points = again.design("knobs").expect("it has the design");
+    let points = again.designs().next().expect("it has the design");
     assert_eq!(points.parameters().collect::<Vec<_>>(), ["bsld_threshold", "size_factor", "wq_threshold"]);
     assert_eq!((points.count(), points.points_count(), points.is_second_order()), (4, 20, false));
     let of_task = |task: &TaskSpec| {
@@ -222,7 +222,7 @@ fn a_point_s_place_is_recomputed_from_the_manifest() {
         let wanted: Vec<_> = points.values(point).into_iter().map(Some).collect();
         assert!(rows.contains(&wanted), "point {point} has no task");
     }
-    assert!(again.design("other").is_none());
+    assert!(points.label() == "knobs" && again.designs().count() == 1);
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn designs_that_cannot_be_told_apart_are_refused() {
     };
     let text = points("size_factor,bsld_threshold,other\\n1,2\\nx,2,3");
     for expected in [
-        "the points of `knobs` are listed: `bsld_threshold` has no range",
+        "line 3 of the points: `size_factor` cannot be \"x\"",
         "the points have the column `other`, which no block uses",
         "line 2 of the points has 2 values",
         "line 3 of the points: `size_factor` cannot be \"x\"",
@@ -331,11 +331,55 @@ fn the_sequence_equals_an_installed_scipy() {
         return;
     };
     let sweep = sweep(&knobs("kind = \"sobol\"\ncount = 512"));
-    let points = sweep.manifest().design("knobs").expect("it has the design");
+    let points = sweep.manifest().designs().next().expect("it has the design");
     let lines = String::from_utf8(output.stdout).expect("numbers");
     assert_eq!(lines.lines().count(), 512);
     for (point, line) in (0..).zip(lines.lines()) {
         let theirs: Vec<f64> = line.split(' ').map(|x| x.parse().expect("a number")).collect();
         assert_eq!(points.coordinates(point), theirs);
     }
+}
+
+/// Listed points of which each parameter has a range.
+fn asked(lines: &str) -> String {
+    knobs(&format!("kind = \"points\"\npoints = \"\"\"\n{lines}\"\"\""))
+}
+
+#[test]
+fn listed_points_lie_in_the_ranges_of_their_parameters() {
+    let header = "size_factor,bsld_threshold,wq_threshold\n";
+    let found = sweep(&asked(&format!("{header}0.5,1.5,0\n2,3,unlimited\n")));
+    assert_eq!(found.task_count(), 2 * 2 * 2);
+    let design = found.manifest().design("knobs").expect("the design");
+    let ranges: Vec<_> = design.ranges().map(|range| (range.parameter, range.is_log, range.values)).collect();
+    assert_eq!(ranges[0], ("bsld_threshold", false, None));
+    assert_eq!(ranges[1], ("size_factor", true, None));
+    assert_eq!(ranges[2].2.as_ref().map(Vec::len), Some(3));
+    assert_eq!(design.checked(0, Value::Int(2)), Ok(Value::Real(2.0)));
+    assert_eq!(design.checked(0, Value::Real(3.5)), Err("`bsld_threshold` is 3.5, outside of 1.5 to 3".to_owned()));
+    for (line, reason) in [("0.4,2,0", "`size_factor` is 0.4"), ("1,2,5", "`wq_threshold` is 5")] {
+        let error = errors(&asked(&format!("{header}{line}\n")));
+        assert!(error.contains(&format!("line 2 of the points: {reason}")), "{error}");
+    }
+}
+
+#[test]
+fn a_design_without_points_has_no_tasks_until_lines_are_added() {
+    let empty = sweep(&asked(""));
+    assert_eq!((empty.task_count(), empty.next_included(0)), (0, None));
+    let summary = &empty.designs()[0];
+    assert_eq!((summary.points_count, summary.repeated_count), (0, 0));
+    assert_eq!(summary.ranges[0].values, "1.5 to 3");
+    let beside = sweep(&(asked("") + "[policies.plain]\nbackfill = \"none\"\n[platforms.fixed]\nsize_factor = 3\n"));
+    assert_eq!(beside.task_count(), 2 * 2, "blocks without the design");
+
+    let lines = "bsld_threshold,size_factor,wq_threshold\n2,1,0\n2.5,1,0\n".to_owned();
+    let text = with_lines(&asked(""), &[("knobs".to_owned(), lines)].into()).expect("the key `points`");
+    let filled = sweep(&text);
+    assert_eq!(filled.task_count(), 2 * 2 * 2);
+    assert!(with_lines(&knobs(SOBOL), &[("knobs".to_owned(), String::new())].into()).is_none());
+    let points = tasks(&filled).iter().map(|task| filled.points_of(task.index)).collect::<Vec<_>>();
+    assert!(points.iter().all(|of| of.points.len() == 1 && of.points[0].is_whole && &*of.points[0].design == "knobs"));
+    let places: Vec<(u64, u64)> = points.iter().map(|of| (of.combination, of.points[0].point)).collect();
+    assert_eq!(places, [(0, 0), (0, 0), (0, 1), (0, 1), (1, 0), (1, 0), (1, 1), (1, 1)]);
 }
