@@ -35,7 +35,10 @@ type Rule = (&'static str, &'static [(Role, &'static str)], bool);
 
 const RULES: &[Rule] = &[
     ("none", &[(Role::Backfill, "none")], false),
+    ("easy priority", &[(Role::Order, "priority")], false),
     ("easy sjf", &[(Role::Order, "sjf")], false),
+    ("easy widest", &[(Role::Order, "widest")], false),
+    ("easy f1", &[(Role::Order, "f1")], false),
     ("easy wfp3", &[(Role::Order, "wfp3")], false),
     ("none wfp3", &[(Role::Order, "wfp3"), (Role::Backfill, "none")], false),
     ("easy formula", &[(Role::Order, "formula")], false),
@@ -43,8 +46,20 @@ const RULES: &[Rule] = &[
     ("easy bsld", &[(Role::GearRule, "bsld")], false),
     ("conservative", &[(Role::Backfill, "conservative")], false),
     ("conservative bsld", &[(Role::Backfill, "conservative"), (Role::GearRule, "bsld")], false),
+    ("kept-head", &[(Role::Backfill, "kept-head")], false),
+    ("within-priority", &[(Role::Order, "priority"), (Role::Backfill, "within-priority")], false),
+    ("easy fcbf", &[(Role::BackfillOrder, "fcfs")], false),
+    ("easy priority bf", &[(Role::BackfillOrder, "priority")], false),
     ("easy sjbf", &[(Role::BackfillOrder, "sjf")], false),
+    ("easy widest bf", &[(Role::BackfillOrder, "widest")], false),
+    ("easy wfp3 bf", &[(Role::BackfillOrder, "wfp3")], false),
+    ("easy f1 bf", &[(Role::BackfillOrder, "f1")], false),
+    ("easy formula bf", &[(Role::BackfillOrder, "formula")], false),
+    ("exact", &[(Role::Predictor, "exact")], false),
+    ("scaled", &[(Role::Predictor, "scaled")], false),
     ("recent-average", &[(Role::Predictor, "recent-average")], false),
+    ("recent increments", &[(Role::Predictor, "recent-average"), (Role::Corrector, "increments")], false),
+    ("recent doubling", &[(Role::Predictor, "recent-average"), (Role::Corrector, "doubling")], false),
     ("recent sjbf", &[(Role::Predictor, "recent-average"), (Role::BackfillOrder, "sjf")], false),
     ("sgd-linear", &[(Role::Predictor, "sgd-linear")], false),
     ("sgd sjbf", &[(Role::Predictor, "sgd-linear"), (Role::BackfillOrder, "sjf")], false),
@@ -54,12 +69,15 @@ const RULES: &[Rule] = &[
     ("cap performance", &[(Role::Cap, "performance-precedence")], false),
     ("cap power", &[(Role::Cap, "power-precedence")], false),
     ("cap none", &[(Role::Cap, "admission"), (Role::Backfill, "none")], false),
+    ("two-level", &[(Role::Capacity, "two-level")], false),
+    ("ols", &[(Role::Capacity, "ols")], false),
     ("power-save", &[(Role::Capacity, "power-save")], false),
     ("wait-awhile", &[(Role::Deferral, "wait-awhile")], false),
     ("lowest-slot", &[(Role::Deferral, "lowest-slot")], false),
     ("lowest-window", &[(Role::Deferral, "lowest-window")], false),
     ("saving-per-wait", &[(Role::Deferral, "saving-per-wait")], false),
     ("quantile", &[(Role::Deferral, "quantile")], false),
+    ("knapsack", &[(Role::Order, "priority"), (Role::Cap, "uniform"), (Role::Backfill, "knapsack")], true),
     ("cap conservative", &[(Role::Cap, "admission"), (Role::Backfill, "conservative")], true),
 ];
 
@@ -130,10 +148,15 @@ fn with(easy: &SimSpec, choices: &[(Role, &str)]) -> SimSpec {
     for &(role, name) in choices {
         let mut choice = Choice::new(components::find(role, name).unwrap());
         match (role, name) {
-            (Role::Order, "formula") => {
-                choice.set("formula", Value::Text("-(wait_s / max(estimate_s, 1))^3 * procs".to_owned())).unwrap();
+            (Role::Order | Role::BackfillOrder, "formula") => {
+                let param = choice.component().params[0].name;
+                choice.set(param, Value::Text("-(wait_s / max(estimate_s, 1))^3 * procs".to_owned())).unwrap();
             }
-            (Role::Capacity, _) => choice.set("suspend_time_s", Value::Real(600.0)).unwrap(),
+            (Role::Capacity, "two-level") => {
+                let procs = spec.choice(Role::Platform).int("procs");
+                choice.set("two_level_procs", Value::Int(procs / 2)).unwrap();
+            }
+            (Role::Capacity, "power-save") => choice.set("suspend_time_s", Value::Real(600.0)).unwrap(),
             (Role::Deferral, _) => {
                 choice.set("defer_signal", Value::Text("grid".to_owned())).unwrap();
                 spec.place_signal("grid", Arc::new(signal()));

@@ -3,6 +3,8 @@
 //! This module knows every component; no component knows this module. Manifest keys, the JSON Schema, `powersweep policies`,
 //! the parameter columns of the results and task identities all derive from the list.
 //!
+//! [`refusals`] finds the combinations that are refused.
+//!
 //! Invariants (tested): a parameter name has one declaration, which components may share, so that it can be a column name;
 //! a default lies in its own range; a released default never changes (an identity leaves out values equal to the default).
 use std::collections::BTreeMap;
@@ -14,6 +16,8 @@ use crate::queues::{self, policies};
 use crate::series::Series;
 use crate::spec::{Choice, Component, Model, Role, SimSpec};
 use crate::{summary, workload};
+
+pub mod refusals;
 
 /// Every component: by model, then by role in the order of [`Role::ALL`], then in the order in which components were added.
 /// The parameter columns of the results have this order.
@@ -231,7 +235,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::spec::{Default, Param};
+    use crate::spec::{Default, Param, Section};
 
     /// Components that name the publication they come from. New ones may have none.
     const SOURCES_MIN: usize = 36;
@@ -244,6 +248,17 @@ mod tests {
         }
         let published = COMPONENTS.iter().filter(|component| !component.source.is_empty()).count();
         assert!(published >= SOURCES_MIN, "{published} components name their source, of at least {SOURCES_MIN}");
+    }
+
+    #[test]
+    fn components_of_policies_say_what_they_read_and_guarantee() {
+        let of_policies = Role::ALL.into_iter().filter(|role| role.section() == Section::Policies);
+        let batch = of_policies.filter(|role| *role != Role::Policy).flat_map(of);
+        for Component { role, name, reads, guarantees, .. } in batch {
+            let key = role.key();
+            assert!(reads.ends_with('.'), "{key} `{name}` does not say on what it decides");
+            assert!(guarantees.ends_with('.'), "{key} `{name}` does not say what holds in every run");
+        }
     }
 
     /// Rows of another version are other rows: a version that decreases gives old identities to new rows.

@@ -135,6 +135,11 @@ pub struct Component {
     pub source: &'static str,
     /// Its effect, in a sentence or two.
     pub doc: &'static str,
+    /// The facts on which a policy decides; empty for other components.
+    pub reads: &'static str,
+    /// The bounds that hold in every run, with their conditions, and the bounds that a reader might expect and that do not
+    /// hold; empty for other components.
+    pub guarantees: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
     /// The model of which it is a component.
@@ -167,6 +172,8 @@ impl Component {
         version: 0,
         source: "",
         doc: "",
+        reads: "",
+        guarantees: "",
         params: &[],
         model: Model::Batch,
         problems: |_| Vec::new(),

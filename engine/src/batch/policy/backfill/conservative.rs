@@ -58,6 +58,10 @@ pub const COMPONENT: Component = Component {
     doc: "Every waiting job has a reservation; jobs overtake as long as all reservations are kept. If a power cap \
           limits starts, watts are reserved, too; all reservations are placed again when the cap or a running job's gear \
           changes.",
+    reads: "Free procs, estimates of waiting jobs, estimated ends of running jobs; if a power cap limits starts, \
+            also their watts.",
+    guarantees: "No job starts later than its first reservation, if no running job outlives its estimate, no \
+                 estimate is 0, and neither a power cap, a capacity rule nor suspension changes what is free.",
     ..Component::BATCH
 };
 

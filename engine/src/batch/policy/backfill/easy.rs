@@ -41,6 +41,11 @@ pub const COMPONENT: Component = Component {
     version: 1,
     source: "Mu'alem & Feitelson 2001",
     doc: "Jobs overtake as long as the head's reservation is kept.",
+    reads: "Free procs, estimates of waiting jobs, estimated ends of running jobs; with a power cap also their \
+            watts.",
+    guarantees: "While a job stays the head of the queue, it starts at its reservation at the latest, if no \
+                 running job outlives its estimate, and neither a power cap, a capacity rule nor suspension \
+                 changes what is free. Other jobs have no bound: each pass may delay them.",
     params: &[Param {
         name: "extra_procs",
         ty: Type::Bool,

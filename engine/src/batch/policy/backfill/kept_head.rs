@@ -23,6 +23,11 @@ pub const COMPONENT: Component = Component {
     source: "Zhang, Dai, He, Bao & Xie 2020",
     doc: "The first job of the queue is chosen as head and stays head until it starts, also when a better job arrives; its \
           reservation is computed once. Jobs overtake in order of arrival if they end before it.",
+    reads: "Free procs, estimates of waiting jobs, estimated ends of running jobs; with a power cap also their \
+            watts.",
+    guarantees: "A chosen head is not overtaken by a better job that arrives later, and starts at its reservation \
+                 at the latest, if no running job outlives its estimate, and neither a power cap, a capacity rule \
+                 nor suspension changes what is free. Jobs that are not chosen yet have no bound.",
     params: &[Param {
         name: "overtake",
         ty: Type::Bool,

@@ -8,6 +8,9 @@ pub const COMPONENT: Component = Component {
     name: "none",
     version: 1,
     doc: "No job overtakes the head of the queue.",
+    reads: "Free procs; with a power cap also watts. No estimate.",
+    guarantees: "No job starts while an earlier job of the queue waits; on a machine with partitions, GPUs or \
+                 memory, an earlier job that takes something of the same pool.",
     ..Component::BATCH
 };
 

@@ -23,6 +23,11 @@ pub const COMPONENT: Component = Component {
     version: 1,
     doc: "A WebAssembly module gets the waiting jobs in queue order and the estimated ends of running jobs, and answers which \
           jobs start. For builds with the feature `wasm`.",
+    reads: "What a module is given: submissions, estimates, procs, priorities and classes of the waiting jobs, \
+            free procs, procs and estimated ends of running jobs.",
+    guarantees: "A module cannot start jobs that need more procs than are free: the task ends with an error. A \
+                 job for which a power cap leaves no watts keeps waiting. Waits have the bounds that the module \
+                 has.",
     params: &[
         Param {
             name: MODULE,

@@ -13,6 +13,9 @@ pub const COMPONENT: Component = Component {
     source: "Zhang et al. 2014, Algorithm 1",
     doc: "Any job of the highest waiting priority that fits starts, in order of arrival; the next priority follows once \
           all of them have started. For `queue_order` = \"priority\".",
+    reads: "Free procs and priorities; with a power cap also watts. No estimate.",
+    guarantees: "No job starts while a job of a higher priority waits. Within a priority, waits have no bound: a \
+                 wide job may starve while narrower ones fit.",
     problems: |spec| by_priority(spec).into_iter().collect(),
     ..Component::BATCH
 };

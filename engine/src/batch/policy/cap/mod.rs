@@ -64,8 +64,15 @@ use rule::{CapRule, LeastGear};
 use schedule::Schedule;
 
 /// No cap.
-pub const NONE: Component =
-    Component { role: Role::Cap, name: "none", version: 1, doc: "No power cap.", ..Component::BATCH };
+pub const NONE: Component = Component {
+    role: Role::Cap,
+    name: "none",
+    version: 1,
+    doc: "No power cap.",
+    reads: "Nothing.",
+    guarantees: "Power has no bound below that of the machine.",
+    ..Component::BATCH
+};
 
 rules! { $
     /// The chosen rule.

@@ -24,6 +24,10 @@ pub const COMPONENT: Component = Component {
     source: "Zhang et al. 2014, Algorithms 2 and 3",
     doc: "Running jobs are lowered by priority, the lowest first, while the power exceeds the cap, and raised by priority, \
           the highest first, while it fits.",
+    reads: "The power of the machine, the cap, the watts of jobs at each gear, as far as they are known, and \
+            priorities.",
+    guarantees: "After each pass, the known power exceeds the cap only if all running jobs are at their lowest \
+                 gears. With `pdrc_start` = \"fitting\", a start never brings that about; with \"blind\" it may.",
     params: &[
         CAP_SCHEDULE_W,
         CAP_SCHEDULE_SHARE,

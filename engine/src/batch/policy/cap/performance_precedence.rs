@@ -9,6 +9,9 @@ pub const COMPONENT: Component = Component {
     version: 1,
     source: "Zhang et al. 2014, section V.B",
     doc: "Jobs run as if there were no cap; the violation is measured.",
+    reads: "Nothing.",
+    guarantees: "Jobs start and run as without a cap. The power may exceed the cap at any time, and the violation \
+                 is measured.",
     ..CAP
 };
 

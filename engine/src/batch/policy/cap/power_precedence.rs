@@ -13,6 +13,9 @@ pub const COMPONENT: Component = Component {
     source: "Zhang et al. 2014, section V.B",
     doc: "Jobs start at any power. After each event all are resumed, then suspended until the power fits, the lowest \
           priority first, of equal ones the last to arrive first. Suspended jobs keep their procs, which draw idle power.",
+    reads: "The power of the machine, the cap, the watts of jobs as far as they are known, and priorities.",
+    guarantees: "After each event, the known power exceeds the cap only if all jobs are suspended. Run times have \
+                 no bound: a suspended job keeps its procs and does not go on.",
     ..CAP
 };
 

@@ -13,6 +13,10 @@ pub const COMPONENT: Component = Component {
     doc: "Jobs start at the highest gear at which the power fits, else not at all, and keep that gear until the cap \
           changes: then all running jobs step down together until the power fits, or up together while it does. With \
           `backfill` = \"knapsack\" the knapsack chooses jobs and gear.",
+    reads: "The power of the machine, the cap, and the watts of jobs at each gear, as far as they are known.",
+    guarantees: "A start never raises the power above the cap. Before each pass, all running jobs step down until \
+                 the power fits: the known power exceeds the cap only if all running jobs are at their lowest \
+                 gears.",
     ..CAP
 };
 

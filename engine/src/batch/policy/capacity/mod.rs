@@ -38,6 +38,8 @@ pub const NONE: Component = Component {
     name: "none",
     version: 1,
     doc: "All procs are always active.",
+    reads: "Nothing.",
+    guarantees: "No job waits for a proc that sleeps.",
     ..Component::BATCH
 };
 

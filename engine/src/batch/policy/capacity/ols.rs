@@ -28,6 +28,12 @@ pub const COMPONENT: Component = Component {
           procs added each time, until the mean slowdown of the waiting jobs is at most `ols_sla_slowdown`: this number \
           of procs is active from then on. An arriving job that needs more raises the number to its procs. All are \
           active at the start.",
+    reads: "Waiting and running jobs with their run times (an oracle), or with their estimates if `ols_durations` \
+            = \"estimate\".",
+    guarantees: "Only idle procs are put to sleep, and as many procs are active or waking as the widest waiting \
+                 job needs. At each decision, the chosen number of procs meets the service level in a simulation \
+                 without later arrivals, or all procs are active. The measured slowdown has no bound, because \
+                 jobs go on arriving.",
     params: &[
         Param {
             name: "ols_period_s",

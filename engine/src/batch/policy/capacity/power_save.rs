@@ -20,6 +20,10 @@ pub const COMPONENT: Component = Component {
           now if all procs were awake. Jobs take the procs that have been idle for the shortest time. All procs are \
           awake at the start. The platform's `wake_s` and `off_s` are the times that resuming and suspending take, which \
           in Slurm are at most ResumeTimeout and SuspendTimeout.",
+    reads: "How long procs have been idle, and the jobs that would start now if all procs were awake.",
+    guarantees: "Only procs that have been idle for `suspend_time_s` are switched off, at least \
+                 `suspend_exc_procs` idle procs are left awake by that, and the rates are kept. Waits have no \
+                 bound: a job waits for its procs to wake.",
     params: &[
         Param {
             name: "suspend_time_s",

@@ -14,6 +14,9 @@ pub const COMPONENT: Component = Component {
     source: "Lawson & Smirni 2005, section 3.2",
     doc: "All procs, or `two_level_procs` (L) of them: lowered to L when at most L are in use and no waiting job needs \
           more, raised to all when a job arrives that needs more than L. All are active at the start.",
+    reads: "Procs in use, and the procs of waiting and arriving jobs.",
+    guarantees: "Only idle procs are put to sleep, and as many procs are active or waking as the widest waiting \
+                 job needs. Waits have no bound.",
     params: &[Param {
         name: "two_level_procs",
         ty: Type::Int { min: 1, max: 1 << 30 },

@@ -10,6 +10,10 @@ pub const COMPONENT: Component = Component {
     source: "Hanafy et al. 2024 (GAIA), Lowest Carbon Slot",
     doc: "A job is released at the begin of the interval of the signal with the least value within its longest deferral, \
           at the first of several.",
+    reads: "The present value of the signal and its forecast. No fact of the job but its submission.",
+    guarantees: "A job enters the queue `defer_wait_max_s` after its submission at the latest. With \
+                 `defer_forecast` = \"oracle\", no interval up to then has a lesser value. The queue may delay \
+                 the start to a worse one.",
     ..DEFERRAL
 };
 

@@ -53,6 +53,8 @@ pub const NONE: Component = Component {
     name: "none",
     version: 1,
     doc: "Jobs enter the queue at once.",
+    reads: "Nothing.",
+    guarantees: "A job enters the queue at its submission.",
     ..Component::BATCH
 };
 

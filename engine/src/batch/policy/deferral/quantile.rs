@@ -59,6 +59,12 @@ pub const COMPONENT: Component = Component {
     source: "OpenDC-STEAM 2026, time shifting",
     doc: "A job is released while the present value is at most a quantile of the forecast values from now to the horizon, \
           one value for each interval of the signal; else the rule looks again at the next change of the signal.",
+    reads: "The present value of the signal and its forecast up to `defer_horizon_s`, and whether the estimate of \
+            the job is below `defer_short_s`.",
+    guarantees: "A job enters the queue `defer_wait_max_s` after its submission at the latest; the queue may \
+                 delay the start to a worse instant. With `defer_quantile_suspend`, a suspended job resumes early \
+                 enough to end `defer_wait_max_s` and its estimate after its submission, if it does not outlive \
+                 its estimate and started early enough.",
     params: &[
         DEFER_SIGNAL,
         DEFER_WAIT_MAX_S,

@@ -14,6 +14,10 @@ pub const COMPONENT: Component = Component {
     doc: "A job is released where (C(now) - C(start)) / (start - now + length) is greatest, with C the integral of the \
           signal over the job's length from an instant, now or at a change of the signal within its longest deferral, at \
           the first of several.",
+    reads: "The present value of the signal and its forecast, and the estimate of the job, or its run time (an \
+            oracle) if `defer_length` = \"run\".",
+    guarantees: "A job enters the queue `defer_wait_max_s` after its submission at the latest, and waits only \
+                 where the forecast promises a saving. The queue may delay the start to a worse instant.",
     params: &[DEFER_SIGNAL, DEFER_WAIT_MAX_S, DEFER_SHARE, DEFER_FORECAST, DEFER_FORECAST_ERROR, DEFER_LENGTH],
     ..DEFERRAL
 };

@@ -15,6 +15,11 @@ pub const COMPONENT: Component = Component {
           first of equal ones, up to the instant at which it would end after its longest deferral. It is released at the \
           first of them. Once it has started, it is suspended at the begin of an interval that is not among them, by the \
           forecast of that interval and for the rest of its length. Suspended jobs keep their procs, which draw idle power.",
+    reads: "The present value of the signal and its forecast, and the estimate of the job, or its run time (an \
+            oracle) if `defer_length` = \"run\".",
+    guarantees: "A job enters the queue `defer_wait_max_s` after its submission at the latest. A suspended job \
+                 resumes early enough to end `defer_wait_max_s` and its assumed length after its submission, if \
+                 it is not longer than assumed and started early enough.",
     params: &[DEFER_SIGNAL, DEFER_WAIT_MAX_S, DEFER_SHARE, DEFER_FORECAST, DEFER_FORECAST_ERROR, DEFER_LENGTH],
     problems: problems_of_suspension,
     ..DEFERRAL

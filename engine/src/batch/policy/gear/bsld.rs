@@ -10,6 +10,12 @@ pub const COMPONENT: Component = Component {
     version: 2,
     source: "Etinski et al. 2010, Figures 1 and 2, eq. 2",
     doc: "The lowest gear whose predicted bounded slowdown stays below a threshold, while few jobs wait.",
+    reads: "The submission and the estimate of a job, its run time at each gear, and the number of other waiting \
+            jobs.",
+    guarantees: "A gear below the top one is chosen only if the slowdown that is predicted from the estimate is \
+                 below `bsld_threshold` (or equal to it, with `threshold_inclusive`), and at most `wq_threshold` \
+                 other jobs wait. The measured slowdown has no bound: jobs that are shorter than their estimates, \
+                 or start later than planned, exceed the threshold.",
     params: &[
         Param {
             name: "bsld_threshold",

@@ -9,6 +9,8 @@ pub const COMPONENT: Component = Component {
     name: "top",
     version: 1,
     doc: "Every job runs at the top gear.",
+    reads: "Nothing.",
+    guarantees: "Jobs run at the top gear, unless a power cap lowers them.",
     params: &[RESERVATION_INCLUSIVE],
     ..Component::BATCH
 };

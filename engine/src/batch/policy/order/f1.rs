@@ -10,6 +10,10 @@ pub static ORDER: Keyed = Keyed {
         version: 1,
         source: "Carastan-Santos & de Camargo 2017",
         doc: "Least log10(max(estimate, 1 s))*procs + 870*log10(max(submit - first submit, 1 s)) first, ties by arrival.",
+        reads: "The submission, the estimate and the procs of a job, and the first submission of the workload.",
+        guarantees: "The place of a job is fixed at its submission: jobs that are submitted later than 10^(key / \
+                     870) s after the first submission stay behind. For wide jobs, that may be after the end of \
+                     the log.",
         ..Component::BATCH
     },
     changes: false,

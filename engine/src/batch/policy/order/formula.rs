@@ -30,6 +30,8 @@ pub const COMPONENT: Component = Component {
     version: 1,
     doc: "Least value of `formula` first, ties by arrival; sorted again at each pass if the expression reads a variable \
           that changes with time.",
+    reads: "The variables that the expression names.",
+    guarantees: "Those of the expression. A job for which the expression has no value ends the task with an error.",
     params: &[FORMULA],
     ..Component::BATCH
 };

@@ -32,19 +32,40 @@ pub const FCFS: Component = Component {
     name: "fcfs",
     version: 1,
     doc: "First come, first served: by submit time, ties by `arrival_ties`.",
+    reads: "The instant at which a job enters the queue.",
+    guarantees: "A job that enters the queue later stays behind. With `backfill` = \"none\", no job waits for ever.",
     ..Component::BATCH
 };
 
 /// Jobs overtake in queue order.
-pub const AS_QUEUE: Component =
-    Component { role: Role::BackfillOrder, name: "queue", version: 1, doc: "In queue order.", ..Component::BATCH };
+pub const AS_QUEUE: Component = Component {
+    role: Role::BackfillOrder,
+    name: "queue",
+    version: 1,
+    doc: "In queue order.",
+    reads: "The queue order.",
+    guarantees: "Jobs behind the head are tried in queue order.",
+    ..Component::BATCH
+};
 
 /// The orders in which jobs may overtake, if they do not overtake in queue order.
 pub static OF_BACKFILLING: LazyLock<Vec<Component>> = LazyLock::new(|| {
     let orders = std::iter::once(&FCFS).chain(KEYED.iter().map(|keyed| &keyed.component));
     let orders = orders.chain([&formula::OF_BACKFILLING]);
-    orders.map(|order| Component { role: Role::BackfillOrder, problems: with_easy_alone, ..*order }).collect()
+    orders
+        .map(|order| Component {
+            role: Role::BackfillOrder,
+            guarantees: HEAD_IS_KEPT,
+            problems: with_easy_alone,
+            ..*order
+        })
+        .collect()
 });
+
+/// What every order of overtaking guarantees.
+const HEAD_IS_KEPT: &str = "The head of the queue and its reservation are those of `queue_order`: the bound of \
+                            `backfill` = \"easy\" holds for the head in every order of overtaking. Jobs behind the head \
+                            have no bound.";
 
 /// The problem of an order of backfilling with a rule that reserves for more jobs than the first, or lets none overtake.
 fn with_easy_alone(spec: &SimSpec) -> Vec<String> {

@@ -9,6 +9,9 @@ pub static ORDER: Keyed = Keyed {
         name: "sjf",
         version: 1,
         doc: "Least estimated run time first, ties by arrival.",
+        reads: "The estimate of a job.",
+        guarantees: "The head has the least estimate of all waiting jobs. Waits have no bound: a long job may \
+                     starve while shorter ones keep arriving.",
         ..Component::BATCH
     },
     changes: false,

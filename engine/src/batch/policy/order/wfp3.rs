@@ -10,6 +10,9 @@ pub static ORDER: Keyed = Keyed {
         version: 1,
         source: "Tang et al. 2009",
         doc: "Largest (wait/max(estimate, 1 s))^3 * procs first, ties by arrival; sorted again at each pass.",
+        reads: "The wait so far, the estimate and the procs of a job.",
+        guarantees: "The key of a job gets better all the time that it waits, the faster the shorter and wider \
+                     the job is. Waits have no bound.",
         ..Component::BATCH
     },
     changes: true,

@@ -9,6 +9,9 @@ pub const COMPONENT: Component = Component {
     version: 1,
     source: "Gaussier et al. 2015 (recursive_doubling)",
     doc: "Twice the present prediction, which may exceed the user's estimate.",
+    reads: "The present prediction.",
+    guarantees: "A prediction of p s is corrected at most log2(request / p) times, rounded up. A correction may \
+                 exceed the request.",
     ..Component::BATCH
 };
 

@@ -14,6 +14,9 @@ pub const COMPONENT: Component = Component {
     source: "Tsafrir, Etsion & Feitelson 2007",
     doc: "The first prediction plus an increment for each correction of the job, at most the user's estimate; the estimate \
           after the last increment. Increments replace each other, they do not add up.",
+    reads: "The first prediction, the number of the correction, and the request.",
+    guarantees: "A correction is at most the request. A job is corrected at most once for each increment of the \
+                 list, and once more.",
     params: &[Param {
         name: "correction_increments_s",
         ty: Type::Reals { min: 0.0, max: 1e12 },

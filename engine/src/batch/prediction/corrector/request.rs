@@ -9,6 +9,8 @@ pub const COMPONENT: Component = Component {
     version: 1,
     source: "Gaussier et al. 2015 (reqtime)",
     doc: "The user's estimate.",
+    reads: "The request of the user.",
+    guarantees: "A job is corrected once at most.",
     ..Component::BATCH
 };
 

@@ -9,6 +9,9 @@ pub const COMPONENT: Component = Component {
     version: 1,
     source: "Gaussier et al. 2015 (clairvoyant)",
     doc: "The run time itself: the bound of what predictions can bring.",
+    reads: "The run time of the job (an oracle).",
+    guarantees: "No job runs longer than predicted, so that bounds of backfilling rules hold. No real scheduler \
+                 has this knowledge.",
     ..Component::BATCH
 };
 

@@ -13,6 +13,9 @@ pub const COMPONENT: Component = Component {
     source: "Tsafrir, Etsion & Feitelson 2007",
     doc: "Mean run time of the user's jobs that ended last, in whole seconds rounded down and at most the user's estimate; the \
           estimate until as many jobs of the user have ended.",
+    reads: "The request, and the run times of the last `recent_jobs_count` completed jobs of the user.",
+    guarantees: "A prediction is at most the request, and rests on completed jobs alone. Jobs may outlive their \
+                 predictions, so that bounds of backfilling rules do not hold.",
     params: &[Param {
         name: "recent_jobs_count",
         ty: Type::Int { min: 1, max: 1000 },

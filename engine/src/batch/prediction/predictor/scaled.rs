@@ -9,6 +9,9 @@ pub const COMPONENT: Component = Component {
     version: 1,
     source: "Gaussier et al. 2015 (double_reqtime); Zotkin & Keleher 1999",
     doc: "The user's estimate times a factor. A factor above 1 predicts more than the job's limit.",
+    reads: "The request of the user.",
+    guarantees: "With a factor of at least 1, no prediction is shorter than the request. With a factor below 1, \
+                 jobs may outlive their predictions.",
     params: &[Param {
         name: "prediction_factor",
         ty: Type::Real { min: 0.0, max: 1e6, min_allowed: false, unlimited: false },

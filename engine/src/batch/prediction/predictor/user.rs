@@ -8,6 +8,9 @@ pub const COMPONENT: Component = Component {
     name: "user",
     version: 1,
     doc: "The user's estimate, which is never corrected.",
+    reads: "The request of the user.",
+    guarantees: "The expected run time is the request. Bounds of backfilling rules hold if no job runs longer \
+                 than its request.",
     ..Component::BATCH
 };
 

@@ -34,6 +34,9 @@ pub const COMPONENT: Component = Component {
           the watts under the cap, at the lowest gear at which it fits the free procs. If no job of this priority is \
           left, the next priority follows at the next event. For `queue_order` = \"priority\" and `power_cap` = \
           \"uniform\".",
+    reads: "Free procs, priorities, the watts under the cap, and the watts of each job at each gear. No estimate.",
+    guarantees: "The jobs that start fit the free procs and the watts under the cap, and have the highest waiting \
+                 priority. Waits have no bound: a job may starve while other sets use more procs.",
     problems,
     ..Component::BATCH
 };

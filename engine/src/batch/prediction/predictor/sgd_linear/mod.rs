@@ -40,6 +40,11 @@ pub const COMPONENT: Component = Component {
     source: "Gaussier, Glesser, Reis & Trystram 2015",
     doc: "A linear model of the job's and its user's features, learned online by stochastic gradient descent as jobs end; in \
           whole seconds, at least 1 s and at most the user's estimate.",
+    reads: "The submission, the request and the procs of a job, completed and running jobs of its user, and the \
+            time of the day and of the week.",
+    guarantees: "A prediction is at most the request, and rests on completed jobs, and on the elapsed times of \
+                 running ones. Jobs may outlive their predictions, so that bounds of backfilling rules do not \
+                 hold.",
     params: &[
         Param::one_of(
             "loss_over",
