@@ -178,14 +178,16 @@ pub struct Submission {
     pub priority: Option<i32>,
     /// What happened to the rows of job logs and signals: a JSON array, or empty.
     pub ledgers: String,
+    /// Another submit adds tasks soon: the last rows need no part of their own.
+    pub more_follows: bool,
 }
 
 impl Submission {
     /// A submission without options.
     pub fn new(sweep: Sweep, digests: BTreeMap<String, Digest>) -> Submission {
-        let (dry_run, restart, replace) = (false, false, false);
+        let (dry_run, restart, replace, more_follows) = (false, false, false, false);
         let (user, ledgers) = (String::new(), String::new());
-        Submission { sweep, digests, dry_run, restart, replace, user, priority: None, ledgers }
+        Submission { sweep, digests, dry_run, restart, replace, user, priority: None, ledgers, more_follows }
     }
 }
 

@@ -37,6 +37,8 @@ pub(super) struct Experiment {
     pub(super) broken: Option<String>,
     /// An earlier command left it unfinished, and it was not submitted since: see [`super::Config::only`].
     pub(super) unclaimed: bool,
+    /// Another submit adds tasks soon. Not stored: after a restart, the last rows are published.
+    pub(super) more_follows: bool,
     pub(super) earlier: BTreeMap<u64, Earlier>,
     pub(super) done: IndexSet,
     /// Failed for good: final failures and quarantined tasks.
@@ -253,7 +255,7 @@ impl Experiment {
     /// Whether no task runs or will run, so that rows need not wait for more rows.
     pub(super) fn is_at_rest(&self) -> bool {
         let stopped = matches!(self.record.state(), ExperimentState::Paused | ExperimentState::Cancelled);
-        self.is_complete() || self.leaving.is_some() || stopped && self.leased.is_empty()
+        self.is_complete() && !self.more_follows || self.leaving.is_some() || stopped && self.leased.is_empty()
     }
 
     /// The message that a worker gets before the first lease of this generation.

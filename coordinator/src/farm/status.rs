@@ -23,9 +23,12 @@ impl Farm {
     pub fn status(&self, request: &v1::StatusRequest, now: Now) -> v1::StatusReply {
         let failures = request.max_failures.min(FAILURES_MAX) as usize;
         let bins = request.bins.min(BINS_MAX);
+        // The manifests of all experiments may have any size.
+        let asks_for_manifest = request.manifest && !request.experiment.is_empty();
         let shown = |experiment| v1::ExperimentStatus {
             bins: task_bins(experiment, bins),
             ledgers: if request.ledgers { experiment.record.ledgers.clone() } else { String::new() },
+            manifest: if asks_for_manifest { experiment.record.manifest.clone() } else { String::new() },
             ..self.experiment_status(experiment, failures, now)
         };
         let wanted = |name: &&String| request.experiment.is_empty() || **name == request.experiment;
@@ -96,6 +99,7 @@ impl Farm {
             eta_most_s: left.map(|left| left.most_s),
             bins: None,
             ledgers: String::new(),
+            manifest: String::new(),
         }
     }
 

@@ -84,7 +84,7 @@ impl Farm {
         check_pins(experiment, submission)?;
         let same = experiment.record.manifest == sweep.manifest().text() && experiment.sweep.is_some();
         if same && !submission.dry_run {
-            self.submit_again(&name, submission.priority, missing);
+            self.submit_again(&name, submission, missing);
             self.publish_due(&name, now);
             return Ok(submitted(self.submitted(&name)));
         }
@@ -110,12 +110,13 @@ impl Farm {
     }
 
     /// A submit of an unchanged manifest: a cancelled experiment runs again, a paused one stays paused.
-    fn submit_again(&mut self, name: &str, priority: Option<i32>, missing: BTreeSet<Digest>) {
+    fn submit_again(&mut self, name: &str, submission: &Submission, missing: BTreeSet<Digest>) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         experiment.missing = missing;
         experiment.unclaimed = false;
+        experiment.more_follows = submission.more_follows;
         let before = experiment.record.clone();
-        experiment.record.priority = priority.unwrap_or(before.priority);
+        experiment.record.priority = submission.priority.unwrap_or(before.priority);
         if before.state() == ExperimentState::Cancelled {
             experiment.record.set_state(ExperimentState::Running);
         }
@@ -135,6 +136,7 @@ impl Farm {
         };
         let mut experiment = Experiment::new(record, Ok(submission.sweep.clone()));
         experiment.missing = missing;
+        experiment.more_follows = submission.more_follows;
         self.experiments.insert(name.to_owned(), experiment);
         self.schedule.push(name.to_owned());
         self.put_experiment(name);
@@ -174,6 +176,7 @@ impl Farm {
         let old_sweep = experiment.sweep.replace(submission.sweep.clone());
         experiment.broken = None;
         experiment.unclaimed = false;
+        experiment.more_follows = submission.more_follows;
         experiment.missing = missing;
         if let Some(sweep) = old_sweep {
             experiment.earlier.insert(old.generation, Earlier { sweep, extra: IndexSet::new() });

@@ -339,6 +339,11 @@ pub(super) async fn inspected(
 fn submission(request: v1::SubmitRequest, config: &Config) -> Result<Submission, Status> {
     let manifest = Manifest::parse("manifest", &request.manifest)
         .map_err(|errors| Status::invalid_argument(errors.to_string()))?;
+    if manifest.until().is_some() && !request.dry_run {
+        let reason = "the seeds of the manifest are added until means are known, in stages that follow from the rows: \
+                      `powersweep submit --wait` and `powersweep run` run them";
+        return Err(Status::invalid_argument(reason));
+    }
     let mut given: BTreeMap<String, Digest> = BTreeMap::new();
     for (log, digest) in &request.digests {
         let digest = digest_of(digest).map_err(|reason| Status::invalid_argument(format!("log {log}: {reason}")))?;
@@ -355,13 +360,22 @@ fn submission(request: v1::SubmitRequest, config: &Config) -> Result<Submission,
     }
     let sweep = Sweep::new(manifest, digests.clone()).map_err(|error| Status::invalid_argument(error.to_string()))?;
     let sweep = config.sharded(sweep);
-    let v1::SubmitRequest { dry_run, restart, replace, priority, user, ledgers, .. } = request;
+    let v1::SubmitRequest { dry_run, restart, replace, priority, user, ledgers, more_follows, .. } = request;
     if user.len() > USER_BYTES_MAX || !is_plain_name(&user) {
         let reason = format!("the user's name has more than {USER_BYTES_MAX} bytes, or control characters");
         return Err(Status::invalid_argument(reason));
     }
     check_ledgers(&ledgers).map_err(Status::invalid_argument)?;
-    Ok(Submission { dry_run, restart, replace, user, priority, ledgers, ..Submission::new(sweep, digests) })
+    Ok(Submission {
+        dry_run,
+        restart,
+        replace,
+        user,
+        priority,
+        ledgers,
+        more_follows,
+        ..Submission::new(sweep, digests)
+    })
 }
 
 /// Every part's footer has the ledgers.

@@ -426,6 +426,9 @@ pub struct SubmitRequest {
     /// what happened to the rows of each job log and signal: a JSON array, "" without one
     #[prost(string, tag = "8")]
     pub ledgers: ::prost::alloc::string::String,
+    /// another submit adds tasks soon: the last rows need no part of their own
+    #[prost(bool, tag = "9")]
+    pub more_follows: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SubmitReply {
@@ -479,6 +482,9 @@ pub struct StatusRequest {
     /// also the ledgers of job logs and signals
     #[prost(bool, tag = "4")]
     pub ledgers: bool,
+    /// also the manifest of the one experiment
+    #[prost(bool, tag = "5")]
+    pub manifest: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct StatusReply {
@@ -576,6 +582,9 @@ pub struct ExperimentStatus {
     /// as in SubmitRequest; "" if they were not asked for
     #[prost(string, tag = "23")]
     pub ledgers: ::prost::alloc::string::String,
+    /// the text that the state has; "" if it was not asked for
+    #[prost(string, tag = "24")]
+    pub manifest: ::prost::alloc::string::String,
 }
 /// The first failures of each kind and message come first, in the order of their indices; then the others.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
