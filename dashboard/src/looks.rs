@@ -129,7 +129,7 @@ impl Looks {
         let mut look = look.lock().await;
         if look.at.is_none_or(|at| at.elapsed() >= FRESH) {
             let (experiment, max_failures, bins) = (ask.experiment.clone(), ask.failures, ask.bins);
-            let request = v1::StatusRequest { experiment, max_failures, bins, ledgers: false };
+            let request = v1::StatusRequest { experiment, max_failures, bins, ..Default::default() };
             look.take(self.farm.status(request).await);
         }
         look.seen.clone()

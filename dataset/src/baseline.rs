@@ -43,7 +43,10 @@ pub fn pairs(rows: &Rows, conditions: &[Condition]) -> Result<Baseline, Error> {
     let base: Vec<usize> = (0..rows.len()).filter(|row| is_base(*row)).collect();
     let Some(&first) = base.first() else {
         let found = |axis: &&Axis| {
-            let values = axis.values().iter().take(VALUES_SHOWN).map(Cell::exact).collect::<Vec<_>>().join(", ");
+            // Rows come in the order in which tasks ended.
+            let mut values: Vec<&Cell> = axis.values().iter().collect();
+            values.sort_by(|one, other| one.order(other));
+            let values = values.into_iter().take(VALUES_SHOWN).map(Cell::exact).collect::<Vec<_>>().join(", ");
             let more = if axis.values().len() > VALUES_SHOWN { ", ..." } else { "" };
             format!("{} is {values}{more}", axis.name())
         };

@@ -16,15 +16,19 @@ pub struct Goal {
 /// The rows that no other row beats, the best in the first goal first. With one goal: the best row, and rows that are
 /// equally good. A row without a value is never better.
 pub fn front(frame: &Frame, goals: &[Goal]) -> Result<Vec<usize>, Error> {
+    let (rows, points): (Vec<usize>, Vec<Vec<f64>>) = costs(frame, goals)?.into_iter().unzip();
+    Ok(unbeaten(&points).into_iter().map(|at| rows[at]).collect())
+}
+
+/// The rows that have a value of each goal, with their costs: values that are to be small.
+pub fn costs(frame: &Frame, goals: &[Goal]) -> Result<Vec<(usize, Vec<f64>)>, Error> {
     let columns = goals.iter().map(|goal| frame.column(&goal.column)).collect::<Result<Vec<_>, Error>>()?;
     let cost = |(column, goal): (&Column, &Goal), row: usize| {
         let value = column.cell(row).number().filter(|value| !value.is_nan())?;
         Some(if goal.is_maximised { -value } else { value })
     };
-    let costs = |row| columns.iter().zip(goals).map(|pair| cost(pair, row)).collect::<Option<Vec<f64>>>();
-    let (rows, points): (Vec<usize>, Vec<Vec<f64>>) =
-        (0..frame.rows()).filter_map(|row| Some((row, costs(row)?))).unzip();
-    Ok(unbeaten(&points).into_iter().map(|at| rows[at]).collect())
+    let of_row = |row| columns.iter().zip(goals).map(|pair| cost(pair, row)).collect::<Option<Vec<f64>>>();
+    Ok((0..frame.rows()).filter_map(|row| Some((row, of_row(row)?))).collect())
 }
 
 /// The Pareto front of points of costs: those for which no other point is less in one cost and at most equal in all others.

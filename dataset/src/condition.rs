@@ -43,7 +43,7 @@ impl Op {
         OPS.iter().rev().find(|(_, op)| *op == self).map_or("", |(sign, _)| sign)
     }
 
-    fn holds(self, order: Ordering) -> bool {
+    pub(crate) fn holds(self, order: Ordering) -> bool {
         match self {
             Op::Equal => order.is_eq(),
             Op::NotEqual => order.is_ne(),

@@ -49,6 +49,8 @@ pub struct FooterFacts {
     metrics: Vec<&'static str>,
     /// Whether energies and powers are relative: no watts are known.
     pub is_relative: bool,
+    /// Number of rows.
+    pub rows: u64,
 }
 
 impl FooterFacts {
@@ -60,7 +62,8 @@ impl FooterFacts {
         let tasks = Tasks::open(&datasets.read(experiment, Table::Tasks).await?, &columns).await?;
         let groups = tasks.groups();
         let (metrics, is_relative) = (page::usual_metrics(&groups), page::are_relative(&groups));
-        Ok(FooterFacts { candidates: scan::search(&groups, &candidates).await?, metrics, is_relative })
+        let rows = groups.iter().map(|group| group.rows() as u64).sum();
+        Ok(FooterFacts { candidates: scan::search(&groups, &candidates).await?, metrics, is_relative, rows })
     }
 
     /// The columns that are shown by default.

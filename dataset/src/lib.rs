@@ -12,6 +12,7 @@
 //! | a small table of answers: sorted, cut, pivoted, as text | [`frame`], [`column`], [`text`] |
 //! | comparisons, Pareto fronts, searches, calibration | [`compare`], [`best`], [`search`], [`calibration`] |
 //! | means of combinations with their front, and the effect of each axis | [`survey`] |
+//! | shares of variance and elementary effects of parameters | [`sensitivity`] |
 //! | when tasks ran: ended tasks, busy and idle slots over time; a slot for each task | [`activity`], [`lanes`] |
 //! | rows for other tools; one sorted copy of a table | [`writing`], [`partial`], [`sorted_copy`] |
 //!
@@ -30,6 +31,7 @@ mod error;
 pub mod frame;
 pub mod group;
 pub mod grouped;
+pub mod hypervolume;
 pub mod lanes;
 mod notes;
 pub mod order;
@@ -40,6 +42,7 @@ pub mod replicates;
 pub mod rows;
 pub mod scan;
 pub mod search;
+pub mod sensitivity;
 pub mod sorted_copy;
 pub mod source;
 pub mod stats;

@@ -4,6 +4,7 @@ mod part;
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, new_null_array};
@@ -37,6 +38,14 @@ pub struct Reading {
     table: Table,
 }
 
+/// What earlier readings of a table had: see [`Reading::only_new`].
+#[derive(Debug, Default)]
+pub struct ReadBefore {
+    objects: BTreeSet<Path>,
+    /// Hashes of unpublished hand-ins.
+    hand_ins: BTreeSet<u64>,
+}
+
 impl Reading {
     pub(crate) fn new(datasets: Datasets, listing: Listing, experiment: &str, table: Table) -> Reading {
         Reading { datasets, listing, experiment: experiment.to_owned(), table }
@@ -55,6 +64,20 @@ impl Reading {
     /// Leaves out parts.
     pub fn skip(&mut self, parts: &BTreeSet<Path>) {
         self.listing.parts.retain(|part| !parts.contains(&part.path));
+    }
+
+    /// Leaves out the parts, uploads and unpublished rows that an earlier reading with the same `before` had. Rows that were
+    /// unpublished then are read again from their part.
+    pub fn only_new(&mut self, before: &mut ReadBefore) {
+        let ReadBefore { objects, hand_ins } = before;
+        self.listing.parts.retain(|part| objects.insert(part.path.clone()));
+        self.listing.uploads.retain(|(path, _)| objects.insert(path.clone()));
+        // Numbers of records begin again after a restart of the coordinator, so the content counts, too.
+        self.listing.unpublished.retain(|rows| {
+            let mut hasher = DefaultHasher::new();
+            (rows.record, &rows.left_out, &rows.encoded).hash(&mut hasher);
+            hand_ins.insert(hasher.finish())
+        });
     }
 
     /// The published parts that are read.

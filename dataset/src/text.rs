@@ -232,12 +232,17 @@ fn column(batch: &RecordBatch, keys: usize, at: usize, interval: usize) -> Colum
     };
     let [name, title] = [name, words].map(|base| if pivot.is_empty() { base } else { format!("{base} {pivot}") });
     let format = if at < keys { Format::exact(&own) } else { Format::of(&own, &halves) };
+    let end = |end: f64| if end.is_finite() { format.number(end) } else { "∞".to_owned() };
+    let between = |row: usize| {
+        let (low, high) = ends.get(row)?;
+        low.zip(*high).map(|(low, high)| format!("[{}, {}]", end(low), end(high)))
+    };
     let entry = |(row, cell): (usize, &Cell)| match cell {
-        Cell::Null => Entry::Empty,
+        // A bounded value has an interval alone.
+        Cell::Null => between(row).map_or(Entry::Empty, Entry::Text),
         Cell::Int(value) => Entry::Number(value.to_string(), None),
         Cell::Real(value) if value.is_finite() && interval == 2 => {
-            let end = |end: f64| if end.is_finite() { format.number(end) } else { "∞".to_owned() };
-            let interval = ends[row].0.zip(ends[row].1).map(|(low, high)| format!(" [{}, {}]", end(low), end(high)));
+            let interval = between(row).map(|interval| format!(" {interval}"));
             Entry::Text(format.number(*value) + &interval.unwrap_or_default())
         }
         Cell::Real(value) if value.is_finite() => {
@@ -309,13 +314,14 @@ impl Format {
     }
 }
 
-fn latex_text(text: &str) -> String {
+/// A text in LaTeX, whose special characters are escaped.
+pub fn latex_text(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut last = ' ';
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         // A minus sign is longer than a hyphen.
-        let is_minus = c == '-' && last == ' ' && chars.peek().is_some_and(char::is_ascii_digit);
+        let is_minus = c == '-' && [' ', '['].contains(&last) && chars.peek().is_some_and(char::is_ascii_digit);
         last = c;
         match c {
             '-' if is_minus => escaped.push_str("$-$"),

@@ -3,6 +3,7 @@
 
 use maud::{Markup, html};
 use powersweep_dataset::Interval;
+use powersweep_dataset::sensitivity::Index;
 use powersweep_dataset::survey::{Choice, Extreme, Level, Point, Survey};
 use powersweep_dataset::words::{aligned, count, number};
 
@@ -158,6 +159,7 @@ fn effects(survey: &Survey, choose: Option<&str>) -> Markup {
     let shown = tables.iter().flat_map(|(_, levels, shown)| levels.iter().take(*shown));
     let dots = Dots::of(shown.filter_map(|level| level.from_mean.as_ref()));
     html! {
+        (shares(survey))
         h2 { "Effect of each axis on " (named(survey, &survey.choice.of)) }
         @if let Some(mean) = all.value() {
             p.soft {
@@ -174,6 +176,35 @@ fn effects(survey: &Survey, choose: Option<&str>) -> Markup {
                 p.soft { "… and " (survey.axes.len() - tables.len()) " more: the page shows " (ALL_VALUES_MAX) " values of all axes together." }
             }
         } @else { p.empty { "No task has a value in this column." } }
+    }
+}
+
+/// The share of each axis in the variance of the metric.
+fn shares(survey: &Survey) -> Markup {
+    let all = &survey.shown.shares;
+    // No negative zero.
+    let hundredths = |share: f64| format!("{:.2}", (100.0 * share).round() / 100.0 + 0.0);
+    let share = |index: &Index| {
+        let ends = index.ends.map(|(low, high)| format!(" [{}, {}]", hundredths(low), hundredths(high)));
+        hundredths(index.span.low) + &ends.unwrap_or_default()
+    };
+    html! {
+        @if !all.is_empty() {
+            h2 { "What " (named(survey, &survey.choice.of)) " depends on" }
+            p.soft {
+                "The share of each axis in the variance of the means of all combinations: " strong { "alone" } ", and " strong { "with others" }
+                ", where its effect depends on their values. An axis whose share with others is near 0 does not matter here. Brackets are 95% intervals over the seeds."
+            }
+            div.effects { @for part in all { div.table.narrow { table {
+                @let only: Vec<String> = part.only.iter().map(|(axis, value)| format!("{} {}", survey.axes[*axis], words(value))).collect();
+                caption { @if only.is_empty() { "All combinations" } @else { (only.join(", ")) } }
+                thead { tr { th scope="col" { "Axis" } th.n scope="col" { "Alone" } th.n scope="col" { "With others" } } }
+                tbody { @for row in &part.of { tr {
+                    th scope="row" { (survey.axes[row.axis]) } td.n { (share(&row.alone)) } td.n { (share(&row.with_others)) }
+                } } }
+            }
+            p.soft { (count(part.cells as u64, "combination")) ", " (count(part.seeds as u64, "seed")) } } } }
+        }
     }
 }
 
@@ -292,6 +323,26 @@ mod tests {
             assert!(head.contains(text), "{text} in {head}");
         }
         assert!(headline(&survey_of(["policy"], &[]), None).into_string().is_empty());
+    }
+
+    #[test]
+    fn shares_of_a_whole_grid_are_shown() {
+        let cell = |one: &'static str, other: &'static str, seed: i64, of: f64| ([one, other], seed, [1.0, 1.0, of]);
+        let mut rows = Vec::new();
+        for (seed, load) in [(1, 0.0), (2, 10.0)] {
+            rows.extend([cell("a", "1", seed, load), cell("a", "2", seed, load), cell("b", "1", seed, load + 4.0)]);
+        }
+        rows.push(cell("b", "2", 1, 4.0));
+        let html = section(&survey_of(["policy", "size"], &rows), None).into_string();
+        assert!(!html.contains("depends on</h2>"), "a combination lacks a seed: {html}");
+        rows.push(cell("b", "2", 2, 14.0));
+        let html = section(&survey_of(["policy", "size"], &rows), None).into_string();
+        let policy =
+            "<th scope=\"row\">policy</th><td class=\"n\">1.00 [1.00, 1.00]</td><td class=\"n\">1.00 [1.00, 1.00]</td>";
+        let size = "<th scope=\"row\">size</th><td class=\"n\">0.00 [0.00, 0.00]</td>";
+        for text in ["What z depends on</h2>", policy, size, "4 combinations, 2 seeds"] {
+            assert!(html.contains(text), "{text} in {html}");
+        }
     }
 
     #[test]

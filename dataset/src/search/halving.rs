@@ -100,6 +100,17 @@ pub fn halving(count: usize, seeds: usize, score: impl Fn(usize, usize) -> Optio
     }
 }
 
+/// The number of seeds that stands for all of `rungs` workloads in [`halving`]: each rung has four times the resources of the
+/// one before it, which a quarter of its candidates reach.
+pub fn seeds_of_rungs(rungs: usize) -> usize {
+    KEPT_SHARE.pow(u32::try_from(rungs).unwrap_or(u32::MAX).saturating_sub(1))
+}
+
+/// The rung that a number of seeds of [`seeds_of_rungs`] stands for.
+pub fn rung(seeds: usize) -> usize {
+    seeds.max(1).ilog(KEPT_SHARE) as usize
+}
+
 /// The candidates whose rows are not complete.
 fn missing(candidates: &[(usize, usize)], score: impl Fn(usize, usize) -> Option<Score>) -> Vec<(usize, usize)> {
     candidates.iter().copied().filter(|(at, used)| score(*at, *used).is_none()).collect()

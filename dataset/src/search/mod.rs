@@ -3,10 +3,12 @@
 //! A search is a function of what is known. It keeps no state of its own, so that it continues wherever rows are.
 
 mod bisection;
+mod chance;
 mod halving;
 
 pub use bisection::{Exception, bisection, exception};
-pub use halving::{Score, anchor, halving};
+pub use chance::Chance;
+pub use halving::{Score, anchor, halving, rung, seeds_of_rungs};
 
 use serde::{Serialize, Serializer};
 
@@ -54,8 +56,14 @@ impl Estimate {
     /// over the first seeds; its interval is the interval of the mean difference. Candidates that simulate the same jobs
     /// differ much less from each other than the jobs of different seeds do.
     pub fn beside(values: &[f64], anchor: &[f64]) -> Estimate {
+        Estimate::across(values, anchor, anchor)
+    }
+
+    /// [`Estimate::beside`] for values of other tasks than those of the mean, such as those of a shorter workload: `there` has
+    /// the anchor's values of the tasks of `values`, `anchor` those of the mean.
+    pub fn across(values: &[f64], there: &[f64], anchor: &[f64]) -> Estimate {
         let of_anchor = Estimate::of(anchor.iter().copied());
-        let differences = Estimate::of(values.iter().zip(anchor).map(|(value, anchor)| value - anchor));
+        let differences = Estimate::of(values.iter().zip(there).map(|(value, anchor)| value - anchor));
         let mean = of_anchor.mean.zip(differences.mean).map(|(anchor, difference)| anchor + difference);
         Estimate { mean, half_width: differences.half_width }
     }

@@ -4,12 +4,14 @@
 //! Rows are added once, part by part, and are not kept: a survey has a bounded size, whatever the number of rows is.
 
 mod combinations;
+mod shares;
 mod shown;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::combinations::Combinations;
 pub use self::combinations::{COMBINATIONS_MAX, Mean};
+pub use self::shares::{Share, Shares};
 pub use self::shown::{Extreme, Level, Point, Shown};
 use crate::Rows;
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::Choice;
 use super::combinations::{Combination, Combinations, Mean, Values};
+use super::shares::{Shares, shares};
 use crate::best::unbeaten;
 use crate::column::sort_numbers;
 use crate::replicates::{Interval, Method, Replicates};
@@ -80,6 +81,8 @@ pub struct Shown {
     pub front: Vec<Point>,
     /// For each axis its values: numbers ascend, other values have the order of the manifest, and none is the last.
     pub effects: Vec<Vec<Level>>,
+    /// The share of each axis in the variance of the metric whose effects are shown.
+    pub shares: Vec<Shares>,
     /// The mean over all combinations.
     pub mean: Mean,
     /// The combinations with the least and with the greatest mean. Of equal ones, the first.
@@ -130,6 +133,7 @@ impl Shown {
             span,
             front,
             effects,
+            shares: shares(all, &sorted),
             mean,
             ends: ends(all, &sorted),
             sample: (all.level > 0).then(|| (sorted.len(), 1 << all.level.min(63))),

@@ -168,7 +168,7 @@ fn rows_without_a_baseline_are_counted_and_have_no_ratio() {
 fn a_baseline_must_have_one_row_for_each_other_row() {
     let rows = collected(&sweep(), &["wait"]);
     let error = baseline::pairs(&rows, &[condition("policy=sjf")]).expect_err("no row").message;
-    assert_eq!(error, "no row is in the baseline; in the rows, policy is fcfs, easy, bsld");
+    assert_eq!(error, "no row is in the baseline; in the rows, policy is bsld, easy, fcfs");
     let error = baseline::pairs(&rows, &[condition("policy!=fcfs"), condition("threshold!=1")])
         .expect_err("two policies")
         .message;

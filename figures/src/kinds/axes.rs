@@ -15,7 +15,7 @@ pub struct Axes {
     pub y: String,
     /// Columns with the lower and the upper end of the interval around `y`, null where there is none.
     pub interval: Option<(String, String)>,
-    /// Columns with the ends of the interval around `x`, which Pareto fronts show.
+    /// Columns with the ends of the interval around `x`, which Pareto fronts and points show.
     pub interval_x: Option<(String, String)>,
     /// Column whose values have different colours, dashes or shapes.
     pub colour: Option<String>,

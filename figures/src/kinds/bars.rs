@@ -69,8 +69,13 @@ pub fn bars(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
 
 /// Lines from the lower to the upper end of the interval around `y`.
 pub(super) fn whiskers(at: &Value, y: &Value, interval: &(String, String)) -> Value {
-    let low = merged(y.clone(), json!({ "field": escaped(&interval.0) }));
-    let encoding = with(at, &[("y", low), ("y2", json!({ "field": escaped(&interval.1) }))]);
+    whiskers_along(at, ("y", "y2"), y, interval)
+}
+
+/// Lines from the lower to the upper end of the interval along an axis.
+pub(super) fn whiskers_along(at: &Value, (from, to): (&str, &str), axis: &Value, interval: &(String, String)) -> Value {
+    let low = merged(axis.clone(), json!({ "field": escaped(&interval.0) }));
+    let encoding = with(at, &[(from, low), (to, json!({ "field": escaped(&interval.1) }))]);
     let line = json!({ "strokeWidth": 0.9, "color": "#000000", "opacity": 1 });
     let ticks = merged(line.clone(), json!({ "size": 5, "thickness": 0.9 }));
     let mark = json!({ "type": "errorbar", "rule": line, "ticks": ticks });

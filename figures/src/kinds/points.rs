@@ -4,7 +4,7 @@ use powersweep_dataset::Frame;
 use serde_json::{Value, json};
 
 use super::Axes;
-use super::bars::{merged, whiskers, with};
+use super::bars::{merged, whiskers, whiskers_along, with};
 use super::code::{Code, few, is_ordered, is_valid};
 use super::limits::Limits;
 use super::scales::{self, Scale, plot_px};
@@ -43,6 +43,9 @@ pub fn points(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     let mut layers = Vec::new();
     if let Some(interval) = axes.interval.as_ref().filter(|_| numbers.contains(&axes.y.as_str())) {
         layers.push(whiskers(&at, &y, interval));
+    }
+    if let Some(interval) = axes.interval_x.as_ref().filter(|_| numbers.contains(&axes.x.as_str())) {
+        layers.push(whiskers_along(&json!({ "y": y }), ("x", "x2"), &at["x"], interval));
     }
     if let Some(limit) = &axes.limit {
         // One line for each panel, however many rows have the limit.

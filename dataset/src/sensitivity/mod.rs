@@ -1,0 +1,167 @@
+//! Sensitivity: how much each parameter of a design, or each axis of a grid, moves a metric.
+//!
+//! | points | indices | module |
+//! |---|---|---|
+//! | trajectories | mu*, mu, sigma of elementary effects | [`morris`] |
+//! | matrices A, AB, BA, B | shares of variance S1, ST, S2, estimated | [`saltelli`] |
+//! | all or some cells of a grid | shares of variance S1, ST, S2, exact for these cells | [`grid`] |
+//!
+//! A point's value is the mean over the seeds. A value that is missing for a seed is any number of a range: the index is then
+//! bounded, not estimated. No value is imputed.
+
+pub mod grid;
+pub mod morris;
+pub mod saltelli;
+pub mod span;
+pub mod table;
+
+use powersweep_engine::rng::{Philox, Purpose};
+
+use self::span::Span;
+use crate::stats::{sd, student_t, sum};
+
+/// Resamples of a bootstrap.
+const RESAMPLES: usize = 1_000;
+/// Seed of the resamples: equal rows have equal intervals.
+const RESAMPLING_SEED: u64 = 1;
+/// The quantile 0.975 of the normal distribution.
+const NORMAL: f64 = 1.959_963_984_540_054;
+
+/// An index with its 95% interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Index {
+    /// The index: known, or bounded where values are missing.
+    pub span: Span,
+    /// The ends of its interval; of a bounded index the lower end of the lower bound and the upper end of the upper one.
+    pub ends: Option<(f64, f64)>,
+}
+
+/// Indices of points in blocks that are independent draws: trajectories, or base points.
+pub trait Estimates {
+    /// The parts of the estimators that each block has.
+    type Terms;
+
+    /// Number of blocks.
+    fn blocks(&self) -> usize;
+
+    /// The terms of all blocks.
+    fn terms(&self, points: &[Span]) -> Self::Terms;
+
+    /// All indices from these blocks, some of which may occur several times. Bounds contain the index of every choice of the
+    /// unknown values.
+    fn estimate(&self, terms: &Self::Terms, blocks: &[usize]) -> Vec<Span>;
+}
+
+/// Values of a metric: for each seed one for each point, NaN for a missing one.
+#[derive(Debug)]
+pub struct Values {
+    /// By seed, then by point.
+    pub by_seed: Vec<Vec<f64>>,
+    /// The least and the greatest number that a missing value may be.
+    pub range: (f64, f64),
+}
+
+impl Values {
+    /// Number of points.
+    pub fn points(&self) -> usize {
+        self.by_seed.first().map_or(0, Vec::len)
+    }
+
+    /// Whether a seed lacks the value of a point.
+    pub fn is_missing(&self, point: usize) -> bool {
+        self.by_seed.iter().any(|values| values[point].is_nan())
+    }
+
+    /// The mean of each point over these seeds, some of which may occur several times.
+    fn means(&self, seeds: &[usize]) -> Vec<Span> {
+        let count = seeds.len() as f64;
+        let point = |at: usize| {
+            let (mut low, mut high) = (0.0, 0.0);
+            for seed in seeds {
+                let value = self.by_seed[*seed][at];
+                let (least, greatest) = if value.is_nan() { self.range } else { (value, value) };
+                low += least;
+                high += greatest;
+            }
+            Span { low: low / count, high: high / count }
+        };
+        (0..self.points()).map(point).collect()
+    }
+}
+
+/// The indices of a design. Intervals are those of a bootstrap of whole blocks, and of the seeds if there are several: the
+/// standard deviation of 1,000 resampled indices times 1.96, on both sides.
+pub fn indices(of: &impl Estimates, values: &Values) -> Vec<Index> {
+    resampled(of, values, RESAMPLES)
+}
+
+fn resampled(of: &impl Estimates, values: &Values, resamples: usize) -> Vec<Index> {
+    let (blocks, seeds) = (of.blocks(), values.by_seed.len());
+    let all: Vec<usize> = (0..seeds).collect();
+    let terms = of.terms(&values.means(&all));
+    let found = of.estimate(&terms, &(0..blocks).collect::<Vec<_>>());
+    if blocks < 2 {
+        return found.into_iter().map(|span| Index { span, ends: None }).collect();
+    }
+    let mut random = Philox::stream(RESAMPLING_SEED, Purpose::Resample);
+    let mut again: Vec<(Vec<f64>, Vec<f64>)> = vec![Default::default(); found.len()];
+    for _ in 0..resamples {
+        let drawn: Vec<usize> = (0..blocks).map(|_| random.below(blocks as u64) as usize).collect();
+        let estimates = match seeds {
+            1 => of.estimate(&terms, &drawn),
+            _ => {
+                let seeds: Vec<usize> = all.iter().map(|_| random.below(seeds as u64) as usize).collect();
+                of.estimate(&of.terms(&values.means(&seeds)), &drawn)
+            }
+        };
+        for (of, span) in again.iter_mut().zip(estimates) {
+            of.0.push(span.low);
+            of.1.push(span.high);
+        }
+    }
+    let with_ends = |(span, (lows, highs)): (Span, &(Vec<f64>, Vec<f64>))| {
+        let half = |values: &[f64]| deviation(values).map(|sd| NORMAL * sd);
+        let ends = half(lows).zip(half(highs)).map(|(low, high)| (span.low - low, span.high + high));
+        Index { span, ends }
+    };
+    found.into_iter().zip(&again).map(with_ends).collect()
+}
+
+/// The jackknife over seeds: `of` has the indices of the means over some seeds. With several seeds, an index is freed of its
+/// bias of the order of 1 / seeds, which is that of the variance between seeds, and has Student's interval.
+fn jackknifed(values: &Values, of: impl Fn(&[Span]) -> Vec<Span>) -> Vec<Index> {
+    let seeds = values.by_seed.len();
+    let all: Vec<usize> = (0..seeds).collect();
+    let whole = of(&values.means(&all));
+    if seeds < 2 {
+        return whole.into_iter().map(|span| Index { span, ends: None }).collect();
+    }
+    let without = |left_out: usize| {
+        let kept: Vec<usize> = all.iter().copied().filter(|seed| *seed != left_out).collect();
+        of(&values.means(&kept))
+    };
+    let parts: Vec<Vec<Span>> = all.iter().map(|seed| without(*seed)).collect();
+    let count = seeds as f64;
+    let index = |(at, whole): (usize, Span)| {
+        let corrected = |end: fn(Span) -> f64| {
+            let of: Vec<f64> = parts.iter().map(|part| count * end(whole) - (count - 1.0) * end(part[at])).collect();
+            let half = deviation(&of).map(|sd| student_t(95, seeds - 1) * sd / count.sqrt());
+            (sum(of.iter().copied()) / count, half)
+        };
+        let (low, below) = corrected(|span| span.low);
+        let (high, above) = corrected(|span| span.high);
+        let ends = below.zip(above).map(|(below, above)| (low - below, high + above));
+        Index { span: Span { low, high }, ends }
+    };
+    whole.into_iter().enumerate().map(index).collect()
+}
+
+/// The standard deviation of finite values.
+fn deviation(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sd(&sorted).filter(|sd| sd.is_finite())
+}
+
+#[cfg(test)]
+mod tests;
