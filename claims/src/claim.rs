@@ -24,6 +24,13 @@ pub struct Claims {
     pub(crate) runs: BTreeMap<String, Runs>,
     /// The claims.
     pub(crate) claims: Vec<Claim>,
+    /// Whether the file has figures and tables, too, which [`Presets`](crate::Presets) reads.
+    #[serde(rename = "presets", deserialize_with = "is_there")]
+    pub(crate) has_presets: bool,
+}
+
+fn is_there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    IgnoredAny::deserialize(deserializer).map(|_| true)
 }
 
 /// A set of conditions. Its key `manifest` is the experiment that has the rows; the other keys are columns.

@@ -250,8 +250,13 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
         visitor.visit_enum(name.into_deserializer())
     }
 
+    /// A part of the text that another reader checks.
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_unit()
+    }
+
     forward_to_deserialize_any! {
         i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 char str bytes byte_buf unit unit_struct newtype_struct
-        tuple tuple_struct identifier ignored_any
+        tuple tuple_struct identifier
     }
 }

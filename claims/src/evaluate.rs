@@ -103,6 +103,19 @@ impl Finding {
 }
 
 impl Claims {
+    /// Id, sentence and place in the paper of each claim; of a guard, what its number is taken from.
+    pub fn sentences(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.claims.iter().map(|claim| {
+            let source = claim.source.as_deref().or(claim.guard.as_deref()).unwrap_or_default();
+            (claim.id.as_str(), claim.text.as_str(), source)
+        })
+    }
+
+    /// Whether the file has figures and tables, too.
+    pub fn has_presets(&self) -> bool {
+        self.has_presets
+    }
+
     /// The columns to read, by manifest and table.
     pub fn needed(&self, demanded_only: bool) -> Needed {
         let mut needed = Needed::new();

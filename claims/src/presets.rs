@@ -1,6 +1,6 @@
 //! Figures and tables of papers as data: which values they show, along which axes, beside which published numbers.
 //!
-//! A presets file stands beside the claims of its paper and uses their `runs`. Each `[[presets]]` is one figure or table of
+//! A presets file stands beside the claims of its paper and uses their `runs`; one file may have both. Each `[[presets]]` is one figure or table of
 //! the paper:
 //!
 //! ```
@@ -46,6 +46,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use powersweep_engine::Value;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 use crate::claim::Claim;
@@ -64,6 +65,15 @@ pub struct Presets {
     pub(crate) manifests: Vec<String>,
     /// The figures and tables.
     pub(crate) presets: Vec<Preset>,
+    /// The claims in the same file, with what belongs to them. [`Claims`](crate::Claims) reads them.
+    #[serde(rename = "claims")]
+    pub(crate) _claims: IgnoredAny,
+    #[serde(rename = "paper")]
+    pub(crate) _paper: IgnoredAny,
+    #[serde(rename = "title")]
+    pub(crate) _title: IgnoredAny,
+    #[serde(rename = "runs")]
+    pub(crate) _runs: IgnoredAny,
 }
 
 /// How the values of a preset are shown.
@@ -263,6 +273,11 @@ impl Preset {
     pub fn columns(&self) -> Vec<(&str, &str, bool)> {
         let one = |values: &Values| !values.published.is_empty();
         self.values.iter().map(|values| (values.title.as_str(), values.unit.as_str(), one(values))).collect()
+    }
+
+    /// Ids of the claims whose published numbers are shown.
+    pub fn published(&self) -> Vec<&str> {
+        self.values.iter().flat_map(|values| &values.published).map(|published| published.id.as_str()).collect()
     }
 
     /// The axes that group the values.

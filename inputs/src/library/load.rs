@@ -1,6 +1,6 @@
 //! Logs by name, path or URL.
 use std::fs::{self, File};
-use std::path::{self, Path, PathBuf};
+use std::path::{self, Component, Path, PathBuf};
 
 use powersweep_engine::workload::LogFormat;
 use powersweep_experiments::url::{has_user, is_url, public};
@@ -50,8 +50,19 @@ pub struct Library {
     cache_folder: Option<PathBuf>,
     cache_limit_bytes: Option<u64>,
     limits: Limits,
-    /// Whether files are found outside the search path.
-    takes_paths: bool,
+    /// Which files are found outside the search path.
+    paths: Paths,
+}
+
+/// Files outside the search path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Paths {
+    /// All.
+    All,
+    /// Those at and below the base.
+    BelowBase,
+    /// None.
+    None,
 }
 
 impl Library {
@@ -59,12 +70,24 @@ impl Library {
     /// at the first download.
     pub fn new(search_path: Vec<PathBuf>, cache_folder: Option<PathBuf>) -> Library {
         let (base, limits) = (PathBuf::new(), Limits::default());
-        Library { search_path, base, cache_folder, cache_limit_bytes: None, limits, takes_paths: true }
+        Library { search_path, base, cache_folder, cache_limit_bytes: None, limits, paths: Paths::All }
     }
 
     /// Only names in the folders of the search path and URLs are loaded: for a manifest of somebody else.
     pub fn on_search_path(self) -> Library {
-        Library { takes_paths: false, ..self }
+        Library { paths: Paths::None, ..self }
+    }
+
+    /// Besides names in the folders of the search path and URLs, only files in the folder of [`Library::with_base`] and below it are
+    /// loaded: for a manifest of somebody else that came with its files.
+    pub fn below_base(self) -> Library {
+        Library { paths: Paths::BelowBase, ..self }
+    }
+
+    /// Adds a folder before those of the search path.
+    pub fn searched_first(mut self, folder: impl Into<PathBuf>) -> Library {
+        self.search_path.insert(0, folder.into());
+        self
     }
 
     /// Names and paths are those in a file of this folder, which replaces the current folder.
@@ -141,11 +164,12 @@ impl Library {
     /// The file of a name or path: the first that exists with an ending of one of the formats, or with no ending added.
     fn find(&self, log: &str, formats: &[&LogFormat]) -> Result<PathBuf, LoadError> {
         let is_path = log.contains(path::is_separator);
-        if is_path && !self.takes_paths {
+        if is_path && !self.takes(log) {
             return Err(LoadError::Path { log: log.to_owned() });
         }
         let searched: &[PathBuf] = if is_path { &[] } else { &self.search_path };
-        for folder in searched.iter().chain(self.takes_paths.then_some(&self.base)) {
+        let base = (self.paths != Paths::None).then_some(&self.base);
+        for folder in searched.iter().chain(base) {
             // A path is tried without an added ending first, a name last.
             let first = is_path.then(String::new);
             for ending in first.into_iter().chain(endings(formats)).chain([String::new()]) {
@@ -156,6 +180,16 @@ impl Library {
             }
         }
         Err(self.not_found(log, is_path, formats))
+    }
+
+    /// Whether files at this path are loaded.
+    fn takes(&self, path: &str) -> bool {
+        let is_inside = |component| matches!(component, Component::Normal(_) | Component::CurDir);
+        match self.paths {
+            Paths::All => true,
+            Paths::BelowBase => Path::new(path).components().all(is_inside),
+            Paths::None => false,
+        }
     }
 
     fn load_file(&self, file: PathBuf, expected: Option<Digest>) -> Result<LogBytes, LoadError> {
