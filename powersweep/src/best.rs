@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 pub use powersweep_dataset::best::Goal;
-use powersweep_dataset::best::front;
+use powersweep_dataset::best::{costs, front, unbeaten};
 use powersweep_dataset::group::named;
 use powersweep_dataset::grouped::{FooterFacts, check_one_signal, collected, keys};
+use powersweep_dataset::hypervolume::hypervolume;
 use powersweep_dataset::scan::SEED;
 use powersweep_dataset::search::{Estimate, Verdict};
 use powersweep_dataset::source::{self, conditions, table_of};
@@ -32,11 +33,42 @@ pub struct BestOptions {
     pub by: Vec<String>,
     /// With one goal: maximum number of combinations.
     pub top: usize,
+    /// With several goals: the reference point of the hypervolume, a value for each goal; by default the worst value of each
+    /// goal over all combinations.
+    pub reference: Vec<f64>,
 }
 
 impl Default for BestOptions {
     fn default() -> BestOptions {
-        BestOptions { goals: Vec::new(), subject_to: Vec::new(), only: Vec::new(), by: Vec::new(), top: 1 }
+        BestOptions {
+            goals: Vec::new(),
+            subject_to: Vec::new(),
+            only: Vec::new(),
+            by: Vec::new(),
+            top: 1,
+            reference: Vec::new(),
+        }
+    }
+}
+
+/// How much of the space of the goals a front beats.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FrontVolume {
+    /// The volume between the front and the reference point, in the product of the goals' units. `None`: the front has too
+    /// many points for its number of goals.
+    pub hypervolume: Option<f64>,
+    /// The reference point: a value for each goal.
+    pub reference: Vec<f64>,
+    /// The best value of each goal on the front.
+    pub ideal: Vec<f64>,
+}
+
+impl FrontVolume {
+    /// The volume as a share of that between the best values and the reference point. `None` where the latter is 0.
+    pub fn share(&self) -> Option<f64> {
+        let sides = self.ideal.iter().zip(&self.reference).map(|(ideal, reference)| (reference - ideal).abs());
+        let whole: f64 = sides.product();
+        self.hypervolume.filter(|_| whole > 0.0).map(|volume| volume / whole)
     }
 }
 
@@ -53,6 +85,8 @@ pub struct Best {
     /// Number of these for which the interval of a condition's mean contains the limit, or has one seed: more seeds may
     /// decide otherwise.
     pub uncertain: usize,
+    /// With several goals: the hypervolume of the front.
+    pub volume: Option<FrontVolume>,
     /// Why none does, if none does: the condition that no row satisfies, or the range of each condition's column.
     pub why_none: Option<String>,
 }
@@ -63,7 +97,15 @@ impl Place {
     /// # Errors
     /// An experiment, column or condition is unknown, or there is no goal.
     pub async fn best(&self, experiment: &str, options: &BestOptions) -> Result<Best, Error> {
-        let BestOptions { goals, .. } = options;
+        let BestOptions { goals, reference, .. } = options;
+        if !reference.is_empty() && (reference.len() != goals.len() || goals.len() < 2) {
+            let goals = count(goals.len() as u64, "goal");
+            return Err(failure!(
+                Usage,
+                "the reference point has {} for {goals}",
+                count(reference.len() as u64, "value")
+            ));
+        }
         if goals.is_empty() {
             return Err(failure!(Usage, "there is no goal: name a column that is to be small or great"));
         }
@@ -106,12 +148,35 @@ impl Place {
             0 => Some(why_none(&all, &subject, &satisfied)?),
             _ => None,
         };
+        let volume = match goals.len() > 1 && feasible.rows() > 0 {
+            true => Some(volume(&all, &feasible, goals, reference)?),
+            false => None,
+        };
         let frame = match &goals[..] {
             [goal] => feasible.sorted(&goal.column, goal.is_maximised)?.part(0, options.top),
             goals => feasible.picked(&front(&feasible, goals)?),
         };
-        Ok(Best { frame, combinations, feasible: feasible.rows(), uncertain, why_none })
+        Ok(Best { frame, combinations, feasible: feasible.rows(), uncertain, volume, why_none })
     }
+}
+
+/// The hypervolume of the front of the feasible combinations.
+fn volume(all: &Frame, feasible: &Frame, goals: &[Goal], reference: &[f64]) -> Result<FrontVolume, Error> {
+    let extreme = |points: &[(usize, Vec<f64>)], at: usize, of: fn(f64, f64) -> f64| {
+        points.iter().map(|(_, costs)| costs[at]).reduce(of).unwrap_or(f64::NAN)
+    };
+    let (of_all, points) = (costs(all, goals)?, costs(feasible, goals)?);
+    let signs: Vec<f64> = goals.iter().map(|goal| if goal.is_maximised { -1.0 } else { 1.0 }).collect();
+    let ideal: Vec<f64> = (0..goals.len()).map(|at| extreme(&points, at, f64::min)).collect();
+    let limit: Vec<f64> = match reference.is_empty() {
+        true => (0..goals.len()).map(|at| extreme(&of_all, at, f64::max)).collect(),
+        false => reference.iter().zip(&signs).map(|(value, sign)| value * sign).collect(),
+    };
+    let points: Vec<Vec<f64>> = points.into_iter().map(|(_, costs)| costs).collect();
+    let front: Vec<&Vec<f64>> = unbeaten(&points).into_iter().map(|at| &points[at]).collect();
+    let values = |costs: Vec<f64>| costs.iter().zip(&signs).map(|(cost, sign)| cost * sign).collect();
+    let hypervolume = hypervolume(&front, &limit);
+    Ok(FrontVolume { hypervolume, reference: values(limit), ideal: values(ideal) })
 }
 
 /// For each condition, its verdict on each row: by its mean and the interval of that, or by its parameter in `by`.

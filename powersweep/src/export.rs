@@ -79,7 +79,7 @@ impl Place {
     }
 
     /// Copies each table into its target. Returns the copied tables with the number of their rows.
-    async fn copies(
+    pub(crate) async fn copies(
         &self,
         experiment: &str,
         target: impl Fn(Table) -> PathBuf,

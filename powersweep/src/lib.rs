@@ -40,6 +40,7 @@
 
 pub mod adopt;
 pub mod allocation;
+pub mod artifact;
 mod batsim;
 pub mod best;
 pub mod calibrate;
@@ -63,20 +64,24 @@ pub mod place;
 pub mod plan;
 #[cfg(feature = "figures")]
 pub mod plot;
+pub mod policy_costs;
+pub mod replicate;
 pub mod report;
 pub mod results;
 pub mod run;
 mod runtime;
+pub mod sensitivity;
 pub mod simulate;
 pub mod sql;
 pub mod status;
+pub mod study;
 pub mod submit;
 pub mod survey;
 pub mod timeline;
 pub mod user;
 pub mod verify;
 
-pub use best::{Best, BestOptions, Goal};
+pub use best::{Best, BestOptions, FrontVolume, Goal};
 pub use compare::{CompareOptions, Compared};
 pub use control::{DeleteOptions, RetryOptions};
 pub use events::{Event, EventsOptions};
@@ -87,13 +92,17 @@ pub use place::{Answerer, Place};
 #[cfg(feature = "figures")]
 pub use plot::{Chart, PlotOptions};
 pub use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
+pub use powersweep_engine::Value;
 pub use powersweep_experiments::Manifest;
 pub use powersweep_experiments::plain::plain;
 pub use powersweep_results::Table;
+pub use replicate::{ReplicateOptions, Replication};
 pub use results::{GroupsOptions, RowsOptions};
 pub use run::{Progress, RunOptions, Running, ShardOptions};
-pub use runtime::block_on;
+pub use runtime::{Runtime, block_on};
+pub use sensitivity::{Sensitivity, SensitivityOptions};
 pub use status::{Status, StatusOptions};
+pub use study::{Study, StudyOptions};
 
 /// Version and commit of this library.
 pub const BUILD: &str = env!("POWERSWEEP_BUILD");

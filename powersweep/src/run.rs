@@ -148,9 +148,42 @@ pub struct Running {
 
 type Ended = Result<Result<WorkerReport, WorkerError>, JoinError>;
 
-struct Worker {
+/// A worker of this process.
+pub(crate) struct Worker {
     task: JoinHandle<Result<WorkerReport, WorkerError>>,
     stop: CancellationToken,
+}
+
+impl Worker {
+    /// Starts a worker of a coordinator. `name` is in the rows.
+    pub(crate) fn start(
+        coordinator: &LocalCoordinator,
+        options: &RunOptions,
+        name: String,
+        parsed: Option<Arc<ParsedLogs>>,
+    ) -> Worker {
+        let mut worker = WorkerOptions::new(coordinator.address(Role::Worker), options.slots, name);
+        if let Some(shard) = &options.shard {
+            worker.drain_limit = shard.drain_limit;
+            worker.time_limit = shard.worker_limit();
+        }
+        worker.trusts_paths = true;
+        worker.search_path = options.search_path.clone();
+        worker.parsed = parsed;
+        let stop = CancellationToken::new();
+        Worker { task: tokio::spawn(working(worker, stop.clone())), stop }
+    }
+
+    /// Whether it has ended by itself.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.task.is_finished()
+    }
+
+    /// Ends it once its finished rows are handed in.
+    pub(crate) async fn end(self) {
+        self.stop.cancel();
+        let _ = self.task.await;
+    }
 }
 
 impl Place {
@@ -261,18 +294,9 @@ impl Running {
     fn start_worker(&mut self, parsed: Option<Arc<ParsedLogs>>) {
         let name = match self.options.shard {
             Some(_) => worker_name(),
-            None => format!("local-{}", std::process::id()),
+            None => local_worker_name(),
         };
-        let mut options = WorkerOptions::new(self.coordinator.address(Role::Worker), self.options.slots, name);
-        if let Some(shard) = &self.options.shard {
-            options.drain_limit = shard.drain_limit;
-            options.time_limit = shard.worker_limit();
-        }
-        options.trusts_paths = true;
-        options.search_path = self.options.search_path.clone();
-        options.parsed = parsed;
-        let stop = CancellationToken::new();
-        self.worker = Some(Worker { task: tokio::spawn(working(options, stop.clone())), stop });
+        self.worker = Some(Worker::start(&self.coordinator, &self.options, name, parsed));
     }
 
     /// The next state of the sweep; `None` once no task is left to run.
@@ -334,7 +358,7 @@ impl Running {
         }
         if matches!(experiment.state(), v1::ExperimentState::Finished | v1::ExperimentState::Failed) {
             self.ended = Some(Ok(experiment.clone()));
-        } else if let Some(worker) = self.worker.take_if(|worker| worker.task.is_finished()) {
+        } else if let Some(worker) = self.worker.take_if(|worker| worker.has_ended()) {
             return Err(self.worker_ended(worker.task.await));
         }
         Ok(Progress { experiment, storage_stalled: self.storage_stalled.clone() })
@@ -363,9 +387,7 @@ impl Running {
         let location = place.location()?;
         let closing_all = async {
             if let Some(worker) = worker {
-                worker.stop.cancel();
-                // The worker hands in its finished rows before the coordinator closes.
-                let _ = worker.task.await;
+                worker.end().await;
             }
             coordinator.end().await
         };
@@ -392,6 +414,11 @@ impl Running {
         }
         Ok(finished)
     }
+}
+
+/// A name for the worker of a sweep that runs in this process.
+pub(crate) fn local_worker_name() -> String {
+    format!("local-{}", std::process::id())
 }
 
 /// Digits of the digest of a machine's name.

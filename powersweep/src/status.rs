@@ -109,7 +109,7 @@ impl Place {
     pub async fn status(&self, options: &StatusOptions) -> Result<Status, Error> {
         let experiment = options.experiment.clone().unwrap_or_default();
         let StatusOptions { failures: max_failures, ledgers, bins, .. } = *options;
-        let request = v1::StatusRequest { experiment, max_failures, ledgers, bins };
+        let request = v1::StatusRequest { experiment, max_failures, ledgers, bins, manifest: false };
         let of_all = request.experiment.is_empty();
         let answerer = if of_all { self.answerer().await? } else { self.answerer_of(&request.experiment).await? };
         let mut status = Status::default();

@@ -164,13 +164,7 @@ async fn exported(path: &str) -> Result<Option<Part>, Error> {
     if !is_file(path) {
         return Ok(None);
     }
-    let bytes = std::fs::read(path).map_err(|error| failure!(Usage, "cannot read {path}: {error}"))?;
-    let bytes = Bytes::from(bytes);
-    // The file may be a stranger's. The library panics at some damaged ones.
-    match catch_unwind(AssertUnwindSafe(|| part::check_foreign(&bytes))) {
-        Ok(checked) => checked.map_err(|error| failure!(Usage, "{path} is no table of powersweep: {error}"))?,
-        Err(_) => return Err(failure!(Usage, "{path} is no table of powersweep: it is damaged")),
-    }
+    let bytes = foreign_table(path)?;
     let part = Part::held(&object_store::path::Path::from(path), bytes).await?;
     let lacks = |name: &&&str| part.schema().column_with_name(name).is_none();
     if let Some(name) = ["task_index", "task_id", "kernel_version"].iter().find(lacks) {
@@ -178,6 +172,18 @@ async fn exported(path: &str) -> Result<Option<Part>, Error> {
         return Err(failure!(Usage, "{path} has no column `{name}` of the table tasks: {hint}"));
     }
     Ok(Some(part))
+}
+
+/// The bytes of a file that may be a stranger's, and is a table of powersweep.
+pub(crate) fn foreign_table(path: &str) -> Result<Bytes, Error> {
+    let bytes = std::fs::read(path).map_err(|error| failure!(Usage, "cannot read {path}: {error}"))?;
+    let bytes = Bytes::from(bytes);
+    // The library panics at some damaged files.
+    match catch_unwind(AssertUnwindSafe(|| part::check_foreign(&bytes))) {
+        Ok(checked) => checked.map_err(|error| failure!(Usage, "{path} is no table of powersweep: {error}"))?,
+        Err(_) => return Err(failure!(Usage, "{path} is no table of powersweep: it is damaged")),
+    }
+    Ok(bytes)
 }
 
 /// The columns of `tasks` that a file has.

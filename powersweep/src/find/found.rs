@@ -51,7 +51,7 @@ pub struct FoundGoal {
     pub column: String,
     /// `minimise` or `maximise`.
     pub direction: &'static str,
-    /// `bisection` of a parameter, or `successive halving` of a metric's candidates.
+    /// `bisection` of a parameter, or `successive halving` of a metric's candidates over seeds or workloads.
     pub method: &'static str,
 }
 
@@ -172,13 +172,28 @@ impl Search {
     pub fn found(&self) -> Found {
         let (grid, question) = (&self.grid, &self.question);
         let is_axis = |name: &String| grid.axes.iter().any(|axis| axis.name == *name);
+        // A condition on a share of seeds has a column of its own.
+        let of_conditions = question.conditions.iter().zip(&question.chances).zip(&question.texts);
+        let of_conditions =
+            of_conditions.map(|((condition, chance), text)| if chance.is_some() { text } else { &condition.column });
+        let of_goal = question.goal_axis.is_none().then_some(&question.goal);
+        let mut columns: Vec<String> = Vec::new();
+        for name in of_goal.into_iter().chain(of_conditions).filter(|name| !is_axis(name)) {
+            if !columns.contains(name) {
+                columns.push(name.clone());
+            }
+        }
         Found {
             experiment: self.name.clone(),
             manifest: self.file.to_string_lossy().into_owned(),
             goal: FoundGoal {
                 column: question.goal.clone(),
                 direction: if question.is_maximised { "maximise" } else { "minimise" },
-                method: if question.goal_axis.is_some() { "bisection" } else { "successive halving" },
+                method: match (question.goal_axis, grid.rungs()) {
+                    (Some(_), _) => "bisection",
+                    (None, 1) => "successive halving",
+                    (None, _) => "successive halving over workloads",
+                },
             },
             conditions: question.texts.clone(),
             tasks_of_grid: grid.tasks(),
@@ -190,7 +205,7 @@ impl Search {
                 .zip(&self.progress)
                 .map(|(group, progress)| self.group(group, progress))
                 .collect(),
-            columns: question.columns.iter().filter(|name| !is_axis(name)).cloned().collect(),
+            columns,
             axes: grid.axes.clone(),
         }
     }
@@ -231,12 +246,13 @@ impl Search {
 
     fn means(&self, judged: &Judged) -> FoundMeans {
         let question = &self.question;
-        let conditions = question.conditions.iter().zip(&question.texts).zip(&judged.conditions);
-        let conditions = conditions.map(|((condition, text), (estimate, verdict))| FoundCondition {
-            column: condition.column.clone(),
+        let texts = question.texts.iter().zip(&question.chances);
+        let conditions = question.conditions.iter().zip(texts).zip(&judged.conditions);
+        let conditions = conditions.map(|((condition, (text, chance)), (estimate, verdict))| FoundCondition {
+            column: if chance.is_some() { text.clone() } else { condition.column.clone() },
             estimate: *estimate,
             condition: text.clone(),
-            limit: condition.value.number(),
+            limit: chance.as_ref().map(|chance| chance.share).or_else(|| condition.value.number()),
             verdict: verdict.word(),
         });
         FoundMeans { goal: judged.goal, conditions: conditions.collect(), holds_for_mean: judged.verdict.holds }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use powersweep_dataset::{Error, failure};
 use powersweep_engine::Value;
+use powersweep_engine::spec::{Role, Section};
 use powersweep_experiments::{Decoder, Derivation, Over, Sweep, TaskSpec};
 
 /// Maximum number of tasks of the full grid: each is held with its id.
@@ -11,51 +12,65 @@ const TASKS_MAX: u64 = 1_000_000;
 
 use super::found::Values;
 
+/// The labels, the components and the parameters of tasks.
+pub(crate) type Attributes = [BTreeMap<String, Value>; 3];
+
 /// Conditions of an `[[exclude]]` table.
 type Rule = Vec<(String, Vec<Value>)>;
 
-/// Positions that a rule names: the line by the values of all axes but the first, the seeds (none stand for all), and the
-/// values of the first axis.
-type Positions = (Vec<usize>, Vec<usize>, Vec<usize>);
+/// Positions that a rule names: the line by the values of all axes but the first, the rung (none without rungs), the seeds (none
+/// stand for all), and the values of the first axis.
+type Positions = (Vec<usize>, Option<usize>, Vec<usize>, Vec<usize>);
+
+/// [`Positions`] without the values of the first axis.
+type Line<'a> = (&'a [usize], Option<usize>, Vec<usize>);
 
 /// The full grid: every group with every candidate and every seed.
-pub(super) struct Grid {
-    pub(super) axes: Vec<Over>,
+pub(crate) struct Grid {
+    pub(crate) axes: Vec<Over>,
     /// A value for each axis; the last axis is the fastest.
-    pub(super) candidates: Vec<Vec<Value>>,
-    pub(super) groups: Vec<Group>,
+    pub(crate) candidates: Vec<Vec<Value>>,
+    pub(crate) groups: Vec<Group>,
     /// Groups without these parameters, or with fixed ones.
-    pub(super) left_out: Vec<Values>,
+    pub(crate) left_out: Vec<Values>,
     seeds: Vec<u64>,
+    /// Labels of the workloads on which candidates run one after the other; empty if each workload has groups of its own.
+    rungs: Vec<String>,
 }
 
+/// Greatest number of workloads that are rungs.
+pub(super) const RUNGS_MAX: usize = 3;
+
 /// Tasks that differ in the candidate and the seed alone. Each has an answer of its own.
-pub(super) struct Group {
+pub(crate) struct Group {
     /// What tells it from the others: labels, components and parameters with their values.
-    pub(super) name: Values,
+    pub(crate) name: Values,
     /// Whether the jobs come from a log, whose jobs do not depend on a seed.
-    pub(super) is_log: bool,
-    /// Of each candidate the tasks, by seed; none where the manifest excludes the candidate.
-    pub(super) tasks: Vec<Vec<Task>>,
+    pub(crate) is_log: bool,
+    /// Of each candidate the tasks, by rung and seed; none where the manifest excludes the candidate.
+    pub(crate) tasks: Vec<Vec<Task>>,
 }
 
 /// A task of the grid.
-pub(super) struct Task {
-    pub(super) id: String,
+pub(crate) struct Task {
+    pub(crate) id: String,
     /// Position of its seed.
     seed: usize,
+    /// Position of its workload among the rungs; 0 without rungs.
+    pub(super) rung: usize,
 }
 
 /// A group while the tasks are read.
 struct Found {
-    attributes: [BTreeMap<String, Value>; 3],
+    attributes: Attributes,
     group: Group,
     fixed: bool,
 }
 
 impl Grid {
     /// The grid of the sweep of all candidates.
-    pub(super) fn of(sweep: &Sweep, axes: Vec<Over>) -> Result<Grid, Error> {
+    pub(crate) fn of(sweep: &Sweep, axes: Vec<Over>, rungs: &[String]) -> Result<Grid, Error> {
+        check_rungs(sweep, rungs)?;
         if sweep.task_count() > TASKS_MAX {
             let count = sweep.task_count();
             return Err(failure!(Usage, "the full grid has {count} tasks, more than {TASKS_MAX}: give a greater step"));
@@ -69,8 +84,12 @@ impl Grid {
         let mut next = sweep.next_included(0);
         while let Some(task) = next.and_then(|index| decoder.task(index)) {
             next = sweep.next_included(task.index + 1);
-            let attributes = attributes(&task, &axes);
-            let identity = format!("{:?}{attributes:?}", task.digest);
+            let mut attributes = attributes(&task, |name| axes.iter().any(|axis| axis.name == name));
+            let rung = rungs.iter().position(|label| **label == *task.workload);
+            if rung.is_some() {
+                forget_workload(&mut attributes, &task);
+            }
+            let identity = format!("{:?}{attributes:?}", task.digest.filter(|_| rung.is_none()));
             let at = *known.entry(identity).or_insert_with(|| {
                 let tasks = candidates.iter().map(|_| Vec::new()).collect();
                 let group = Group { name: Values::default(), is_log: task.digest.is_some(), tasks };
@@ -84,12 +103,17 @@ impl Grid {
             let values: Option<Vec<&Value>> = axes.iter().map(|axis| value_of(&task, axis.name)).collect();
             match values.and_then(|values| places.get(&key(values.into_iter()))) {
                 Some(candidate) => {
-                    found[at].group.tasks[*candidate].push(Task { id: task.task_id.to_string(), seed });
+                    found[at].group.tasks[*candidate].push(Task {
+                        id: task.task_id.to_string(),
+                        seed,
+                        rung: rung.unwrap_or(0),
+                    });
                 }
                 None => found[at].fixed = true,
             }
         }
-        for (at, name) in names(&found).into_iter().enumerate() {
+        let all: Vec<&Attributes> = found.iter().map(|found| &found.attributes).collect();
+        for (at, name) in names(&all).into_iter().enumerate() {
             found[at].group.name = name;
         }
         let is_fixed = |found: &Found| {
@@ -98,17 +122,34 @@ impl Grid {
         };
         let (fixed, groups): (Vec<Found>, Vec<Found>) = found.into_iter().partition(is_fixed);
         let left_out = fixed.into_iter().map(|found| found.group.name).collect();
-        let groups = groups.into_iter().map(|found| found.group).collect();
-        Ok(Grid { axes, candidates, groups, left_out, seeds })
+        let mut groups: Vec<Group> = groups.into_iter().map(|found| found.group).collect();
+        let all_tasks = groups.iter_mut().flat_map(|group| &mut group.tasks);
+        all_tasks.for_each(|tasks| tasks.sort_by_key(|task| (task.rung, task.seed)));
+        let is_twice = |pair: &[Task]| (pair[0].rung, pair[0].seed) == (pair[1].rung, pair[1].seed);
+        let twice =
+            groups.iter().flat_map(|group| &group.tasks).flat_map(|tasks| tasks.windows(2)).find(|pair| is_twice(pair));
+        if let Some(pair) = twice.filter(|_| !rungs.is_empty()) {
+            let rung = &rungs[pair[0].rung];
+            return Err(failure!(
+                Usage,
+                "the workload {rung} varies in more than the seed: as a rung it has one value of each parameter"
+            ));
+        }
+        Ok(Grid { axes, candidates, groups, left_out, seeds, rungs: rungs.to_vec() })
+    }
+
+    /// Number of workloads on which candidates run one after the other; 1 without rungs.
+    pub(super) fn rungs(&self) -> usize {
+        self.rungs.len().max(1)
     }
 
     /// Number of tasks of all groups that take part.
-    pub(super) fn tasks(&self) -> usize {
+    pub(crate) fn tasks(&self) -> usize {
         self.groups.iter().flat_map(|group| &group.tasks).map(Vec::len).sum()
     }
 
     /// The values and exclusions of a manifest that has these tasks and no others.
-    pub(super) fn derivation(&self, wanted: &HashSet<String>) -> Derivation<'_> {
+    pub(crate) fn derivation(&self, wanted: &HashSet<String>) -> Derivation<'_> {
         let has = |task: &Task| wanted.contains(&task.id);
         let mut used: Vec<Vec<usize>> = vec![Vec::new(); self.axes.len()];
         let positions = self.positions();
@@ -125,23 +166,28 @@ impl Grid {
         // Each rule without its group, and the groups that it applies to.
         let mut rules: BTreeMap<Positions, Vec<usize>> = BTreeMap::new();
         for (at, group) in self.groups.iter().enumerate() {
-            let mut of_line: BTreeMap<(&[usize], Vec<usize>), Vec<usize>> = BTreeMap::new();
+            let mut of_line: BTreeMap<Line<'_>, Vec<usize>> = BTreeMap::new();
             for (candidate, places) in positions.iter().enumerate() {
-                let tasks = &group.tasks[candidate];
                 let is_in = places.iter().zip(&used).all(|(place, used)| used.contains(place));
-                let lacking: Vec<usize> = tasks.iter().filter(|task| !has(task)).map(|task| task.seed).collect();
-                if is_in && !lacking.is_empty() {
-                    let seeds = if lacking.len() == tasks.len() { Vec::new() } else { lacking };
-                    of_line.entry((&places[1..], seeds)).or_default().push(places[0]);
+                for rung in 0..self.rungs.len().max(1) {
+                    let tasks = || group.tasks[candidate].iter().filter(|task| task.rung == rung);
+                    let lacking: Vec<usize> = tasks().filter(|task| !has(task)).map(|task| task.seed).collect();
+                    if is_in && !lacking.is_empty() {
+                        let seeds = if lacking.len() == tasks().count() { Vec::new() } else { lacking };
+                        let rung = (!self.rungs.is_empty()).then_some(rung);
+                        of_line.entry((&places[1..], rung, seeds)).or_default().push(places[0]);
+                    }
                 }
             }
-            for ((line, seeds), firsts) in of_line {
-                rules.entry((line.to_vec(), seeds, firsts)).or_default().push(at);
+            for ((line, rung, seeds), firsts) in of_line {
+                rules.entry((line.to_vec(), rung, seeds, firsts)).or_default().push(at);
             }
         }
         let mut exclude: Vec<Rule> = self.left_out.iter().map(conditions).collect();
-        for ((line, seeds, firsts), groups) in rules {
-            let rule = self.rule(&used, &line, &seeds, &firsts);
+        for ((line, rung, seeds, firsts), groups) in rules {
+            let mut rule = self.rule(&used, &line, &seeds, &firsts);
+            let label = rung.map(|rung| ("workload".to_owned(), vec![Value::Text(self.rungs[rung].clone())]));
+            rule.extend(label);
             match groups.len() == self.groups.len() && !rule.is_empty() {
                 true => exclude.push(rule),
                 false => exclude.extend(groups.iter().map(|group| {
@@ -175,7 +221,7 @@ impl Grid {
     }
 
     /// Of each candidate the positions of its values in the axes.
-    pub(super) fn positions(&self) -> Vec<Vec<usize>> {
+    pub(crate) fn positions(&self) -> Vec<Vec<usize>> {
         let lengths: Vec<usize> = self.axes.iter().map(|axis| axis.values.len()).collect();
         let digits = |candidate: usize| {
             let mut rest = candidate;
@@ -192,6 +238,39 @@ impl Grid {
             places
         };
         (0..self.candidates.len()).map(digits).collect()
+    }
+}
+
+/// Refuses rungs that are not all workloads of the manifest, each once.
+fn check_rungs(sweep: &Sweep, rungs: &[String]) -> Result<(), Error> {
+    if rungs.is_empty() {
+        return Ok(());
+    }
+    let labels: Vec<String> = sweep
+        .blocks()
+        .into_iter()
+        .filter(|block| block.section == "workloads")
+        .map(|block| block.label.to_string())
+        .collect();
+    let is_each_once = labels.iter().all(|label| rungs.iter().filter(|rung| *rung == label).count() == 1);
+    if !is_each_once || rungs.len() != labels.len() || !(2..=RUNGS_MAX).contains(&rungs.len()) {
+        return Err(failure!(
+            Usage,
+            "--rungs names every workload of the manifest once, from the shortest to the whole one, and there are two or {RUNGS_MAX}: \
+             the manifest has {}",
+            labels.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// Removes what a task has of its workload.
+fn forget_workload([labels, roles, params]: &mut Attributes, task: &TaskSpec) {
+    labels.remove("workload");
+    let of_workload = |role: Role| role.section() == Section::Workloads;
+    for choice in task.sim.choices().filter(|choice| of_workload(choice.component().role)) {
+        roles.remove(choice.component().role.key());
+        choice.values().keys().for_each(|name| _ = params.remove(*name));
     }
 }
 
@@ -213,12 +292,12 @@ fn key<'a>(values: impl Iterator<Item = &'a Value>) -> String {
     values.map(|value| format!("{value:?};")).collect()
 }
 
-fn value_of<'a>(task: &'a TaskSpec, name: &str) -> Option<&'a Value> {
+pub(crate) fn value_of<'a>(task: &'a TaskSpec, name: &str) -> Option<&'a Value> {
     task.sim.choices().find_map(|choice| choice.get(name))
 }
 
-/// The labels, the components and the parameters of a task without the searched ones.
-fn attributes(task: &TaskSpec, axes: &[Over]) -> [BTreeMap<String, Value>; 3] {
+/// The labels, the components and the parameters of a task without those of these names.
+pub(crate) fn attributes(task: &TaskSpec, without: impl Fn(&str) -> bool) -> Attributes {
     let labels = [("workload", &task.workload), ("platform", &task.platform), ("policy", &task.policy)];
     let labels = labels.map(|(name, label)| (name.to_owned(), Value::Text(label.to_string())));
     let roles = task
@@ -226,7 +305,7 @@ fn attributes(task: &TaskSpec, axes: &[Over]) -> [BTreeMap<String, Value>; 3] {
         .choices()
         .map(|choice| (choice.component().role.key().to_owned(), Value::Text(choice.component().name.to_owned())));
     let params = task.sim.choices().flat_map(|choice| choice.values());
-    let params = params.filter(|(name, _)| !axes.iter().any(|axis| axis.name == **name));
+    let params = params.filter(|(name, _)| !without(name));
     [
         labels.into_iter().collect(),
         roles.collect(),
@@ -235,19 +314,18 @@ fn attributes(task: &TaskSpec, axes: &[Over]) -> [BTreeMap<String, Value>; 3] {
 }
 
 /// What tells each group from the others: the labels that vary, then what varies among groups of equal labels.
-fn names(found: &[Found]) -> Vec<Values> {
+pub(crate) fn names(found: &[&Attributes]) -> Vec<Values> {
     let mut names: Vec<Values> = vec![Values::default(); found.len()];
     // Groups that are not told apart yet.
     let mut classes: Vec<Vec<usize>> = vec![(0..found.len()).collect()];
+    let of = |at: usize, kind: usize| &found[at][kind];
     for kind in 0..3 {
         for class in std::mem::take(&mut classes) {
-            let keys: BTreeSet<&String> = class.iter().flat_map(|at| found[*at].attributes[kind].keys()).collect();
+            let keys: BTreeSet<&String> = class.iter().flat_map(|at| of(*at, kind).keys()).collect();
             let mut parts: BTreeMap<Vec<String>, Vec<usize>> = BTreeMap::new();
             for at in &class {
-                let own = &found[*at].attributes[kind];
-                let varies = |key: &&&String| {
-                    class.iter().any(|other| found[*other].attributes[kind].get(**key) != own.get(**key))
-                };
+                let own = of(*at, kind);
+                let varies = |key: &&&String| class.iter().any(|other| of(*other, kind).get(**key) != own.get(**key));
                 let distinct =
                     keys.iter().filter(varies).filter_map(|key| Some(((**key).clone(), own.get(*key)?.clone())));
                 names[*at].0.extend(distinct);

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use powersweep_dataset::grouped::keys;
 use powersweep_dataset::rows::is_number;
-use powersweep_dataset::search::{Estimate, Next, Score, Verdict, anchor, bisection, exception, halving};
-use powersweep_dataset::source::{conditions, table_of, type_of};
+use powersweep_dataset::search::{
+    Chance, Estimate, Next, Score, Verdict, anchor, bisection, exception, halving, rung, seeds_of_rungs,
+};
+use powersweep_dataset::source::{table_of, type_of};
 use powersweep_dataset::{Cell, Condition, Error, failure};
 use powersweep_results::Table;
 
@@ -22,6 +24,8 @@ pub(super) struct Question {
     /// The axis that the goal is; `None` for a metric.
     pub(super) goal_axis: Option<usize>,
     pub(super) conditions: Vec<Condition>,
+    /// Of each condition, the one on the share of seeds that it is a part of.
+    pub(super) chances: Vec<Option<Chance>>,
     /// Of each condition, whether its column has numbers: texts have no mean.
     has_mean: Vec<bool>,
     /// The conditions as they were written.
@@ -57,7 +61,7 @@ pub(super) struct Progress {
 
 impl Question {
     /// Reads the goal and the conditions. `grid` has the searched parameters.
-    pub(super) fn of(goal: &Goal, subject_to: &[String], grid: &Grid) -> Result<Question, Error> {
+    pub(super) fn of<'a>(goal: &'a Goal, subject_to: &'a [String], grid: &Grid) -> Result<Question, Error> {
         let (goal, is_maximised) = (goal.column.as_str(), goal.is_maximised);
         let goal_axis = grid.axes.iter().position(|axis| axis.name == goal);
         if let Some(axis) = goal_axis.map(|at| &grid.axes[at])
@@ -65,7 +69,8 @@ impl Question {
         {
             return Err(failure!(Usage, "`{goal}` has no numbers, so that none of its values is the least"));
         }
-        let of_conditions = subject_to.iter().map(|text| Condition::column_of(text));
+        let column_of = |text: &'a String| Chance::column_of(text).unwrap_or_else(|| Condition::column_of(text));
+        let of_conditions = subject_to.iter().map(column_of);
         let table = table_of([goal].into_iter().chain(of_conditions));
         let of = type_of(table, goal)?;
         if goal_axis.is_none() && !is_number(&of) {
@@ -88,7 +93,13 @@ impl Question {
                  {name}={first}..{last}:STEP"
             ));
         }
-        let conditions = conditions(table, subject_to)?;
+        let chance = |text: &String| Chance::parse(text, |name| type_of(table, name));
+        let chances = subject_to.iter().map(chance).collect::<Result<Vec<Option<Chance>>, Error>>()?;
+        let condition = |(text, chance): (&String, &Option<Chance>)| match chance {
+            Some(chance) => Ok(chance.condition.clone()),
+            None => Condition::parse::<Error>(text, |name| type_of(table, name)),
+        };
+        let conditions = subject_to.iter().zip(&chances).map(condition).collect::<Result<Vec<Condition>, Error>>()?;
         let has_mean = |condition: &Condition| Ok(is_number(&type_of(table, &condition.column)?));
         let has_mean = conditions.iter().map(has_mean).collect::<Result<Vec<bool>, Error>>()?;
         let mut columns: Vec<String> = Vec::new();
@@ -99,7 +110,17 @@ impl Question {
             }
         }
         let texts = subject_to.iter().map(|text| text.trim().to_owned()).collect();
-        Ok(Question { table, goal: goal.to_owned(), is_maximised, goal_axis, conditions, has_mean, texts, columns })
+        Ok(Question {
+            table,
+            goal: goal.to_owned(),
+            is_maximised,
+            goal_axis,
+            conditions,
+            chances,
+            has_mean,
+            texts,
+            columns,
+        })
     }
 
     /// The conditions that choose rows of a task, such as those of one signal.
@@ -126,10 +147,16 @@ impl Question {
     ) -> Option<Judged> {
         let tasks = &group.tasks[candidate];
         let chosen = &tasks[..seeds.min(tasks.len())];
-        let found: Vec<&Vec<Cell>> = chosen.iter().map(|task| rows.get(&task.id)).collect::<Option<_>>()?;
+        // With rungs, those of the greatest one count.
+        let rung = chosen.last().map_or(0, |task| task.rung);
+        let of_rung = |tasks: &[Task], rung: usize| -> Option<Vec<&Vec<Cell>>> {
+            tasks.iter().filter(|task| task.rung == rung).map(|task| rows.get(&task.id)).collect()
+        };
+        let found = of_rung(chosen, rung)?;
         let anchor = anchor.map(|anchor| &group.tasks[anchor]).filter(|of_anchor| chosen.len() < of_anchor.len());
-        let of_anchor: Option<Vec<&Vec<Cell>>> =
-            anchor.and_then(|tasks| tasks.iter().map(|task| rows.get(&task.id)).collect());
+        let last = tasks.last().map_or(0, |task| task.rung);
+        let of_anchor: Option<[Vec<&Vec<Cell>>; 2]> =
+            anchor.and_then(|tasks| Some([of_rung(tasks, rung)?, of_rung(tasks, last)?]));
         let cells = |column: &str| {
             let at = self.columns.iter().position(|name| name == column);
             at.map(|at| found.iter().map(|row| &row[at]).collect::<Vec<&Cell>>()).unwrap_or_default()
@@ -142,13 +169,22 @@ impl Question {
                 rows.iter().map(|row| row[at].number().unwrap_or(f64::NAN)).collect()
             };
             match &of_anchor {
-                Some(anchor) => Estimate::beside(&values(&found), &values(anchor)),
+                Some([there, anchor]) => Estimate::across(&values(&found), &values(there), &values(anchor)),
                 None => Estimate::of(values(&found).into_iter()),
             }
         };
         let goal = self.goal_axis.is_none().then(|| numbers(&self.goal));
         let (mut judged, mut excess) = (Vec::new(), 0.0_f64);
-        for (condition, has_mean) in self.conditions.iter().zip(&self.has_mean) {
+        for ((condition, chance), has_mean) in self.conditions.iter().zip(&self.chances).zip(&self.has_mean) {
+            if let Some(chance) = chance {
+                let values: Vec<f64> = cells(&condition.column).iter().filter_map(|cell| cell.number()).collect();
+                let (estimate, verdict) = chance.judge(&values, group.is_log);
+                if !verdict.holds {
+                    excess = excess.max(estimate.mean.map_or(f64::INFINITY, |share| (share - chance.share).abs()));
+                }
+                judged.push((estimate, verdict));
+                continue;
+            }
             let estimate = numbers(&condition.column);
             let verdict = match has_mean {
                 true => Verdict::of(condition, estimate, group.is_log),
@@ -181,8 +217,17 @@ impl Question {
         let mut progress = Progress::default();
         let Some(axis) = self.goal_axis else {
             let present: Vec<usize> = (0..grid.candidates.len()).filter(is_there).collect();
-            let seeds = present.iter().map(|candidate| all(*candidate)).max().unwrap_or_default();
+            let seeds = match grid.rungs() {
+                1 => present.iter().map(|candidate| all(*candidate)).max().unwrap_or_default(),
+                rungs => seeds_of_rungs(rungs),
+            };
+            // With rungs, a number of seeds stands for all tasks up to a rung.
+            let tasks_of = |at: usize, used: usize| match grid.rungs() {
+                1 => used,
+                _ => group.tasks[present[at]].iter().filter(|task| task.rung <= rung(used)).count(),
+            };
             let score = |at: usize, used: usize| {
+                let used = tasks_of(at, used);
                 let anchor = present[anchor(present.len())];
                 let judged = self.judged_beside(Some(anchor), group, present[at], used, rows)?;
                 let mean = judged.goal.and_then(|goal| goal.mean).filter(|mean| !mean.is_nan());
@@ -191,7 +236,9 @@ impl Question {
                 Some(Score { verdict: judged.verdict, excess: judged.excess, goal })
             };
             match halving(present.len(), seeds, score) {
-                Next::Try(needs) => progress.needs = needs.into_iter().map(|(at, used)| (present[at], used)).collect(),
+                Next::Try(needs) => {
+                    progress.needs = needs.into_iter().map(|(at, used)| (present[at], tasks_of(at, used))).collect()
+                }
                 Next::Found(at) => progress.answer = Some(present[at]),
                 Next::Nothing => {}
             }

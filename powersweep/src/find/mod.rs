@@ -5,7 +5,7 @@
 //! therefore continues after an interruption, and a repetition runs nothing.
 
 mod found;
-mod grid;
+pub(crate) mod grid;
 mod judge;
 
 use std::collections::HashSet;
@@ -51,6 +51,9 @@ pub struct FindOptions {
     pub goal: Goal,
     /// Conditions on the mean of a metric, or on a parameter, such as `bsld_mean <= 5`.
     pub subject_to: Vec<String>,
+    /// Labels of all workloads, from the shortest to the whole one: all candidates run on the first, the best quarter on the next.
+    /// Empty: each workload has an answer of its own.
+    pub rungs: Vec<String>,
     /// Name of the experiment that holds the tasks; by default the manifest's name with `-find`.
     pub name: Option<String>,
     /// Where the manifest of the tried tasks is kept; by default NAME.toml in the folder of the manifest.
@@ -72,6 +75,7 @@ impl Default for FindOptions {
             over: Vec::new(),
             goal: Goal::default(),
             subject_to: Vec::new(),
+            rungs: Vec::new(),
             name: None,
             manifest_out: None,
             library: Library::new(Vec::new(), None),
@@ -179,12 +183,18 @@ impl Place {
         let values = axes.iter().map(|axis| (axis.name, axis.values.clone())).collect();
         let manifest = derived(original, &options, &Derivation { name: &name, values, ..Derivation::default() })?;
         let files = Files::read(&manifest, &options.library, Some(&options.logs), &self.notes)?;
-        let grid = Grid::of(&inputs::sweep(&manifest, &files.digests)?, axes)?;
+        let grid = Grid::of(&inputs::sweep(&manifest, &files.digests)?, axes, &options.rungs)?;
         if grid.groups.is_empty() {
             let names: Vec<&str> = grid.axes.iter().map(|axis| axis.name).collect();
             return Err(failure!(Usage, "no block of the manifest sets {} together", names.join(" and ")));
         }
         let question = Question::of(&options.goal, &options.subject_to, &grid)?;
+        if question.goal_axis.is_some() && !options.rungs.is_empty() {
+            return Err(failure!(
+                Usage,
+                "--rungs is for a goal that is a metric: a parameter is searched by bisection"
+            ));
+        }
         if question.table == Table::Accounts && original.signals().is_empty() {
             return Err(failure!(Usage, "the manifest has no [signals], so that its tasks have no rows of `accounts`"));
         }
@@ -262,23 +272,7 @@ impl Search {
         let derivation = Derivation { comment: &comment, name: &self.name, ..self.grid.derivation(&step.wanted) };
         let manifest = derived(&self.original, &self.options, &derivation)?;
         write_whole(Some(&self.file), manifest.source().as_bytes())?;
-        let (place, files, options) = (&self.place, &self.files, &self.options.run);
-        let begun = match place.runner().await? {
-            Answerer::Coordinator(mut client) => {
-                let request = v1::SubmitRequest { replace: options.replace, ..submission(&manifest, files) };
-                let submitted =
-                    client.submit(request).await.map_err(|status| connection::refused(&status))?.into_inner();
-                let missing = &submitted.missing_logs;
-                upload_missing(&mut client, &manifest, files, &self.options.library, missing).await?;
-                StepRun::AtCoordinator(Box::new(Waiting {
-                    place: place.clone(),
-                    client,
-                    submitted,
-                    stop: options.stop.clone(),
-                }))
-            }
-            _ => StepRun::Here(Box::new(place.run(&manifest, files.clone(), options.clone()).await?)),
-        };
+        let begun = begin(&self.place, &manifest, &self.files, &self.options.library, &self.options.run).await?;
         self.ran += step.tasks;
         Ok(begun)
     }
@@ -317,22 +311,52 @@ impl Search {
 
     /// Where the experiment's rows are; `None` if there is no such experiment yet.
     pub async fn datasets(&self) -> Result<Option<Datasets>, Error> {
-        let answerer = self.place.runner().await?;
-        let Answerer::Coordinator(mut client) = answerer else {
-            let is_there = stored::names(&self.place.location()?).await?.contains(&self.name);
-            return is_there.then(|| self.place.datasets_here()).transpose();
-        };
-        let request = v1::StatusRequest { experiment: self.name.clone(), ..Default::default() };
-        match connection::status(&mut client, request).await {
-            Ok(_) => Ok(Some(self.place.datasets_at(&client))),
-            Err(status) if status.code() == tonic::Code::NotFound => Ok(None),
-            Err(status) => Err(connection::refused(&status)),
-        }
+        datasets_of(&self.place, &self.name).await
+    }
+}
+
+/// Begins to run the tasks of a manifest: at the coordinator that was named or serves the data, else in this process.
+///
+/// # Errors
+/// The manifest is refused.
+pub(crate) async fn begin(
+    place: &Place,
+    manifest: &Manifest,
+    files: &Files,
+    library: &Library,
+    options: &RunOptions,
+) -> Result<StepRun, Error> {
+    let Answerer::Coordinator(mut client) = place.runner().await? else {
+        return Ok(StepRun::Here(Box::new(place.run(manifest, files.clone(), options.clone()).await?)));
+    };
+    let request = v1::SubmitRequest { replace: options.replace, ..submission(manifest, files) };
+    let submitted = client.submit(request).await.map_err(|status| connection::refused(&status))?.into_inner();
+    upload_missing(&mut client, manifest, files, library, &submitted.missing_logs).await?;
+    Ok(StepRun::AtCoordinator(Box::new(Waiting {
+        place: place.clone(),
+        client,
+        submitted,
+        stop: options.stop.clone(),
+    })))
+}
+
+/// Where the rows of an experiment are; `None` if there is no such experiment yet.
+pub(crate) async fn datasets_of(place: &Place, name: &str) -> Result<Option<Datasets>, Error> {
+    let answerer = place.runner().await?;
+    let Answerer::Coordinator(mut client) = answerer else {
+        let is_there = stored::names(&place.location()?).await?.iter().any(|known| known == name);
+        return is_there.then(|| place.datasets_here()).transpose();
+    };
+    let request = v1::StatusRequest { experiment: name.to_owned(), ..Default::default() };
+    match connection::status(&mut client, request).await {
+        Ok(_) => Ok(Some(place.datasets_at(&client))),
+        Err(status) if status.code() == tonic::Code::NotFound => Ok(None),
+        Err(status) => Err(connection::refused(&status)),
     }
 }
 
 /// Adds a row of a task. A task has several rows in `accounts`, one for each signal: each column has a value in one.
-fn add(row: Entry<'_, String, Vec<Cell>>, cells: Vec<Cell>, names: &[&str]) -> Result<(), Error> {
+pub(crate) fn add(row: Entry<'_, String, Vec<Cell>>, cells: Vec<Cell>, names: &[&str]) -> Result<(), Error> {
     let mut row = match row {
         Entry::Vacant(row) => {
             row.insert(cells);
@@ -351,7 +375,7 @@ fn add(row: Entry<'_, String, Vec<Cell>>, cells: Vec<Cell>, names: &[&str]) -> R
     Ok(())
 }
 
-fn interrupted() -> Error {
+pub(crate) fn interrupted() -> Error {
     failure!(Interrupted, "interrupted; finished tasks are kept. Run the same command to continue")
 }
 

@@ -5,23 +5,33 @@ pub mod presets;
 #[cfg(feature = "figures")]
 pub mod reproduce;
 
+use std::path::Path;
+
 use powersweep_claims::{Claims, Preset, Presets, papers};
-use powersweep_dataset::{Error, Kind, OrKind, failure};
-use powersweep_experiments::reading::unknown;
+use powersweep_dataset::{Error, failure};
+use powersweep_experiments::reading::{similar, unknown};
+use powersweep_experiments::{Manifest, ManifestErrors, manifests};
 use serde::Serialize;
 
 pub use self::check::{Checked, Sweeps};
 pub use self::presets::{Chosen, choose};
+use crate::inputs;
 
-/// A paper or study that is part of the program.
+/// A paper or study: one that is part of the program, or one of the user's own.
 #[derive(Debug, Clone)]
 pub struct Paper {
     /// Its name, such as `etinski2010`.
-    pub name: &'static str,
+    pub name: String,
     /// The claims.
     pub claims: Claims,
     /// The figures and tables.
     pub presets: Presets,
+    /// The text of the claims.
+    pub claims_text: String,
+    /// The text of the figures and tables, where it is another one.
+    pub presets_text: Option<String>,
+    /// The file of claims; `None` for a paper of the program.
+    pub file: Option<String>,
 }
 
 /// A paper in a list.
@@ -45,12 +55,88 @@ pub fn all() -> Result<Vec<Paper>, Error> {
 }
 
 impl Paper {
-    fn read(name: &'static str) -> Result<Paper, Error> {
+    fn read(name: &str) -> Result<Paper, Error> {
         let file = format!("{name} (shipped)");
-        let claims = Claims::parse(&file, papers::find(name).unwrap_or_default()).or_kind(Kind::Usage)?;
-        let presets = papers::presets(name).unwrap_or_default();
-        let presets = Presets::parse(&file, presets, &claims).or_kind(Kind::Usage)?;
-        Ok(Paper { name, claims, presets })
+        let (claims, presets) = (papers::find(name).unwrap_or_default(), papers::presets(name));
+        let presets = presets.map(|text| (file.as_str(), text));
+        let paper = Paper::parse(&file, claims, presets, inputs::problems)?;
+        Ok(Paper { name: name.to_owned(), ..paper })
+    }
+
+    /// The paper of these texts. Without `presets`, a name and a text, the text of the claims may have them. Errors, which `problems`
+    /// makes, have the names.
+    ///
+    /// # Errors
+    /// All problems of the first text that has some.
+    pub fn parse(
+        file: &str,
+        claims_text: &str,
+        presets: Option<(&str, &str)>,
+        problems: impl Fn(&str, &ManifestErrors) -> Error,
+    ) -> Result<Paper, Error> {
+        let claims = Claims::parse(file, claims_text).map_err(|errors| problems(file, &errors))?;
+        let presets_text = presets.map(|(_, text)| text.to_owned());
+        let presets = match presets.or(claims.has_presets().then_some((file, claims_text))) {
+            Some((file, text)) => Presets::parse(file, text, &claims).map_err(|errors| problems(file, &errors))?,
+            None => Presets::default(),
+        };
+        let name = claims.paper().to_owned();
+        let claims_text = claims_text.to_owned();
+        Ok(Paper { name, claims, presets, claims_text, presets_text, file: None })
+    }
+
+    /// The paper in the file of this name, whose figures and tables may be in `NAME.presets.toml` beside it; if no such file exists,
+    /// the paper of the program that has this name. `problems` makes the error of a file, such as [`inputs::problems`].
+    ///
+    /// # Errors
+    /// There is neither, or the file has problems.
+    pub fn open(name: &str, problems: impl Fn(&str, &ManifestErrors) -> Error) -> Result<Paper, Error> {
+        if Path::new(name).is_file() {
+            let beside = Path::new(name).with_extension("presets.toml").to_string_lossy().into_owned();
+            let presets = Path::new(&beside).is_file().then(|| inputs::text(&beside, "presets")).transpose()?;
+            let presets = presets.as_ref().map(|text| (beside.as_str(), text.as_str()));
+            let paper = Paper::parse(name, &inputs::text(name, "claims")?, presets, problems)?;
+            return Ok(Paper { file: Some(name.to_owned()), ..paper });
+        }
+        let known = papers::names();
+        if known.contains(&name) {
+            return Paper::read(name);
+        }
+        let kind = "paper (neither a file nor shipped claims)";
+        let unknown = match similar(name, &known).is_empty() {
+            true => format!("unknown {kind} `{name}`"),
+            false => unknown(kind, name, &known),
+        };
+        Err(failure!(Usage, "{unknown}\npapers: {}", known.join(", ")))
+    }
+
+    /// Refuses names that cannot be those of a folder and of files.
+    pub(crate) fn check_names(&self) -> Result<(), Error> {
+        let mut names = std::iter::once(&self.name).chain(self.presets.all().iter().map(|preset| &preset.name));
+        match names.find(|name| !is_name(name)) {
+            None => Ok(()),
+            Some(name) => {
+                let hint = "`paper` and the names of presets become names of files: use letters, digits, - and _";
+                Err(failure!(Usage, "the paper {}: `{name}`: {hint}", self.name))
+            }
+        }
+    }
+
+    /// The path or shipped name of a manifest that the claims name: a path starts in the folder of their file.
+    pub fn path_of(&self, manifest: &str) -> String {
+        let Some(file) = &self.file else { return manifest.to_owned() };
+        let path = inputs::folder_of(file).join(manifest);
+        let is_shipped = !path.is_file() && manifests::find(manifest).is_some();
+        if is_shipped { manifest.to_owned() } else { path.to_string_lossy().into_owned() }
+    }
+
+    /// A manifest that the claims name.
+    ///
+    /// # Errors
+    /// There is none of this name, or it has problems.
+    pub fn manifest(&self, name: &str) -> Result<Manifest, Error> {
+        let (file, text) = inputs::manifest_text(&self.path_of(name))?;
+        Manifest::parse(&file, &text).map_err(|errors| inputs::problems(&file, &errors))
     }
 
     /// The paper in a list.
@@ -65,12 +151,12 @@ impl Paper {
         }
     }
 
-    /// The paper of this name.
+    /// The paper of the program that has this name.
     pub fn find(name: &str) -> Result<Paper, Error> {
         let names = papers::names();
-        match names.iter().find(|known| **known == name) {
-            Some(known) => Paper::read(known),
-            None => Err(failure!(Usage, "{}", unknown("paper", name, &names))),
+        match names.contains(&name) {
+            true => Paper::read(name),
+            false => Err(failure!(Usage, "{}", unknown("paper", name, &names))),
         }
     }
 
@@ -101,4 +187,9 @@ impl Paper {
         }
         all
     }
+}
+
+/// Whether a text is the name of a file or folder in every system.
+fn is_name(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) && !text.is_empty()
 }

@@ -1,6 +1,6 @@
 //! Figures and tables of papers: which one is meant, and its values from the rows of experiments.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
 use powersweep_claims::presets::Axis;
@@ -17,7 +17,7 @@ use crate::origin::{self, Origin};
 #[derive(Debug, Clone)]
 pub struct Chosen {
     /// Name of the paper.
-    pub paper: &'static str,
+    pub paper: String,
     /// Authors, year and title of the paper.
     pub title: String,
     /// The figure or table.
@@ -25,8 +25,8 @@ pub struct Chosen {
     /// The values of the colours of the paper's figures that have this preset's column of colours: a policy has one colour in
     /// all of them.
     pub(crate) levels: Vec<String>,
-    /// The experiment that stands for the preset's first one.
-    stand_in: Option<String>,
+    /// The experiments of manifests that have other names.
+    experiments: BTreeMap<String, String>,
 }
 
 /// The presets of all papers, or of the one that has an experiment or this name.
@@ -34,7 +34,7 @@ pub fn list(experiment: Option<&str>) -> Result<Vec<Chosen>, Error> {
     let mut listed = Vec::new();
     for paper in super::all()? {
         let is_wanted =
-            |preset: &&Preset| experiment.is_none_or(|name| name == paper.name || preset.manifests().contains(name));
+            |preset: &&Preset| experiment.is_none_or(|name| paper.name == name || preset.manifests().contains(name));
         listed.extend(paper.presets.all().iter().filter(is_wanted).map(|preset| paper.preset(preset)));
     }
     match experiment {
@@ -58,8 +58,8 @@ pub fn choose(experiment: &str, preset: &str) -> Result<Chosen, Error> {
         let unknown = unknown("preset", name, &names);
         return Err(failure!(Usage, "{unknown}\npresets of {}: {}", paper.name, names.join(", ")));
     };
-    let stand_in = (!paper.has(experiment)).then(|| experiment.to_owned());
-    Ok(Chosen { stand_in, ..paper.preset(found) })
+    let stand_in = (!paper.has(experiment)).then(|| (found.manifest.clone(), experiment.to_owned()));
+    Ok(paper.preset(found).in_experiments(stand_in))
 }
 
 impl Paper {
@@ -74,11 +74,16 @@ impl Paper {
             }
         }
         let (title, preset) = (self.claims.title().to_owned(), preset.clone());
-        Chosen { paper: self.name, title, preset, levels, stand_in: None }
+        Chosen { paper: self.name.clone(), title, preset, levels, experiments: BTreeMap::new() }
     }
 }
 
 impl Chosen {
+    /// The rows of these manifests are in the experiments of these names.
+    pub(crate) fn in_experiments(self, experiments: impl IntoIterator<Item = (String, String)>) -> Chosen {
+        Chosen { experiments: experiments.into_iter().collect(), ..self }
+    }
+
     /// The experiment whose rows are read first.
     pub fn first_experiment(&self) -> &str {
         self.experiment(&self.preset.manifest)
@@ -86,8 +91,7 @@ impl Chosen {
 
     /// The experiment that has the rows of a manifest.
     pub fn experiment<'a>(&'a self, manifest: &'a str) -> &'a str {
-        let stand_in = self.stand_in.as_deref().filter(|_| manifest == self.preset.manifest);
-        stand_in.unwrap_or(manifest)
+        self.experiments.get(manifest).map_or(manifest, String::as_str)
     }
 
     /// The origin of the rows, with the paper and the place in it.
@@ -115,7 +119,7 @@ impl Chosen {
     /// An experiment of the preset has no rows, or the figure shows jobs one by one.
     pub async fn frame(&self, datasets: &Datasets) -> Result<Frame, Error> {
         if self.preset.shape == Shape::Jobs {
-            let (shown, paper, name) = (self.preset.source(), self.paper, &self.preset.name);
+            let (shown, paper, name) = (self.preset.source(), &self.paper, &self.preset.name);
             return Err(failure!(Usage, "{shown} has no numbers: `powersweep plot` draws the preset {paper}/{name}"));
         }
         Ok(frame(&self.preset, &self.rows(datasets).await?))

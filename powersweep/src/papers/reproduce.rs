@@ -44,16 +44,18 @@ impl Place {
         folder: &Path,
         begins: impl Fn(&Chosen),
     ) -> Result<Reproduced, Error> {
+        paper.check_names()?;
         let sweeps: Sweeps = ran.iter().map(|ran| (ran.manifest.clone(), ran.sweep.clone())).collect();
         let checked = self.check(&paper.claims, &sweeps, false).await?;
-        let folder = folder.join(paper.name);
+        let folder = folder.join(&paper.name);
         std::fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, &error))?;
         let datasets = self.datasets_here()?;
         let experiments: BTreeSet<String> = ran.iter().map(|ran| ran.sweep.manifest().name().to_owned()).collect();
         let origin = json!(origin::of(&datasets, &experiments).await?);
+        let names = ran.iter().map(|ran| (ran.manifest.clone(), ran.sweep.manifest().name().to_owned()));
         let mut shown = Vec::new();
         for preset in paper.presets.all() {
-            let chosen = paper.preset(preset);
+            let chosen = paper.preset(preset).in_experiments(names.clone());
             begins(&chosen);
             shown.push(write(&chosen, &datasets, &folder).await?);
         }
@@ -63,7 +65,7 @@ impl Place {
             seconds: ran.seconds,
         };
         Ok(Reproduced {
-            name: paper.name.to_owned(),
+            name: paper.name.clone(),
             title: checked.title,
             sweeps: ran.iter().map(seen).collect(),
             shown,

@@ -43,6 +43,7 @@ impl Request<'_> {
             Chart::Effect(axes) => self.effect(axes).await,
             Chart::Parallel(columns) => self.parallel(columns).await,
             Chart::Pareto { axes, maximise } => self.pareto(axes, maximise).await,
+            Chart::Sensitivity(of) => self.sensitivity(of).await,
         }
     }
 

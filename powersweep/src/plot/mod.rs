@@ -5,6 +5,7 @@ mod charts;
 mod drawing;
 mod preset;
 mod read;
+mod sensitivity;
 mod titles;
 
 use std::collections::BTreeSet;
@@ -65,6 +66,9 @@ pub enum Chart {
         /// Those of them whose great values are better.
         maximise: Vec<String>,
     },
+    /// How much each parameter moves this metric: bars of the shares of variance of a design of Saltelli or of a grid, or the
+    /// elementary effects of a Morris design, spread over mean. It has no colours of its own.
+    Sensitivity(String),
 }
 
 /// The columns along the axes of a chart.
@@ -109,7 +113,8 @@ impl Columns {
 
 impl Chart {
     /// The names of the kinds.
-    pub const KINDS: [&str; 9] = ["bars", "lines", "cdf", "series", "gantt", "heatmap", "effect", "parallel", "pareto"];
+    pub const KINDS: [&str; 10] =
+        ["bars", "lines", "cdf", "series", "gantt", "heatmap", "effect", "parallel", "pareto", "sensitivity"];
 
     /// The chart of a kind with the columns that it needs.
     ///
@@ -141,6 +146,16 @@ impl Chart {
             }
             "parallel" => Chart::Parallel(of.x),
             "pareto" => Chart::Pareto { axes: of.axes()?, maximise: of.maximise },
+            "sensitivity" if has_colour || !of.x.is_empty() => {
+                return Err(failure!(
+                    Usage,
+                    "a figure of indices has no --x and no --colour: --facet splits it into panels"
+                ));
+            }
+            "sensitivity" => {
+                let metric = of.y.ok_or_else(|| failure!(Usage, "this figure needs a metric: --y COLUMN"))?;
+                Chart::Sensitivity(metric)
+            }
             other => return Err(failure!(Usage, "{}", unknown("kind of figure", other, &Chart::KINDS))),
         })
     }

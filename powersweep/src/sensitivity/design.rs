@@ -1,0 +1,186 @@
+//! The indices of a design, for each combination of the other columns.
+
+use std::collections::HashMap;
+
+use powersweep_dataset::replicates::seed;
+use powersweep_dataset::scan::SEED;
+use powersweep_dataset::sensitivity::morris::{Morris, Step};
+use powersweep_dataset::sensitivity::saltelli::Saltelli;
+use powersweep_dataset::sensitivity::{Index, Values, indices};
+use powersweep_dataset::{Error, Rows, failure};
+use powersweep_experiments::DesignPoints;
+
+use super::{Analysis, Points, Row, sort};
+
+/// Positions of the indices of a parameter by which parameters are sorted: mu*, ST.
+const BY: [usize; 2] = [0, 1];
+
+/// A design with the values of its points.
+pub(super) struct Design<'a> {
+    of: &'a DesignPoints,
+    parameters: Vec<&'static str>,
+    is_morris: bool,
+}
+
+/// Rows of one combination: where the value of a point and a seed is.
+struct Places {
+    /// The ranges that have values in these rows.
+    used: Vec<usize>,
+    seeds: Vec<i64>,
+    /// For each seed and point the row.
+    rows: Vec<Vec<Option<u32>>>,
+}
+
+impl<'a> Design<'a> {
+    pub(super) fn new(of: &'a DesignPoints) -> Design<'a> {
+        Design { of, parameters: of.parameters().collect(), is_morris: of.kind().name == "morris" }
+    }
+
+    /// Adds the indices of all combinations and metrics.
+    pub(super) fn analyse(&self, analysis: &mut Analysis<'_>) -> Result<Points, Error> {
+        let points: Vec<Vec<String>> = (0..self.of.points_count())
+            .map(|point| self.of.values(point).iter().map(ToString::to_string).collect())
+            .collect();
+        let names = analysis.by.clone();
+        let by: Vec<&str> = names.iter().map(String::as_str).collect();
+        for group in analysis.rows.groups(&by)? {
+            let first = group[0] as usize;
+            let keys: Vec<String> =
+                by.iter().filter_map(|name| Some(analysis.rows.axis(name)?.cell(first).exact())).collect();
+            let places = self.places(&analysis.rows, &group, &points)?;
+            if places.used.is_empty() {
+                continue;
+            }
+            self.of_group(analysis, &keys, &places, &points);
+        }
+        let count = self.of.count();
+        Ok(if self.is_morris { Points::Trajectories(count) } else { Points::BasePoints(count) })
+    }
+
+    /// The rows of the points in a group.
+    fn places(&self, rows: &Rows, group: &[u32], points: &[Vec<String>]) -> Result<Places, Error> {
+        let axes: Vec<_> = self.parameters.iter().map(|name| rows.axis(name)).collect();
+        let has_values =
+            |at: &usize| axes[*at].is_some_and(|axis| group.iter().any(|row| !axis.cell(*row as usize).is_null()));
+        let used: Vec<usize> = (0..axes.len()).filter(has_values).collect();
+        let seed_of = |row: u32| rows.axis(SEED).map_or(0, |axis| seed(axis, row as usize));
+        let mut seeds: Vec<i64> = group.iter().map(|row| seed_of(*row)).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        // Texts of the values, each once.
+        let texts: Vec<Vec<String>> = used
+            .iter()
+            .map(|at| axes[*at].map_or_else(Vec::new, |axis| axis.values().iter().map(|cell| cell.exact()).collect()))
+            .collect();
+        let mut known: HashMap<(Vec<&str>, i64), u32> = HashMap::with_capacity(group.len());
+        for row in group {
+            let value = |(place, at): (usize, &usize)| {
+                axes[*at].map_or("", |axis| texts[place][axis.code(*row as usize) as usize].as_str())
+            };
+            let values: Vec<&str> = used.iter().enumerate().map(value).collect();
+            if let Some(other) = known.insert((values, seed_of(*row)), *row) {
+                let differ = rows.axes().iter().filter(|axis| axis.code(*row as usize) != axis.code(other as usize));
+                let differ: Vec<&str> = differ.map(|axis| axis.name()).collect();
+                return Err(failure!(
+                    Usage,
+                    "a point has several rows with one seed, which differ in {}: choose rows by a condition, or have indices \
+                     for each of its values",
+                    differ.join(", ")
+                ));
+            }
+        }
+        let row = |seed: i64, point: &Vec<String>| {
+            known.get(&(used.iter().map(|at| point[*at].as_str()).collect(), seed)).copied()
+        };
+        let rows = seeds.iter().map(|seed| points.iter().map(|point| row(*seed, point)).collect()).collect();
+        Ok(Places { used, seeds, rows })
+    }
+
+    fn of_group(&self, analysis: &mut Analysis<'_>, keys: &[String], places: &Places, points: &[Vec<String>]) {
+        let measures: Vec<(String, String)> =
+            analysis.rows.measures().iter().map(|(field, _)| (field.name().clone(), super::unit(field))).collect();
+        for (at, (metric, unit)) in measures.into_iter().enumerate() {
+            let values = &analysis.rows.measures()[at].1;
+            let value = |row: &Option<u32>| row.map_or(f64::NAN, |row| values[row as usize]);
+            let by_seed: Vec<Vec<f64>> = places.rows.iter().map(|rows| rows.iter().map(value).collect()).collect();
+            let Some(range) = analysis.range(&metric, by_seed.iter().flatten().copied()) else {
+                analysis
+                    .refused
+                    .push(format!("No row of {} has a value of {metric}.", super::told(&analysis.by, keys)));
+                continue;
+            };
+            let values = Values { by_seed, range };
+            let point = |at: usize| {
+                let used =
+                    places.used.iter().map(|range| format!("{}={}", self.parameters[*range], points[at][*range]));
+                let own = analysis.by.iter().zip(keys).map(|(name, key)| format!("{name}={key}"));
+                own.chain(used).collect::<Vec<_>>().join(", ")
+            };
+            let named: HashMap<usize, String> =
+                (0..values.points()).filter(|at| values.is_missing(*at)).map(|at| (at, point(at))).collect();
+            let has_row = |seed: usize, at: usize| places.rows[seed][at].is_some();
+            analysis.note_missing(&metric, &values, &places.seeds, |at| named[&at].clone(), has_row);
+            let row = |range: usize, with: Option<usize>, indices: Vec<Option<Index>>| Row {
+                keys: keys.to_vec(),
+                metric: metric.clone(),
+                unit: unit.clone(),
+                parameter: self.parameters[range].to_owned(),
+                with: with.map(|with| self.parameters[with].to_owned()),
+                indices,
+            };
+            let mut found: Vec<Row> = match self.is_morris {
+                true => {
+                    let all = indices(&self.morris(), &values);
+                    let own = |range: &usize| {
+                        let [mu, mu_star, sigma] = [0, 1, 2].map(|at| Some(all[3 * range + at]));
+                        row(*range, None, vec![mu_star, mu, sigma])
+                    };
+                    places.used.iter().map(own).collect()
+                }
+                false => {
+                    let design = self.saltelli();
+                    let all = indices(&design, &values);
+                    let own =
+                        |range: &usize| row(*range, None, vec![Some(all[2 * range]), Some(all[2 * range + 1]), None]);
+                    let mut found: Vec<Row> = places.used.iter().map(own).collect();
+                    let pairs = design.pairs().zip(&all[2 * design.ranges..]);
+                    let used = |at: &usize| places.used.contains(at);
+                    let pairs = pairs.filter(|((one, other), _)| used(one) && used(other));
+                    found.extend(
+                        pairs.map(|((one, other), index)| row(one, Some(other), vec![None, None, Some(*index)])),
+                    );
+                    found
+                }
+            };
+            if found.iter().any(|row| {
+                row.indices.iter().flatten().any(|index| !index.span.low.is_finite() || !index.span.high.is_finite())
+            }) {
+                let of = super::told(&analysis.by, keys);
+                analysis.refused.push(format!("{metric} of {of} may have one value at all points: it has no shares."));
+            }
+            sort(&mut found, BY[usize::from(!self.is_morris)]);
+            analysis.found.extend(found);
+        }
+    }
+
+    /// The steps of the trajectories.
+    fn morris(&self) -> Morris {
+        let ranges = self.parameters.len();
+        let points = self.of.points_count();
+        let coordinates: Vec<Vec<f64>> = (0..points).map(|point| self.of.coordinates(point)).collect();
+        let step = |pair: &[Vec<f64>]| {
+            let range = (0..ranges).find(|at| pair[0][*at] != pair[1][*at])?;
+            Some(Step { range, by: pair[1][range] - pair[0][range] })
+        };
+        let steps = coordinates.chunks(ranges + 1).flat_map(|own| own.windows(2).filter_map(step)).collect();
+        Morris { ranges, steps }
+    }
+
+    fn saltelli(&self) -> Saltelli {
+        Saltelli {
+            count: self.of.count() as usize,
+            ranges: self.parameters.len(),
+            is_second_order: self.of.is_second_order(),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The shares of variance of a grid.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use powersweep_dataset::replicates::seed;
+use powersweep_dataset::scan::SEED;
+use powersweep_dataset::sensitivity::Values;
+use powersweep_dataset::sensitivity::grid::{Grid, Refused, Shares};
+use powersweep_dataset::{Axis, Cell, Error, failure};
+use powersweep_experiments::{Digest, Manifest, Sweep};
+
+use super::{Analysis, Points, Row, condition, sort};
+
+/// A grid with more cells is not filled with missing ones.
+const CELLS_MAX: usize = 1 << 20;
+
+/// Number of tasks of a manifest.
+pub(super) fn tasks(manifest: &Manifest) -> Option<u64> {
+    // The number of tasks does not depend on the contents of files.
+    let digests = manifest.files().into_iter().map(|file| (file.name.clone(), Digest::of(file.name.as_bytes())));
+    Sweep::new(manifest.clone(), digests.collect()).ok().map(|sweep| sweep.task_count())
+}
+
+/// Rows in which the same axes have values.
+struct Stratum {
+    /// The columns with several values, by name.
+    axes: Vec<String>,
+    /// The values of the other columns, as conditions.
+    constant: String,
+    rows: Vec<u32>,
+}
+
+/// The cells of a stratum, and the row of each seed in each cell.
+struct Cells {
+    grid: Grid,
+    /// For each axis the values of its levels.
+    levels: Vec<Vec<Cell>>,
+    seeds: Vec<i64>,
+    rows: Vec<Vec<Option<u32>>>,
+}
+
+/// Adds the shares of all strata. `is_complete`: whether all tasks of the manifest have rows; otherwise cells without rows count
+/// as missing.
+pub(super) fn analyse(analysis: &mut Analysis<'_>, axes: &[&str], is_complete: bool) -> Result<Points, Error> {
+    let by: Vec<&str> = analysis.by.iter().map(String::as_str).collect();
+    let axes: Vec<&str> = axes.iter().copied().filter(|name| !by.contains(name)).collect();
+    let (mut strata, mut cells) = (Vec::new(), 0);
+    for group in analysis.rows.groups(&by)? {
+        let keys: Vec<String> =
+            by.iter().filter_map(|name| Some(analysis.rows.axis(name)?.cell(group[0] as usize).exact())).collect();
+        strata.extend(of_group(analysis, &axes, &group).into_iter().map(|stratum| (keys.clone(), stratum)));
+    }
+    let has_strata = strata.iter().any(|(_, stratum)| !stratum.constant.is_empty());
+    let mut is_any = false;
+    for (mut keys, stratum) in strata {
+        if has_strata {
+            keys.push(stratum.constant.clone());
+        }
+        if stratum.axes.is_empty() {
+            continue;
+        }
+        is_any = true;
+        cells += of_stratum(analysis, keys, &stratum, is_complete)?;
+    }
+    match is_any {
+        true => Ok(Points::Cells(cells)),
+        false => {
+            Err(failure!(Usage, "no column beside the seed has several values: there is no axis that could matter"))
+        }
+    }
+}
+
+/// The rows of a group, by the axes that have values in them.
+fn of_group(analysis: &Analysis<'_>, axes: &[&str], group: &[u32]) -> Vec<Stratum> {
+    let columns: Vec<&Axis> = axes.iter().filter_map(|name| analysis.rows.axis(name)).collect();
+    let mut by_values: BTreeMap<Vec<bool>, Vec<u32>> = BTreeMap::new();
+    for row in group {
+        let pattern = columns.iter().map(|axis| axis.cell(*row as usize).is_null()).collect();
+        by_values.entry(pattern).or_default().push(*row);
+    }
+    let is_one = by_values.len() == 1;
+    let stratum = |rows: Vec<u32>| {
+        let codes = |axis: &Axis| rows.iter().map(|row| axis.code(*row as usize)).collect::<BTreeSet<u32>>();
+        let (several, one): (Vec<&&Axis>, Vec<&&Axis>) = columns.iter().partition(|axis| codes(axis).len() > 1);
+        let constant = one.iter().map(|axis| condition(axis.name(), axis.cell(rows[0] as usize)));
+        let constant: Vec<String> = constant.filter(|_| !is_one).collect();
+        Stratum {
+            axes: several.iter().map(|axis| axis.name().to_owned()).collect(),
+            constant: constant.join(", "),
+            rows,
+        }
+    };
+    by_values.into_values().map(stratum).collect()
+}
+
+/// Adds the shares of a stratum; returns its number of cells.
+fn of_stratum(
+    analysis: &mut Analysis<'_>,
+    keys: Vec<String>,
+    stratum: &Stratum,
+    is_complete: bool,
+) -> Result<u64, Error> {
+    let cells = cells(analysis, stratum, is_complete)?;
+    let measures: Vec<String> = analysis.rows.measures().iter().map(|(field, _)| field.name().clone()).collect();
+    for (at, metric) in measures.into_iter().enumerate() {
+        let values = &analysis.rows.measures()[at].1;
+        let value = |row: &Option<u32>| row.map_or(f64::NAN, |row| values[row as usize]);
+        let by_seed: Vec<Vec<f64>> = cells.rows.iter().map(|rows| rows.iter().map(value).collect()).collect();
+        let Some(range) = analysis.range(&metric, by_seed.iter().flatten().copied()) else {
+            analysis.refused.push(format!("No row has a value of {metric}."));
+            continue;
+        };
+        let values = Values { by_seed, range };
+        let point = |at: usize| {
+            let level =
+                |(axis, name): (usize, &String)| condition(name, &cells.levels[axis][cells.grid.cells[at][axis]]);
+            let own = stratum.axes.iter().enumerate().map(level);
+            let constant = Some(stratum.constant.clone()).filter(|text| !text.is_empty());
+            constant.into_iter().chain(own).collect::<Vec<_>>().join(", ")
+        };
+        analysis.note_missing(&metric, &values, &cells.seeds, point, |seed, at| cells.rows[seed][at].is_some());
+        match cells.grid.shares(&values) {
+            Ok(shares) => {
+                let is_finite = shares
+                    .of_axes
+                    .iter()
+                    .flatten()
+                    .all(|index| index.span.low.is_finite() && index.span.high.is_finite());
+                if !is_finite {
+                    analysis.refused.push(format!(
+                        "Some shares of {metric} are left out: the metric may have one value in all cells, or a partial grid \
+                         has no line along the axis, or lacks values."
+                    ));
+                }
+                analysis.found.extend(rows(&keys, &metric, stratum, &shares));
+            }
+            Err(Refused::Confounded(axis)) => analysis.refused.push(format!(
+                "{metric} has no shares: `{}` changes with other axes, so that its effect cannot be told from theirs.",
+                stratum.axes[axis]
+            )),
+            Err(Refused::TooMany(effects)) => {
+                analysis.refused.push(format!("{metric} has no shares: the partial grid has {effects} levels."));
+            }
+        }
+    }
+    Ok(cells.grid.cells.len() as u64)
+}
+
+fn rows(keys: &[String], metric: &str, stratum: &Stratum, shares: &Shares) -> Vec<Row> {
+    let row = |axis: usize, with: Option<usize>, indices| Row {
+        keys: keys.to_vec(),
+        metric: metric.to_owned(),
+        unit: String::new(),
+        parameter: stratum.axes[axis].clone(),
+        with: with.map(|with| stratum.axes[with].clone()),
+        indices,
+    };
+    let own = shares
+        .of_axes
+        .iter()
+        .enumerate()
+        .map(|(axis, [first, total])| row(axis, None, vec![Some(*first), Some(*total), None]));
+    let pairs =
+        shares.of_pairs.iter().map(|((one, other), index)| row(*one, Some(*other), vec![None, None, Some(*index)]));
+    let mut rows: Vec<Row> = own.chain(pairs).collect();
+    sort(&mut rows, 1);
+    rows
+}
+
+fn cells(analysis: &Analysis<'_>, stratum: &Stratum, is_complete: bool) -> Result<Cells, Error> {
+    let rows = &analysis.rows;
+    let axes: Vec<&Axis> = stratum.axes.iter().filter_map(|name| rows.axis(name)).collect();
+    let seed_of = |row: u32| rows.axis(SEED).map_or(0, |axis| seed(axis, row as usize));
+    let mut codes: Vec<HashMap<u32, usize>> = vec![HashMap::new(); axes.len()];
+    let mut levels: Vec<Vec<Cell>> = vec![Vec::new(); axes.len()];
+    let mut places: HashMap<(Vec<usize>, i64), u32> = HashMap::new();
+    let mut found: BTreeSet<Vec<usize>> = BTreeSet::new();
+    for row in &stratum.rows {
+        let mut cell = Vec::with_capacity(axes.len());
+        for (at, axis) in axes.iter().enumerate() {
+            let next = levels[at].len();
+            let level = *codes[at].entry(axis.code(*row as usize)).or_insert(next);
+            if level == next {
+                levels[at].push(axis.cell(*row as usize).clone());
+            }
+            cell.push(level);
+        }
+        found.insert(cell.clone());
+        if places.insert((cell, seed_of(*row)), *row).is_some() {
+            return Err(failure!(
+                Usage,
+                "a combination has several rows with one seed: the rows of one experiment differ in a column that is no axis"
+            ));
+        }
+    }
+    let counts: Vec<usize> = levels.iter().map(Vec::len).collect();
+    let product = counts.iter().try_fold(1usize, |all, count| all.checked_mul(*count));
+    if let Some(product) = product.filter(|product| !is_complete && *product <= CELLS_MAX) {
+        let cell = |mut at: usize| {
+            let mut cell = Vec::with_capacity(counts.len());
+            for count in &counts {
+                cell.push(at % count);
+                at /= count;
+            }
+            cell
+        };
+        found.extend((0..product).map(cell));
+    }
+    let mut seeds: Vec<i64> = stratum.rows.iter().map(|row| seed_of(*row)).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    let all: Vec<Vec<usize>> = found.into_iter().collect();
+    let of_seed = |seed: &i64| all.iter().map(|cell| places.get(&(cell.clone(), *seed)).copied()).collect();
+    let rows = seeds.iter().map(of_seed).collect();
+    Ok(Cells { grid: Grid { levels: counts, cells: all }, levels, seeds, rows })
+}

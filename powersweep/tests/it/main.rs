@@ -1,0 +1,3 @@
+//! The library as a program uses it: in a folder of its own.
+
+mod study;

@@ -1,0 +1,160 @@
+//! Ask and tell on a data folder.
+
+use powersweep::study::{Asked, Told, Wait};
+use powersweep::{Error, Kind, Manifest, Place, StatusOptions, Study, StudyOptions, block_on};
+use powersweep_engine::Value;
+
+const TEXT: &str = r#"
+version = 1
+name = "asked"
+seeds = [1, 2]
+[designs.knobs]
+kind = "points"
+points = ""
+[workloads.synthetic]
+source = "lublin"
+synthetic_jobs_count = 60
+[platforms.cluster]
+size_factor = { from = 1, to = 4, design = "knobs" }
+[policies.slow]
+gear_rule = "bsld"
+bsld_threshold = { from = 1.5, to = 6, scale = "log", design = "knobs" }
+"#;
+
+const ALL: Wait = Wait { least: usize::MAX, limit: None };
+
+fn options() -> StudyOptions {
+    StudyOptions { metrics: vec!["bsld_mean".to_owned(), "energy_total_j".to_owned()], ..StudyOptions::default() }
+}
+
+async fn study(folder: &str, text: &str) -> Result<Study, Error> {
+    let manifest = Manifest::parse("asked.toml", text).expect("a manifest");
+    Place::open(folder).study(&manifest, options()).await
+}
+
+fn point(size: f64, threshold: f64) -> Asked {
+    let values =
+        vec![("size_factor".to_owned(), Value::Real(size)), ("bsld_threshold".to_owned(), Value::Real(threshold))];
+    Asked { design: None, values }
+}
+
+fn numbers(told: &[Told]) -> Vec<usize> {
+    told.iter().filter_map(|told| told.number).collect()
+}
+
+#[test]
+fn every_request_is_answered_once_and_every_point_runs_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().join("data").display().to_string();
+    block_on(async {
+        let mut asked = study(&folder, TEXT).await?;
+        assert_eq!(asked.ask(&[point(1.0, 2.0), point(2.0, 3.0), point(1.0, 2.0)])?, 0..3);
+        let told = asked.tell(ALL).await?;
+        assert_eq!(numbers(&told), [0, 1, 2]);
+        assert_eq!(told[0].groups, told[2].groups);
+        assert!(told[0].failure.is_none() && told[0].groups[0].seeds == 2);
+        assert!(told[0].groups[0].means[1] != told[1].groups[0].means[1]);
+        assert!(asked.tell(ALL).await?.is_empty(), "nothing is open");
+        // An integer is the same point; a further one is an edit.
+        let again = Asked {
+            values: vec![("size_factor".to_owned(), Value::Int(1)), point(1.0, 2.0).values.remove(1)],
+            ..Asked::default()
+        };
+        assert_eq!(asked.ask(&[again, point(4.0, 6.0)])?, 3..5);
+        let more = asked.tell(ALL).await?;
+        assert_eq!(numbers(&more), [3, 4]);
+        assert_eq!(more[0].groups, told[0].groups);
+        let rows = async || {
+            let found = Place::open(folder.as_str()).status(&StatusOptions::default()).await?.into_first();
+            let found = found.expect("the experiment");
+            Ok::<_, Error>((found.rows_in_parts, found.rows_unpublished))
+        };
+        assert_eq!(rows().await?, (0, 3 * 2), "a round has no part of its own");
+        asked.end().await?;
+
+        // Another process knows all points, and runs nothing for them.
+        let mut later = study(&folder, TEXT).await?;
+        assert_eq!(later.ended().await?.len(), 3);
+        later.ask(&[point(2.0, 3.0), point(1.0, 2.0)])?;
+        let known = later.tell(ALL).await?;
+        assert_eq!(known[1].groups, told[0].groups);
+        later.end().await?;
+        assert_eq!(rows().await?, (3 * 2, 0));
+        Ok(())
+    })
+    .expect("a study");
+}
+
+#[test]
+fn points_that_fail_are_named_and_never_imputed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().join("data").display().to_string();
+    // A narrow machine has no room for wide jobs.
+    let text = TEXT.replace("from = 1, to = 4", "from = 0.1, to = 4");
+    block_on(async {
+        let mut asked = study(&folder, &text).await?;
+        asked.ask(&[point(0.1, 2.0), point(1.0, 2.0)])?;
+        let told = asked.tell(ALL).await?;
+        let failure = told[0].failure.as_deref().expect("it fails");
+        assert!(failure.contains("2 tasks failed"), "{failure}");
+        assert_eq!((told[0].groups[0].seeds, &told[0].groups[0].means[..]), (0, &[None, None][..]));
+        assert!(told[1].failure.is_none() && told[1].groups[0].means[0].is_some());
+        asked.end().await?;
+        let mut later = study(&folder, &text).await?;
+        later.ask(&[point(0.1, 2.0)])?;
+        assert_eq!(later.tell(ALL).await?[0].failure.as_deref(), Some(failure));
+        later.end().await
+    })
+    .expect("a study");
+}
+
+#[test]
+fn wrong_points_and_manifests_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().join("data").display().to_string();
+    let refused = |text: &str| {
+        let error = block_on(study(&folder, text)).err().expect("it is refused");
+        assert_eq!(error.kind, Kind::Usage);
+        error.message
+    };
+    let sobol = TEXT.replace("kind = \"points\"\npoints = \"\"", "kind = \"sobol\"\ncount = 4");
+    assert!(refused(&sobol).contains("has no design of listed points"));
+    block_on(async {
+        let mut asked = study(&folder, TEXT).await?;
+        let mut wrong = |values: Vec<(&str, Value)>| {
+            let values = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            asked.ask(&[Asked { design: None, values }]).expect_err("it is refused").message
+        };
+        assert!(wrong(vec![("size_factor", Value::Real(1.0))]).contains("`bsld_threshold` has no value"));
+        assert!(wrong(vec![("size", Value::Real(1.0))]).contains("no parameter `size`; its parameters are"));
+        let high = wrong(vec![("size_factor", Value::Real(5.0)), ("bsld_threshold", Value::Real(2.0))]);
+        assert!(high.contains("`size_factor` is 5, outside of 1 to 4"), "{high}");
+        assert!(asked.tell(ALL).await?.is_empty());
+        asked.end().await
+    })
+    .expect("a study");
+}
+
+#[test]
+fn two_processes_keep_each_others_points() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().join("data").display().to_string();
+    block_on(async {
+        let mut one = study(&folder, TEXT).await?;
+        // The coordinator of the first study serves the data.
+        let mut other = study(&folder, TEXT).await?;
+        one.ask(&[point(1.0, 2.0)])?;
+        one.tell(ALL).await?;
+        other.ask(&[point(2.0, 2.0)])?;
+        other.tell(ALL).await?;
+        one.ask(&[point(3.0, 2.0), point(2.0, 2.0)])?;
+        assert_eq!(one.tell(ALL).await?.len(), 2);
+        let found = Place::open(folder.as_str()).status(&StatusOptions::default()).await?.into_first();
+        let found = found.expect("the experiment");
+        assert_eq!((found.tasks, found.done, found.extra), (6, 6, 0));
+        assert_eq!(one.ended().await?.len(), 3);
+        other.end().await?;
+        one.end().await
+    })
+    .expect("two studies");
+}
