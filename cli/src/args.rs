@@ -10,6 +10,7 @@ use crate::examples;
 
 mod access;
 mod answers;
+mod artifact;
 mod calibrate;
 mod conformance;
 mod control;
@@ -33,7 +34,8 @@ mod worker;
 pub use access::{
     AccessAddArgs, AccessCommand, AccessExportArgs, AccessForm, AccessRevokeArgs, AccessRotateArgs, AccessShowArgs,
 };
-pub use answers::{BestArgs, CompareArgs, SqlArgs, VerifyArgs};
+pub use answers::{BestArgs, CompareArgs, SensitivityArgs, SqlArgs, VerifyArgs};
+pub use artifact::ArtifactArgs;
 pub use calibrate::CalibrateArgs;
 pub use conformance::ConformanceArgs;
 pub use control::{ControlArgs, DeleteArgs, FlushArgs, PriorityArgs, RetryArgs, UpgradeArgs};
@@ -193,6 +195,12 @@ pub enum Command {
     /// Find the parameters with the best mean of a metric under conditions, or the Pareto front of several metrics.
     #[command(after_help = examples::BEST)]
     Best(BestArgs),
+    /// Show how much each parameter moves a metric: elementary effects of a Morris design, shares of variance of a design of
+    /// Saltelli or of a grid.
+    ///
+    /// Tasks that failed are named, and no value is put in their place: an index that they touch is bounded.
+    #[command(after_help = examples::SENSITIVITY)]
+    Sensitivity(SensitivityArgs),
     /// Search a parameter's values for the best ones under conditions: runs only the tasks that the search needs.
     ///
     /// If the goal is a searched parameter, feasibility must be monotone in it, and bisection finds the best value; a
@@ -201,7 +209,7 @@ pub enum Command {
     /// continues after an interruption. Exit code 1: no candidate satisfies the conditions.
     #[command(after_help = examples::FIND)]
     Find(Box<FindArgs>),
-    /// Simulate some finished tasks again and compare their rows, bit for bit.
+    /// Simulate some finished tasks again and compare their rows, bit for bit. Of an artifact, also all digests and claims.
     #[command(after_help = examples::VERIFY)]
     Verify(VerifyArgs),
     /// Open DuckDB, which must be on the PATH, with a view for each table of an experiment that has rows.
@@ -215,6 +223,11 @@ pub enum Command {
     /// --coordinator or --access and no --data: the coordinator that `status` asks.
     #[command(after_help = examples::EXPORT)]
     Export(ExportArgs),
+    /// Write one ZIP file with everything that a reviewer needs: rows, manifests, digests, claims, figures, a description.
+    ///
+    /// `verify FILE.zip` checks it on a machine without a network and without the source. Equal rows give equal bytes.
+    #[command(after_help = examples::ARTIFACT)]
+    Artifact(ArtifactArgs),
     /// Write the dashboard's pages of an experiment into one HTML file, which needs no server and no network.
     ///
     /// Reads the data of --data, or asks a coordinator, as `results` does.

@@ -84,6 +84,9 @@ pub const COMPARE: &str = "Examples:
   powersweep compare my-sweep:policy=easy my-sweep:policy=bsld      the same seeds under two policies
   powersweep compare before after --columns energy_total_j          two experiments
   powersweep compare log:policy=easy log:policy=bsld --table jobs --columns wait_s   job by job, by weeks";
+pub const SENSITIVITY: &str = "Examples:
+  powersweep sensitivity my-sweep --of energy_total_j,bsld_mean
+  powersweep sensitivity my-sweep --of bsld_mean --by policy --format latex -o shares.tex";
 pub const BEST: &str = "Examples:
   powersweep best my-sweep --minimise energy_total_j --subject-to \"bsld_mean <= 5\"
   powersweep best my-sweep --minimise energy_total_j --minimise bsld_mean      the Pareto front";
@@ -93,7 +96,8 @@ pub const FIND: &str = "Examples:
   powersweep find sweep.toml --over size_factor=1..2 --minimise size_factor --subject-to \"bsld_mean <= 5\" --access client.json";
 pub const VERIFY: &str = "Examples:
   powersweep verify my-sweep                                        100 tasks, chosen at random
-  powersweep verify my-sweep --tasks 1000 --sample-seed 7           the same tasks on each machine";
+  powersweep verify my-sweep --tasks 1000 --sample-seed 7           the same tasks on each machine
+  powersweep verify study.zip                                       an artifact that came by mail: files, rows, claims";
 pub const SQL: &str = "Examples:
   powersweep sql my-sweep                                           DuckDB's prompt
   powersweep sql my-sweep \"SELECT policy, avg(wait_s_mean) FROM tasks GROUP BY ALL\"";
@@ -107,6 +111,7 @@ pub const REPORT: &str = "Examples:
   powersweep report my-sweep -o report.html --access client.json   of a coordinator on another machine";
 pub const REPRODUCE: &str = "Examples:
   powersweep reproduce etinski2010 -o etinski          one paper: etinski/report.html, and a file for each figure and table
+  powersweep reproduce ./paper.toml -o drawn           a paper of your own: claims and figures in one file
   powersweep reproduce -o papers --traces ~/traces     all papers; do2013, aldaoud2011 and sc15 take minutes";
 pub const PLOT: &str = "Examples:
   powersweep plot etinski2010 --preset figure3 -o energy.pdf       a figure of a paper; --presets lists them
@@ -121,6 +126,10 @@ pub const EVENTS: &str = "Examples:
   powersweep events my-sweep                  what the tables have: finished tasks, failed attempts, parts
   powersweep events my-sweep --follow         the same, then every event until the experiment ends
   powersweep events my-sweep -f --since 10m   without the events of more than ten minutes ago";
+pub const ARTIFACT: &str = "Examples:
+  powersweep artifact my-sweep --licence CC-BY-4.0 -o study.zip              rows, manifest, digests
+  powersweep artifact --paper paper.toml --with-logs \"CC0-1.0\" -o study.zip  with claims, figures and logs
+  powersweep verify study.zip --figures drawn-again                          what a reviewer runs";
 pub const ADOPT: &str = "Example:
   powersweep adopt sweep.toml --data ./results/data && powersweep run sweep.toml";
 pub const SCHEMA: &str = "Example:
@@ -128,7 +137,7 @@ pub const SCHEMA: &str = "Example:
 pub const POLICIES: &str = "Examples:
   powersweep policies              every component, one line each
   powersweep policies queue_order  the components of a role
-  powersweep policies bsld         one component with its parameters";
+  powersweep policies bsld         one component: what it reads and guarantees, its cost, its parameters";
 pub const COLUMNS: &str = "Examples:
   powersweep columns tasks          the columns of a task's row
   powersweep columns --json         every table, as JSON";

@@ -49,7 +49,7 @@ pub const TABLE: &[(Exit, &str)] = &[
         "the coordinator refused the request, or an access file is not private or not this user's",
     ),
     (Exit::Of(Kind::Fenced), "a newer coordinator took the data over; do not restart this one"),
-    (Exit::Of(Kind::ClaimFails), "a demanded claim of a paper does not hold, or a verified row differs"),
+    (Exit::Of(Kind::ClaimFails), "a demanded claim of a paper does not hold, or a verified row or file differs"),
     (Exit::Of(Kind::Cancelled), "the experiment was cancelled or deleted while this command waited"),
     (Exit::Of(Kind::Interrupted), "interrupted; finished tasks are kept, and the same command continues"),
 ];

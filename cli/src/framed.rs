@@ -42,22 +42,44 @@ pub fn framed(frame: &Frame, more: usize, out: &OutArgs, experiment: &str) -> Ou
 
 /// Shows or writes a table for people. `more`: rows that it lacks.
 pub fn sheet(sheet: &Sheet, more: usize, out: &OutArgs) -> Outcome {
-    let text = match out.format() {
-        RowFormat::Table if more > 0 => return screen::print(&format!("{}\n… and {more} more rows", on_screen(sheet))),
-        RowFormat::Table => return screen::print(&on_screen(sheet)),
-        RowFormat::Markdown => sheet.markdown(),
-        RowFormat::Latex => sheet.latex(),
-        RowFormat::Typst => sheet.typst(),
+    match out.format() {
+        RowFormat::Table if more > 0 => screen::print(&format!("{}\n… and {more} more rows", on_screen(sheet))),
+        RowFormat::Table => screen::print(&on_screen(sheet)),
         format => {
-            return Err(failure!(
-                Failure,
-                "{format:?} is a format of rows, and this is a table for people: use table, markdown, latex or typst"
-            ));
+            write_whole(out.output.as_deref(), text_of(sheet, format)?.as_bytes())?;
+            note_more(more);
+            Ok(Exit::Done)
         }
+    }
+}
+
+/// Shows or writes several tables for people, each under its title.
+pub fn sheets(tables: &[(&str, Sheet)], out: &OutArgs) -> Outcome {
+    let format = out.format();
+    let titled = |(title, sheet): &(&str, Sheet)| match format {
+        RowFormat::Table => Ok(format!("{title}\n{}\n", on_screen(sheet))),
+        RowFormat::Markdown => Ok(format!("{title}\n\n{}", text_of(sheet, format)?)),
+        RowFormat::Typst => Ok(format!("// {title}\n{}", text_of(sheet, format)?)),
+        _ => Ok(format!("% {title}\n{}", text_of(sheet, format)?)),
     };
-    write_whole(out.output.as_deref(), text.as_bytes())?;
-    note_more(more);
-    Ok(Exit::Done)
+    let text = tables.iter().map(titled).collect::<Result<Vec<String>, Failure>>()?.join("\n");
+    match format {
+        RowFormat::Table => screen::print(text.trim_end()),
+        _ => Ok(write_whole(out.output.as_deref(), text.as_bytes()).map(|()| Exit::Done)?),
+    }
+}
+
+/// A table in a format for people other than the screen.
+fn text_of(sheet: &Sheet, format: RowFormat) -> Result<String, Failure> {
+    match format {
+        RowFormat::Markdown => Ok(sheet.markdown()),
+        RowFormat::Latex => Ok(sheet.latex()),
+        RowFormat::Typst => Ok(sheet.typst()),
+        format => Err(failure!(
+            Failure,
+            "{format:?} is a format of rows, and this is a table for people: use table, markdown, latex or typst"
+        )),
+    }
 }
 
 /// Writes rows for programs.

@@ -24,10 +24,14 @@ pub struct FindArgs {
     /// What is to be great.
     #[arg(long, value_name = "COLUMN", value_parser = column)]
     pub maximise: Option<String>,
-    /// A condition on the mean of a metric, or on a parameter, such as "bsld_mean <= 5"; may be repeated. "signal=LABEL"
-    /// chooses one of several signals.
+    /// A condition on the mean of a metric, or on a parameter, such as "bsld_mean <= 5", or on the share of seeds, such as
+    /// "P(wait_s_mean <= 3600) >= 0.95"; may be repeated. "signal=LABEL" chooses one of several signals.
     #[arg(long, value_name = "CONDITION")]
     pub subject_to: Vec<String>,
+    /// All workloads of the manifest, from the shortest to the whole one, such as weeks,whole: every candidate runs on the first,
+    /// the best quarter on the next. Without it, each workload has an answer of its own.
+    #[arg(long, value_name = "WORKLOAD,...", value_delimiter = ',')]
+    pub rungs: Vec<String>,
     /// Name of the experiment that holds the tasks of the search; by default the manifest's name with -find.
     #[arg(long)]
     pub name: Option<String>,

@@ -34,6 +34,8 @@ enum FigureKind {
     Parallel,
     /// Means of --x and --y over seeds, with the front of those that no other beats.
     Pareto,
+    /// How much each parameter moves --y: the indices of the command sensitivity.
+    Sensitivity,
 }
 
 /// The formats of figures, by the endings of their files.

@@ -32,7 +32,7 @@ pub struct ReportArgs {
 #[derive(Debug, Args)]
 #[cfg_attr(not(feature = "figures"), allow(dead_code))]
 pub struct ReproduceArgs {
-    /// Names of papers and studies (see `check --list`); without a name, all papers.
+    /// Names of papers and studies (see `check --list`), or files with claims and figures (.toml); without a name, all papers.
     #[arg(value_name = "PAPER")]
     pub papers: Vec<String>,
     #[command(flatten)]

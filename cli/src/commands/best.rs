@@ -1,7 +1,8 @@
 //! `powersweep best`: the parameters with the best metrics, under conditions.
 
-use powersweep::best::{BestOptions, Goal};
+use powersweep::best::{BestOptions, FrontVolume, Goal};
 use powersweep::block_on;
+use powersweep_dataset::words::number;
 
 use crate::args::BestArgs;
 use crate::exit::{Failure, Outcome, failure};
@@ -32,7 +33,26 @@ pub fn run(args: &BestArgs) -> Outcome {
             found.feasible
         ));
     }
+    if let Some(volume) = &found.volume {
+        screen::note(&format!("powersweep: {}", shown(volume, &options)));
+    }
     framed(&found.frame, 0, &args.out, &args.experiment)
+}
+
+/// The hypervolume in words.
+fn shown(volume: &FrontVolume, options: &BestOptions) -> String {
+    let goals = options.goals.iter().zip(&volume.reference);
+    let reference: Vec<String> = goals.map(|(goal, value)| format!("{} {}", goal.column, number(*value))).collect();
+    let of = format!("relative to {}", reference.join(", "));
+    match volume.hypervolume {
+        Some(found) => {
+            let share = volume
+                .share()
+                .map_or_else(String::new, |share| format!(", {share:.4} of the box of the front's best values"));
+            format!("the hypervolume of the front is {} {of}{share}", number(found))
+        }
+        None => format!("the front has too many points for its hypervolume {of}"),
+    }
 }
 
 fn options(args: &BestArgs) -> Result<BestOptions, Failure> {
@@ -45,5 +65,5 @@ fn options(args: &BestArgs) -> Result<BestOptions, Failure> {
         ));
     }
     let (subject_to, only) = (args.subject_to.clone(), args.only.clone());
-    Ok(BestOptions { goals, subject_to, only, by: args.by.clone(), top: args.top })
+    Ok(BestOptions { goals, subject_to, only, by: args.by.clone(), top: args.top, reference: args.reference.clone() })
 }

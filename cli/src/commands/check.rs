@@ -1,14 +1,12 @@
 //! `powersweep check`: compares a paper's claims with the results of its sweeps.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use comfy_table::CellAlignment;
 use powersweep::papers::{self, Checked, ListedPaper, Paper, Sweeps};
 use powersweep::{RunOptions, block_on};
-use powersweep_claims::{ClaimKind, Claims};
-use powersweep_experiments::reading::{similar, unknown};
-use powersweep_experiments::{Sweep, manifests};
+use powersweep_claims::ClaimKind;
+use powersweep_experiments::Sweep;
 use serde_json::json;
 
 use super::run;
@@ -19,12 +17,14 @@ use crate::{inputs, screen};
 /// Runs the missing tasks of the claims' manifests, then compares.
 pub fn run(args: &CheckArgs) -> Outcome {
     let Some(name) = &args.paper else { return list(args.output) };
-    let claims = claims(name)?;
+    let paper = Paper::open(name, inputs::problems)?;
+    let claims = &paper.claims;
     let mut sweeps = Sweeps::new();
     for manifest in claims.manifests(args.demanded) {
-        sweeps.insert(manifest.to_owned(), swept(claims.paper(), name, manifest, &args.local)?);
+        let path = paper.path_of(manifest);
+        sweeps.insert(manifest.to_owned(), swept(&paper.name, &path, manifest, &args.local)?);
     }
-    let checked = block_on(args.local.data.place().check(&claims, &sweeps, args.demanded))?;
+    let checked = block_on(args.local.data.place().check(claims, &sweeps, args.demanded))?;
     match args.output.is_json() {
         true => screen::print_json(json!(&checked))?,
         false => screen::print(&text(&checked))?,
@@ -37,42 +37,16 @@ pub fn run(args: &CheckArgs) -> Outcome {
     Err(failure!(ClaimFails, "{}: {}", failing(failed.len()), failed.join(", ")))
 }
 
-/// The claims in the file of this name; if no such file exists, the shipped claims of this paper.
-fn claims(name: &str) -> Result<Claims, Failure> {
-    if Path::new(name).is_file() {
-        let text = inputs::text(name, "claims")?;
-        return Claims::parse(name, &text).map_err(|errors| inputs::problems(name, &errors));
-    }
-    let known = powersweep_claims::papers::names();
-    if known.contains(&name) {
-        return Ok(Paper::find(name)?.claims);
-    }
-    let kind = "paper (neither a file nor shipped claims)";
-    let unknown = match similar(name, &known).is_empty() {
-        true => format!("unknown {kind} `{name}`"),
-        false => unknown(kind, name, &known),
-    };
-    Err(failure!(Usage, "{unknown}\npapers: {}", known.join(", ")))
-}
-
-/// Runs the missing tasks of a manifest; without one, no log is read. `file`: the file of claims that names it, or the name of shipped claims.
-pub(super) fn swept(paper: &str, file: &str, manifest: &str, local: &LocalArgs) -> Result<Sweep, Failure> {
-    let name = beside(file, manifest);
-    let parsed = inputs::manifest(&name)?;
+/// Runs the missing tasks of a manifest of a paper; without one, no log is read. `path`: its file, or its shipped name.
+pub(super) fn swept(paper: &str, path: &str, manifest: &str, local: &LocalArgs) -> Result<Sweep, Failure> {
+    let parsed = inputs::manifest(path)?;
     if let Some(sweep) = block_on(local.data.place().finished(&parsed))? {
         return Ok(sweep);
     }
     if !local.quiet {
         screen::note(&format!("{paper}: running the missing tasks of {manifest}"));
     }
-    run::to_its_end(&name, local, RunOptions::default(), 0)
-}
-
-/// The path or shipped name of a manifest that a file of claims names: a path starts in the folder of that file.
-fn beside(claims: &str, manifest: &str) -> String {
-    let path = inputs::folder_of(claims).join(manifest);
-    let is_shipped = !path.is_file() && manifests::find(manifest).is_some();
-    if is_shipped { manifest.to_owned() } else { path.to_string_lossy().into_owned() }
+    run::to_its_end((path, parsed), local, RunOptions::default(), 0)
 }
 
 /// How many demanded claims fail.
@@ -93,7 +67,8 @@ fn list(output: OutputArgs) -> Outcome {
     screen::print(&table.to_string())
 }
 
-fn text(checked: &Checked) -> String {
+/// The claims as tables.
+pub(super) fn text(checked: &Checked) -> String {
     let mut text = checked.title.clone();
     for (kind, stated) in [(ClaimKind::Published, "published"), (ClaimKind::Guard, "expected")] {
         let mut table = screen::table();

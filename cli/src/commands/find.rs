@@ -86,6 +86,7 @@ fn options(args: &FindArgs, stop: CancellationToken) -> Result<FindOptions, Fail
             is_maximised: args.maximise.is_some(),
         },
         subject_to: args.subject_to.clone(),
+        rungs: args.rungs.clone(),
         name: args.name.clone(),
         manifest_out: args.manifest_out.clone(),
         library: inputs::library_of(&args.manifest, &local.logs),

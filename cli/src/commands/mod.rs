@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod adopt;
+pub mod artifact;
 pub mod best;
 pub mod calibrate;
 pub mod check;
@@ -25,11 +26,13 @@ pub mod man;
 pub mod plan;
 pub mod plot;
 pub mod policies;
+mod replicate;
 pub mod report;
 pub mod reproduce;
 pub mod results;
 pub mod run;
 pub mod schema;
+pub mod sensitivity;
 pub mod serve;
 pub mod shard;
 pub mod simulate;

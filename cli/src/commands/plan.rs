@@ -56,6 +56,13 @@ pub fn run(args: &PlanArgs) -> Outcome {
         true => text.push_str("\n\nno axis has more than one value\n\n"),
         false => text.push_str(&format!("\n\n{table}\n\n")),
     }
+    if let Some(until) = manifest.until() {
+        let conditions: Vec<&str> = until.precisions.iter().map(|precision| precision.text.as_str()).collect();
+        let (least, most, conditions) = (until.at_least, until.at_most, conditions.join(" and "));
+        text.push_str(&format!(
+            "seeds: {least} to {most} of each combination, until {conditions}; all are counted here\n\n"
+        ));
+    }
     let designs = sweep.designs();
     if !designs.is_empty() {
         text.push_str(&format!("{}\n\n", designs_text(&designs)));

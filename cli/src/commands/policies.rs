@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use powersweep::policy_costs::{self as costs, Cost};
 use powersweep_engine::components;
+use powersweep_engine::components::refusals::{Setting, refused_with};
 use powersweep_engine::spec::{Component, Default, Param, Role, Section};
 use powersweep_experiments::reading::unknown;
 use serde_json::{Value as Json, json};
@@ -16,8 +18,9 @@ pub fn run(args: &PoliciesArgs) -> Outcome {
     let name = args.name.as_deref();
     let all = components::COMPONENTS.iter().copied();
     let is_role = name.is_none_or(|name| Role::ALL.iter().any(|role| role.key() == name));
-    let is_chosen = |of: &&Component| name.is_none_or(|name| if is_role { of.role.key() } else { of.name } == name);
-    let chosen: Vec<&Component> = all.clone().filter(is_chosen).collect();
+    let is_chosen =
+        |of: &&'static Component| name.is_none_or(|name| if is_role { of.role.key() } else { of.name } == name);
+    let chosen: Vec<&'static Component> = all.clone().filter(is_chosen).collect();
     if chosen.is_empty() {
         // Several roles have a component `none`.
         let names: BTreeSet<&str> = all.map(|of| of.name).chain(Role::ALL.map(Role::key)).collect();
@@ -26,11 +29,13 @@ pub fn run(args: &PoliciesArgs) -> Outcome {
     }
     match args.output.is_json() {
         true => {
-            let components: Vec<Json> = chosen.iter().map(|of| component_json(of)).collect();
+            let components: Vec<Json> = chosen.iter().map(|of| component_json(of, !is_role)).collect();
             screen::print_json(json!({ "components": components }))
         }
         false if is_role => screen::print(&list(&chosen)),
-        false => screen::print(&chosen.iter().map(|of| component_text(of)).collect::<Vec<_>>().join("\n")),
+        false => screen::print(
+            &(chosen.iter().map(|of| component_text(of)).collect::<Vec<_>>().join("\n") + &footnote(&chosen)),
+        ),
     }
 }
 
@@ -42,13 +47,73 @@ fn list(chosen: &[&Component]) -> String {
         let first = of.doc.split_once(". ").map_or(of.doc, |(first, _)| first).trim_end_matches('.');
         table.add_row([of.role.key(), of.name, first]);
     }
-    format!("{table}\n\n`powersweep policies NAME` explains the parameters of a component.")
+    format!("{table}\n\n`powersweep policies NAME` shows the score card and the parameters of a component.")
 }
 
-fn component_text(component: &Component) -> String {
+/// How costs were measured, if one is shown.
+fn footnote(chosen: &[&'static Component]) -> String {
+    match chosen.iter().any(|component| costs::of(component).is_some()) {
+        true => format!("\n{}\n", costs::MEASURED),
+        false => String::new(),
+    }
+}
+
+/// The facts on the score card of a policy's component: what it reads, what it guarantees, its cost.
+pub(crate) fn facts(component: &Component) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    if !component.reads.is_empty() {
+        facts.push(("Reads", component.reads.to_owned()));
+    }
+    if !component.guarantees.is_empty() {
+        facts.push(("Guarantees", component.guarantees.to_owned()));
+    }
+    if component.role.section() == Section::Policies && component.role.default_component() != component.name {
+        facts.push(("Cost", costs::of(component).map_or("Not measured.".to_owned(), cost_text)));
+    }
+    facts
+}
+
+fn cost_text(Cost { beside, least, greatest, .. }: &Cost) -> String {
+    let beside = if beside.is_empty() { String::new() } else { format!(", with {beside}") };
+    format!("{least:.1} to {greatest:.1} times that of EASY first come first served{beside}.")
+}
+
+/// The combinations that are refused with a component: the choices of each key, and the sentence of the engine for the first
+/// of them.
+pub(crate) fn refusals(component: &'static Component) -> Vec<(String, String)> {
+    let mut grouped: Vec<(Option<Setting>, &'static str, Vec<String>, String)> = Vec::new();
+    for one in refused_with(component) {
+        match grouped.last_mut() {
+            Some((setting, key, values, _)) if (&*setting, *key) == (&one.setting, one.with.key) => {
+                if values.last() != Some(&one.with.value) {
+                    values.push(one.with.value);
+                }
+            }
+            _ => grouped.push((one.setting, one.with.key, vec![one.with.value], one.reason)),
+        }
+    }
+    let words = |(setting, key, values, reason): (Option<Setting>, &str, Vec<String>, String)| {
+        let own = setting.map(|Setting { key, value }| format!("with `{key}` = {value}: ")).unwrap_or_default();
+        let sentence = if values.len() > 1 { format!("for {}: {reason}", values[0]) } else { reason };
+        (format!("{own}`{key}` = {}", values.join(", ")), sentence)
+    };
+    grouped.into_iter().map(words).collect()
+}
+
+fn component_text(component: &'static Component) -> String {
     let default = if component.role.default_component() == component.name { " (default)" } else { "" };
     let source = if component.source.is_empty() { String::new() } else { format!("  Source: {}.\n", component.source) };
     let mut text = format!("{} = \"{}\"{default}\n  {}\n{source}", component.role.key(), component.name, component.doc);
+    for (fact, sentences) in facts(component) {
+        text.push_str(&format!("  {fact}: {sentences}\n"));
+    }
+    let refused = refusals(component);
+    if !refused.is_empty() {
+        text.push_str("  Cannot be combined with:\n");
+    }
+    for (with, reason) in refused {
+        text.push_str(&format!("    {with}\n      {reason}\n"));
+    }
     if !component.params.is_empty() {
         let mut table = screen::table();
         for param in component.params {
@@ -78,7 +143,7 @@ fn section(role: Role) -> &'static str {
     }
 }
 
-fn component_json(component: &Component) -> Json {
+fn component_json(component: &'static Component, is_whole: bool) -> Json {
     let params: Vec<Json> = component
         .params
         .iter()
@@ -93,6 +158,14 @@ fn component_json(component: &Component) -> Json {
             })
         })
         .collect();
+    let setting = |Setting { key, value }: Setting| json!({ "key": key, "value": value });
+    let cost = |Cost { beside, least, greatest, .. }: &Cost| json!({ "least": least, "greatest": greatest, "with": beside, "measured": costs::MEASURED });
+    let refused = || -> Vec<Json> {
+        let refused = refused_with(component).into_iter();
+        let one = refused
+            .map(|one| json!({ "setting": one.setting.map(setting), "with": setting(one.with), "reason": one.reason }));
+        one.collect()
+    };
     json!({
         "role": component.role.key(),
         "name": component.name,
@@ -102,5 +175,10 @@ fn component_json(component: &Component) -> Json {
         "doc": component.doc,
         "params": params,
         "section": section(component.role),
+        "reads": component.reads,
+        "guarantees": component.guarantees,
+        "cost_over_easy": costs::of(component).map(cost),
+        // Found by trying all others: for a component by name only.
+        "refused_with": is_whole.then(refused),
     })
 }

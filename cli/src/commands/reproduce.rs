@@ -12,34 +12,34 @@ pub fn run(_: &ReproduceArgs) -> Outcome {
 /// Runs the missing tasks of the papers, and writes their page.
 #[cfg(feature = "figures")]
 pub fn run(args: &ReproduceArgs) -> Outcome {
+    use std::collections::BTreeSet;
     use std::time::Instant;
 
     use powersweep::block_on;
     use powersweep::papers::reproduce::{Ran, page};
-    use powersweep::papers::{self, Chosen};
+    use powersweep::papers::{self, Chosen, Paper};
     use powersweep_claims::Counts;
-    use powersweep_claims::papers::{is_study, names};
+    use powersweep_claims::papers::is_study;
     use powersweep_dataset::writing::write_whole;
-    use powersweep_experiments::reading::unknown;
 
     use super::check;
     use crate::exit::{Exit, Failure, failure};
-    use crate::{interrupt, screen};
+    use crate::{inputs, interrupt, screen};
 
-    let known = names();
-    if let Some(other) = args.papers.iter().find(|name| !known.contains(&name.as_str())) {
-        return Err(failure!(Usage, "{}", unknown("paper", other, &known)));
-    }
-    let wanted = |name: &str| match args.papers.is_empty() {
-        true => !is_study(name),
-        false => args.papers.iter().any(|paper| paper == name),
+    let papers: Vec<Paper> = match args.papers.is_empty() {
+        true => papers::all()?.into_iter().filter(|paper| !is_study(&paper.name)).collect(),
+        false => args.papers.iter().map(|name| Paper::open(name, inputs::problems)).collect::<Result<_, _>>()?,
     };
+    let mut names = BTreeSet::new();
+    if let Some(paper) = papers.iter().find(|paper| !names.insert(&paper.name)) {
+        return Err(failure!(Usage, "two papers have the name {}, which is that of their folder", paper.name));
+    }
     let began = Instant::now();
     let mut reproduced = Vec::new();
-    for paper in papers::all()?.iter().filter(|paper| wanted(paper.name)) {
+    for paper in &papers {
         let ran = |manifest: String| {
             let begun = Instant::now();
-            let sweep = check::swept(paper.name, paper.name, &manifest, &args.local)?;
+            let sweep = check::swept(&paper.name, &paper.path_of(&manifest), &manifest, &args.local)?;
             Ok(Ran { manifest, sweep, seconds: begun.elapsed().as_secs_f64() })
         };
         let ran: Vec<Ran> = paper.manifests().into_iter().map(ran).collect::<Result<_, Failure>>()?;

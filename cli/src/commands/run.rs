@@ -9,7 +9,7 @@ use powersweep::place::stored;
 use powersweep::plan;
 use powersweep::run::{Progress, RunOptions, Running};
 use powersweep::submit::why_waiting;
-use powersweep::{Place, block_on};
+use powersweep::{Manifest, Place, block_on};
 use powersweep_dataset::page::{self, Wanted};
 use powersweep_experiments::Sweep;
 use powersweep_experiments::plain::plain;
@@ -18,7 +18,7 @@ use powersweep_inputs::library::ParsedLogs;
 use powersweep_proto::v1;
 use powersweep_results::Table;
 
-use super::{status, submit};
+use super::{replicate, status, submit};
 use crate::args::{LocalArgs, RunArgs};
 use crate::exit::{Exit, Failure, Kind, Outcome, failure};
 use crate::framed::page_text;
@@ -35,14 +35,27 @@ pub fn run(args: &RunArgs) -> Outcome {
     let RunArgs { listen, restart, replace, take_over, show, .. } = *args;
     let show = show.unwrap_or(if args.local.quiet { 0 } else { ROWS });
     let options = RunOptions { listen, restart, replace, take_over, ..RunOptions::default() };
-    to_its_end(&args.manifest, &args.local, options, show).map(|_| Exit::Done)
+    let (manifest, local) = (inputs::manifest(&args.manifest)?, &args.local);
+    if manifest.until().is_some() {
+        let memory = local.slots.workload_memory;
+        let logs = ParsedLogs::new(memory).with_max_workload_bytes(memory as u64);
+        let (slots, search_path, stop) = (local.slots.count(), local.logs.traces.clone(), interrupt::token());
+        let options = RunOptions { slots, search_path, stop, ..options };
+        let place = local.data.place();
+        return replicate::to_its_end((&args.manifest, &manifest), &place, (&local.logs, logs), options, local.quiet);
+    }
+    to_its_end((&args.manifest, manifest), local, options, show).map(|_| Exit::Done)
 }
 
 /// Runs a sweep, or the share of one shard, until every task has its row. Returns the sweep of these tasks. `show`: number of
 /// rows that are shown at the end.
-pub fn to_its_end(name: &str, local: &LocalArgs, options: RunOptions, show: usize) -> Result<Sweep, Failure> {
+pub fn to_its_end(
+    (name, manifest): (&str, Manifest),
+    local: &LocalArgs,
+    options: RunOptions,
+    show: usize,
+) -> Result<Sweep, Failure> {
     let began = Instant::now();
-    let manifest = inputs::manifest(name)?;
     let library = inputs::library_of(name, &local.logs);
     let memory = local.slots.workload_memory;
     let logs = Arc::new(ParsedLogs::new(memory).with_max_workload_bytes(memory as u64));

@@ -11,6 +11,7 @@ use powersweep_experiments::Shard;
 use super::run;
 use crate::args::ShardArgs;
 use crate::exit::{Exit, Failure, Outcome, failure};
+use crate::inputs;
 
 /// Runs the share of one shard.
 pub fn run(args: &ShardArgs) -> Outcome {
@@ -29,7 +30,7 @@ pub fn run(args: &ShardArgs) -> Outcome {
         retry_failed: args.retry_failed,
     };
     let options = RunOptions { take_over: args.take_over, shard: Some(shard), ..RunOptions::default() };
-    run::to_its_end(&args.manifest, &args.local, options, 0).map(|_| Exit::Done)
+    run::to_its_end((&args.manifest, inputs::manifest(&args.manifest)?), &args.local, options, 0).map(|_| Exit::Done)
 }
 
 fn no_such_shard(index: u32, of: u32) -> Failure {

@@ -6,15 +6,17 @@ use powersweep::block_on;
 use powersweep::inputs::LOGS_BYTES;
 use powersweep::place::connection;
 use powersweep::plan;
+use powersweep::run::RunOptions;
 use powersweep::submit::{stopped, submission, upload_missing};
 use powersweep_inputs::library::ParsedLogs;
 use powersweep_proto::v1;
 use powersweep_results::layout::left_name;
 
+use super::replicate;
 use super::status::failures_text;
 use crate::args::SubmitArgs;
 use crate::exit::{Exit, Outcome, failure};
-use crate::{inputs, screen, signals, warnings};
+use crate::{inputs, interrupt, screen, signals, warnings};
 
 /// Checks the manifest in this process, submits it and uploads its logs.
 pub fn run(args: &SubmitArgs) -> Outcome {
@@ -25,6 +27,17 @@ pub fn run(args: &SubmitArgs) -> Outcome {
     let sweep = inputs::sweep(&manifest, &files.digests)?;
     let found = plan::warnings(&sweep, &files.signals, &logs);
     let place = args.coordinator.place(&args.data)?;
+    if manifest.until().is_some() && args.wait && !args.dry_run {
+        let options = RunOptions { replace: args.replace, stop: interrupt::token(), ..RunOptions::default() };
+        block_on(place.connect())?;
+        return replicate::to_its_end(
+            (&args.manifest, &manifest),
+            &place,
+            (&args.logs, ParsedLogs::new(LOGS_BYTES)),
+            options,
+            false,
+        );
+    }
     block_on(async {
         let mut farm = place.connect().await?;
         let mut request = submission(&manifest, &files);

@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
+use powersweep::artifact::is_artifact;
 use powersweep::block_on;
 use powersweep::verify::{Verified, VerifyOptions};
 
 use crate::args::VerifyArgs;
-use crate::exit::{Outcome, failure};
+use crate::exit::{Failure, Outcome, failure};
 use crate::{inputs, screen};
 
 /// Differences that are shown.
@@ -14,38 +15,68 @@ const SHOWN: usize = 20;
 
 /// Simulates a random sample of tasks again.
 pub fn run(args: &VerifyArgs) -> Outcome {
+    if is_artifact(&args.experiment) {
+        return super::artifact::verified(args);
+    }
+    if args.figures.is_some() {
+        return Err(failure!(Usage, "only an artifact has figures: leave out --figures, or see `powersweep plot`"));
+    }
     let began = Instant::now();
+    let options = options(args)?;
+    let found = block_on(async { args.from.place()?.verify(&args.experiment, &options).await })?;
+    match (found.differing.len(), found.equal) {
+        (0, 0) => {
+            foreign(&found);
+            Err(failure!(
+                Failure,
+                "no row could be compared: no task of the rows is one of the manifest. Give the manifest that made them by --manifest"
+            ))
+        }
+        (0, _) => {
+            let time = screen::duration(began.elapsed().as_secs_f64());
+            screen::print(&format!("{} ({time})", summary(&args.experiment, &found)))
+        }
+        (differing, _) => {
+            foreign(&found);
+            screen::print(&differences(&found))?;
+            Err(failure!(ClaimFails, "{}: {differing} rows differ", sampled(&args.experiment, &found)))
+        }
+    }
+}
+
+/// The options of the command line.
+pub(super) fn options(args: &VerifyArgs) -> Result<VerifyOptions, Failure> {
     let parsed = |file: &String| inputs::parse(file, &inputs::text(file, "manifest")?);
     let manifest = args.manifest.as_ref().map(parsed).transpose()?;
     let library = inputs::library_of(args.manifest.as_deref().unwrap_or_default(), &args.logs);
-    let options = VerifyOptions { tasks: args.tasks, sample_seed: args.sample_seed, manifest, library };
-    let found = block_on(async { args.from.place()?.verify(&args.experiment, &options).await })?;
+    Ok(VerifyOptions { tasks: args.tasks, sample_seed: args.sample_seed, manifest, library })
+}
+
+/// How many tasks ran again, and which.
+fn sampled(name: &str, found: &Verified) -> String {
     let sample = screen::count(found.rows as u64, "task");
-    let sample = format!("{} of {sample} of {} ran again", found.tasks, args.experiment);
-    let sample = format!("{sample}, chosen by --sample-seed {}", found.sample_seed);
+    format!("{} of {sample} of {name} ran again, chosen by --sample-seed {}", found.tasks, found.sample_seed)
+}
+
+/// What came of the tasks that ran again.
+pub(super) fn summary(name: &str, found: &Verified) -> String {
+    foreign(found);
+    let equal = screen::count(found.equal as u64, "row");
+    format!("{}: {equal} equal in every column, bit for bit", sampled(name, found))
+}
+
+/// Notes the rows that were not compared.
+fn foreign(found: &Verified) {
     if found.foreign > 0 {
         let foreign = screen::count(found.foreign as u64, "row");
         screen::note(&format!(
             "powersweep: {foreign} are of an earlier manifest, which is not known, and were not compared; give it with --manifest"
         ));
     }
-    match (found.differing.len(), found.equal) {
-        (0, 0) => Err(failure!(
-            Failure,
-            "no row could be compared: no task of the rows is one of the manifest. Give the manifest that made them by --manifest"
-        )),
-        (0, equal) => {
-            let (rows, time) = (screen::count(equal as u64, "row"), screen::duration(began.elapsed().as_secs_f64()));
-            screen::print(&format!("{sample}: {rows} equal in every column, bit for bit ({time})"))
-        }
-        (differing, _) => {
-            screen::print(&differences(&found))?;
-            Err(failure!(ClaimFails, "{sample}: {differing} rows differ"))
-        }
-    }
 }
 
-fn differences(found: &Verified) -> String {
+/// The columns that differ.
+pub(super) fn differences(found: &Verified) -> String {
     let mut table = screen::table();
     table.set_header(["task", "column", "stored", "now"]);
     let all = found.differing.iter().flat_map(|(index, columns)| columns.iter().map(move |column| (index, column)));

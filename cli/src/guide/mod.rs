@@ -34,6 +34,8 @@ macro_rules! topics {
 /// Every page, except for those that a command prints (commands, columns) and the decisions. A page that has the name of a
 /// command has another name here, because `powersweep help COMMAND` shows the command's options.
 pub const TOPICS: &[Topic] = topics![
+    "artifacts" "artifact.md"
+    "ask-and-tell" "ask-and-tell.md"
     "batch-systems" "batch-systems.md"
     "browser" "dashboard.md"
     "cheat-sheet" "cheat-sheet.md"
@@ -51,6 +53,7 @@ pub const TOPICS: &[Topic] = topics![
     "five-minutes" "five-minutes.md"
     "glossary" "glossary.md"
     "identity" "concepts/identity.md"
+    "indices" "sensitivity.md"
     "install" "install.md"
     "intervals" "intervals.md"
     "kubernetes" "kubernetes.md"
@@ -66,6 +69,7 @@ pub const TOPICS: &[Topic] = topics![
     "other-tools" "other-tools.md"
     "papers" "papers.md"
     "partitions" "partitions.md"
+    "policy-components" "reference/policies.md"
     "power-saving" "power-saving.md"
     "prediction" "prediction.md"
     "provenance" "concepts/provenance.md"

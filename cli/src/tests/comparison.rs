@@ -77,8 +77,9 @@ const ROWS: &[Row] = &[
             Has::Key("defer_forecast_error"),
             Has::Key("power_noise_sd"),
             Has::Command("compare"),
+            Has::Command("sensitivity"),
         ],
-        lacks: &[Lacks("indices of sensitivity", &["sensitivity", "sobol", "saltelli", "morris"])],
+        lacks: &[],
     },
     Row {
         label: "schedulers from outside",
@@ -178,6 +179,7 @@ const COMMANDS_NOT_COMPARED: &[&str] = &[
     "best",
     "find",
     "verify",
+    "artifact",
     "timeline",
     "events",
     "schema",

@@ -7,7 +7,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, Command, CommandFactory};
 
+use powersweep::policy_costs as costs;
+use powersweep_engine::components;
+use powersweep_engine::spec::{Component, Role, Section};
+
 use crate::args::Cli;
+use crate::commands::policies;
 use crate::config::KEYS;
 use crate::exit;
 
@@ -164,6 +169,57 @@ fn exit_codes_md_is_up_to_date() {
         let _ = writeln!(text, "| {} | {meaning} |", code.code());
     }
     check("reference/exit-codes.md", &text);
+}
+
+// ---- components of policies
+
+/// The head of the page of score cards.
+const CARDS: &str = "\
+# Policy components
+
+This page is generated from the program by `cargo xtask docs`. It has a score card for each component that a policy is composed
+of. `powersweep policies NAME` shows a card in the terminal, `--json` prints it for programs. [Manifest](manifest.md) has the
+parameters.
+
+- **Reads**: the facts on which the component decides. An estimate is the run time that the scheduler expects of a job: the
+  request of the user, or the prediction of a `predictor`. Components that read an oracle, true run times or the true future of a
+  signal, are bounds of what a real scheduler can reach.
+- **Guarantees**: what holds in every run, with the conditions. A bound that is not named does not hold.
+- **Cost**: @MEASURED@
+- **Cannot be combined with**: the program tries every component of the other roles, and their settings one by one, with defaults
+  elsewhere, and shows the sentence with which it refuses. Other values of parameters may be refused, too: `powersweep plan`
+  says so before anything runs.
+";
+
+#[test]
+fn policies_md_is_up_to_date() {
+    let mut text = CARDS.replace("@MEASURED@", costs::MEASURED);
+    let of_policies = Role::ALL.into_iter().filter(|role| role.section() == Section::Policies && *role != Role::Policy);
+    for role in of_policies {
+        let _ = write!(text, "\n## {}\n", role.key());
+        components::of(role).for_each(|component| card(component, &mut text));
+    }
+    check("reference/policies.md", &text);
+}
+
+fn card(component: &'static Component, text: &mut String) {
+    let Component { role, name, doc, source, .. } = component;
+    let default = if role.default_component() == *name { " (default)" } else { "" };
+    let _ = write!(text, "\n### {} {name}{default}\n\n{}\n\n| | |\n|---|---|\n", role.key(), plain(doc));
+    for (fact, sentences) in policies::facts(component) {
+        let _ = writeln!(text, "| {fact} | {} |", plain(&sentences));
+    }
+    if !source.is_empty() {
+        let _ = writeln!(text, "| Paper | {} |", plain(source));
+    }
+    let refused = policies::refusals(component);
+    if refused.is_empty() {
+        return;
+    }
+    *text += "\n| cannot be combined with | because |\n|---|---|\n";
+    for (with, reason) in refused {
+        let _ = writeln!(text, "| {} | {} |", plain(&with), plain(&reason));
+    }
 }
 
 // ---- environment

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use arrow::array::{AsArray, Float64Array, RecordBatch};
 use arrow::datatypes::Float64Type;
+use powersweep_dataset::words::number as shown_number;
 use powersweep_results::layout;
 use powersweep_results::part::{Footer, Origin, encode};
 
@@ -242,7 +243,7 @@ fn the_least_energy_under_a_condition() {
 }
 
 #[test]
-fn several_goals_have_a_front() {
+fn several_goals_have_a_front_with_a_hypervolume() {
     let sandbox = sandbox();
     let front = lines(&sandbox, &["best", "answers", "--minimise", "energy_total_j", "--minimise", "bsld_mean"]);
     let energies: Vec<f64> = front.iter().map(|row| number(row, "mean(energy_total_j)")).collect();
@@ -259,6 +260,20 @@ fn several_goals_have_a_front() {
         })
     };
     assert!(!front.iter().any(beaten) && front.len() < all.len());
+    // The area between the front and the worst values of all combinations, in slices of equal energy.
+    let worst = |column: &str| all.iter().map(|row| number(row, column)).fold(f64::MIN, f64::max);
+    let ends = energies[1..].iter().copied().chain([worst("mean(energy_total_j)")]);
+    let area = |worst_slowdown: f64| -> f64 {
+        let slices = energies.iter().zip(ends.clone()).zip(&slowdowns);
+        slices.map(|((from, to), slowdown)| (to - from) * (worst_slowdown - slowdown)).sum()
+    };
+    let goals = ["best", "answers", "--minimise", "energy_total_j,bsld_mean"];
+    let shown = |more: &[&str]| sandbox.run(&[&goals, more].concat()).exits(0);
+    let says = |area: f64| format!("the hypervolume of the front is {} relative to energy_total_j", shown_number(area));
+    shown(&[]).says(&[&says(area(worst("mean(bsld_mean)"))), "of the box of the front's best values"]);
+    let reference = format!("{:?},{:?}", worst("mean(energy_total_j)"), 2.0 * worst("mean(bsld_mean)"));
+    shown(&["--reference", &reference]).says(&[&says(area(2.0 * worst("mean(bsld_mean)")))]);
+    sandbox.run(&[&goals[..], &["--reference", "1"]].concat()).exits(2).says(&["1 value for 2 goals"]);
 }
 
 const QUERY: &str =

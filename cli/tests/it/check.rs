@@ -33,6 +33,28 @@ value = {{ runs = "first", column = "wait_s_mean", aggregate = "mean" }}
     )
 }
 
+/// A figure and a table for the claims of [`claims`], in one file with them.
+pub(crate) const FIGURES: &str = r#"
+[[presets]]
+name = "figure1"
+caption = "Mean wait of two queue orders."
+kind = "bars"
+x = { column = "queue_order", title = "queue order" }
+y = { title = "mean wait", unit = "s" }
+[[presets.values]]
+value = { column = "wait_s_mean", aggregate = "mean" }
+
+[[presets]]
+name = "table1"
+caption = "Jobs of the sweep."
+kind = "table"
+x = { column = "queue_order", title = "queue order" }
+[[presets.values]]
+title = "jobs"
+value = { column = "jobs_count", aggregate = "sum" }
+published = ["jobs"]
+"#;
+
 #[test]
 fn every_demanded_claim_must_hold() {
     let sandbox = Sandbox::new();

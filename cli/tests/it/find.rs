@@ -145,6 +145,34 @@ fn bisection_finds_the_least_size() {
     );
 }
 
+/// The least size whose share of seeds with a small slowdown is large enough, from the rows of the full grid.
+#[test]
+fn a_share_of_seeds_is_a_condition() {
+    let sandbox = Sandbox::new();
+    sandbox.write("grid.toml", manifest("grid", 20, "{ from = 1, to = 2.5, step = 0.25 }"));
+    sandbox.run(&["run", "grid.toml", "--quiet"]).exits(0);
+    let mut by_size: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for row in rows::tasks(&sandbox.path("results/data"), "grid").values() {
+        by_size.entry(row["size_factor"].to_string()).or_default().push(number(row, "bsld_mean"));
+    }
+    let mut all: Vec<f64> = by_size.values().flatten().copied().collect();
+    all.sort_by(f64::total_cmp);
+    // A limit that about half of all tasks keep.
+    let limit = 0.5 * (all[all.len() / 2] + all[all.len() / 2 + 1]);
+    let share = |values: &[f64]| values.iter().filter(|value| **value <= limit).count() as f64 / values.len() as f64;
+    let least = by_size.iter().find(|(_, values)| share(values) >= 0.8).expect("the largest machine");
+    for condition in [format!("P(bsld_mean <= {limit}) >= 0.8"), format!("p80(bsld_mean) <= {limit}")] {
+        let over = "size_factor=1..2.5:0.25";
+        let find =
+            ["find", "grid.toml", "--over", over, "--minimise", "size_factor", "--subject-to", &condition, "--json"];
+        let found = sandbox.run(&find).exits(0).json();
+        assert_eq!(answer(&found)["values"]["size_factor"].to_string(), *least.0, "{found}");
+        assert_eq!(answer(&found)["conditions"][0]["mean"].as_f64(), Some(share(least.1)), "{found}");
+    }
+    let wrong = ["find", "grid.toml", "--over", "size_factor=1..2:0.5", "--minimise", "size_factor", "--subject-to"];
+    sandbox.run(&[&wrong[..], &["P(bsld_mean <= 5) >= 95"]].concat()).exits(2).says(&["from 0 to 1"]);
+}
+
 #[test]
 fn each_policy_has_an_answer() {
     let sandbox = Sandbox::new();
@@ -347,4 +375,47 @@ fn the_map_is_drawn() {
     if let Some(folder) = std::env::var_os("POWERSWEEP_GALLERY") {
         std::fs::write(std::path::Path::new(&folder).join("find-map.png"), bytes).expect("the gallery can be written");
     }
+}
+
+/// A short workload and a whole one of the same kind.
+fn two_workloads(name: &str, thresholds: &str) -> String {
+    let whole =
+        "[workloads.whole]\nsource = \"lublin\"\nsynthetic_jobs_count = 600\nsynthetic_procs = 64\n\n[platforms";
+    manifest(name, 2, "[1]").replacen("[platforms", whole, 1) + &saving(thresholds)
+}
+
+#[test]
+fn the_best_quarter_of_a_short_workload_runs_on_the_whole_one() {
+    let sandbox = Sandbox::new();
+    let thresholds = "{ from = 1, to = 5, step = 0.25 }";
+    sandbox.write("grid.toml", two_workloads("grid", thresholds));
+    sandbox.write("base.toml", two_workloads("base", "[1]"));
+    sandbox.run(&["run", "grid.toml", "--quiet"]).exits(0);
+    let of = ["--minimise", "energy_total_j", "--subject-to", "bsld_mean <= 100000", "--where", "workload=whole"];
+    let best = lines(&sandbox, &[&["best", "grid", "--where", "policy=save"], &of[..]].concat());
+    let args =
+        ["find", "base.toml", "--over", "bsld_threshold=1..5:0.25", "--rungs", "made,whole", "--json", "--quiet"];
+    let args = [&args, &of[..4]].concat();
+    let found = sandbox.run(&args).exits(0).json();
+    assert_eq!(answer(&found)["values"]["bsld_threshold"], best[0]["bsld_threshold"]);
+    let mean = answer(&found)["goal"]["mean"].as_f64().expect("a mean");
+    assert!(rows::near(mean, number(&best[0], "mean(energy_total_j)"), 1e-12), "of the whole workload alone");
+    assert_eq!(found["goal"]["method"], "successive halving over workloads");
+    // 17 candidates on the short workload, the anchor and at most a few more on the whole one; two seeds.
+    let ran = count(&found, "tasks_run");
+    assert!((2 * (17 + 5)..=2 * (17 + 9)).contains(&ran), "{ran}");
+    let whole = lines(&sandbox, &["results", "base-find", "--columns", "task_id", "--where", "workload=whole"]);
+    assert_eq!(whole.len() as u64, ran - 2 * 17);
+    assert_eq!(ids(&sandbox, "base-find").len() as u64, ran);
+    // The same command runs nothing, and the manifest beside it has exactly these tasks.
+    assert_eq!(count(&sandbox.run(&args).exits(0).json(), "tasks_run"), 0);
+    sandbox.run(&["run", "base-find.toml", "--quiet"]).exits(0);
+    assert_eq!(ids(&sandbox, "base-find").len() as u64, ran);
+    for (rungs, says) in [("made", "names every workload"), ("made,other", "the manifest has made, whole")] {
+        let args = [&["find", "base.toml", "--over", "bsld_threshold=1..5:1", "--rungs", rungs], &of[..4]].concat();
+        sandbox.run(&args).exits(2).says(&[says]);
+    }
+    let size =
+        ["find", "base.toml", "--over", "size_factor=1..2:0.5", "--minimise", "size_factor", "--rungs", "made,whole"];
+    sandbox.run(&[&size[..], &["--subject-to", "bsld_mean <= 5"]].concat()).exits(2).says(&["by bisection"]);
 }

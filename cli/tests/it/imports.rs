@@ -166,6 +166,13 @@ fn a_manifest_names_a_job_log() {
                  1 changed (limit_unknown), 1 changed (no_power), 1 changed (power_from_energy)";
     sandbox.run(&["run", "direct.toml"]).exits(0).says(&[noted, "`powersweep import` explains each"]);
     sandbox.run(&["verify", "direct"]).exits(0);
+    // The ledger of the dump is in an artifact.
+    sandbox.run(&["artifact", "direct", "--with-logs", "CC0-1.0", "--output", "direct.zip"]).exits(0);
+    let zip = std::fs::read(sandbox.path("direct.zip")).expect("the artifact");
+    for text in ["ledgers/direct.json", "\"never_started\"", "inputs/dump.txt"] {
+        assert!(zip.windows(text.len()).any(|found| found == text.as_bytes()), "{text}");
+    }
+    sandbox.run(&["verify", "direct.zip"]).exits(0);
     let row = |manifest: &str| sandbox.run(&["simulate", manifest, "--index", "0", "--json"]).exits(0).json();
     let (here, copy, imported) = (row("direct.toml"), row("copy.toml"), row("imported.toml"));
     // The jobs are the identity of results, not the name of the file or the options.

@@ -6,6 +6,7 @@ const _: [Option<&str>; 2] = [option_env!("POWERSWEEP_TRACES"), option_env!("POW
 
 mod access;
 mod answers;
+mod artifact;
 mod batsim;
 mod calibrate;
 mod check;
@@ -47,9 +48,11 @@ mod plot;
 mod presets;
 mod random;
 mod remote;
+mod replicate;
 mod rows;
 mod runs;
 mod sandbox;
+mod sensitivity;
 mod shard;
 mod showing;
 mod signals;

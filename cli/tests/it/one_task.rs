@@ -114,6 +114,18 @@ fn schema_policies_and_columns_list_the_components() {
     let orders = sandbox.run(&["policies", "queue_order"]).exits(0).prints(&["wfp3"]);
     assert!(!orders.stdout.contains("conservative"), "a role lists its own components: {orders}");
     sandbox.run(&["policies", "bsld"]).exits(0).prints(&["bsld_threshold", "wq_threshold", "Etinski"]);
+    sandbox.run(&["policies", "knapsack"]).exits(0).prints(&[
+        "Reads: Free procs, priorities",
+        "Guarantees: The jobs that start fit",
+        "`queue_order` = \"fcfs\", \"sjf\"",
+        "it needs `queue_order` = \"priority\", not \"fcfs\"",
+    ]);
+    let sjf = sandbox.run(&["policies", "sjf", "--json"]).exits(0).json();
+    let order = &sjf["components"][0];
+    assert!(order["reads"].is_string() && order["cost_over_easy"]["least"].is_number(), "{sjf}");
+    let knapsack = serde_json::json!({ "key": "backfill", "value": "\"knapsack\"" });
+    let refused = order["refused_with"].as_array().expect("a list of one component");
+    assert!(refused.iter().any(|one| one["with"] == knapsack && one["setting"].is_null()), "{sjf}");
     let columns = sandbox.run(&["columns", "--format", "json"]).exits(0).json();
     let of =
         |table: &str| columns["columns"].as_array().expect("a list").iter().filter(|c| c["table"] == table).count();

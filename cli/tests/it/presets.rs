@@ -3,6 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::sandbox::{Sandbox, traces};
+#[cfg(feature = "figures")]
+use crate::{
+    check::{FIGURES, claims},
+    sweeps::synthetic,
+};
 
 /// The rows of a CSV text by the names of its columns.
 fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
@@ -118,6 +123,40 @@ fn an_experiment_of_ones_own_has_the_rows_of_a_paper() {
         let text = sandbox.run(&["results", "mine", "--preset", "tracsim2014/figure7", "--format", format]).exits(0);
         assert!(text.stdout.starts_with(begin), "{text}");
     }
+}
+
+/// Claims and figures of a paper of one's own are one file. Its manifest has another name than its experiment.
+#[cfg(feature = "figures")]
+#[test]
+fn a_paper_of_ones_own_is_reproduced_as_a_shipped_one_is() {
+    let sandbox = Sandbox::new();
+    sandbox.write("study/manifest.toml", synthetic("two", 2));
+    sandbox.write("study/paper.toml", claims("manifest.toml", 1e9, true) + FIGURES);
+    let reproduced = sandbox.run(&["reproduce", "./study/paper.toml", "-o", "drawn", "--quiet"]).exits(0);
+    reproduced.says(&["3 of 3 demanded claims of the paper hold"]);
+    let page = std::fs::read_to_string(sandbox.path("drawn/report.html")).expect("the page");
+    assert!(page.contains("A paper of our own") && page.contains("Figure 1."), "{page}");
+    for file in ["figure1.svg", "figure1.pdf", "table1.md"] {
+        assert!(sandbox.path(&format!("drawn/mine/{file}")).is_file(), "{file}");
+    }
+    sandbox.run(&["check", "study/paper.toml"]).exits(0).says(&["3 of 3 demanded claims"]);
+    // The presets may be a file of their own, as an artifact has those of a shipped paper.
+    let alone = format!("version = 1\nmanifests = [\"manifest.toml\"]\n{FIGURES}");
+    sandbox.write("study/apart.presets.toml", alone);
+    sandbox.write("study/apart.toml", claims("manifest.toml", 1e9, true).replace("\"mine\"", "\"apart\""));
+    sandbox.run(&["reproduce", "study/apart.toml", "-o", "drawn", "--quiet"]).exits(0);
+    assert!(sandbox.path("drawn/apart/figure1.svg").is_file());
+    sandbox.write("study/fails.toml", claims("manifest.toml", -1.0, true) + FIGURES);
+    sandbox.run(&["reproduce", "study/fails.toml", "-o", "fails"]).exits(10).says(&["1 demanded claim fails"]);
+    let twice = ["reproduce", "study/paper.toml", "study/fails.toml", "-o", "twice"];
+    sandbox.run(&twice).exits(2).says(&["two papers have the name mine"]);
+    sandbox.write("study/outside.toml", claims("manifest.toml", 1e9, true).replace("\"mine\"", "\"../mine\""));
+    sandbox.run(&["reproduce", "study/outside.toml", "-o", "x"]).exits(2).says(&["use letters, digits, - and _"]);
+    sandbox.write(
+        "study/wrong.toml",
+        claims("manifest.toml", 1e9, true) + &FIGURES.replace("kind = \"bars\"", "kind = \"pie\""),
+    );
+    sandbox.run(&["check", "study/wrong.toml"]).exits(2).says(&["there is no kind `pie`"]);
 }
 
 #[cfg(feature = "figures")]

@@ -1,0 +1,97 @@
+//! Seeds that are added until means are known.
+
+use std::collections::BTreeMap;
+
+use crate::rows::{self, number};
+use crate::sandbox::Sandbox;
+
+const UNTIL: &str = r#"
+version = 1
+name = "known"
+seeds = { until = "ci95(energy_total_j) < 5%", at_least = 5, at_most = 200, from = 3 }
+
+[workloads.synthetic]
+source = "lublin"
+synthetic_jobs_count = 100
+
+[platforms.cluster]
+size_factor = [1, 2]
+
+[policies.plain]
+backfill = ["easy", "none"]
+"#;
+
+/// Number of seeds of each combination.
+fn seeds(sandbox: &Sandbox, experiment: &str) -> BTreeMap<(String, String), Vec<f64>> {
+    let mut found: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
+    for row in rows::tasks(&sandbox.path("results/data"), experiment).values() {
+        let key = (row["size_factor"].to_string(), row["backfill"].to_string());
+        found.entry(key).or_default().push(number(row, "energy_total_j"));
+    }
+    found
+}
+
+#[test]
+fn a_combination_gets_the_seeds_that_its_mean_needs() {
+    let sandbox = Sandbox::new();
+    sandbox.write("until.toml", UNTIL);
+    sandbox.run(&["plan", "until.toml"]).exits(0).prints(&["seeds: 5 to 200 of each combination"]);
+    let shown = sandbox.run(&["run", "until.toml"]).exits(0);
+    shown.prints(&["by Stein's two stages", "size_factor=1"]).says(&["stage 1 of 2: 20 tasks", "stage 2 of 2: "]);
+    let found = seeds(&sandbox, "known");
+    let counts: Vec<usize> = found.values().map(Vec::len).collect();
+    assert!(counts.len() == 4 && counts.iter().all(|count| (5..=200).contains(count)), "{counts:?}");
+    assert!(counts.iter().any(|count| *count != counts[0]), "combinations need different numbers: {counts:?}");
+    for values in found.values() {
+        // The rows of a combination are in the order of their seeds. t(0.95; 4) = 2.776445105.
+        let (first, mean) = (&values[..5], values[..5].iter().sum::<f64>() / 5.0);
+        let s = (first.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 4.0).sqrt();
+        let needed = (2.776_445_105 * s / (0.05 * mean)).powi(2).floor() as usize + 1;
+        assert_eq!(values.len(), needed.clamp(5, 200));
+    }
+    // Nothing is left to run.
+    let again = sandbox.run(&["run", "until.toml"]).exits(0);
+    assert!(!again.stderr.contains("stage"), "{}", again.stderr);
+    let equal = sandbox.run(&["verify", "known", "--tasks", "2"]).exits(0);
+    equal.prints(&["2 rows equal"]);
+
+    // Combinations of one machine share a number of seeds.
+    let shared = UNTIL.replace("known", "shared").replace("from = 3", "from = 3, by = \"size_factor\"");
+    sandbox.write("shared.toml", shared);
+    sandbox.run(&["run", "shared.toml", "--quiet"]).exits(0);
+    for (machine, other) in [("1.0", "2.0"), ("2.0", "1.0")] {
+        let of = |found: &BTreeMap<(String, String), Vec<f64>>, machine: &str| {
+            found.iter().filter(|(key, _)| key.0 == machine).map(|(_, values)| values.len()).collect::<Vec<_>>()
+        };
+        let (own, each) = (of(&seeds(&sandbox, "shared"), machine), of(&found, machine));
+        assert!(own.iter().all(|count| Some(count) == each.iter().max()), "{machine} {other}: {own:?} {each:?}");
+    }
+    let unknown = UNTIL.replace("known", "wrong").replace("from = 3", "by = \"policies\"");
+    sandbox.write("wrong.toml", unknown);
+    sandbox.run(&["run", "wrong.toml"]).exits(2).says(&["`policies`", "tells no combinations apart"]);
+    sandbox.write("wrong.toml", UNTIL.replace("energy_total_j", "energy"));
+    sandbox.run(&["run", "wrong.toml"]).exits(2).says(&["`energy`"]);
+}
+
+/// A coordinator runs the stages of a client that waits, and no others; a client that was killed goes on.
+#[test]
+fn a_farm_runs_the_stages_of_a_client_that_waits() {
+    let sandbox = Sandbox::new();
+    sandbox.write("until.toml", UNTIL);
+    let (serve, _) = sandbox.serve(&[]);
+    sandbox.run(&["submit", "until.toml"]).exits(2).says(&["submit --wait"]);
+    let worker = sandbox.start(&["worker", "--slots", "2"]);
+    let mut killed = sandbox.start(&["submit", "until.toml", "--wait"]);
+    killed.says("stage 1 of 2");
+    killed.signal("KILL");
+    drop(killed);
+    let shown = sandbox.run(&["submit", "until.toml", "--wait"]).exits(0);
+    shown.prints(&["by Stein's two stages"]);
+    sandbox.run(&["flush", "known"]).exits(0);
+    let at_farm: Vec<usize> = seeds(&sandbox, "known").values().map(Vec::len).collect();
+    drop((worker, serve));
+    let alone = Sandbox::new();
+    alone.write("until.toml", UNTIL);
+    alone.run(&["run", "until.toml", "--quiet"]).exits(0);
+    assert_eq!(at_farm, seeds(&alone, "known").values().map(Vec::len).collect::<Vec<_>>());
+}
