@@ -23,6 +23,7 @@ from ._experiment import Experiment, Figure, results, run, submit
 from ._native import Rows
 from ._scheduler import Release, Scheduler, State, WaitingJob, conformance
 from ._simulate import Simulation, simulate
+from ._study import Point, Range, Study
 
 __all__ = [
     "CancelledError",
@@ -33,8 +34,10 @@ __all__ = [
     "InterruptError",
     "NetworkError",
     "OwnedError",
+    "Point",
     "PowersweepError",
     "PowersweepWarning",
+    "Range",
     "RefusedError",
     "Release",
     "Rows",
@@ -42,6 +45,7 @@ __all__ = [
     "Simulation",
     "State",
     "StorageError",
+    "Study",
     "TasksFailedError",
     "UsageError",
     "WaitingJob",

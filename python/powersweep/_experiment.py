@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from . import _native
@@ -156,6 +156,68 @@ class Experiment:
             only=conditions(where),
             top=top,
         )
+
+    def sensitivity(
+        self,
+        of: Names,
+        *,
+        design: str | None = None,
+        by: Names = None,
+        where: Where = None,
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+    ) -> Rows:
+        """How much each parameter moves the metrics `of`: a row for each metric and each parameter or pair of parameters.
+
+        A design of the kind `saltelli`, and a grid, have shares of variance (`S1`, `ST`, `S2`), one of the kind `morris` has
+        elementary effects (`mu_star`, `mu`, `sigma`); `_low` and `_high` are the ends of the 95% intervals. `design` chooses one
+        of several designs. Each combination of values of `by` has its indices. An index that a failed point touches has no value
+        and the ends of its bounds; `ranges` has for a metric the least and the greatest value that it may have there, and a note
+        names each of these points.
+
+        >>> experiment = powersweep.run("quickstart", quiet=True)
+        >>> shares = experiment.sensitivity("wait_s_mean", where={"policy": "full-speed"})
+        >>> shares["parameter"][:2], shares["ST"][0] > shares["ST"][1]
+        (['backfill', 'queue_order'], True)
+        """
+        return call(
+            self._place.sensitivity,
+            self.name,
+            of=names(of),
+            design=design,
+            by=names(by),
+            only=conditions(where),
+            ranges=[(name, *ends) for name, ends in (ranges or {}).items()],
+        )
+
+    def hypervolume(
+        self,
+        *,
+        minimise: Names = None,
+        maximise: Names = None,
+        subject_to: Where = None,
+        by: Names = None,
+        where: Where = None,
+        reference: Iterable[float] = (),
+    ) -> float | None:
+        """The hypervolume of the Pareto front of `best`: how much of the space of the goals up to `reference` it beats.
+
+        `reference` has a value for each goal; by default the worst of all combinations. None if the front has too many points
+        for its number of goals.
+
+        >>> experiment = powersweep.run("quickstart", quiet=True)
+        >>> experiment.hypervolume(minimise=["energy_total_j", "bsld_mean"]) > 0
+        True
+        """
+        return call(
+            self._place.hypervolume,
+            self.name,
+            minimise=names(minimise),
+            maximise=names(maximise),
+            subject_to=conditions(subject_to),
+            by=names(by),
+            only=conditions(where),
+            reference=[float(of) for of in reference],
+        )[0]
 
     def plot(
         self,

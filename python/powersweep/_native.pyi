@@ -8,6 +8,7 @@ __all__ = [
     "Drawing",
     "Place",
     "Rows",
+    "Study",
     "conformance",
     "exit_codes",
     "experiment_of",
@@ -77,10 +78,63 @@ class Place:
         only: list[str],
         top: int,
     ) -> tuple[Rows, list[str]]: ...
+    def sensitivity(
+        self,
+        experiment: str,
+        *,
+        of: list[str],
+        design: str | None,
+        by: list[str],
+        only: list[str],
+        ranges: list[tuple[str, float, float]],
+    ) -> tuple[Rows, list[str]]: ...
+    def hypervolume(
+        self,
+        experiment: str,
+        *,
+        minimise: list[str],
+        maximise: list[str],
+        subject_to: list[str],
+        by: list[str],
+        only: list[str],
+        reference: list[float],
+    ) -> tuple[tuple[float | None, float | None, list[float]], list[str]]: ...
     def status(self, experiment: str) -> tuple[str, list[str]]: ...
     def pause(self, experiment: str, *, any_owner: bool) -> tuple[None, list[str]]: ...
     def resume(self, experiment: str, *, any_owner: bool) -> tuple[None, list[str]]: ...
     def cancel(self, experiment: str, *, any_owner: bool) -> tuple[None, list[str]]: ...
+
+_Told = tuple[int | None, str, dict[str, Any], list[tuple[dict[str, Any], int, dict[str, float | None]]], str | None]
+
+@final
+class Study:
+    def __new__(
+        cls,
+        *,
+        manifest: str | None,
+        text: str | None,
+        metrics: list[str],
+        only: list[str],
+        data: str | None,
+        coordinator: str | None,
+        access: _Path | None,
+        insecure: bool,
+        traces: list[str],
+        cache: _Path | None,
+        slots: int | None,
+        replace: bool,
+        take_over: bool,
+    ) -> Study: ...
+    def name(self) -> str: ...
+    def designs(
+        self,
+    ) -> list[tuple[str, list[tuple[str, str, tuple[Any, Any] | None, bool, list[Any] | None]]]]: ...
+    def at(self, design: int, coordinates: list[float]) -> dict[str, Any]: ...
+    def ask(self, points: list[dict[str, Any]], design: str | None) -> int: ...
+    def tell(self, least: int, limit_s: float | None) -> tuple[list[_Told], list[str]]: ...
+    def count(self) -> int: ...
+    def ended(self) -> tuple[list[_Told], list[str]]: ...
+    def close(self) -> tuple[None, list[str]]: ...
 
 def simulate(
     *,

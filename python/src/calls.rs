@@ -30,7 +30,7 @@ const WORKLOADS_MAX: u64 = 100_000;
 pub(crate) type Noted<T> = PyResult<(T, Vec<String>)>;
 
 /// The exception of an error, from the Python part of the package.
-fn exception(py: Python<'_>, error: &Error, notes: Vec<String>) -> PyErr {
+pub(crate) fn exception(py: Python<'_>, error: &Error, notes: Vec<String>) -> PyErr {
     let made = || {
         // Python shows a message on the terminal unchanged.
         let of = (Exit::Of(error.kind).code(), plain(error.message.trim_end()));

@@ -10,6 +10,7 @@ mod manifest;
 mod place;
 mod rows;
 mod scheduler;
+mod study;
 
 use pyo3::prelude::*;
 
@@ -27,4 +28,6 @@ mod _native {
     use crate::place::Place;
     #[pymodule_export]
     use crate::rows::Rows;
+    #[pymodule_export]
+    use crate::study::Study;
 }

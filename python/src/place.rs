@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use arrow::array::RecordBatch;
 use powersweep::results::{GroupsOptions, RowsOptions};
 use powersweep::{
-    Best, BestOptions, CompareOptions, Error, Goal, Notes, StatusOptions, Table, block_on, failure, papers,
+    Best, BestOptions, CompareOptions, Error, Goal, Notes, SensitivityOptions, StatusOptions, Table, block_on, failure,
+    papers,
 };
 use powersweep_cli::defaults::{self, GivenPlace};
 use pyo3::prelude::*;
@@ -129,7 +130,8 @@ impl Place {
         self.ask(py, async move |place| {
             let small = minimise.into_iter().map(|column| Goal { column, is_maximised: false });
             let great = maximise.into_iter().map(|column| Goal { column, is_maximised: true });
-            let options = BestOptions { goals: small.chain(great).collect(), subject_to, only, by, top };
+            let options =
+                BestOptions { goals: small.chain(great).collect(), subject_to, only, by, top, reference: Vec::new() };
             let found = place.best(&experiment, &options).await?;
             if let Some(why) = found.why_none.filter(|_| found.combinations > 0) {
                 return Err(failure!(Failure, "{why}"));
@@ -139,6 +141,59 @@ impl Place {
                 place.notes.say(&format!("{feasible} of {combinations} combinations satisfy the conditions"));
             }
             Ok(found.frame.batch().clone().into())
+        })
+    }
+
+    /// How much each parameter moves the metrics.
+    #[pyo3(signature = (experiment, *, of, design, by, only, ranges))]
+    fn sensitivity(
+        &self,
+        py: Python<'_>,
+        experiment: String,
+        of: Vec<String>,
+        design: Option<String>,
+        by: Vec<String>,
+        only: Vec<String>,
+        ranges: Vec<(String, f64, f64)>,
+    ) -> Noted<Rows> {
+        self.ask(py, async move |place| {
+            let options = SensitivityOptions { of, design, by, only, ranges };
+            let found = place.sensitivity(&experiment, &options).await?;
+            if !found.missing.is_empty() || !found.refused.is_empty() {
+                place.notes.say(&found.said());
+            }
+            for missing in &found.missing {
+                place.notes.say(&missing.said());
+            }
+            Ok(found.frame().batch().clone().into())
+        })
+    }
+
+    /// The hypervolume of the Pareto front, its share of the box of the best values, and the reference point.
+    #[pyo3(signature = (experiment, *, minimise, maximise, subject_to, by, only, reference))]
+    fn hypervolume(
+        &self,
+        py: Python<'_>,
+        experiment: String,
+        minimise: Vec<String>,
+        maximise: Vec<String>,
+        subject_to: Vec<String>,
+        by: Vec<String>,
+        only: Vec<String>,
+        reference: Vec<f64>,
+    ) -> Noted<(Option<f64>, Option<f64>, Vec<f64>)> {
+        self.ask(py, async move |place| {
+            let small = minimise.into_iter().map(|column| Goal { column, is_maximised: false });
+            let great = maximise.into_iter().map(|column| Goal { column, is_maximised: true });
+            let goals: Vec<Goal> = small.chain(great).collect();
+            let found =
+                place.best(&experiment, &BestOptions { goals, subject_to, only, by, top: 1, reference }).await?;
+            let volume = found.volume.ok_or_else(|| match found.why_none {
+                Some(why) => failure!(Failure, "{why}"),
+                None => failure!(Usage, "one goal has no front: name several"),
+            })?;
+            let share = volume.share();
+            Ok((volume.hypervolume, share, volume.reference))
         })
     }
 

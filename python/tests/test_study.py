@@ -1,0 +1,245 @@
+"""Ask and tell: on a data folder and on a farm whose driver is killed, and the adapters with the real optimisers."""
+
+import importlib.util
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import powersweep
+from powersweep import adapters
+from scratch import ScratchCase
+
+STUDY = {
+    "version": 1,
+    "name": "asked",
+    "seeds": [1, 2],
+    "designs": {"knobs": {"kind": "points", "points": ""}},
+    "workloads": {"synthetic": {"source": "lublin", "synthetic_jobs_count": 100}},
+    "platforms": {"cluster": {"size_factor": {"from": 1, "to": 3, "design": "knobs"}}},
+    "policies": {
+        "slow": {
+            "gear_rule": "bsld",
+            "bsld_threshold": {"from": 1.5, "to": 6, "scale": "log", "design": "knobs"},
+            "wq_threshold": {"values": [0, 4, "unlimited"], "design": "knobs"},
+        }
+    },
+}
+METRICS = ["energy_total_j", "bsld_mean"]
+
+#: A driver: Optuna runs 40 trials on the farm at `data`.
+DRIVER = """
+import sys, optuna, powersweep
+from powersweep import adapters
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+study = powersweep.Study("study.toml", {metrics!r}, data="data")
+with study:
+    trials = adapters.optuna_study(study, {metrics!r}, sampler=optuna.samplers.TPESampler(seed=int(sys.argv[1])))
+    print("known", len(trials.trials), flush=True)
+    adapters.run_optuna(study, trials, 40, {metrics!r}, at_once=4)
+    print("ended", len(trials.trials), flush=True)
+"""
+
+
+def point(size, threshold=2, wq=0):
+    return {"size_factor": size, "bsld_threshold": threshold, "wq_threshold": wq}
+
+
+def has(library):
+    return importlib.util.find_spec(library) is not None
+
+
+class OnAFolder(ScratchCase):
+    def study(self, **changes):
+        made = powersweep.Study({**STUDY, **changes}, METRICS, data="data")
+        self.addCleanup(made.close)
+        return made
+
+    def test_points_are_told_once_and_known_later(self):
+        study = self.study()
+        asked = study.ask([point(1), point(2, wq=float("inf")), point(1)])
+        self.assertFalse(asked[0].done)
+        told = study.tell(least=3)
+        self.assertEqual([id(of) for of in told], [id(of) for of in asked])
+        self.assertEqual(asked[0].means, asked[2].means)
+        self.assertEqual((asked[0].seeds, asked[1].values["wq_threshold"]), (2, float("inf")))
+        self.assertEqual(study.tell(), [])
+        self.assertEqual(len(study.experiment.results(select="seed")), 4)
+        study.close()
+        with self.assertRaisesRegex(powersweep.UsageError, "the study is closed"):
+            study.ask([point(1)])
+        again = self.study()
+        self.assertEqual(len(again.points(wait=True)), 2)
+        self.assertEqual(again.evaluate([point(1)])[0].means, asked[0].means)
+        self.assertEqual(len(again.experiment.results(select="seed")), 4)
+
+    def test_a_failed_point_is_named(self):
+        platforms = {"cluster": {"size_factor": {"from": 0.1, "to": 3, "design": "knobs"}}}
+        failed, sound = self.study(platforms=platforms).evaluate([point(0.1), point(1)])
+        self.assertIn("2 tasks failed", failed.failure)
+        with self.assertRaisesRegex(powersweep.TasksFailedError, "'size_factor': 0.1"):
+            failed.means
+        self.assertIsNone(sound.failure)
+        with self.assertWarnsRegex(powersweep.PowersweepWarning, "failed: 2 tasks"):
+            self.assertIsNone(adapters.costs(failed, METRICS))
+        self.assertEqual(adapters.costs(sound, "bsld_mean", "energy_total_j")[1], -sound.means["energy_total_j"])
+
+    def test_several_designs_and_workloads(self):
+        slow = STUDY["policies"]["slow"]
+        of = {"from": 2, "to": 3, "design": "capped"}
+        study = self.study(
+            designs={"knobs": {"kind": "points", "points": ""}, "capped": {"kind": "points", "points": ""}},
+            platforms={"cluster": {"size_factor": 1}},
+            policies={"slow": slow, "capped": {"backfill": "none", "gear_rule": "bsld", "bsld_threshold": of}},
+            workloads={**STUDY["workloads"], "other": {"source": "lublin", "synthetic_jobs_count": 50}},
+        )
+        self.assertEqual(list(study.ranges), ["capped", "knobs"])
+        with self.assertRaisesRegex(powersweep.UsageError, "name one of capped, knobs"):
+            study.ask([{"bsld_threshold": 2}])
+        (found,) = study.evaluate([{"bsld_threshold": 2}], design="capped")
+        self.assertEqual([of["group"]["workload"] for of in found.groups], ["other", "synthetic"])
+        with self.assertRaisesRegex(powersweep.UsageError, "2 groups of tasks, which differ in"):
+            found.means
+        self.assertEqual(len(study.experiment.results(select="seed")), 4)
+
+    def test_ranges_and_wrong_points(self):
+        study = self.study()
+        size, threshold, wq = (next(of for of in study.ranges["knobs"] if of.parameter == name) for name in point(1))
+        self.assertEqual((size.low, size.high, size.log, size.choices), (1.0, 3.0, False, None))
+        self.assertTrue(threshold.log)
+        self.assertEqual(wq.choices, [0, 4, float("inf")])
+        self.assertEqual(study.at([0, 0.5, 1])["size_factor"], 2)
+        for wrong, reason in [({"size_factor": 1}, "has no value"), (point(4), "`size_factor` is 4, outside of 1 to 3")]:
+            with self.assertRaisesRegex(powersweep.UsageError, reason):
+                study.ask([wrong])
+        with self.assertRaisesRegex(TypeError, "type NoneType"):
+            study.ask([point(None)])
+        with self.assertRaisesRegex(powersweep.UsageError, "no design of listed points"):
+            powersweep.Study({**STUDY, "designs": {"knobs": {"kind": "sobol", "count": 4}}}, METRICS, data="data")
+
+
+class WithOptimisers(ScratchCase):
+    def study(self):
+        made = powersweep.Study(STUDY, METRICS, data="data")
+        self.addCleanup(made.close)
+        return made
+
+    @unittest.skipUnless(has("optuna"), "optuna is not installed")
+    def test_optuna_is_refilled_from_the_rows(self):
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        study = self.study()
+        trials = adapters.optuna_study(study, METRICS, sampler=optuna.samplers.TPESampler(seed=1))
+        adapters.run_optuna(study, trials, 12, METRICS, at_once=4)
+        self.assertEqual(len(trials.trials), 12)
+        rows = len(study.experiment.results(select="seed"))
+        again = adapters.optuna_study(study, METRICS)
+        self.assertEqual(len(again.trials), rows // 2)
+        values = {tuple(trial.values) for trial in again.trials}
+        self.assertEqual(values, {tuple(trial.values) for trial in trials.trials})
+
+    @unittest.skipUnless(has("pymoo"), "pymoo is not installed")
+    def test_pymoo_finds_a_front_whose_hypervolume_is_ours(self):
+        from pymoo.algorithms.moo.nsga2 import NSGA2
+        from pymoo.indicators.hv import HV
+        from pymoo.optimize import minimize
+
+        study = self.study()
+        found = minimize(adapters.pymoo_problem(study, METRICS), NSGA2(pop_size=8), ("n_gen", 3), seed=1)
+        self.assertGreater(len(found.F), 0)
+        reference = [max(of) for of in zip(*([point.means[name] for name in METRICS] for point in study.points()))]
+        costs = [[point.means[name] for name in METRICS] for point in study.points()]
+        import numpy
+
+        ours = study.experiment.hypervolume(minimise=METRICS)
+        self.assertAlmostEqual(ours / HV(ref_point=numpy.array(reference))(numpy.array(costs)), 1, places=12)
+
+    @unittest.skipUnless(has("scipy"), "scipy is not installed")
+    def test_scipy_evolves_populations_and_draws_points(self):
+        from scipy.optimize import differential_evolution
+        from scipy.stats import qmc
+
+        study = self.study()
+        objective = adapters.scipy_objective(study, "energy_total_j")
+        found = differential_evolution(
+            objective, [(0, 1)] * 3, vectorized=True, updating="deferred", maxiter=2, popsize=4, polish=False, seed=1
+        )
+        least = min(point.means["energy_total_j"] for point in study.points())
+        self.assertEqual(found.fun, least)
+        drawn = objective(qmc.Sobol(3, seed=1).random(4).T)
+        self.assertEqual(drawn.shape, (4,))
+
+
+class OnAFarm(ScratchCase):
+    def start(self, *arguments, **options):
+        child = subprocess.Popen([sys.executable, *arguments], text=True, **options)
+        # Cleanups run in reverse: a pipe is closed once nothing reads it.
+        for pipe in (child.stdout, child.stderr):
+            if pipe is not None:
+                self.addCleanup(pipe.close)
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        return child
+
+    def farm(self):
+        """A coordinator and two workers, which log the tasks that they start."""
+        server = self.start("-m", "powersweep", "serve", "--data", "data", "--listen", "127.0.0.1:0", stderr=subprocess.PIPE)
+        for line in server.stderr:
+            if "serving" in line:
+                break
+        threading.Thread(target=server.stderr.read, daemon=True).start()
+        logs = []
+        for number in range(2):
+            logs.append(pathlib.Path(f"worker-{number}.log"))
+            log = logs[-1].open("w")
+            self.addCleanup(log.close)
+            environment = {**os.environ, "POWERSWEEP_LOG": "powersweep_worker::journal=trace"}
+            self.start(
+                "-m", "powersweep", "worker", "--data", "data", "--slots", "1", "--name", f"w{number}",
+                stderr=log, env=environment,
+            )  # fmt: skip
+        return logs
+
+    @unittest.skipUnless(has("optuna"), "optuna is not installed")
+    def test_a_driver_that_is_killed_five_times_simulates_each_point_once(self):
+        text = powersweep._native.manifest_text(STUDY).replace("synthetic_jobs_count = 100", "synthetic_jobs_count = 3000")
+        pathlib.Path("study.toml").write_text(text)
+        logs = self.farm()
+        code, known = DRIVER.format(metrics=METRICS), []
+        for kill in range(6):
+            driver = self.start("-c", code, str(kill), stdout=subprocess.PIPE)
+            known.append(int(driver.stdout.readline().split()[1]))
+            if kill == 5:
+                rest = driver.stdout.read()
+                self.assertEqual(driver.wait(), 0)
+                self.assertIn("ended 40", rest)
+            else:
+                deadline = time.monotonic() + 60
+                before = self.rows()
+                while self.rows() < before + 6 and time.monotonic() < deadline:
+                    time.sleep(0.02)
+                driver.send_signal(signal.SIGKILL)
+                driver.wait()
+        self.assertEqual(known, sorted(known))
+        self.assertGreater(known[5], known[1])
+        rows = powersweep.Experiment("asked", data="data").results(select=["task_id", "size_factor", "seed"])
+        self.assertEqual(len(set(rows["task_id"])), len(rows))
+        self.assertGreaterEqual(len(rows), 2 * 35)
+        started = [found for log in logs for found in re.findall("journal: started", log.read_text())]
+        self.assertEqual(len(started), len(rows), "each task started once")
+
+    def rows(self):
+        try:
+            return powersweep.Experiment("asked", data="data").status()["done"]
+        except powersweep.PowersweepError:
+            return 0
+
+
+if __name__ == "__main__":
+    unittest.main()
