@@ -11,7 +11,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
 use powersweep_dataset::rows::is_number;
 use powersweep_dataset::source::{Source, table_of, type_of};
 use powersweep_dataset::stats::{sd, sum};
@@ -23,7 +22,7 @@ use powersweep_inputs::library::{Library, ParsedLogs};
 use powersweep_results::Table;
 
 use crate::find::grid::{Grid, Group};
-use crate::find::{StepRun, begin, datasets_of, interrupted};
+use crate::find::{StepRun, begin, datasets_of, each_row, interrupted};
 use crate::inputs::{self, Files, LOGS_BYTES};
 use crate::place::Place;
 use crate::run::RunOptions;
@@ -206,9 +205,8 @@ impl Replication {
 
     /// The seeds of a group that are not wanted: conditions of an exclusion.
     fn excluded(&self, group: &Group, wanted: &HashSet<String>) -> Option<Vec<(String, Vec<Value>)>> {
-        let seed = |at: usize| Value::Int(self.until.from.saturating_add(at as u64).cast_signed());
-        let unwanted = group.tasks[0].iter().enumerate().filter(|(_, task)| !wanted.contains(&task.id));
-        let seeds: Vec<Value> = unwanted.map(|(at, _)| seed(at)).collect();
+        let unwanted = group.tasks[0].iter().filter(|task| !wanted.contains(&task.id));
+        let seeds: Vec<Value> = unwanted.map(|task| self.grid.seed(task.seed)).collect();
         let of_group = group.name.0.iter().map(|(name, value)| (name.clone(), vec![value.clone()]));
         (!seeds.is_empty()).then(|| of_group.chain([("seed".to_owned(), seeds)]).collect())
     }
@@ -324,29 +322,21 @@ impl Replication {
         let metrics = self.until.precisions.iter().map(|precision| precision.metric.as_str());
         let names: Vec<&str> = [TASK_ID].into_iter().chain(metrics).collect();
         let source = Source::open(&datasets, &reading, &names, Vec::new()).await?;
-        let take = |batch: &RecordBatch, found: &[usize]| {
-            let columns: Vec<_> = names.iter().filter_map(|name| batch.column_by_name(name)).collect();
-            if columns.len() < names.len() {
-                return Err(failure!(
-                    Storage,
-                    "the rows of {} lack columns: another version of powersweep wrote them",
-                    self.name()
-                ));
+        let take = |id: String, cells: Vec<Cell>| {
+            if !known.contains(id.as_str()) {
+                return Ok(());
             }
-            for &row in found {
-                let Cell::Text(id) = Cell::of(columns[0], row) else { continue };
-                if known.contains(id.as_str()) {
-                    let value = |column: &&arrow::array::ArrayRef| Cell::of(column, row).number().unwrap_or(f64::NAN);
-                    let values: Vec<f64> = columns[1..].iter().map(value).collect();
-                    if rows.insert(id, values).is_some() {
-                        let hint = "choose a metric of `tasks`, or a manifest with one signal";
-                        return Err(failure!(Usage, "a task has several rows of `{}`: {hint}", self.table));
-                    }
-                }
+            let values = cells.iter().map(|cell| cell.number().unwrap_or(f64::NAN)).collect();
+            match rows.insert(id, values) {
+                None => Ok(()),
+                Some(_) => Err(failure!(
+                    Usage,
+                    "a task has several rows of `{}`: choose a metric of `tasks`, or a manifest with one signal",
+                    self.table
+                )),
             }
-            Ok(true)
         };
-        source.each(take).await?;
+        each_row(&source, self.name(), &names, take).await?;
         Ok(rows)
     }
 }

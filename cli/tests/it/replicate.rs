@@ -66,6 +66,14 @@ fn a_combination_gets_the_seeds_that_its_mean_needs() {
         let (own, each) = (of(&seeds(&sandbox, "shared"), machine), of(&found, machine));
         assert!(own.iter().all(|count| Some(count) == each.iter().max()), "{machine} {other}: {own:?} {each:?}");
     }
+    // A seed that the manifest excludes is no seed of the first ones.
+    sandbox.write("without.toml", format!("{}\n[[exclude]]\nseed = 4\n", UNTIL.replace("known", "without")));
+    sandbox.run(&["run", "without.toml", "--quiet"]).exits(0);
+    let of_seed = |seed: i64| {
+        let rows = rows::tasks(&sandbox.path("results/data"), "without");
+        rows.values().filter(|row| row["seed"].as_i64() == Some(seed)).count()
+    };
+    assert_eq!([3, 4, 5, 6, 7, 8].map(of_seed), [4, 0, 4, 4, 4, 4]);
     let unknown = UNTIL.replace("known", "wrong").replace("from = 3", "by = \"policies\"");
     sandbox.write("wrong.toml", unknown);
     sandbox.run(&["run", "wrong.toml"]).exits(2).says(&["`policies`", "tells no combinations apart"]);

@@ -55,7 +55,7 @@ pub(crate) struct Group {
 pub(crate) struct Task {
     pub(crate) id: String,
     /// Position of its seed.
-    seed: usize,
+    pub(crate) seed: usize,
     /// Position of its workload among the rungs; 0 without rungs.
     pub(super) rung: usize,
 }
@@ -214,10 +214,14 @@ impl Grid {
             }
         }
         if !seeds.is_empty() {
-            let seed = |at: &usize| Value::Int(i64::try_from(self.seeds[*at]).unwrap_or(i64::MAX));
-            rule.push(("seed".to_owned(), seeds.iter().map(seed).collect()));
+            rule.push(("seed".to_owned(), seeds.iter().map(|at| self.seed(*at)).collect()));
         }
         rule
+    }
+
+    /// The seed at a position.
+    pub(crate) fn seed(&self, at: usize) -> Value {
+        Value::Int(i64::try_from(self.seeds[at]).unwrap_or(i64::MAX))
     }
 
     /// Of each candidate the positions of its values in the axes.

@@ -286,26 +286,11 @@ impl Search {
         let reading = datasets.read(&self.name, self.question.table).await?;
         let names: Vec<&str> = [TASK_ID].into_iter().chain(self.question.columns.iter().map(String::as_str)).collect();
         let source = Source::open(&datasets, &reading, &names, self.question.choosing()).await?;
-        let take = |batch: &RecordBatch, found: &[usize]| {
-            let columns: Option<Vec<_>> = names.iter().map(|name| batch.column_by_name(name)).collect();
-            let Some(columns) = columns else {
-                return Err(failure!(
-                    Storage,
-                    "the rows of {} lack columns of `tasks`: another version of powersweep wrote them. Give the search another --name",
-                    self.name
-                ));
-            };
-            for &row in found {
-                let mut cells = columns.iter().map(|column| Cell::of(column, row));
-                if let Some(Cell::Text(id)) = cells.next()
-                    && known.contains(id.as_str())
-                {
-                    add(rows.entry(id), cells.collect(), &names[1..])?;
-                }
-            }
-            Ok(true)
+        let take = |id: String, cells: Vec<Cell>| match known.contains(id.as_str()) {
+            true => add(rows.entry(id), cells, &names[1..]),
+            false => Ok(()),
         };
-        source.each(take).await?;
+        each_row(&source, &self.name, &names, take).await?;
         Ok(rows)
     }
 
@@ -353,6 +338,32 @@ pub(crate) async fn datasets_of(place: &Place, name: &str) -> Result<Option<Data
         Err(status) if status.code() == tonic::Code::NotFound => Ok(None),
         Err(status) => Err(connection::refused(&status)),
     }
+}
+
+/// Calls `each` with the id of the task of each row and the cells of the other columns. The first of `names` is the id's.
+pub(crate) async fn each_row(
+    source: &Source<'_>,
+    experiment: &str,
+    names: &[&str],
+    mut each: impl FnMut(String, Vec<Cell>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let take = |batch: &RecordBatch, found: &[usize]| {
+        let columns: Option<Vec<_>> = names.iter().map(|name| batch.column_by_name(name)).collect();
+        let Some(columns) = columns else {
+            return Err(failure!(
+                Storage,
+                "the rows of {experiment} lack columns: another version of powersweep wrote them. Give the experiment another name"
+            ));
+        };
+        for &row in found {
+            let mut cells = columns.iter().map(|column| Cell::of(column, row));
+            if let Some(Cell::Text(id)) = cells.next() {
+                each(id, cells.collect())?;
+            }
+        }
+        Ok(true)
+    };
+    source.each(take).await
 }
 
 /// Adds a row of a task. A task has several rows in `accounts`, one for each signal: each column has a value in one.

@@ -24,7 +24,7 @@ pub use self::book::ToldGroup;
 use self::book::{Book, Rows};
 use self::farm::Farm;
 pub use self::options::{Asked, StudyOptions, Told, Wait};
-use crate::find::{Values, add};
+use crate::find::{Values, add, each_row};
 use crate::inputs::{self, Files};
 use crate::place::Place;
 use crate::submit::{stopped, submission, upload_missing, why_waiting};
@@ -363,22 +363,14 @@ impl Study {
         let names: Vec<&str> = [TASK_ID].into_iter().chain(metrics).collect();
         let source = Source::open(&datasets, &reading, &names, self.choosing.clone()).await?;
         let (rows, book, failed) = (&mut self.rows, &mut self.book, &self.failed);
-        source
-            .each(|batch, found| {
-                let columns: Option<Vec<_>> = names.iter().map(|name| batch.column_by_name(name)).collect();
-                let columns = columns.ok_or_else(|| failure!(Storage, "the rows of {name} lack columns"))?;
-                for &row in found {
-                    let mut cells = columns.iter().map(|column| Cell::of(column, row));
-                    let Some(Cell::Text(id)) = cells.next() else { continue };
-                    let Some(point) = book.point_of(&id) else { continue };
-                    if !rows.contains_key(&id) && !failed.contains(&id) {
-                        book.entries[point].left -= 1;
-                    }
-                    add(rows.entry(id), cells.collect(), &names[1..])?;
-                }
-                Ok(true)
-            })
-            .await?;
+        let take = |id: String, cells: Vec<Cell>| {
+            let Some(point) = book.point_of(&id) else { return Ok(()) };
+            if !rows.contains_key(&id) && !failed.contains(&id) {
+                book.entries[point].left -= 1;
+            }
+            add(rows.entry(id), cells, &names[1..])
+        };
+        each_row(&source, name, &names, take).await?;
         self.before = before;
         Ok(())
     }
