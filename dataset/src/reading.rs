@@ -38,7 +38,7 @@ pub struct Reading {
     table: Table,
 }
 
-/// What earlier readings of a table had: see [`Reading::only_new`].
+/// The parts and rows that earlier readings of a table had, which [`Reading::only_new`] leaves out.
 #[derive(Debug, Default)]
 pub struct ReadBefore {
     objects: BTreeSet<Path>,

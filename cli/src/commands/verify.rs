@@ -58,7 +58,7 @@ fn sampled(name: &str, found: &Verified) -> String {
     format!("{} of {sample} of {name} ran again, chosen by --sample-seed {}", found.tasks, found.sample_seed)
 }
 
-/// What came of the tasks that ran again.
+/// The number of rows that ran again and are equal, in a sentence.
 pub(super) fn summary(name: &str, found: &Verified) -> String {
     foreign(found);
     let equal = screen::count(found.equal as u64, "row");

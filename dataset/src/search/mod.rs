@@ -52,15 +52,10 @@ impl Estimate {
     }
 
     /// Estimates the mean of a candidate over all seeds from its values with the first seeds. `anchor` has the values of
-    /// another candidate with all seeds. The estimate is the anchor's mean plus the mean difference between both candidates
-    /// over the first seeds; its interval is the interval of the mean difference. Candidates that simulate the same jobs
-    /// differ much less from each other than the jobs of different seeds do.
-    pub fn beside(values: &[f64], anchor: &[f64]) -> Estimate {
-        Estimate::across(values, anchor, anchor)
-    }
-
-    /// [`Estimate::beside`] for values of other tasks than those of the mean, such as those of a shorter workload: `there` has
-    /// the anchor's values of the tasks of `values`, `anchor` those of the mean.
+    /// another candidate with all seeds, and `there` its values of the tasks of `values`: the first seeds, or tasks of a shorter
+    /// workload. The estimate is the anchor's mean plus the mean difference between both candidates in these tasks; its interval is
+    /// the interval of the mean difference. Candidates that simulate the same jobs differ much less from each other than the
+    /// jobs of different seeds do.
     pub fn across(values: &[f64], there: &[f64], anchor: &[f64]) -> Estimate {
         let of_anchor = Estimate::of(anchor.iter().copied());
         let differences = Estimate::of(values.iter().zip(there).map(|(value, anchor)| value - anchor));
@@ -142,10 +137,10 @@ mod tests {
     #[test]
     fn an_anchor_gives_the_mean_of_seeds_that_did_not_run() {
         let anchor = [10.0, 20.0, 60.0];
-        let found = Estimate::beside(&[12.0, 22.0], &anchor);
+        let found = Estimate::across(&[12.0, 22.0], &anchor, &anchor);
         assert_eq!((found.mean, found.half_width), (Some(32.0), Some(0.0)));
-        assert_eq!(Estimate::beside(&[12.0], &anchor), Estimate { mean: Some(32.0), half_width: None });
-        assert_eq!(Estimate::beside(&[f64::NAN], &anchor).mean, None);
+        assert_eq!(Estimate::across(&[12.0], &anchor, &anchor), Estimate { mean: Some(32.0), half_width: None });
+        assert_eq!(Estimate::across(&[f64::NAN], &anchor, &anchor).mean, None);
     }
 
     #[test]

@@ -36,6 +36,13 @@ pub struct Index {
     pub ends: Option<(f64, f64)>,
 }
 
+impl Index {
+    /// Whether it is a number, or has bounds that are numbers.
+    pub fn is_finite(&self) -> bool {
+        self.span.low.is_finite() && self.span.high.is_finite()
+    }
+}
+
 /// Indices of points in blocks that are independent draws: trajectories, or base points.
 pub trait Estimates {
     /// The parts of the estimators that each block has.

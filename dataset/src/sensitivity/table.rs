@@ -12,9 +12,7 @@ use crate::{Column, Frame};
 /// The columns of an index: its value, which a bounded index does not have, and the ends of its interval. `indices` has one for
 /// each row.
 fn columns(name: &str, unit: &str, indices: &[Option<Index>]) -> [Column; 3] {
-    let usable =
-        |index: &Option<Index>| index.filter(|index| index.span.low.is_finite() && index.span.high.is_finite());
-    let usable: Vec<Option<Index>> = indices.iter().map(usable).collect();
+    let usable: Vec<Option<Index>> = indices.iter().map(|index| index.filter(Index::is_finite)).collect();
     let column = |stat: &str, suffix: &str, value: &dyn Fn(Index) -> Option<f64>| {
         let tags = [(MEASURE, name), (STAT, stat), (UNIT, unit)].map(|(key, value)| (key.to_owned(), value.to_owned()));
         let field = Field::new(format!("{name}{suffix}"), DataType::Float64, true)

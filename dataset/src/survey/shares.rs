@@ -75,7 +75,7 @@ fn of_part(part: &[(&Values, &Combination)], texts: &[Vec<&str>], is_one: bool) 
     let found = grid.shares(&values).ok()?;
     let share = |(axis, [alone, with_others]): (&usize, [Index; 2])| Share { axis: *axis, alone, with_others };
     let mut of: Vec<Share> = varying.iter().zip(found.of_axes).map(share).collect();
-    if of.iter().any(|share| !share.with_others.span.low.is_finite() || !share.alone.span.low.is_finite()) {
+    if of.iter().any(|share| !share.with_others.is_finite() || !share.alone.is_finite()) {
         return None;
     }
     of.sort_by(|one, other| other.with_others.span.low.total_cmp(&one.with_others.span.low));

@@ -25,7 +25,7 @@ const NAME_BYTES_MAX: usize = 200;
 pub struct Problem {
     /// The file in the artifact.
     pub file: String,
-    /// What is wrong with it.
+    /// The difference, in words.
     pub what: String,
 }
 

@@ -30,10 +30,10 @@ pub struct Artifact {
     pub sha256: Option<Digest>,
 }
 
-/// What came of an artifact.
+/// The verdicts on an artifact.
 #[derive(Debug, Clone, Default)]
 pub struct CheckedArtifact {
-    /// What came of each experiment.
+    /// The verdict on the rows of each experiment.
     pub experiments: Vec<CheckedExperiment>,
     /// The claims of the paper beside the rows of the artifact; `None` without a paper, or with missing rows.
     pub checked: Option<Checked>,
@@ -43,7 +43,7 @@ pub struct CheckedArtifact {
     pub drawn: Option<DrawnAgain>,
 }
 
-/// What came of the rows of an experiment.
+/// The verdict on the rows of an experiment.
 #[derive(Debug, Clone)]
 pub struct CheckedExperiment {
     /// The experiment.

@@ -201,7 +201,7 @@ fn badges(study: &Study, checked: Option<&Checked>) -> String {
     )
 }
 
-/// What a list leaves out, and where it is.
+/// A sentence on the items that a list leaves out, with the file that has them.
 fn more(all: usize, shown: usize, place: &str) -> Option<String> {
     let rest = all.checked_sub(shown).filter(|rest| *rest > 0)?;
     Some(format!("\\item and {rest} more in {}", tt(place)))

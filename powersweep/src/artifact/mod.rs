@@ -62,7 +62,7 @@ const PAPER: &str = "paper";
 /// The version of [`Study`].
 const VERSION: u32 = 1;
 
-/// What an artifact has.
+/// The contents of an artifact, and where they are searched for.
 #[derive(Debug, Clone)]
 pub struct ArtifactOptions {
     /// The paper whose claims, figures and tables are in it.
@@ -163,7 +163,7 @@ impl StudiedExperiment {
 pub struct StudiedInput {
     /// Its name or address in the manifest.
     pub name: String,
-    /// What it is: `log`, `signal` or `module`.
+    /// Its kind: `log`, `signal` or `module`.
     pub kind: String,
     /// SHA-256 of the decompressed content, which rows have, too; of a job log, that of the log that was made from it.
     pub content_sha256: String,

@@ -1,4 +1,4 @@
-//! What the rows of an experiment say about its tasks.
+//! Facts on the tasks of an experiment, from its rows.
 
 use std::collections::BTreeMap;
 

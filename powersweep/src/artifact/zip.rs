@@ -50,7 +50,7 @@ struct Entry {
     at: u64,
 }
 
-/// What came of a ZIP.
+/// The result of unpacking a ZIP.
 #[derive(Debug, Default)]
 pub(super) struct Unpacked {
     /// The files that are not as they were written.

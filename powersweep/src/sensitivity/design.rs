@@ -19,7 +19,8 @@ const BY: [usize; 2] = [0, 1];
 pub(super) struct Design<'a> {
     of: &'a DesignPoints,
     parameters: Vec<&'static str>,
-    is_morris: bool,
+    /// The trajectories of a Morris design; `None` of a design of Saltelli.
+    trajectories: Option<Morris>,
 }
 
 /// Rows of one combination: where the value of a point and a seed is.
@@ -33,7 +34,8 @@ struct Places {
 
 impl<'a> Design<'a> {
     pub(super) fn new(of: &'a DesignPoints) -> Design<'a> {
-        Design { of, parameters: of.parameters().collect(), is_morris: of.kind().name == "morris" }
+        let trajectories = (of.kind().name == "morris").then(|| trajectories(of));
+        Design { of, parameters: of.parameters().collect(), trajectories }
     }
 
     /// Adds the indices of all combinations and metrics.
@@ -51,10 +53,10 @@ impl<'a> Design<'a> {
             if places.used.is_empty() {
                 continue;
             }
-            self.of_group(analysis, &keys, &places, &points);
+            self.of_group(analysis, (&names, &keys), &places, &points);
         }
         let count = self.of.count();
-        Ok(if self.is_morris { Points::Trajectories(count) } else { Points::BasePoints(count) })
+        Ok(if self.trajectories.is_some() { Points::Trajectories(count) } else { Points::BasePoints(count) })
     }
 
     /// The rows of the points in a group.
@@ -96,31 +98,33 @@ impl<'a> Design<'a> {
         Ok(Places { used, seeds, rows })
     }
 
-    fn of_group(&self, analysis: &mut Analysis<'_>, keys: &[String], places: &Places, points: &[Vec<String>]) {
+    /// Adds the indices of a combination; `by`: the columns that tell combinations apart.
+    fn of_group(
+        &self,
+        analysis: &mut Analysis<'_>,
+        (by, keys): (&[String], &[String]),
+        places: &Places,
+        points: &[Vec<String>],
+    ) {
         let measures: Vec<(String, String)> =
             analysis.rows.measures().iter().map(|(field, _)| (field.name().clone(), super::unit(field))).collect();
+        let point = |at: usize| {
+            let used = places.used.iter().map(|range| format!("{}={}", self.parameters[*range], points[at][*range]));
+            let own = by.iter().zip(keys).map(|(name, key)| format!("{name}={key}"));
+            own.chain(used).collect::<Vec<_>>().join(", ")
+        };
         for (at, (metric, unit)) in measures.into_iter().enumerate() {
             let values = &analysis.rows.measures()[at].1;
             let value = |row: &Option<u32>| row.map_or(f64::NAN, |row| values[row as usize]);
             let by_seed: Vec<Vec<f64>> = places.rows.iter().map(|rows| rows.iter().map(value).collect()).collect();
             let Some(range) = analysis.range(&metric, by_seed.iter().flatten().copied()) else {
-                analysis
-                    .refused
-                    .push(format!("No row of {} has a value of {metric}.", super::told(&analysis.by, keys)));
+                analysis.refused.push(format!("No row of {} has a value of {metric}.", super::told(by, keys)));
                 continue;
             };
             let values = Values { by_seed, range };
-            let point = |at: usize| {
-                let used =
-                    places.used.iter().map(|range| format!("{}={}", self.parameters[*range], points[at][*range]));
-                let own = analysis.by.iter().zip(keys).map(|(name, key)| format!("{name}={key}"));
-                own.chain(used).collect::<Vec<_>>().join(", ")
-            };
-            let named: HashMap<usize, String> =
-                (0..values.points()).filter(|at| values.is_missing(*at)).map(|at| (at, point(at))).collect();
             let has_row = |seed: usize, at: usize| places.rows[seed][at].is_some();
-            analysis.note_missing(&metric, &values, &places.seeds, |at| named[&at].clone(), has_row);
-            let row = |range: usize, with: Option<usize>, indices: Vec<Option<Index>>| Row {
+            analysis.note_missing(&metric, &values, &places.seeds, point, has_row);
+            let row = |(range, with, indices): (usize, Option<usize>, Vec<Option<Index>>)| Row {
                 keys: keys.to_vec(),
                 metric: metric.clone(),
                 unit: unit.clone(),
@@ -128,59 +132,49 @@ impl<'a> Design<'a> {
                 with: with.map(|with| self.parameters[with].to_owned()),
                 indices,
             };
-            let mut found: Vec<Row> = match self.is_morris {
-                true => {
-                    let all = indices(&self.morris(), &values);
-                    let own = |range: &usize| {
-                        let [mu, mu_star, sigma] = [0, 1, 2].map(|at| Some(all[3 * range + at]));
-                        row(*range, None, vec![mu_star, mu, sigma])
-                    };
-                    places.used.iter().map(own).collect()
-                }
-                false => {
-                    let design = self.saltelli();
-                    let all = indices(&design, &values);
-                    let own =
-                        |range: &usize| row(*range, None, vec![Some(all[2 * range]), Some(all[2 * range + 1]), None]);
-                    let mut found: Vec<Row> = places.used.iter().map(own).collect();
-                    let pairs = design.pairs().zip(&all[2 * design.ranges..]);
-                    let used = |at: &usize| places.used.contains(at);
-                    let pairs = pairs.filter(|((one, other), _)| used(one) && used(other));
-                    found.extend(
-                        pairs.map(|((one, other), index)| row(one, Some(other), vec![None, None, Some(*index)])),
-                    );
-                    found
-                }
-            };
-            if found.iter().any(|row| {
-                row.indices.iter().flatten().any(|index| !index.span.low.is_finite() || !index.span.high.is_finite())
-            }) {
-                let of = super::told(&analysis.by, keys);
+            let mut found: Vec<Row> = self.indices(&places.used, &values).into_iter().map(row).collect();
+            if !found.iter().flat_map(|row| row.indices.iter().flatten()).all(Index::is_finite) {
+                let of = super::told(by, keys);
                 analysis.refused.push(format!("{metric} of {of} may have one value at all points: it has no shares."));
             }
-            sort(&mut found, BY[usize::from(!self.is_morris)]);
+            sort(&mut found, BY[usize::from(self.trajectories.is_none())]);
             analysis.found.extend(found);
         }
     }
 
-    /// The steps of the trajectories.
-    fn morris(&self) -> Morris {
-        let ranges = self.parameters.len();
-        let points = self.of.points_count();
-        let coordinates: Vec<Vec<f64>> = (0..points).map(|point| self.of.coordinates(point)).collect();
-        let step = |pair: &[Vec<f64>]| {
-            let range = (0..ranges).find(|at| pair[0][*at] != pair[1][*at])?;
-            Some(Step { range, by: pair[1][range] - pair[0][range] })
-        };
-        let steps = coordinates.chunks(ranges + 1).flat_map(|own| own.windows(2).filter_map(step)).collect();
-        Morris { ranges, steps }
-    }
-
-    fn saltelli(&self) -> Saltelli {
-        Saltelli {
+    /// The indices of the ranges that have values, then of their pairs.
+    fn indices(&self, used: &[usize], values: &Values) -> Vec<(usize, Option<usize>, Vec<Option<Index>>)> {
+        if let Some(trajectories) = &self.trajectories {
+            let all = indices(trajectories, values);
+            let own = |range: &usize| {
+                let [mu, mu_star, sigma] = [0, 1, 2].map(|at| Some(all[3 * range + at]));
+                (*range, None, vec![mu_star, mu, sigma])
+            };
+            return used.iter().map(own).collect();
+        }
+        let design = Saltelli {
             count: self.of.count() as usize,
             ranges: self.parameters.len(),
             is_second_order: self.of.is_second_order(),
-        }
+        };
+        let all = indices(&design, values);
+        let own = |range: &usize| (*range, None, vec![Some(all[2 * range]), Some(all[2 * range + 1]), None]);
+        let pairs = design.pairs().zip(&all[2 * design.ranges..]);
+        let pairs = pairs.filter(|((one, other), _)| used.contains(one) && used.contains(other));
+        let of_pair =
+            |((one, other), index): ((usize, usize), &Index)| (one, Some(other), vec![None, None, Some(*index)]);
+        used.iter().map(own).chain(pairs.map(of_pair)).collect()
     }
+}
+
+/// The steps of the trajectories of a design.
+fn trajectories(of: &DesignPoints) -> Morris {
+    let ranges = of.parameters().count();
+    let coordinates: Vec<Vec<f64>> = (0..of.points_count()).map(|point| of.coordinates(point)).collect();
+    let step = |pair: &[Vec<f64>]| {
+        let range = (0..ranges).find(|at| pair[0][*at] != pair[1][*at])?;
+        Some(Step { range, by: pair[1][range] - pair[0][range] })
+    };
+    let steps = coordinates.chunks(ranges + 1).flat_map(|own| own.windows(2).filter_map(step)).collect();
+    Morris { ranges, steps }
 }

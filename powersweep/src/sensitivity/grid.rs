@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use powersweep_dataset::replicates::seed;
 use powersweep_dataset::scan::SEED;
-use powersweep_dataset::sensitivity::Values;
 use powersweep_dataset::sensitivity::grid::{Grid, Refused, Shares};
+use powersweep_dataset::sensitivity::{Index, Values};
 use powersweep_dataset::{Axis, Cell, Error, failure};
 use powersweep_experiments::{Digest, Manifest, Sweep};
 
@@ -121,11 +121,7 @@ fn of_stratum(
         analysis.note_missing(&metric, &values, &cells.seeds, point, |seed, at| cells.rows[seed][at].is_some());
         match cells.grid.shares(&values) {
             Ok(shares) => {
-                let is_finite = shares
-                    .of_axes
-                    .iter()
-                    .flatten()
-                    .all(|index| index.span.low.is_finite() && index.span.high.is_finite());
+                let is_finite = shares.of_axes.iter().flatten().all(Index::is_finite);
                 if !is_finite {
                     analysis.refused.push(format!(
                         "Some shares of {metric} are left out: the metric may have one value in all cells, or a partial grid \

@@ -49,7 +49,7 @@ pub(super) struct Entry {
 /// Where a point's tasks agree in everything but the seed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToldGroup {
-    /// What tells it from the other groups.
+    /// The values that tell it from the other groups.
     pub group: Values,
     /// Number of seeds that have rows.
     pub seeds: usize,

@@ -1,4 +1,4 @@
-//! What a study is asked, and what it tells.
+//! Requests to a study, and its answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::find::Values;
 use crate::inputs::{self, LOGS_BYTES};
 use crate::run::RunOptions;
 
-/// What a study tells of its points, and how their tasks run.
+/// The metrics of a study, and how the tasks of its points run.
 #[derive(Clone)]
 pub struct StudyOptions {
     /// The manifest's name in messages.
@@ -55,7 +55,7 @@ pub struct Asked {
     pub values: Vec<(String, Value)>,
 }
 
-/// What [`Study::tell`](super::Study::tell) waits for.
+/// The points for which [`Study::tell`](super::Study::tell) waits, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
     /// Number of points; fewer are told if no more were asked for.

@@ -62,7 +62,7 @@ pub static OF_BACKFILLING: LazyLock<Vec<Component>> = LazyLock::new(|| {
         .collect()
 });
 
-/// What every order of overtaking guarantees.
+/// The guarantee of every order of overtaking.
 const HEAD_IS_KEPT: &str = "The head of the queue and its reservation are those of `queue_order`: the bound of \
                             `backfill` = \"easy\" holds for the head in every order of overtaking. Jobs behind the head \
                             have no bound.";
