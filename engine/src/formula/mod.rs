@@ -16,12 +16,14 @@
 //! Arithmetic follows IEEE 754 and functions come from `libm`, so that a value has the same bits on every machine. Every
 //! operation on NaN gives NaN, but the value that [`Function::If`] does not choose has no effect.
 
+mod known;
 mod parse;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 
+pub use known::{Known, Trend};
 pub use parse::FormulaError;
 
 /// Bytes of a text. The text of any formula is shorter, so that it can be read again.

@@ -309,6 +309,67 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_known_of_a_value_holds_at_all_times(
+        made in made(),
+        x in 0.0..10.0f64,
+        y in -5.0..5.0f64,
+        now_s in 0.0..1e6f64,
+        later_s in 0.0..1e6f64,
+    ) {
+        let constant = |low, high| Known { low, high, trend: Trend::Constant };
+        let variables = [constant(0.0, 10.0), constant(-5.0, 5.0), Known { trend: Trend::Rises, ..constant(0.0, f64::MAX) }];
+        let formula = formula(&made.text);
+        if let Some(known) = formula.known(|at| variables[usize::from(at)]) {
+            let value_at = |now_s: f64| formula.value(|at| [x, y, now_s][usize::from(at)]);
+            let (now, later) = (value_at(now_s), value_at(now_s + later_s));
+            // Functions of `libm` round in any way.
+            let rounding = |value: f64| if value.is_finite() { value.abs() * 1e-9 } else { 0.0 };
+            for value in [now, later] {
+                let (low, high) = (known.low - rounding(known.low), known.high + rounding(known.high));
+                prop_assert!(low <= value && value <= high, "{}: {} in {:?}", made.text, value, known);
+            }
+            let holds = match known.trend {
+                Trend::Constant => now == later,
+                Trend::Rises => now <= later,
+                Trend::Falls => now >= later,
+                Trend::Varies => true,
+            };
+            prop_assert!(holds, "{}: {} and {} of {:?}", made.text, now, later, known);
+        }
+    }
+}
+
+#[test]
+fn the_trend_of_common_orders_is_known() {
+    let trend = |text: &str| {
+        let known = |low, trend| Known { low, high: f64::MAX, trend };
+        let variables = [known(0.0, Trend::Constant), known(-5.0, Trend::Constant), known(0.0, Trend::Rises)];
+        formula(text).known(|at| variables[usize::from(at)]).map(|known| known.trend)
+    };
+    for (text, expected) in [
+        ("-(now_s / max(x, 1)) ^ 3 * (x + 1)", Some(Trend::Falls)),
+        ("-floor(now_s / 3600) * x", Some(Trend::Falls)),
+        ("log10(max(x, 1)) - sqrt(now_s)", Some(Trend::Falls)),
+        ("x / (1 + now_s)", Some(Trend::Falls)),
+        ("min(x, now_s)", Some(Trend::Rises)),
+        ("x ^ 2 + y", Some(Trend::Constant)),
+        ("y * now_s", Some(Trend::Varies)),
+        ("now_s - x * now_s", Some(Trend::Varies)),
+        ("log10(1 + now_s)", Some(Trend::Varies)),
+        ("now_s > 5", Some(Trend::Varies)),
+        ("now_s / x", None),
+        ("sqrt(9 - now_s)", None),
+        ("ln(y)", None),
+        ("x * x * x * now_s * (x * x * x - now_s)", None),
+    ] {
+        assert_eq!(trend(text), expected, "{text}");
+    }
+}
+
 /// No text makes the parser panic, and a text that it reads can be printed, read again and evaluated.
 #[test]
 fn random_texts_are_read_or_refused() {

@@ -1,6 +1,6 @@
 //! The queue order `formula`: against the built-in orders start by start, and jobs without a value.
 use powersweep_engine::batch::policy::order::formula::VARIABLES;
-use powersweep_engine::batch::policy::order::{Waiting, f1, priority, sjf, wfp3, widest};
+use powersweep_engine::batch::policy::order::{KEYED, Waiting, f1, priority, sjf, wfp3, widest};
 use powersweep_engine::formula::Formula;
 use powersweep_engine::workload::Workload;
 use powersweep_engine::{Limits, Role, SimError, SimSpec, Value, components};
@@ -61,6 +61,21 @@ proptest! {
         }
     }
 
+    #[test]
+    fn keys_that_change_never_rise(
+        wait_s in 0.0..1e6f64,
+        more_s in 0.0..1e6f64,
+        estimate_s in prop_oneof![Just(0.0), 0.0..1e6f64],
+        procs in 1..100_000u32,
+    ) {
+        for order in KEYED.iter().filter(|order| order.changes) {
+            let (submit_s, procs) = (1e6, f64::from(procs));
+            let at = |now_s| Waiting { now_s, first_submit_s: 0.0, submit_s, estimate_s, procs, priority: 1.0 };
+            let (now, later) = ((order.key)(&at(submit_s + wait_s)), (order.key)(&at(submit_s + wait_s + more_s)));
+            prop_assert!(later <= now, "{}", order.component.name);
+        }
+    }
+
     /// The keys themselves, which an order only compares.
     #[test]
     fn keys_of_formulas_have_the_bits_of_built_in_keys(
@@ -118,6 +133,25 @@ fn built_in_orders_equal_their_formulas_on_whole_logs() {
         // This log's long queue takes minutes to sort at every pass.
         for (order, formula) in BUILT_IN.into_iter().filter(|(order, _)| (name, *order) != ("RICC-2010-2", "wfp3")) {
             same_schedule(&spec, &workload, order, formula, name);
+        }
+    }
+}
+
+/// Of a long queue, a pass takes the keys of the near jobs alone if no key can rise, and of all jobs if nothing is known.
+#[test]
+fn a_long_queue_has_the_same_first_job_by_near_keys_as_by_all() {
+    let job = |at: u32| {
+        let (run_s, more_s) = (f64::from(50 + at * 7_919 % 500), f64::from(at * 8_191 % 300));
+        (f64::from(at * 5), run_s, run_s + more_s, 1 + at * 31 % 16)
+    };
+    let workload = workload(&(0..900).map(job).collect::<Vec<_>>());
+    for backfill in ["none", "easy"] {
+        let spec = Build::log().choose(Role::Backfill, backfill).int("procs", 16).0;
+        let wfp3 = BUILT_IN[4].1;
+        same_schedule(&spec, &workload, "wfp3", wfp3, backfill);
+        for formula in [wfp3, "-floor(wait_s / 3600) * procs", "sqrt(estimate_s) * 1000 - now_s * procs"] {
+            let of_queue = run(&by_formula(&spec, &format!("{formula} + 0 * queue_length")), &workload);
+            assert_eq!(run(&by_formula(&spec, formula), &workload), of_queue, "{backfill}: {formula}");
         }
     }
 }

@@ -4,6 +4,8 @@
 //! Every decision is checked: an impossible one changes nothing and returns `SimError::Policy`, which ends the run. The
 //! view has neither true run times nor coming arrivals; only copies (`fork.rs`) can use true run times.
 
+use std::sync::Arc;
+
 use super::events::{Alarm, End, Ends, FreeEntries};
 use super::meter::Meter;
 use super::pools::Pools;
@@ -110,7 +112,8 @@ pub(super) const WAKING: usize = 4;
 pub struct Cluster<'w, R> {
     pub(super) jobs: &'w [Job],
     pub(super) limits: &'w Limits<'w>,
-    pub(super) machine: Machine,
+    /// Shared with the copies of the cluster.
+    pub(super) machine: Arc<Machine>,
     pub(super) now_s: f64,
     pub(super) first_submit_s: f64,
     pub(super) classes: Vec<ClassState>,
@@ -189,7 +192,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             jobs,
             limits,
             meter: Meter::new(levels, machine.procs(), machine.static_w, now_s),
-            machine,
+            machine: Arc::new(machine),
             now_s,
             first_submit_s: now_s,
             classes,

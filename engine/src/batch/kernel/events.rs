@@ -66,11 +66,17 @@ pub(crate) struct Ends {
 
 impl Default for Ends {
     fn default() -> Ends {
-        Ends { brothers: vec![[End::NEVER; 2]], leaves: 1, root: 1, first: End::NEVER }
+        Ends::of_entries(1)
     }
 }
 
 impl Ends {
+    /// Without ends, and with leaves for a number of entries.
+    pub(crate) fn of_entries(entries: usize) -> Ends {
+        let leaves = entries.next_power_of_two();
+        Ends { brothers: vec![[End::NEVER; 2]; leaves], leaves, root: leaves, first: End::NEVER }
+    }
+
     /// Sets the end of the job in an entry.
     #[inline]
     pub(crate) fn set(&mut self, end: End) {

@@ -3,6 +3,8 @@
 //! A copy has the running and waiting jobs, with new numbers in order of arrival, so that its cost depends on these
 //! jobs and not on the whole log. It has the machine with its gears, sleeping procs and transitions, and no timers of
 //! the policy, measurements or records.
+use std::sync::Arc;
+
 use super::cluster::{Cluster, JobId, Running, WAITING};
 use super::events::{Alarm, End, Ends, FreeEntries};
 use super::policy::Policy;
@@ -66,7 +68,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     /// The jobs of copies of this state, for [`Cluster::fork`]. `waiting`: the policy's waiting jobs.
     pub(crate) fn copied_jobs(&self, waiting: &[JobId], durations: Durations) -> Copied {
-        let mut numbers: Vec<JobId> = self.running_jobs().chain(waiting.iter().copied()).collect();
+        let mut numbers: Vec<JobId> = self.holding().map(|run| run.job).chain(waiting.iter().copied()).collect();
         numbers.sort_unstable();
         let mut jobs: Vec<Job> = numbers.iter().map(|&job| self.jobs[job as usize].clone()).collect();
         if durations == Durations::Estimate {
@@ -84,8 +86,8 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         'w: 'f,
     {
         let mut phase = vec![WAITING; copied.jobs.len()];
-        let mut ends = Ends::default();
-        let mut running = Vec::new();
+        let mut ends = Ends::of_entries(self.running_count());
+        let mut running = Vec::with_capacity(self.running_count());
         for (entry, run) in (0_u32..).zip(self.in_order_of_start()) {
             let job = copied.number(run.job).expect("running jobs are copied");
             let mut run = Running { job, seq: entry, ..run.clone() };
@@ -112,7 +114,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let mut copy = Cluster {
             jobs: &copied.jobs,
             limits: self.limits,
-            machine: self.machine.clone(),
+            machine: Arc::clone(&self.machine),
             now_s: self.now_s,
             first_submit_s: self.first_submit_s,
             classes: self.classes.clone(),

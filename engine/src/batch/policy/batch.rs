@@ -101,6 +101,11 @@ impl Batch {
         Batch { order: ChosenOrder::Fcfs, backfill, gears }
     }
 
+    /// Whether a job may start now if these procs were free; `true` if that is not known.
+    pub(super) fn may_start<R: Recorder>(&self, procs: u32, cluster: &Cluster<'_, R>) -> bool {
+        self.backfill.may_start(self.order.get(), procs, cluster)
+    }
+
     /// A pass follows, possibly without an arrival or an end since the last one.
     pub(super) fn time_passed(&mut self) {
         self.backfill.time_passed(self.order.get());

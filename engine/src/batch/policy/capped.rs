@@ -11,7 +11,7 @@ use crate::spec::SimSpec;
 /// [`Batch`] with a power cap, if the spec has one.
 #[derive(Debug, Clone)]
 pub(crate) struct CappedBatch {
-    batch: Batch,
+    pub(super) batch: Batch,
     pub(super) cap: Option<Cap>,
 }
 

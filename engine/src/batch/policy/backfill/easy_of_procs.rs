@@ -14,7 +14,8 @@
 //! cap, the estimated end of a running job or the power of procs that no job holds changes: then all jobs are considered
 //! again. It never holds where the gear of a refused job depends on the queue, or jobs have powers of their own.
 use super::easy::overtaking;
-use super::list::{Start, widest};
+use super::list::Start;
+use super::power::Power;
 use super::queue::{Queue, Reach};
 use super::releases::{Release, Releases, Shadow};
 use super::resources::Resources;
@@ -59,27 +60,6 @@ pub(in crate::batch::policy) struct EasyOfProcs<A = i32> {
     fitting: Vec<(f64, JobId, usize)>,
     /// Under a cap.
     power: Power,
-}
-
-/// State of the rule that a cap and changes of running jobs need.
-#[derive(Debug, Clone, Default)]
-struct Power {
-    allowance: Allowance,
-    /// Least power above idle of a proc at any gear (W).
-    least_w: f64,
-    /// Power that starting jobs may add (W).
-    left_w: f64,
-    /// Procs: no wider job can start at any gear.
-    widest: u32,
-    /// The estimated ends of running jobs have moved, or move with the clock: the releases must be collected again.
-    moved: bool,
-    /// They have moved since the pass before.
-    moves: bool,
-    rescheduled_count: u64,
-    /// From the top gear down: the least power that a proc adds (W), and the least time factor.
-    gears: Vec<(f64, f64)>,
-    /// Jobs that the last pass started, with their ceilings.
-    started: Vec<(JobId, u8)>,
 }
 
 impl<A: Resources> Backfill for EasyOfProcs<A> {
@@ -153,6 +133,23 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
         self.queue.jobs()
     }
 
+    fn may_start<R: Recorder>(&self, order: Order, procs: u32, cluster: &Cluster<'_, R>) -> bool {
+        let head = self.queue.head();
+        if A::CAPPED || order.changes() || self.queue.len() == 0 {
+            return self.queue.any_fits(procs);
+        }
+        let head_procs = cluster.procs(self.queue.job(head));
+        if head_procs <= procs || self.overtaking.is_none() {
+            return head_procs <= procs;
+        }
+        let (free, need) = (A::procs(procs), A::procs(head_procs));
+        let shadow = self.releases.shadow(cluster.now_s(), free, need, |job| cluster.is_running(job));
+        shadow.is_none_or(|shadow| {
+            let reach = Reach { free: procs, ..self.reach(shadow, cluster) };
+            self.queue.next_candidate(head + 1, &reach, cluster).is_some()
+        })
+    }
+
     fn procs_changed(&mut self) {
         self.stale = true;
         self.forget();
@@ -192,7 +189,7 @@ impl<A: Resources> EasyOfProcs<A> {
     fn begin<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
         self.power.started.clear();
         let (before_w, rescheduled_count) = (self.power.left_w, cluster.rescheduled_count());
-        self.measure(cluster);
+        self.power.measure(cluster);
         // The expected end of a suspended job moves with the clock.
         let moves = self.power.rescheduled_count != rescheduled_count || (self.stale && cluster.suspended(0) > 0);
         self.power.moved |= moves;
@@ -200,14 +197,6 @@ impl<A: Resources> EasyOfProcs<A> {
         if moves || if self.stale { cluster.in_transition() } else { self.power.left_w > before_w } {
             self.procs_changed();
         }
-    }
-
-    /// Measures the power that starting jobs may add.
-    fn measure<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
-        let left_w = self.power.allowance.left_w(cluster);
-        // With powers of their own, a wide job may draw less than a narrow one.
-        let widest = if cluster.has_scales() { u32::MAX } else { widest(left_w, self.power.least_w) };
-        (self.power.left_w, self.power.widest) = (left_w, widest.min(cluster.free(0)));
     }
 
     /// Procs: no wider job can start now.
@@ -239,8 +228,12 @@ impl<A: Resources> EasyOfProcs<A> {
             if order.changes() {
                 self.forget();
                 let needs_first = gears.head_gear() != HeadGear::Renew || (A::CAPPED && cluster.running_count() == 0);
-                if order.has_all_keys() && !needs_first && !self.queue.any_fits(self.widest(cluster)) {
-                    // No job starts, whichever is first.
+                let widest = self.widest(cluster);
+                let none_starts = || match self.overtaking {
+                    Some(_) => !self.queue.any_fits(widest),
+                    None => self.queue.first_waits(order, widest, cluster),
+                };
+                if order.has_all_keys() && !needs_first && none_starts() {
                     (self.stale, self.swept, self.free) = (false, self.queue.end(), cluster.free(0));
                     return Ok(());
                 }
@@ -292,7 +285,7 @@ impl<A: Resources> EasyOfProcs<A> {
             self.start(head, start, false, cluster)?;
             self.queue.pop_head();
             if order.changes() {
-                self.queue.bring_first();
+                self.queue.bring_first(order, cluster);
             }
             // The job started without regard to the reservation of an earlier head.
             self.bounded = None;
@@ -325,7 +318,7 @@ impl<A: Resources> EasyOfProcs<A> {
         }
         if A::CAPPED {
             self.power.started.push((job, start.ceiling));
-            self.measure(cluster);
+            self.power.measure(cluster);
         }
         Ok(())
     }
@@ -368,7 +361,7 @@ impl<A: Resources> EasyOfProcs<A> {
                 let job = self.queue.job(at);
                 let key = match &self.backfill_order {
                     Some(order) => order.get().key(cluster, job),
-                    None => self.queue.key(at),
+                    None => self.queue.key(at, order, cluster),
                 };
                 fitting.push((key, job, at));
                 from = at + 1;

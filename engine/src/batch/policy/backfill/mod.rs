@@ -9,6 +9,7 @@ pub mod kept_head;
 pub mod knapsack;
 mod list;
 pub mod none;
+mod power;
 mod profile;
 mod queue;
 mod releases;
@@ -127,9 +128,13 @@ impl BackfillRule {
         each!(self, rule => rule.jobs().next())
     }
 
-    /// Whether no waiting job needs more procs.
-    pub(super) fn all_need_at_most<R: Recorder>(&self, procs: u32, cluster: &Cluster<'_, R>) -> bool {
-        each!(self, rule => rule.jobs().all(|job| cluster.procs(job) <= procs))
+    /// Whether a condition holds for a waiting job.
+    pub(super) fn any(&self, holds: impl FnMut(JobId) -> bool) -> bool {
+        each!(self, rule => rule.jobs().any(holds))
+    }
+
+    pub(super) fn may_start<R: Recorder>(&self, order: Order, procs: u32, cluster: &Cluster<'_, R>) -> bool {
+        each!(self, rule => rule.may_start(order, procs, cluster))
     }
 
     pub(super) fn procs_changed(&mut self) {

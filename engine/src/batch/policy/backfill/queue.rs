@@ -4,8 +4,9 @@
 //! time, and reads the exact numbers only of jobs that may start by these. Ties of every order are broken by
 //! arrival, which is the job's index.
 //!
-//! An order that changes with time does not sort the queue: positions are in any order, the keys are those of the present
-//! pass, and a pass brings the first job to the head and sorts the few jobs that may start.
+//! An order that changes with time does not sort the queue: positions are in any order, and a pass brings the first job to
+//! the head and sorts the few jobs that may start. If keys never rise, the first job is for a time among a few near jobs, the
+//! others being known to have greater keys until then: a pass takes the keys of the near jobs alone.
 use std::cmp::Ordering;
 
 use crate::batch::kernel::{Cluster, JobId, Recorder};
@@ -42,10 +43,25 @@ pub(crate) struct Queue {
     estimates: Vec<i16>,
     /// Sort keys, least first; empty under FCFS. Of an order that changes with time: those of the last pass that needed them.
     keys: Vec<f64>,
+    /// The near jobs of an order that changes with time are at the positions from the head to this one.
+    near_end: usize,
+    /// Number of near jobs when they were chosen.
+    chosen: usize,
+    /// Until `until_s`, other jobs have keys above this one.
+    near_key: f64,
+    until_s: f64,
+    /// Time for which near jobs are chosen (s).
+    span_s: f64,
     /// Position of the first waiting job; those before it have started.
     head: usize,
     /// Number of positions behind the head whose job has started.
     started: usize,
+}
+
+/// Number of jobs with the least keys that are near. Each pass takes the keys of all near jobs; a choice takes those of all
+/// jobs and lasts for about as many starts.
+fn near_count(len: usize) -> usize {
+    4 + len.isqrt() / 2
 }
 
 /// Conditions for overtaking at the top gear.
@@ -78,9 +94,19 @@ impl Reach<'_> {
 
 impl Default for Queue {
     fn default() -> Queue {
-        let (jobs, keys) = (Vec::new(), Vec::new());
-        let (procs, estimates) = (vec![STARTED; PADDING], vec![0; PADDING]);
-        Queue { jobs, procs, estimates, keys, head: 0, started: 0 }
+        Queue {
+            jobs: Vec::new(),
+            procs: vec![STARTED; PADDING],
+            estimates: vec![0; PADDING],
+            keys: Vec::new(),
+            near_end: 0,
+            chosen: 0,
+            near_key: f64::INFINITY,
+            until_s: f64::INFINITY,
+            span_s: 3_600.0,
+            head: 0,
+            started: 0,
+        }
     }
 }
 
@@ -117,11 +143,15 @@ impl Queue {
     #[inline(always)]
     pub(crate) fn insert<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) -> usize {
         if order.is_fcfs() || order.changes() {
-            if order.changes() {
-                self.keys.push(0.0);
-            }
+            let mut at = self.jobs.len();
             self.push(job, cluster);
-            return self.jobs.len() - 1;
+            if order.changes() {
+                self.keys.push(f64::INFINITY);
+                self.swap(at, self.near_end.max(self.head));
+                at = self.near_end.max(self.head);
+                self.near_end = at + 1;
+            }
+            return at;
         }
         let key = order.key(cluster, job);
         let at = self.head + self.keys[self.head..].partition_point(|&other| other <= key);
@@ -145,36 +175,88 @@ impl Queue {
 
     /// Takes the present keys of an order that changes with time, and brings the first job to the head.
     pub(crate) fn order_anew<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
-        let mut first = self.head;
-        for at in self.head..self.jobs.len() {
-            if self.procs[at] != STARTED {
-                self.keys[at] = order.key(cluster, self.jobs[at]);
-                first = if self.compare(at, first).is_lt() { at } else { first };
+        let many = self.near_end > self.head + 2 * self.chosen.max(3 * near_count(self.len()));
+        if cluster.now_s() > self.until_s || (many && order.never_rises()) {
+            self.choose_near(order, cluster);
+        } else {
+            for at in self.head..self.near_end {
+                if self.procs[at] != STARTED {
+                    self.keys[at] = order.key(cluster, self.jobs[at]);
+                }
             }
         }
-        self.bring(first);
+        self.bring_first(order, cluster);
     }
 
     /// Brings the job with the least key to the head, which holds a waiting job or is the end.
-    pub(crate) fn bring_first(&mut self) {
-        let waiting = (self.head..self.jobs.len()).filter(|at| self.procs[*at] != STARTED);
-        let first = waiting.reduce(|first, at| if self.compare(at, first).is_lt() { at } else { first });
-        self.bring(first.unwrap_or(self.head));
-    }
-
-    /// Exchanges the jobs at a position and at the head, unless there is none.
-    fn bring(&mut self, at: usize) {
-        if at < self.jobs.len() {
-            self.jobs.swap(at, self.head);
-            self.procs.swap(at, self.head);
-            self.estimates.swap(at, self.head);
-            self.keys.swap(at, self.head);
+    pub(crate) fn bring_first<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
+        let mut first = self.first_near();
+        if self.len() > 0 && first.is_none_or(|at| self.keys[at] > self.near_key) {
+            self.choose_near(order, cluster);
+            first = self.first_near();
         }
+        first.into_iter().for_each(|at| self.swap(at, self.head));
     }
 
-    /// Sort key of the job at a position, under an order that has keys.
-    pub(crate) fn key(&self, at: usize) -> f64 {
-        self.keys[at]
+    /// The position of the near job with the least key.
+    fn first_near(&self) -> Option<usize> {
+        let near = (self.head..self.near_end).filter(|at| self.procs[*at] != STARTED);
+        near.reduce(|first, at| if self.compare(at, first).is_lt() { at } else { first })
+    }
+
+    /// Whether the first job certainly needs more procs than are free: none that fits goes before the job at the head, which
+    /// does not fit.
+    pub(crate) fn first_waits<R: Recorder>(&self, order: Order, free: u32, cluster: &Cluster<'_, R>) -> bool {
+        let (free, head) = (narrow(free), self.head);
+        let is_known = |at| self.procs[at] != STARTED && self.keys[at] <= self.near_key;
+        if self.len() == 0 || self.procs[head] <= free || cluster.now_s() > self.until_s {
+            return self.len() == 0;
+        }
+        let key = |at: usize| (order.key(cluster, self.jobs[at]), self.jobs[at]);
+        let (head_key, head_job) = key(head);
+        (self.near_key == f64::INFINITY || (head..self.near_end).any(is_known))
+            && (head + 1..self.near_end).filter(|at| self.procs[*at] <= free).all(|at| {
+                let (other_key, other_job) = key(at);
+                head_key.total_cmp(&other_key).then(head_job.cmp(&other_job)).is_lt()
+            })
+    }
+
+    /// Takes the present keys of all jobs, and chooses the near jobs: those with the least keys, and those that may go before
+    /// them within `span_s`.
+    #[inline(never)]
+    fn choose_near<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
+        self.drop_started();
+        self.keys.clear();
+        self.keys.extend(self.jobs.iter().map(|job| order.key(cluster, *job)));
+        let (len, count) = (self.len(), near_count(self.len()));
+        (self.near_end, self.near_key, self.until_s) = (len, f64::INFINITY, f64::INFINITY);
+        if len > 3 * count {
+            let mut keys = self.keys.clone();
+            self.near_key = *keys.select_nth_unstable_by(count, f64::total_cmp).1;
+            self.until_s = cluster.now_s() + self.span_s;
+            self.near_end = 0;
+            for at in 0..len {
+                if order.key_at(cluster, self.jobs[at], self.until_s) <= self.near_key {
+                    self.swap(at, self.near_end);
+                    self.near_end += 1;
+                }
+            }
+            let factor = if self.near_end > 2 * count { 0.5 } else { 2.0 };
+            self.span_s = (self.span_s * factor).clamp(1.0, 1e9);
+        }
+        self.chosen = self.near_end;
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        self.jobs.swap(a, b);
+        self.procs.swap(a, b);
+        self.estimates.swap(a, b);
+        self.keys.swap(a, b);
+    }
+
+    /// Sort key of the job at a position in the present pass, under an order that changes with time.
+    pub(crate) fn key<R: Recorder>(&self, at: usize, order: Order, cluster: &Cluster<'_, R>) -> f64 {
+        if at < self.near_end { self.keys[at] } else { order.key(cluster, self.jobs[at]) }
     }
 
     #[inline]
@@ -218,11 +300,12 @@ impl Queue {
 
     #[inline(never)]
     fn drop_started(&mut self) {
-        let mut to = 0;
+        let (mut to, mut near_end) = (0, 0);
         for from in self.head..self.jobs.len() {
             if self.procs[from] == STARTED {
                 continue;
             }
+            near_end += usize::from(from < self.near_end);
             self.jobs[to] = self.jobs[from];
             self.procs[to] = self.procs[from];
             self.estimates[to] = self.estimates[from];
@@ -231,6 +314,7 @@ impl Queue {
             }
             to += 1;
         }
+        self.near_end = near_end;
         self.truncate(to);
     }
 
@@ -242,7 +326,7 @@ impl Queue {
         self.procs[len..].fill(STARTED);
         self.estimates.truncate(len + PADDING);
         self.keys.truncate(len);
-        (self.head, self.started) = (0, 0);
+        (self.head, self.started, self.near_end) = (0, 0, self.near_end.min(len));
     }
 
     /// Whether the waiting job at a position may overtake within `reach`.

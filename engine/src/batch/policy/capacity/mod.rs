@@ -106,7 +106,7 @@ impl Capacity {
         }
         let active = cluster.active(0);
         debug_assert!(
-            counts_sleeping || batch.waiting().all_need_at_most(active, cluster),
+            counts_sleeping || !batch.waiting().any(|job| cluster.procs(job) > active),
             "a waiting job needs more than the active procs"
         );
         let present = (active, cluster.switching(0));

@@ -68,7 +68,7 @@ pub(crate) struct PowerSave {
     suspends: Rate,
     resumes: Rate,
     idle: Idle,
-    /// Procs of the jobs that would start in this pass if all procs were awake; 0 if no proc sleeps or wakes.
+    /// Procs of the jobs that would start in this pass if all procs were awake; 0 if the number has no effect.
     wanted: u32,
     /// Free procs before the pass.
     free: u32,
@@ -108,7 +108,7 @@ impl CapacityRule for PowerSave {
     /// Wakes the procs that jobs could start on.
     fn before_pass<R: Recorder>(&mut self, batch: &CappedBatch, cluster: &mut Cluster<'_, R>) -> Result<Option<u32>> {
         self.free = cluster.free(0);
-        self.wanted = procs_to_start(batch, cluster)?;
+        self.wanted = if self.reads_wanted(batch, cluster) { procs_to_start(batch, cluster)? } else { 0 };
         let missing = self.wanted.saturating_sub(self.free + cluster.waking(0));
         let resumed = self.resumes.take(missing, minute(cluster));
         cluster.set_wakes_later(resumed < missing);
@@ -130,6 +130,21 @@ impl CapacityRule for PowerSave {
 }
 
 impl PowerSave {
+    /// Whether jobs may start on procs that sleep or wake, and their number has an effect: they may need procs that are not
+    /// coming, or procs are about to be switched off.
+    fn reads_wanted<R: Recorder>(&self, batch: &CappedBatch, cluster: &Cluster<'_, R>) -> bool {
+        let unready = cluster.asleep(0) + cluster.switching(0);
+        let (mut coming, awake) = (self.free + cluster.waking(0), self.free + unready);
+        let too_many = |job| {
+            let fits = cluster.procs(job) <= coming;
+            coming -= if fits { cluster.procs(job) } else { 0 };
+            !fits
+        };
+        unready > 0
+            && (self.idle.is_ripe(cluster.now_s(), self.suspend_time_s) || batch.waiting().any(too_many))
+            && batch.batch.may_start(awake, cluster)
+    }
+
     /// Sets the timer for the next instant at which procs have been idle for long enough, or a rate allows more.
     fn set_timer<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let ripe_s = self.idle.next_since_s().map_or(f64::INFINITY, |since_s| since_s + self.suspend_time_s);
@@ -145,11 +160,8 @@ impl PowerSave {
     }
 }
 
-/// Procs of the jobs that would start now if all procs were awake; 0 if no proc sleeps or wakes.
+/// Procs of the jobs that would start now if all procs were awake.
 fn procs_to_start<R: Recorder>(batch: &CappedBatch, cluster: &mut Cluster<'_, R>) -> Result<u32> {
-    if cluster.asleep(0) + cluster.switching(0) == 0 || cluster.waiting_count() == 0 {
-        return Ok(0);
-    }
     let copied = cluster.copied_jobs(&batch.waiting().jobs(), Durations::Run);
     let mut copy = cluster.fork(&copied, Unrecorded);
     let mut policy = batch.fork(&copied, &copy);
@@ -241,6 +253,11 @@ impl Idle {
             self.young -= procs;
             self.ripe += procs;
         }
+    }
+
+    /// Whether procs are ripe, or become ripe now.
+    fn is_ripe(&self, now_s: f64, time_s: f64) -> bool {
+        self.ripe > 0 || time_s == 0.0 || self.next_since_s().is_some_and(|since_s| since_s + time_s <= now_s)
     }
 
     /// The instant since which the oldest procs are idle that are not ripe (s).

@@ -53,6 +53,6 @@ impl CapacityRule for TwoLevel {
         // Waking procs count as in use: only idle procs can be put to sleep.
         let in_use = active - cluster.free(0);
         let lower = active == procs && in_use <= self.low;
-        Ok((lower && batch.waiting().all_need_at_most(self.low, cluster)).then_some(self.low))
+        Ok((lower && !batch.waiting().any(|job| cluster.procs(job) > self.low)).then_some(self.low))
     }
 }

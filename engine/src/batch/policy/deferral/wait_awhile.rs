@@ -29,58 +29,68 @@ pub const COMPONENT: Component = Component {
 #[derive(Debug, Clone)]
 pub(super) struct WaitAwhile {
     of_run: bool,
-    /// Buffer of the intervals of a decision: value, begin (s), length (s).
-    intervals: Vec<(f64, f64, f64)>,
+    /// Begin of the forecast that `below_s` is of (s).
+    present_s: f64,
+    /// By interval, as far as it was read: time before its begin in which values are below the present one (s).
+    below_s: Vec<f64>,
+    /// Buffer: the intervals with values below all before them.
+    falls: Vec<usize>,
 }
 
 impl DeferralRule for WaitAwhile {
     fn of(choice: &Choice) -> Option<WaitAwhile> {
-        Some(WaitAwhile { of_run: of_run(choice), intervals: Vec::new() })
+        let (below_s, falls) = (Vec::new(), Vec::new());
+        Some(WaitAwhile { of_run: of_run(choice), present_s: f64::NAN, below_s, falls })
     }
 
     fn decide(&mut self, ask: &Ask, forecast: &mut Forecast) -> Verdict {
-        let length_s = ask.length_s(self.of_run);
-        self.intervals.clear();
-        self.intervals.extend(intervals(ask, length_s, forecast));
-        // A stable sort: of equal values, the earlier interval is first.
-        self.intervals.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let (mut first_s, mut sum_s) = (f64::INFINITY, 0.0);
-        for &(_, begin_s, interval_s) in &self.intervals {
-            if sum_s >= length_s {
-                break;
-            }
-            first_s = first_s.min(begin_s);
-            sum_s += interval_s;
+        if self.executes(ask, forecast) {
+            return Verdict::Now;
         }
-        if first_s > ask.now_s && first_s.is_finite() { Verdict::At(first_s) } else { Verdict::Now }
+        // The job needs an interval unless those of lower values suffice. So the first one that it needs has a value below all
+        // before it, and it needs all later ones of this kind.
+        let length_s = ask.length_s(self.of_run);
+        let (begins_s, values) = (forecast.begins_s(), forecast.values());
+        let (last, last_s) = last_of(ask.latest_s + length_s, forecast);
+        let mut least = values[0];
+        self.falls.clear();
+        for (at, &value) in values.iter().enumerate().take(last + usize::from(last_s > 0.0)) {
+            if value < least {
+                self.falls.push(at);
+                least = value;
+            }
+        }
+        let suffice = |at: &usize| {
+            let time_s = |below: usize| if below == last { last_s } else { begins_s[below + 1] - begins_s[below] };
+            let below = (1..=last).map(|below| if values[below] < values[*at] { time_s(below) } else { 0.0 });
+            below.sum::<f64>() >= length_s
+        };
+        let first = self.falls.get(self.falls.partition_point(suffice));
+        first.map_or(Verdict::Now, |at| Verdict::At(begins_s[*at]))
     }
 
     fn executes(&mut self, ask: &Ask, forecast: &mut Forecast) -> bool {
         let length_s = ask.length_s(self.of_run);
-        let present = forecast.values()[0];
-        let mut better_s = 0.0;
-        for (value, _, interval_s) in intervals(ask, length_s, forecast) {
-            better_s += if value < present { interval_s } else { 0.0 };
-            if better_s >= length_s {
-                return false;
-            }
+        let end_s = ask.latest_s + length_s;
+        forecast.reach(end_s);
+        if self.present_s != forecast.present_s() {
+            self.present_s = forecast.present_s();
+            self.below_s.clear();
+            self.below_s.push(0.0);
         }
-        true
+        let (last, last_s) = last_of(end_s, forecast);
+        let (begins_s, values) = (forecast.begins_s(), forecast.values());
+        let is_below = |at: usize| values[at] < values[0];
+        for at in self.below_s.len() - 1..last {
+            let time_s = if is_below(at) { begins_s[at + 1] - begins_s[at] } else { 0.0 };
+            self.below_s.push(self.below_s[at] + time_s);
+        }
+        self.below_s[last] + if is_below(last) { last_s } else { 0.0 } < length_s
     }
 }
 
-/// The known intervals from now to the latest end of a job of a length: value, begin (s), length (s).
-fn intervals<'f>(
-    ask: &Ask,
-    length_s: f64,
-    forecast: &'f mut Forecast,
-) -> impl Iterator<Item = (f64, f64, f64)> + use<'f> {
-    let (now_s, end_s) = (ask.now_s, ask.latest_s + length_s);
-    forecast.reach(end_s);
-    let forecast = &*forecast;
-    forecast.begins_s().iter().zip(forecast.values()).enumerate().map_while(move |(at, (begin_s, value))| {
-        let begin_s = begin_s.max(now_s);
-        let until_s = forecast.end_of(at).min(end_s);
-        (begin_s < until_s).then_some((*value, begin_s, until_s - begin_s))
-    })
+/// The interval of the forecast that holds an instant, or its last one, and the part of it before the instant (s).
+fn last_of(end_s: f64, forecast: &Forecast) -> (usize, f64) {
+    let last = forecast.interval_of(end_s);
+    (last, forecast.end_of(last).min(end_s) - forecast.begins_s()[last])
 }

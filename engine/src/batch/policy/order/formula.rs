@@ -3,7 +3,7 @@ use std::cell::OnceCell;
 
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::error::{Result, SimError, Stop};
-use crate::formula::{Formula, Variable};
+use crate::formula::{Formula, Known, Trend, Variable};
 use crate::spec::{Choice, Component, Default, Param, Role, Type};
 
 /// The parameter with the expression of the queue order.
@@ -44,11 +44,15 @@ pub const OF_BACKFILLING: Component = Component {
     ..COMPONENT
 };
 
-/// Declares the variables: name, whether it changes with time, value.
+/// Declares the variables: name, least value, change with time, value.
 macro_rules! variables {
-    ($cluster:ident, $job:ident: $($name:ident $changes:literal $value:expr;)*) => {
+    ($cluster:ident, $job:ident, $now_s:ident: $($name:ident $least:ident $trend:ident $value:expr;)*) => {
         /// The variables of a formula.
-        pub const VARIABLES: &[Variable] = &[$(Variable { name: stringify!($name), changes: $changes }),*];
+        pub const VARIABLES: &[Variable] =
+            &[$(Variable { name: stringify!($name), changes: !matches!(Trend::$trend, Trend::Constant) }),*];
+
+        /// What is known of the variables while a job waits.
+        const KNOWN: &[Known] = &[$(Known { low: $least, high: f64::MAX, trend: Trend::$trend }),*];
 
         /// Their positions in the list.
         #[allow(non_camel_case_types)]
@@ -58,7 +62,7 @@ macro_rules! variables {
 
         /// The value of the variable at a position.
         #[inline(always)]
-        fn read<R: Recorder>($cluster: &Cluster<'_, R>, $job: JobId, at: u8) -> f64 {
+        fn read<R: Recorder>($cluster: &Cluster<'_, R>, $job: JobId, $now_s: f64, at: u8) -> f64 {
             $(if at == At::$name as u8 {
                 return $value;
             })*
@@ -67,22 +71,27 @@ macro_rules! variables {
     };
 }
 
+/// Least values. A workload has finite times of any sign, and no variable is infinite.
+const ANY: f64 = -f64::MAX;
+const ZERO: f64 = 0.0;
+const ONE: f64 = 1.0;
+
 variables! {
-    cluster, job:
-    submit_s false cluster.submit_s(job);
-    first_submit_s false cluster.first_submit_s();
-    estimate_s false cluster.estimate_s(job);
-    requested_s false cluster.requested_s(job);
-    procs false f64::from(cluster.procs(job));
-    area_proc_s false cluster.estimate_s(job) * f64::from(cluster.procs(job));
-    priority false f64::from(cluster.priority(job));
+    cluster, job, now_s:
+    submit_s ANY Constant cluster.submit_s(job);
+    first_submit_s ANY Constant cluster.first_submit_s();
+    estimate_s ZERO Constant cluster.estimate_s(job);
+    requested_s ZERO Constant cluster.requested_s(job);
+    procs ONE Constant f64::from(cluster.procs(job));
+    area_proc_s ZERO Constant cluster.estimate_s(job) * f64::from(cluster.procs(job));
+    priority ZERO Constant f64::from(cluster.priority(job));
     // Manifests and results count classes from 1.
-    job_class false f64::from(cluster.job_class(job)) + 1.0;
-    machine_procs false f64::from(cluster.machine().procs());
-    now_s true cluster.now_s();
-    wait_s true cluster.now_s() - cluster.submit_s(job);
-    queue_length true f64::from(cluster.waiting_count());
-    free_procs true f64::from(cluster.free(0));
+    job_class ONE Constant f64::from(cluster.job_class(job)) + 1.0;
+    machine_procs ONE Constant f64::from(cluster.machine().procs());
+    now_s ANY Rises now_s;
+    wait_s ZERO Rises now_s - cluster.submit_s(job);
+    queue_length ZERO Varies f64::from(cluster.waiting_count());
+    free_procs ZERO Varies f64::from(cluster.free(0));
 }
 
 /// The expression of a spec, and whether it has had a value for every job.
@@ -92,6 +101,8 @@ pub(in crate::batch::policy) struct Expression {
     param: &'static str,
     formula: Formula,
     changes: bool,
+    /// What is known of its value; `None` if a job may have none.
+    known: Option<Known>,
     /// The first job without a value.
     undefined: OnceCell<SimError>,
 }
@@ -102,7 +113,16 @@ impl Expression {
         let param = choice.component().params[0].name;
         let invalid = |error| SimError::Invalid(format!("`{param}` is no expression: {error}"));
         let formula = Formula::parse(choice.text(param), VARIABLES).map_err(invalid)?;
-        Ok(Expression { param, changes: formula.changes(), formula, undefined: OnceCell::new() })
+        let (changes, known) = (formula.changes(), formula.known(|at| KNOWN[usize::from(at)]));
+        Ok(Expression { param, formula, changes, known, undefined: OnceCell::new() })
+    }
+
+    pub(super) fn has_value(&self) -> bool {
+        self.known.is_some()
+    }
+
+    pub(super) fn never_rises(&self) -> bool {
+        self.known.is_some_and(|known| matches!(known.trend, Trend::Constant | Trend::Falls))
     }
 
     #[inline]
@@ -111,8 +131,8 @@ impl Expression {
     }
 
     /// The key of a waiting job. A job without a value is last until [`Expression::check`] ends the run.
-    pub(super) fn key<R: Recorder>(&self, cluster: &Cluster<'_, R>, job: JobId) -> f64 {
-        let value = self.formula.value(|at| read(cluster, job, at));
+    pub(super) fn key<R: Recorder>(&self, cluster: &Cluster<'_, R>, job: JobId, now_s: f64) -> f64 {
+        let value = self.formula.value(|at| read(cluster, job, now_s, at));
         if value.is_nan() {
             self.undefined.get_or_init(|| self.no_value(cluster, job));
             return f64::INFINITY;
@@ -123,7 +143,8 @@ impl Expression {
 
     #[cold]
     fn no_value<R: Recorder>(&self, cluster: &Cluster<'_, R>, job: JobId) -> SimError {
-        let known = |at: &u8| format!("{} = {}", VARIABLES[usize::from(*at)].name, read(cluster, job, *at));
+        let known =
+            |at: &u8| format!("{} = {}", VARIABLES[usize::from(*at)].name, read(cluster, job, cluster.now_s(), *at));
         let reads: Vec<String> = self.formula.reads().iter().map(known).collect();
         SimError::Invalid(format!(
             "`{}` has no value (NaN) for job {} at {} s, with {}: bound what it divides, and what it takes roots \

@@ -108,7 +108,7 @@ pub(super) enum Order<'p> {
 pub struct Keyed {
     /// Description of the order.
     pub component: Component,
-    /// Whether the key of a waiting job changes with time: the queue is then sorted at every pass.
+    /// Whether the key of a waiting job changes with time: it must then never rise, and the queue is ordered at every pass.
     pub changes: bool,
     /// The key of a waiting job: the job with the least key is first, ties by arrival. Never NaN.
     pub key: fn(&Waiting) -> f64,
@@ -193,28 +193,41 @@ impl Order<'_> {
         }
     }
 
-    /// Whether every job has a key. A formula may have no value for a job, which ends the task even if no job can start.
+    /// Whether every job is known to have a key. A formula may have no value for a job, which ends the task even if no job can
+    /// start.
     #[inline]
     pub(crate) fn has_all_keys(self) -> bool {
-        !matches!(self, Order::Formula(_))
+        if let Order::Formula(expression) = self { expression.has_value() } else { true }
+    }
+
+    /// Whether every job is known to have a key that never rises while the job waits.
+    #[inline]
+    pub(crate) fn never_rises(self) -> bool {
+        if let Order::Formula(expression) = self { expression.never_rises() } else { true }
     }
 
     /// Sort key of a waiting job: the job with the least key is first. Jobs with equal keys keep the order in which they
     /// entered the queue; a deferred job enters it at its release. If places [change](Order::changes), jobs with equal keys
     /// are sorted by submission.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn key<R: Recorder>(self, cluster: &Cluster<'_, R>, job: JobId) -> f64 {
+        self.key_at(cluster, job, cluster.now_s())
+    }
+
+    /// [`Order::key`] at another instant, if nothing but the time changes until then.
+    #[inline(always)]
+    pub(crate) fn key_at<R: Recorder>(self, cluster: &Cluster<'_, R>, job: JobId, now_s: f64) -> f64 {
         match self {
             Order::Fcfs => 0.0,
             Order::Keyed(keyed) => (keyed.key)(&Waiting {
-                now_s: cluster.now_s(),
+                now_s,
                 first_submit_s: cluster.first_submit_s(),
                 submit_s: cluster.submit_s(job),
                 estimate_s: cluster.estimate_s(job),
                 procs: f64::from(cluster.procs(job)),
                 priority: f64::from(cluster.priority(job)),
             }),
-            Order::Formula(expression) => expression.key(cluster, job),
+            Order::Formula(expression) => expression.key(cluster, job, now_s),
         }
     }
 }
