@@ -15,6 +15,7 @@ use crate::Datasets;
 use crate::condition::{Op, satisfying};
 use crate::reading::{Reading, relaxed};
 use crate::rows::Axis;
+use crate::search::Constraint;
 use crate::{Cell, Condition, Error, Kind, OrKind, failure, grouped};
 
 /// The column by which rows find their task.
@@ -174,6 +175,11 @@ pub async fn why_none(datasets: &Datasets, reading: &Reading, texts: &[String]) 
 /// The conditions on the rows of a table.
 pub fn conditions(table: Table, texts: &[String]) -> Result<Vec<Condition>, Error> {
     texts.iter().map(|text| Condition::parse(text, |name| type_of(table, name))).collect()
+}
+
+/// Reads constraints on the columns of a table or of its tasks.
+pub fn constraints(table: Table, texts: &[String]) -> Result<Vec<Constraint>, Error> {
+    texts.iter().map(|text| Constraint::parse(text, |name| type_of(table, name))).collect()
 }
 
 async fn columns_of_tasks(datasets: &Datasets, experiment: &str, names: BTreeSet<&str>) -> Result<TasksById, Error> {

@@ -7,11 +7,12 @@ use powersweep_dataset::best::{costs, front, unbeaten};
 use powersweep_dataset::group::named;
 use powersweep_dataset::grouped::{FooterFacts, check_one_signal, collected, keys};
 use powersweep_dataset::hypervolume::hypervolume;
+use powersweep_dataset::replicates::seed;
 use powersweep_dataset::scan::SEED;
-use powersweep_dataset::search::{Estimate, Verdict};
-use powersweep_dataset::source::{self, conditions, table_of};
+use powersweep_dataset::search::{Constraint, Estimate, Verdict};
+use powersweep_dataset::source::{self, conditions, constraints, table_of};
 use powersweep_dataset::words::{count, number};
-use powersweep_dataset::{Column, Condition, Error, Frame, Stat, failure, grouped};
+use powersweep_dataset::{Column, Condition, Error, Frame, Rows, Stat, failure, grouped};
 
 use crate::place::Place;
 
@@ -25,7 +26,8 @@ const LOG: &str = "log_digest";
 pub struct BestOptions {
     /// The metrics of `tasks` or `accounts` whose means are to be small or great. Several goals have a Pareto front.
     pub goals: Vec<Goal>,
-    /// Conditions on the mean of a metric, or on a parameter, such as `bsld_mean <= 5`.
+    /// Conditions on the mean of a metric or on a parameter, such as `bsld_mean <= 5`, or on the share of seeds, such as
+    /// `P(wait_s_mean <= 3600) >= 0.95`.
     pub subject_to: Vec<String>,
     /// Conditions on the rows, such as `seed<3`.
     pub only: Vec<String>,
@@ -76,13 +78,13 @@ impl FrontVolume {
 #[derive(Debug, Clone)]
 pub struct Best {
     /// A row for each of them: its values, then the means and intervals of the goals and conditions. With conditions on
-    /// means, the column `verdict` has `feasible` or `uncertain`.
+    /// means or shares, the column `verdict` has `feasible` or `uncertain`.
     pub frame: Frame,
     /// Number of all combinations; 0 if no row satisfies the conditions on rows.
     pub combinations: usize,
-    /// Number of the combinations that satisfy the conditions by their means.
+    /// Number of the combinations that satisfy the conditions by their means and shares.
     pub feasible: usize,
-    /// Number of these for which the interval of a condition's mean contains the limit, or has one seed: more seeds may
+    /// Number of these for which the interval of a condition's mean or share contains the limit, or has one seed: more seeds may
     /// decide otherwise.
     pub uncertain: usize,
     /// With several goals: the hypervolume of the front.
@@ -109,10 +111,11 @@ impl Place {
         if goals.is_empty() {
             return Err(failure!(Usage, "there is no goal: name a column that is to be small or great"));
         }
-        let of_conditions = options.subject_to.iter().chain(&options.only).map(|text| Condition::column_of(text));
+        let of_constraints = options.subject_to.iter().map(|text| Constraint::column_of(text));
+        let of_conditions = of_constraints.chain(options.only.iter().map(|text| Condition::column_of(text)));
         let of_goals = goals.iter().map(|goal| goal.column.as_str());
         let table = table_of(of_goals.chain(of_conditions).chain(options.by.iter().map(String::as_str)));
-        let subject = conditions(table, &options.subject_to)?;
+        let subject = constraints(table, &options.subject_to)?;
         let datasets = self.datasets().await?;
         let reading = datasets.read(experiment, table).await?;
         reading.check_table()?;
@@ -122,7 +125,8 @@ impl Place {
             true => varying.map(|candidate| candidate.name.as_str()).collect(),
             false => options.by.iter().map(String::as_str).collect(),
         };
-        let columns = goals.iter().map(|goal| &goal.column).chain(subject.iter().map(|condition| &condition.column));
+        let columns =
+            goals.iter().map(|goal| &goal.column).chain(subject.iter().map(|constraint| &constraint.condition.column));
         let mut seen = BTreeSet::new();
         let measures: Vec<&str> =
             columns.map(String::as_str).filter(|name| !by.contains(name) && seen.insert(*name)).collect();
@@ -135,9 +139,15 @@ impl Place {
         let combinations = if rows.is_empty() { 0 } else { all.rows() };
         // A log has one task: there are no other seeds that could decide otherwise.
         let are_logs = rows.axis(LOG).is_some_and(|axis| axis.values().iter().all(|value| !value.is_null()));
-        let satisfied = verdicts(&all, &subject, &by, are_logs)?;
+        let mut satisfied = Vec::new();
+        for constraint in &subject {
+            satisfied.push(match constraint.share {
+                Some(_) => verdicts_of_share(&mut all, &rows, constraint, &by, are_logs)?,
+                None => verdicts_of_mean(&all, &constraint.condition, &by, are_logs)?,
+            });
+        }
         let of_row = |row: usize| Verdict::all(satisfied.iter().map(move |condition| condition[row]));
-        if subject.iter().any(|condition| !by.contains(&condition.column.as_str())) {
+        if subject.iter().any(|constraint| !by.contains(&constraint.name())) {
             all.push(Column::texts(VERDICT, "verdict", (0..all.rows()).map(|row| of_row(row).word().to_owned())));
         }
         let uncertain = (0..all.rows()).map(of_row).filter(|verdict| verdict.holds && !verdict.is_certain).count();
@@ -179,26 +189,61 @@ fn volume(all: &Frame, feasible: &Frame, goals: &[Goal], reference: &[f64]) -> R
     Ok(FrontVolume { hypervolume, reference: values(limit), ideal: values(ideal) })
 }
 
-/// For each condition, its verdict on each row: by its mean and the interval of that, or by its parameter in `by`.
-fn verdicts(all: &Frame, subject: &[Condition], by: &[&str], are_logs: bool) -> Result<Vec<Vec<Verdict>>, Error> {
-    let of = |condition: &Condition| {
-        let column = all.column(&condition.column)?;
-        if by.contains(&condition.column.as_str()) {
-            let verdict = |row| Verdict { holds: condition.holds(&column.cell(row)), is_certain: true };
-            return Ok((0..column.len()).map(verdict).collect());
-        }
-        let half_widths = all.column(&named(Stat::Interval(95), &condition.column))?;
-        let estimate = |row| Estimate { mean: column.number(row), half_width: half_widths.number(row) };
-        Ok((0..column.len()).map(|row| Verdict::of(condition, estimate(row), are_logs)).collect())
+/// The verdict of a condition on each combination: by its mean and the interval of that, or by its parameter in `by`.
+fn verdicts_of_mean(all: &Frame, condition: &Condition, by: &[&str], are_logs: bool) -> Result<Vec<Verdict>, Error> {
+    let column = all.column(&condition.column)?;
+    if by.contains(&condition.column.as_str()) {
+        let verdict = |row| Verdict { holds: condition.holds(&column.cell(row)), is_certain: true };
+        return Ok((0..column.len()).map(verdict).collect());
+    }
+    let half_widths = all.column(&named(Stat::Interval(95), &condition.column))?;
+    let estimate = |row| Estimate { mean: column.number(row), half_width: half_widths.number(row) };
+    Ok((0..column.len()).map(|row| Verdict::of(condition, estimate(row), are_logs)).collect())
+}
+
+/// The verdict of a constraint on each combination by its share of seeds. The frame gets the shares, and half the widths of their
+/// intervals.
+fn verdicts_of_share(
+    all: &mut Frame,
+    rows: &Rows,
+    constraint: &Constraint,
+    by: &[&str],
+    are_logs: bool,
+) -> Result<Vec<Verdict>, Error> {
+    let (name, column) = (constraint.name(), &constraint.condition.column);
+    let Some((_, values)) = rows.measures().iter().find(|(measure, _)| measure.name() == column) else {
+        return Err(failure!(
+            Usage,
+            "`{name}`: `{column}` is a parameter, which has one value for all seeds: write a condition without a share"
+        ));
     };
-    subject.iter().map(of).collect()
+    let mut judged = Vec::new();
+    for group in rows.groups(by)? {
+        let mut seeds = BTreeSet::new();
+        let is_first = |row: &u32| rows.axis(SEED).is_none_or(|axis| seeds.insert(seed(axis, *row as usize)));
+        if !are_logs && !group.iter().all(is_first) {
+            return Err(failure!(
+                Usage,
+                "`{name}`: some rows of one combination have the same seed, so that they have no share of seeds: choose rows by \
+                 conditions, or combinations by more columns"
+            ));
+        }
+        let values: Vec<f64> = group.iter().map(|row| values[*row as usize]).filter(|value| !value.is_nan()).collect();
+        judged.extend(constraint.judge_share(&values, are_logs));
+    }
+    let title = format!("share of seeds, {name}");
+    let shares = judged.iter().map(|(estimate, _)| estimate.mean);
+    all.push(Column::numbers(name, &title, "", shares));
+    let half_widths = judged.iter().map(|(estimate, _)| estimate.half_width);
+    all.push(Column::numbers(&named(Stat::Interval(95), name), &title, "", half_widths));
+    Ok(judged.into_iter().map(|(_, verdict)| verdict).collect())
 }
 
 /// For each condition, how many combinations satisfy it, and the range of its column.
-fn why_none(all: &Frame, subject: &[Condition], satisfied: &[Vec<Verdict>]) -> Result<String, Error> {
+fn why_none(all: &Frame, subject: &[Constraint], satisfied: &[Vec<Verdict>]) -> Result<String, Error> {
     let mut text = format!("none of {} satisfies the conditions", count(all.rows() as u64, "combination"));
-    for (condition, rows) in subject.iter().zip(satisfied) {
-        let column = all.column(&condition.column)?;
+    for (constraint, rows) in subject.iter().zip(satisfied) {
+        let column = all.column(constraint.name())?;
         let values = (0..column.len()).filter_map(|row| column.cell(row).number());
         let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), v| (l.min(v), m.max(v)));
         let holds = rows.iter().filter(|verdict| verdict.holds).count();
@@ -206,7 +251,7 @@ fn why_none(all: &Frame, subject: &[Condition], satisfied: &[Vec<Verdict>]) -> R
             true => format!(" lies between {} and {}", number(least), number(most)),
             false => String::new(),
         };
-        text += &format!("\n{}{range}: its condition holds for {holds}", condition.column);
+        text += &format!("\n{}{range}: its condition holds for {holds}", constraint.name());
     }
     Ok(text)
 }

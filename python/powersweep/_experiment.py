@@ -137,8 +137,8 @@ class Experiment:
     ) -> Rows:
         """The combinations of parameters with the best means over the seeds; with several goals, the Pareto front.
 
-        `minimise` and `maximise` name the goals. `subject_to` gives conditions on the mean of a metric or on a parameter,
-        and `where` conditions on the rows. `by` names the columns that are chosen, by default all that vary except the
+        `minimise` and `maximise` name the goals. `subject_to` gives conditions on the mean of a metric, on a
+        parameter, or on the share of seeds, such as `P(wait_s_mean <= 3600) >= 0.95`, and `where` conditions on the rows. `by` names the columns that are chosen, by default all that vary except the
         seed. With one goal, there are up to `top` rows.
 
         >>> experiment = powersweep.run("quickstart", quiet=True)

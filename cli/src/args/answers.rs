@@ -52,7 +52,8 @@ pub struct BestArgs {
     /// A metric whose mean is to be great.
     #[arg(long, value_name = "COLUMN,...", value_delimiter = ',', value_parser = column)]
     pub maximise: Vec<String>,
-    /// A condition on the mean of a metric, or on a parameter, such as "bsld_mean <= 5"; may be repeated.
+    /// A condition on the mean of a metric, or on a parameter, such as "bsld_mean <= 5", or on the share of seeds, such as
+    /// "P(wait_s_mean <= 3600) >= 0.95"; may be repeated.
     #[arg(long, value_name = "CONDITION")]
     pub subject_to: Vec<String>,
     /// The columns that are to be chosen; by default all that vary, except the seed.

@@ -25,13 +25,10 @@ pub fn run(args: &BestArgs) -> Outcome {
         let uncertain = match found.uncertain {
             0 => String::new(),
             uncertain => format!(
-                ", {uncertain} of them uncertain: the interval of a mean contains its limit, or there is one seed"
+                ", {uncertain} of them uncertain: the interval of a mean or share contains its limit, or there is one seed"
             ),
         };
-        screen::note(&format!(
-            "powersweep: {} of {of} satisfy the conditions by their means{uncertain}",
-            found.feasible
-        ));
+        screen::note(&format!("powersweep: {} of {of} satisfy the conditions{uncertain}", found.feasible));
     }
     if let Some(volume) = &found.volume {
         screen::note(&format!("powersweep: {}", shown(volume, &options)));

@@ -230,7 +230,7 @@ fn the_least_energy_under_a_condition() {
         assert_eq!(found[0][column], expected[column], "{column}");
     }
     let shown = sandbox.run(&["best", "answers", "--minimise", "energy_total_j", "--subject-to", &condition]).exits(0);
-    shown.says(&["powersweep: 5 of 9 combinations satisfy the conditions by their means"]);
+    shown.says(&["powersweep: 5 of 9 combinations satisfy the conditions"]);
     // A condition on a parameter, and one that nothing satisfies.
     let small =
         ["best", "answers", "--maximise", "utilization_installed", "--subject-to", "size_factor<2", "--top", "3"];
@@ -240,6 +240,41 @@ fn the_least_energy_under_a_condition() {
     sandbox.run(&["best", "answers"]).exits(2).says(&["name a goal"]);
     let elsewhere = ["best", "answers", "--minimise", "energy_total_j", "--where", "workload=UNKNOWN"];
     sandbox.run(&elsewhere).exits(2).says(&["no row satisfies `workload=UNKNOWN`"]);
+}
+
+/// The share of seeds that satisfy a condition, counted from the tasks.
+#[test]
+fn the_least_energy_for_most_of_the_seeds() {
+    let sandbox = sandbox();
+    let tasks = rows::read(&sandbox.path("results/data"), "answers", "tasks");
+    let combination = |row: &Row| ["policy", "bsld_threshold", "size_factor"].map(|column| row[column].to_string());
+    let mut slowdowns: Vec<f64> = tasks.iter().map(|row| number(row, "bsld_mean")).collect();
+    slowdowns.sort_by(f64::total_cmp);
+    let limit = slowdowns[slowdowns.len() * 2 / 3];
+    let seeds = tasks.iter().filter(|row| combination(row) == combination(&tasks[0])).count();
+    let share = |of: &Row| {
+        let own = tasks.iter().filter(|row| combination(row) == combination(of));
+        own.filter(|row| number(row, "bsld_mean") <= limit).count() as f64 / seeds as f64
+    };
+    let constraint = format!("P(bsld_mean <= {limit}) >= 0.6");
+    let best = ["best", "answers", "--minimise", "energy_total_j", "--top", "9", "--subject-to", &constraint];
+    let found = lines(&sandbox, &best);
+    let all = lines(&sandbox, &["results", "answers", "--by", "policy,bsld_threshold,size_factor"]);
+    assert_eq!(found.len(), all.iter().filter(|row| share(row) >= 0.6).count());
+    assert!(!found.is_empty() && found.len() < all.len(), "{found:?}");
+    for row in &found {
+        assert_eq!(number(row, &constraint), share(row));
+        assert!(number(row, &format!("ci95({constraint})")) > 0.0);
+    }
+    let by_quantile = lines(&sandbox, &[&best[..7], &[&format!("p60(bsld_mean) <= {limit}")]].concat());
+    assert_eq!(by_quantile.len(), found.len());
+
+    let mixed = ["best", "answers", "--minimise", "energy_total_j", "--by", "policy", "--subject-to", &constraint];
+    sandbox.run(&mixed).exits(2).says(&["some rows of one combination have the same seed"]);
+    let parameter = ["best", "answers", "--minimise", "energy_total_j", "--subject-to", "P(size_factor <= 1) >= 0.5"];
+    sandbox.run(&parameter).exits(2).says(&["`size_factor` is a parameter"]);
+    let wrong = ["best", "answers", "--minimise", "energy_total_j", "--subject-to", "P(bsld_mean <= 1) >= 95"];
+    sandbox.run(&wrong).exits(2).says(&["a share of seeds is compared"]);
 }
 
 #[test]

@@ -3,11 +3,11 @@
 //! A search is a function of what is known. It keeps no state of its own, so that it continues wherever rows are.
 
 mod bisection;
-mod chance;
+mod constraint;
 mod halving;
 
 pub use bisection::{Exception, bisection, exception};
-pub use chance::Chance;
+pub use constraint::Constraint;
 pub use halving::{Score, anchor, halving, rung, seeds_of_rungs};
 
 use serde::{Serialize, Serializer};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use powersweep_dataset::cell::real;
-use powersweep_dataset::search::Estimate;
+use powersweep_dataset::search::{Constraint, Estimate};
 use powersweep_engine::Value;
 use powersweep_experiments::Over;
 use serde::{Serialize, Serializer};
@@ -171,16 +171,13 @@ impl Search {
     /// The answers so far.
     pub fn found(&self) -> Found {
         let (grid, question) = (&self.grid, &self.question);
-        let is_axis = |name: &String| grid.axes.iter().any(|axis| axis.name == *name);
-        // A condition on a share of seeds has a column of its own.
-        let of_conditions = question.conditions.iter().zip(&question.chances).zip(&question.texts);
-        let of_conditions =
-            of_conditions.map(|((condition, chance), text)| if chance.is_some() { text } else { &condition.column });
-        let of_goal = question.goal_axis.is_none().then_some(&question.goal);
+        let is_axis = |name: &&str| grid.axes.iter().any(|axis| axis.name == *name);
+        let of_conditions = question.constraints.iter().map(Constraint::name);
+        let of_goal = question.goal_axis.is_none().then_some(question.goal.as_str());
         let mut columns: Vec<String> = Vec::new();
         for name in of_goal.into_iter().chain(of_conditions).filter(|name| !is_axis(name)) {
-            if !columns.contains(name) {
-                columns.push(name.clone());
+            if !columns.iter().any(|known| known == name) {
+                columns.push(name.to_owned());
             }
         }
         Found {
@@ -195,7 +192,7 @@ impl Search {
                     (None, _) => "successive halving over workloads",
                 },
             },
-            conditions: question.texts.clone(),
+            conditions: question.constraints.iter().map(|constraint| constraint.text.clone()).collect(),
             tasks_of_grid: grid.tasks(),
             tasks_with_rows: self.rows.len(),
             tasks_run: self.ran,
@@ -246,13 +243,12 @@ impl Search {
 
     fn means(&self, judged: &Judged) -> FoundMeans {
         let question = &self.question;
-        let texts = question.texts.iter().zip(&question.chances);
-        let conditions = question.conditions.iter().zip(texts).zip(&judged.conditions);
-        let conditions = conditions.map(|((condition, (text, chance)), (estimate, verdict))| FoundCondition {
-            column: if chance.is_some() { text.clone() } else { condition.column.clone() },
+        let conditions = question.constraints.iter().zip(&judged.conditions);
+        let conditions = conditions.map(|(constraint, (estimate, verdict))| FoundCondition {
+            column: constraint.name().to_owned(),
             estimate: *estimate,
-            condition: text.clone(),
-            limit: chance.as_ref().map(|chance| chance.share).or_else(|| condition.value.number()),
+            condition: constraint.text.clone(),
+            limit: constraint.limit(),
             verdict: verdict.word(),
         });
         FoundMeans { goal: judged.goal, conditions: conditions.collect(), holds_for_mean: judged.verdict.holds }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use powersweep_dataset::grouped::keys;
 use powersweep_dataset::rows::is_number;
 use powersweep_dataset::search::{
-    Chance, Estimate, Next, Score, Verdict, anchor, bisection, exception, halving, rung, seeds_of_rungs,
+    Constraint, Estimate, Next, Score, Verdict, anchor, bisection, exception, halving, rung, seeds_of_rungs,
 };
-use powersweep_dataset::source::{table_of, type_of};
+use powersweep_dataset::source::{constraints, table_of, type_of};
 use powersweep_dataset::{Cell, Condition, Error, failure};
 use powersweep_results::Table;
 
@@ -23,13 +23,7 @@ pub(super) struct Question {
     pub(super) is_maximised: bool,
     /// The axis that the goal is; `None` for a metric.
     pub(super) goal_axis: Option<usize>,
-    pub(super) conditions: Vec<Condition>,
-    /// Of each condition, the one on the share of seeds that it is a part of.
-    pub(super) chances: Vec<Option<Chance>>,
-    /// Of each condition, whether its column has numbers: texts have no mean.
-    has_mean: Vec<bool>,
-    /// The conditions as they were written.
-    pub(super) texts: Vec<String>,
+    pub(super) constraints: Vec<Constraint>,
     /// The columns that are read: of the goal, if it is a metric, and of the conditions.
     pub(super) columns: Vec<String>,
 }
@@ -69,8 +63,7 @@ impl Question {
         {
             return Err(failure!(Usage, "`{goal}` has no numbers, so that none of its values is the least"));
         }
-        let column_of = |text: &'a String| Chance::column_of(text).unwrap_or_else(|| Condition::column_of(text));
-        let of_conditions = subject_to.iter().map(column_of);
+        let of_conditions = subject_to.iter().map(|text| Constraint::column_of(text));
         let table = table_of([goal].into_iter().chain(of_conditions));
         let of = type_of(table, goal)?;
         if goal_axis.is_none() && !is_number(&of) {
@@ -93,41 +86,22 @@ impl Question {
                  {name}={first}..{last}:STEP"
             ));
         }
-        let chance = |text: &String| Chance::parse(text, |name| type_of(table, name));
-        let chances = subject_to.iter().map(chance).collect::<Result<Vec<Option<Chance>>, Error>>()?;
-        let condition = |(text, chance): (&String, &Option<Chance>)| match chance {
-            Some(chance) => Ok(chance.condition.clone()),
-            None => Condition::parse::<Error>(text, |name| type_of(table, name)),
-        };
-        let conditions = subject_to.iter().zip(&chances).map(condition).collect::<Result<Vec<Condition>, Error>>()?;
-        let has_mean = |condition: &Condition| Ok(is_number(&type_of(table, &condition.column)?));
-        let has_mean = conditions.iter().map(has_mean).collect::<Result<Vec<bool>, Error>>()?;
+        let constraints = constraints(table, subject_to)?;
         let mut columns: Vec<String> = Vec::new();
         let of_goal = goal_axis.is_none().then(|| goal.to_owned());
-        for name in of_goal.into_iter().chain(conditions.iter().map(|condition| condition.column.clone())) {
+        for name in of_goal.into_iter().chain(constraints.iter().map(|constraint| constraint.condition.column.clone()))
+        {
             if !columns.contains(&name) {
                 columns.push(name);
             }
         }
-        let texts = subject_to.iter().map(|text| text.trim().to_owned()).collect();
-        Ok(Question {
-            table,
-            goal: goal.to_owned(),
-            is_maximised,
-            goal_axis,
-            conditions,
-            chances,
-            has_mean,
-            texts,
-            columns,
-        })
+        Ok(Question { table, goal: goal.to_owned(), is_maximised, goal_axis, constraints, columns })
     }
 
     /// The conditions that choose rows of a task, such as those of one signal.
     pub(super) fn choosing(&self) -> Vec<Condition> {
-        let conditions =
-            self.conditions.iter().filter(|condition| keys(self.table).contains(&condition.column.as_str()));
-        conditions.cloned().collect()
+        let conditions = self.constraints.iter().map(|constraint| &constraint.condition);
+        conditions.filter(|condition| keys(self.table).contains(&condition.column.as_str())).cloned().collect()
     }
 
     /// What is known of a candidate with its first seeds up to this number; `None` if one of these tasks has no row.
@@ -175,18 +149,20 @@ impl Question {
         };
         let goal = self.goal_axis.is_none().then(|| numbers(&self.goal));
         let (mut judged, mut excess) = (Vec::new(), 0.0_f64);
-        for ((condition, chance), has_mean) in self.conditions.iter().zip(&self.chances).zip(&self.has_mean) {
-            if let Some(chance) = chance {
-                let values: Vec<f64> = cells(&condition.column).iter().filter_map(|cell| cell.number()).collect();
-                let (estimate, verdict) = chance.judge(&values, group.is_log);
+        for constraint in &self.constraints {
+            let condition = &constraint.condition;
+            let values = || cells(&condition.column).iter().filter_map(|cell| cell.number()).collect::<Vec<f64>>();
+            if let Some((limit, (estimate, verdict))) =
+                constraint.limit().zip(constraint.judge_share(&values(), group.is_log))
+            {
                 if !verdict.holds {
-                    excess = excess.max(estimate.mean.map_or(f64::INFINITY, |share| (share - chance.share).abs()));
+                    excess = excess.max(estimate.mean.map_or(f64::INFINITY, |share| (share - limit).abs()));
                 }
                 judged.push((estimate, verdict));
                 continue;
             }
             let estimate = numbers(&condition.column);
-            let verdict = match has_mean {
+            let verdict = match constraint.has_mean {
                 true => Verdict::of(condition, estimate, group.is_log),
                 false => Verdict {
                     holds: cells(&condition.column).iter().all(|value| condition.holds(value)),
