@@ -169,20 +169,25 @@ impl Site {
     /// Slurm loses a node whose worker lives on, and starts its job a second time elsewhere.
     fn lose_node(&mut self) {
         let (allocation, node) = self.youngest_connected();
+        // The controller asks a dead node for up to `MessageTimeout` (10 s) before it answers others: no tasks are added meanwhile,
+        // and a worker without tasks would end.
+        self.farm.keep(self.tasks);
         self.cluster.kill(&node);
         self.wait_node(&node, "down");
         let begun = Instant::now();
-        let mut twice = false;
+        let (mut twice, mut last) = (false, StatusReply::default());
         while !twice && begun.elapsed() < WORKER_LIFE {
             self.look();
-            let second = Duration::from_secs(1);
-            twice = self.farm.wait_status(second, |status| workers_in(status, &allocation) == 2);
+            twice = self.farm.wait_status(Duration::from_secs(1), |status| {
+                last.clone_from(status);
+                workers_in(status, &allocation) == 2
+            });
         }
         self.cluster.restart(&node);
         self.wait_node(&node, "idle");
         println!("node {node} was lost: {allocation} had two workers at the same time: {twice}");
         let log = self.farm.sandbox.run(&["launch", "log", &allocation, "--data", "data"]);
-        assert!(twice, "no split brain of {allocation}: {log}");
+        assert!(twice, "no split brain of {allocation}: {last:?}\n{log}");
     }
 
     fn requeue(&mut self) {
