@@ -9,7 +9,6 @@
 //! stops where the variance happens to be small, and its intervals cover less.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
 
 use powersweep_dataset::rows::is_number;
 use powersweep_dataset::source::{Source, table_of, type_of};
@@ -17,50 +16,22 @@ use powersweep_dataset::stats::{sd, sum};
 use powersweep_dataset::words::{count, number};
 use powersweep_dataset::{Cell, Error, failure, student_t};
 use powersweep_engine::Value;
-use powersweep_experiments::{Derivation, Manifest, ManifestErrors, Precision, Until};
-use powersweep_inputs::library::{Library, ParsedLogs};
+use powersweep_experiments::{Derivation, Manifest, Precision, Until};
 use powersweep_results::Table;
 
+use crate::derived::DerivedOptions;
 use crate::find::grid::{Grid, Group};
 use crate::find::{StepRun, begin, datasets_of, each_row, interrupted};
-use crate::inputs::{self, Files, LOGS_BYTES};
+use crate::inputs::{self, Files};
 use crate::place::Place;
-use crate::run::RunOptions;
 
 /// Column by which rows find their task.
 const TASK_ID: &str = "task_id";
 
-/// How the tasks of a manifest run whose seeds are added until means are known.
-#[derive(Clone)]
-pub struct ReplicateOptions {
-    /// The manifest's name in messages.
-    pub file: String,
-    /// Where the files of the manifest are searched for.
-    pub library: Library,
-    /// Keeps the parsed logs.
-    pub logs: Arc<ParsedLogs>,
-    /// How tasks run in this process.
-    pub run: RunOptions,
-    /// Makes an error of the problems of a manifest.
-    pub problems: fn(&str, &ManifestErrors) -> Error,
-}
-
-impl Default for ReplicateOptions {
-    fn default() -> ReplicateOptions {
-        ReplicateOptions {
-            file: "the manifest".to_owned(),
-            library: Library::new(Vec::new(), None),
-            logs: Arc::new(ParsedLogs::new(LOGS_BYTES)),
-            run: RunOptions::default(),
-            problems: inputs::problems,
-        }
-    }
-}
-
 /// Stages of seeds under way. The next stage follows from the rows alone, so that the same call continues after an interruption.
 pub struct Replication {
     place: Place,
-    options: ReplicateOptions,
+    options: DerivedOptions,
     original: Manifest,
     until: Until,
     files: Files,
@@ -110,7 +81,7 @@ impl Place {
     ///
     /// # Errors
     /// The seeds are fixed, a metric or a column is unknown, or a file cannot be read.
-    pub fn replicate(&self, original: &Manifest, options: ReplicateOptions) -> Result<Replication, Error> {
+    pub fn replicate(&self, original: &Manifest, options: DerivedOptions) -> Result<Replication, Error> {
         let until = original.until().cloned().ok_or_else(|| {
             failure!(
                 Usage,
@@ -194,10 +165,7 @@ impl Replication {
         let seeds = Some((self.until.from, self.until.at_most));
         let exclude = self.grid.groups.iter().filter_map(|group| self.excluded(group, &stage.wanted)).collect();
         let derivation = Derivation { name: self.original.name(), seeds, exclude, ..Derivation::default() };
-        let text = self.original.derived(&self.options.file, &derivation);
-        let text = text.map_err(|errors| (self.options.problems)(&self.options.file, &errors))?;
-        let name = format!("{} with its seeds so far", self.options.file);
-        let manifest = Manifest::parse(&name, &text).map_err(|errors| (self.options.problems)(&name, &errors))?;
+        let manifest = self.options.derive(&self.original, &derivation, "its seeds so far")?;
         let options = self.options.run.clone();
         self.options.run.restart = false;
         begin(&self.place, &manifest, &self.files, &self.options.library, &options).await

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use powersweep::study::{Asked, Told, Wait};
-use powersweep::{Error, Manifest, Notes, RunOptions, Runtime, StudyOptions, Value, failure, inputs};
+use powersweep::{DerivedOptions, Error, Manifest, Notes, RunOptions, Runtime, StudyOptions, Value, failure, inputs};
 use powersweep_cli::defaults::{self, GivenPlace};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -91,7 +91,8 @@ impl Study {
             let place = defaults::place(GivenPlace { data, coordinator, access, insecure }, Notes::to(said))?;
             let run = RunOptions { replace, take_over, ..RunOptions::default() };
             let run = RunOptions { slots: slots.unwrap_or(run.slots), ..run };
-            let options = StudyOptions { file, metrics, only, library, run, ..StudyOptions::default() };
+            let manifest_options = DerivedOptions { file, library, run, ..DerivedOptions::default() };
+            let options = StudyOptions { metrics, only, manifest: manifest_options };
             let runtime = Runtime::start()?;
             let study = runtime.block_on(place.study(&manifest, options))?;
             of_study.pass_on(&notes);

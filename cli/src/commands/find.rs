@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use powersweep::find::{FindOptions, Search, StepRun};
 use powersweep::run::RunOptions;
-use powersweep::{Goal, block_on};
+use powersweep::{DerivedOptions, Goal, block_on};
 use powersweep_experiments::Over;
 use powersweep_inputs::library::ParsedLogs;
 use tokio_util::sync::CancellationToken;
@@ -79,7 +79,6 @@ fn options(args: &FindArgs, stop: CancellationToken) -> Result<FindOptions, Fail
     let local = &args.local;
     let memory = local.slots.workload_memory;
     Ok(FindOptions {
-        file: args.manifest.clone(),
         over: args.over.iter().map(over).collect::<Result<_, _>>()?,
         goal: Goal {
             column: args.minimise.iter().chain(&args.maximise).next().cloned().unwrap_or_default(),
@@ -89,16 +88,19 @@ fn options(args: &FindArgs, stop: CancellationToken) -> Result<FindOptions, Fail
         rungs: args.rungs.clone(),
         name: args.name.clone(),
         manifest_out: args.manifest_out.clone(),
-        library: inputs::library_of(&args.manifest, &local.logs),
-        logs: Arc::new(ParsedLogs::new(memory).with_max_workload_bytes(memory as u64)),
-        run: RunOptions {
-            slots: local.slots.count(),
-            search_path: local.logs.traces.clone(),
-            replace: args.replace,
-            stop,
-            ..RunOptions::default()
+        manifest: DerivedOptions {
+            file: args.manifest.clone(),
+            library: inputs::library_of(&args.manifest, &local.logs),
+            logs: Arc::new(ParsedLogs::new(memory).with_max_workload_bytes(memory as u64)),
+            run: RunOptions {
+                slots: local.slots.count(),
+                search_path: local.logs.traces.clone(),
+                replace: args.replace,
+                stop,
+                ..RunOptions::default()
+            },
+            problems: inputs::problems,
         },
-        problems: inputs::problems,
     })
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use powersweep::find::StepRun;
-use powersweep::replicate::{ReplicateOptions, lines};
+use powersweep::replicate::lines;
 use powersweep::run::RunOptions;
-use powersweep::{Manifest, Place, block_on};
+use powersweep::{DerivedOptions, Manifest, Place, block_on};
 use powersweep_inputs::library::ParsedLogs;
 
 use super::run;
@@ -23,7 +23,7 @@ pub fn to_its_end(
     quiet: bool,
 ) -> Outcome {
     let library = inputs::library_of(file, logs.0);
-    let options = ReplicateOptions {
+    let options = DerivedOptions {
         file: file.to_owned(),
         library,
         logs: Arc::new(logs.1),

@@ -32,10 +32,6 @@ pub type ConnId = u64;
 pub type ClientId = u64;
 
 /// An input of the state machine.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "an event is moved once, and its greatest message comes once a connection"
-)]
 #[derive(Debug, Clone)]
 #[allow(missing_docs, reason = "the names of fields say what they are")]
 pub enum Event {
@@ -180,6 +176,8 @@ pub struct Submission {
     pub ledgers: String,
     /// Another submit adds tasks soon: the last rows need no part of their own.
     pub more_follows: bool,
+    /// The generation that the manifest edits, 0 for no experiment: another submit in between is a reason to refuse. `None`: any.
+    pub edits: Option<u64>,
 }
 
 impl Submission {
@@ -187,7 +185,8 @@ impl Submission {
     pub fn new(sweep: Sweep, digests: BTreeMap<String, Digest>) -> Submission {
         let (dry_run, restart, replace, more_follows) = (false, false, false, false);
         let (user, ledgers) = (String::new(), String::new());
-        Submission { sweep, digests, dry_run, restart, replace, user, priority: None, ledgers, more_follows }
+        let (priority, edits) = (None, None);
+        Submission { sweep, digests, dry_run, restart, replace, user, priority, ledgers, more_follows, edits }
     }
 }
 

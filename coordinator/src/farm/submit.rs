@@ -38,6 +38,14 @@ impl Farm {
             return self.out.reply_now(client, Reply::Refused(refusal));
         }
         let name = submission.sweep.manifest().name();
+        let generation = self.experiments.get(name).map_or(0, |experiment| experiment.record.generation);
+        if let Some(edited) = submission.edits.filter(|edited| *edited != generation) {
+            let refusal = format!(
+                "{name} has generation {generation}, and the manifest edits generation {edited}: another submit came between. \
+                 Edit the manifest that the experiment has now"
+            );
+            return self.out.reply(client, Reply::Refused(refusal));
+        }
         let aside = self.experiments.get(name).filter(|experiment| {
             sets_aside(experiment, &submission) && experiment.leaving.is_none() && !submission.dry_run
         });

@@ -360,7 +360,7 @@ fn submission(request: v1::SubmitRequest, config: &Config) -> Result<Submission,
     }
     let sweep = Sweep::new(manifest, digests.clone()).map_err(|error| Status::invalid_argument(error.to_string()))?;
     let sweep = config.sharded(sweep);
-    let v1::SubmitRequest { dry_run, restart, replace, priority, user, ledgers, more_follows, .. } = request;
+    let v1::SubmitRequest { dry_run, restart, replace, priority, user, ledgers, more_follows, edits, .. } = request;
     if user.len() > USER_BYTES_MAX || !is_plain_name(&user) {
         let reason = format!("the user's name has more than {USER_BYTES_MAX} bytes, or control characters");
         return Err(Status::invalid_argument(reason));
@@ -374,6 +374,7 @@ fn submission(request: v1::SubmitRequest, config: &Config) -> Result<Submission,
         priority,
         ledgers,
         more_follows,
+        edits,
         ..Submission::new(sweep, digests)
     })
 }

@@ -11,14 +11,13 @@ mod judge;
 use std::collections::HashSet;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use powersweep_dataset::source::Source;
 use powersweep_dataset::writing::write_whole;
 use powersweep_dataset::{Cell, Datasets, Error, failure};
-use powersweep_experiments::{Derivation, Manifest, ManifestErrors, Over};
-use powersweep_inputs::library::{Library, ParsedLogs};
+use powersweep_experiments::{Derivation, Manifest, Over};
+use powersweep_inputs::library::Library;
 use powersweep_proto::v1;
 use powersweep_results::Table;
 use tokio_util::sync::CancellationToken;
@@ -29,7 +28,8 @@ pub use self::found::{
 use self::grid::Grid;
 use self::judge::{Progress, Question, Rows};
 use crate::best::Goal;
-use crate::inputs::{self, Files, LOGS_BYTES};
+use crate::derived::DerivedOptions;
+use crate::inputs::{self, Files};
 use crate::place::{Answerer, Place, connection, stored};
 use crate::run::{RunOptions, Running};
 use crate::submit::{submission, upload_missing};
@@ -37,14 +37,15 @@ use crate::submit::{submission, upload_missing};
 /// First line of a derived manifest: a file without it is not overwritten.
 const MARK: &str = "Written by `powersweep find`, which replaces this file.";
 
+/// The values of a derived manifest, in messages.
+const SEARCHED: &str = "the searched values";
+
 /// Column by which rows find their task.
 const TASK_ID: &str = "task_id";
 
 /// What is searched for, and how its tasks run.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct FindOptions {
-    /// The manifest's name in messages.
-    pub file: String,
     /// Parameters and the values to choose from, in place of the manifest's.
     pub over: Vec<Over>,
     /// A parameter that is searched, or a metric of `tasks` or `accounts`, whose mean over the seeds counts.
@@ -58,32 +59,8 @@ pub struct FindOptions {
     pub name: Option<String>,
     /// Where the manifest of the tried tasks is kept; by default NAME.toml in the folder of the manifest.
     pub manifest_out: Option<PathBuf>,
-    /// Where the files of the manifest are searched for.
-    pub library: Library,
-    /// Keeps the parsed logs.
-    pub logs: Arc<ParsedLogs>,
-    /// How tasks run in this process.
-    pub run: RunOptions,
-    /// Makes an error of the problems of a manifest.
-    pub problems: fn(&str, &ManifestErrors) -> Error,
-}
-
-impl Default for FindOptions {
-    fn default() -> FindOptions {
-        FindOptions {
-            file: "the manifest".to_owned(),
-            over: Vec::new(),
-            goal: Goal::default(),
-            subject_to: Vec::new(),
-            rungs: Vec::new(),
-            name: None,
-            manifest_out: None,
-            library: Library::new(Vec::new(), None),
-            logs: Arc::new(ParsedLogs::new(LOGS_BYTES)),
-            run: RunOptions::default(),
-            problems: inputs::problems,
-        }
-    }
+    /// The manifest's name and files, and how tasks run.
+    pub manifest: DerivedOptions,
 }
 
 /// A search under way.
@@ -178,11 +155,12 @@ impl Place {
         }
         let name = options.name.clone().unwrap_or_else(|| format!("{}-find", original.name()));
         let file = options.manifest_out.clone();
-        let file = file.unwrap_or_else(|| inputs::folder_of(&options.file).join(format!("{name}.toml")));
+        let file = file.unwrap_or_else(|| inputs::folder_of(&options.manifest.file).join(format!("{name}.toml")));
         check_file(&file)?;
         let values = axes.iter().map(|axis| (axis.name, axis.values.clone())).collect();
-        let manifest = derived(original, &options, &Derivation { name: &name, values, ..Derivation::default() })?;
-        let files = Files::read(&manifest, &options.library, Some(&options.logs), &self.notes)?;
+        let derivation = Derivation { name: &name, values, ..Derivation::default() };
+        let manifest = options.manifest.derive(original, &derivation, SEARCHED)?;
+        let files = Files::read(&manifest, &options.manifest.library, Some(&options.manifest.logs), &self.notes)?;
         let grid = Grid::of(&inputs::sweep(&manifest, &files.digests)?, axes, &options.rungs)?;
         if grid.groups.is_empty() {
             let names: Vec<&str> = grid.axes.iter().map(|axis| axis.name).collect();
@@ -236,7 +214,7 @@ impl Search {
     /// # Errors
     /// The search was stopped, or its rows cannot be read.
     pub async fn next(&mut self) -> Result<Option<Step>, Error> {
-        if self.options.run.stop.is_cancelled() {
+        if self.options.manifest.run.stop.is_cancelled() {
             return Err(interrupted());
         }
         self.rows = self.read_rows().await?;
@@ -267,12 +245,14 @@ impl Search {
         self.asked.extend(step.wanted.iter().cloned());
         let comment = format!(
             "{MARK}\nIt has the tasks of a search in {}; `powersweep run` runs no other ones.",
-            self.options.file
+            self.options.manifest.file
         );
         let derivation = Derivation { comment: &comment, name: &self.name, ..self.grid.derivation(&step.wanted) };
-        let manifest = derived(&self.original, &self.options, &derivation)?;
+        let manifest = self.options.manifest.derive(&self.original, &derivation, SEARCHED)?;
         write_whole(Some(&self.file), manifest.source().as_bytes())?;
-        let begun = begin(&self.place, &manifest, &self.files, &self.options.library, &self.options.run).await?;
+        let begun =
+            begin(&self.place, &manifest, &self.files, &self.options.manifest.library, &self.options.manifest.run)
+                .await?;
         self.ran += step.tasks;
         Ok(begun)
     }
@@ -397,12 +377,4 @@ fn check_file(file: &Path) -> Result<(), Error> {
     }
     let hint = "give the search another name, or its manifest another place";
     Err(failure!(Usage, "{} is not a file of `powersweep find`: {hint}", file.display()))
-}
-
-/// The derived manifest, parsed.
-fn derived(original: &Manifest, options: &FindOptions, derivation: &Derivation<'_>) -> Result<Manifest, Error> {
-    let text = original.derived(&options.file, derivation);
-    let text = text.map_err(|errors| (options.problems)(&options.file, &errors))?;
-    let name = format!("{} with the searched values", options.file);
-    Manifest::parse(&name, &text).map_err(|errors| (options.problems)(&name, &errors))
 }

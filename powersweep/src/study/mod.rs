@@ -89,8 +89,8 @@ impl Place {
         let table = table_of(options.metrics.iter().map(String::as_str).chain(of_conditions));
         options.metrics.iter().try_for_each(|name| type_of(table, name).map(drop))?;
         let choosing = conditions(table, &options.only)?;
-        let files = Files::read(original, &options.library, Some(&options.logs), &self.notes)?;
-        let farm = Farm::open(self, original.name(), &files, &options.run).await?;
+        let files = Files::read(original, &options.manifest.library, Some(&options.manifest.logs), &self.notes)?;
+        let farm = Farm::open(self, original.name(), &files, &options.manifest.run).await?;
         let mut study = Study {
             place: self.clone(),
             options,
@@ -128,13 +128,13 @@ fn check_designs(original: &Manifest, options: &StudyOptions, book: &Book) -> Re
     let hint = "write [designs.NAME] with kind = \"points\" and points = \"\", and give parameters their ranges with \
                 design = \"NAME\"";
     if book.designs.is_empty() {
-        return Err(failure!(Usage, "{} has no design of listed points: {hint}", options.file));
+        return Err(failure!(Usage, "{} has no design of listed points: {hint}", options.manifest.file));
     }
     let none = book.designs.iter().map(|design| (design.label().to_owned(), String::new())).collect();
     let Some(text) = with_lines(original.source(), &none) else {
-        return Err(failure!(Usage, "a design of {} has no key `points`: {hint}", options.file));
+        return Err(failure!(Usage, "a design of {} has no key `points`: {hint}", options.manifest.file));
     };
-    Manifest::parse(&options.file, &text).map_err(|errors| (options.problems)(&options.file, &errors)).map(drop)
+    options.manifest.parse(&text, "no points").map(drop)
 }
 
 impl Study {
@@ -171,9 +171,12 @@ impl Study {
 
     /// Enters the points of the manifest that the coordinator has, and finds their tasks.
     async fn read_stored(&mut self) -> Result<(), Error> {
-        let Some(found) = self.farm.status(self.original.name(), true).await? else { return Ok(()) };
+        let Some(found) = self.farm.status(self.original.name(), true).await? else {
+            self.generation = 0;
+            return Ok(());
+        };
         let stored = Manifest::parse("the stored manifest", &found.manifest)
-            .map_err(|errors| (self.options.problems)("the stored manifest", &errors))?;
+            .map_err(|errors| (self.options.manifest.problems)("the stored manifest", &errors))?;
         let new = self.book.enter_all(&stored)?;
         self.find_tasks(&new)?;
         self.generation = found.generation;
@@ -202,8 +205,7 @@ impl Study {
                  another name to begin a study beside this one"
             ));
         }
-        let name = format!("{} with the asked points", self.options.file);
-        Manifest::parse(&name, &text).map_err(|errors| (self.options.problems)(&name, &errors))
+        self.options.manifest.parse(&text, "the asked points")
     }
 
     /// Asks for points; returns a number for each. Nothing runs before the next [`Study::tell`]. If one of the points is
@@ -257,7 +259,7 @@ impl Study {
             }
             tokio::select! {
                 () = tokio::time::sleep(left.map_or(pause, |left| left.min(pause))) => {}
-                () = self.options.run.stop.cancelled() => {
+                () = self.options.manifest.run.stop.cancelled() => {
                     return Err(failure!(Interrupted, "interrupted; finished tasks are kept. The same study continues"));
                 }
             }
@@ -295,21 +297,33 @@ impl Study {
         Ok(self.look().await? || has_new)
     }
 
+    /// The generation of the manifest that the coordinator has; 0 for none.
+    async fn present_generation(&mut self) -> Result<u64, Error> {
+        Ok(self.farm.status(self.original.name(), false).await?.map_or(0, |found| found.generation))
+    }
+
     /// Adds the new points to the manifest of the experiment.
     async fn submit(&mut self) -> Result<(), Error> {
-        let name = self.original.name().to_owned();
-        let generation = self.farm.status(&name, false).await?.map_or(0, |found| found.generation);
-        if generation != self.generation {
+        if self.present_generation().await? != self.generation {
             // Another process has added points: they stay.
             self.read_stored().await?;
         }
-        let manifest = self.manifest(&self.book.lines())?;
-        let unknown: Vec<usize> = self.new.iter().copied().filter(|point| !self.book.is_placed(*point)).collect();
-        self.find_tasks(&unknown)?;
-        let replace = self.options.run.replace;
-        let request = v1::SubmitRequest { replace, more_follows: true, ..submission(&manifest, &self.files) };
-        let reply = self.farm.submit(request).await?;
-        upload_missing(self.farm.client(), &manifest, &self.files, &self.options.library, &reply.missing_logs).await?;
+        let (manifest, reply) = loop {
+            let manifest = self.manifest(&self.book.lines())?;
+            let unknown: Vec<usize> = self.new.iter().copied().filter(|point| !self.book.is_placed(*point)).collect();
+            self.find_tasks(&unknown)?;
+            let (replace, edits) = (self.options.manifest.run.replace, Some(self.generation));
+            let request =
+                v1::SubmitRequest { replace, edits, more_follows: true, ..submission(&manifest, &self.files) };
+            match self.farm.submit(request).await {
+                Ok(reply) => break (manifest, reply),
+                Err(error) if self.present_generation().await? == self.generation => return Err(error),
+                // Another process was faster.
+                Err(_) => self.read_stored().await?,
+            }
+        };
+        upload_missing(self.farm.client(), &manifest, &self.files, &self.options.manifest.library, &reply.missing_logs)
+            .await?;
         self.generation = reply.generation;
         self.counts = None;
         self.new.clear();

@@ -1,49 +1,22 @@
 //! Requests to a study, and its answers.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use powersweep_dataset::Error;
 use powersweep_engine::Value;
-use powersweep_experiments::ManifestErrors;
-use powersweep_inputs::library::{Library, ParsedLogs};
 
 use super::ToldGroup;
+use crate::derived::DerivedOptions;
 use crate::find::Values;
-use crate::inputs::{self, LOGS_BYTES};
-use crate::run::RunOptions;
 
 /// The metrics of a study, and how the tasks of its points run.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct StudyOptions {
-    /// The manifest's name in messages.
-    pub file: String,
     /// The metrics: columns of `tasks` or `accounts`.
     pub metrics: Vec<String>,
     /// Conditions that choose rows of `accounts`, such as `signal=grid`.
     pub only: Vec<String>,
-    /// Where the files of the manifest are searched for.
-    pub library: Library,
-    /// Keeps the parsed logs.
-    pub logs: Arc<ParsedLogs>,
-    /// How tasks run in this process, if no coordinator runs them.
-    pub run: RunOptions,
-    /// Makes an error of the problems of a manifest.
-    pub problems: fn(&str, &ManifestErrors) -> Error,
-}
-
-impl Default for StudyOptions {
-    fn default() -> StudyOptions {
-        StudyOptions {
-            file: "the manifest".to_owned(),
-            metrics: Vec::new(),
-            only: Vec::new(),
-            library: Library::new(Vec::new(), None),
-            logs: Arc::new(ParsedLogs::new(LOGS_BYTES)),
-            run: RunOptions::default(),
-            problems: inputs::problems,
-        }
-    }
+    /// The manifest's name and files, and how tasks run.
+    pub manifest: DerivedOptions,
 }
 
 /// A point to simulate.

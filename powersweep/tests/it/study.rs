@@ -1,5 +1,7 @@
 //! Ask and tell on a data folder.
 
+use std::time::Duration;
+
 use powersweep::study::{Asked, Told, Wait};
 use powersweep::{Error, Kind, Manifest, Place, StatusOptions, Study, StudyOptions, block_on};
 use powersweep_engine::Value;
@@ -153,6 +155,33 @@ fn two_processes_keep_each_others_points() {
         let found = found.expect("the experiment");
         assert_eq!((found.tasks, found.done, found.extra), (6, 6, 0));
         assert_eq!(one.ended().await?.len(), 3);
+        other.end().await?;
+        one.end().await
+    })
+    .expect("two studies");
+}
+
+#[test]
+fn processes_that_submit_at_once_lose_no_points() {
+    const ROUNDS: usize = 8;
+    // A lost point has no row, ever.
+    const LONG: Wait = Wait { least: usize::MAX, limit: Some(Duration::from_secs(60)) };
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().join("data").display().to_string();
+    block_on(async {
+        let mut one = study(&folder, TEXT).await?;
+        let mut other = study(&folder, TEXT).await?;
+        for round in 0..ROUNDS {
+            let size = 1.0 + round as f64 / 10.0;
+            one.ask(&[point(size, 2.0)])?;
+            other.ask(&[point(size, 3.0)])?;
+            let (of_one, of_other) = tokio::join!(one.tell(LONG), other.tell(LONG));
+            assert_eq!((of_one?.len(), of_other?.len()), (1, 1));
+        }
+        let found = Place::open(folder.as_str()).status(&StatusOptions::default()).await?.into_first();
+        let found = found.expect("the experiment");
+        let tasks = 2 * 2 * ROUNDS as u64;
+        assert_eq!((found.tasks, found.done, found.extra), (tasks, tasks, 0));
         other.end().await?;
         one.end().await
     })

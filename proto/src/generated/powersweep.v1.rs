@@ -429,6 +429,9 @@ pub struct SubmitRequest {
     /// another submit adds tasks soon: the last rows need no part of their own
     #[prost(bool, tag = "9")]
     pub more_follows: bool,
+    /// refused unless the experiment has this generation, 0 for no experiment; unset: any
+    #[prost(uint64, optional, tag = "10")]
+    pub edits: ::core::option::Option<u64>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SubmitReply {

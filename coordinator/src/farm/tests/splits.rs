@@ -239,6 +239,25 @@ fn a_manifest_without_a_common_task_is_refused_with_the_differences() {
 }
 
 #[test]
+fn an_edit_of_an_earlier_generation_is_refused() {
+    let mut wire = Wire::new();
+    let mut submit = |text: &str, edits: u64| {
+        wire.request(Request::Submit(Submission {
+            edits: Some(edits),
+            ..Submission::new(seeds(text), BTreeMap::new())
+        }));
+        wire.commit_all();
+        wire.replies.pop().expect("an answer")
+    };
+    assert!(matches!(submit("[1, 2]", 1), Reply::Refused(reason) if reason.contains("has generation 0")));
+    assert!(matches!(submit("[1, 2]", 0), Reply::Submitted(reply) if reply.generation == 1));
+    assert!(matches!(submit("[1, 2, 3]", 1), Reply::Submitted(reply) if reply.generation == 2));
+    let Reply::Refused(reason) = submit("[1, 2, 4]", 1) else { panic!("accepted") };
+    assert!(reason.contains("has generation 2") && reason.contains("edits generation 1"), "{reason}");
+    assert_eq!(wire.status("e").tasks, 3);
+}
+
+#[test]
 fn a_restart_runs_every_task_again() {
     let mut wire = Wire::new();
     run(&mut wire, &sweep("e", 3));
