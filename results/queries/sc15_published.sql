@@ -40,7 +40,7 @@ ours as (
 compared as (
     select
         workload, published.jobs_count = ours.jobs_count as complete,
-        list_max([abs(o / t - 1) for o, t in zip(ours, theirs)]) as difference
+        list_max([abs(ours[i] / theirs[i] - 1) for i in range(1, 10)]) as difference
     from published
     join ours using (
         workload, policy, corrector, loss_over, loss_over_factor, loss_under, loss_under_factor, loss_threshold_s, loss_weight
