@@ -304,10 +304,6 @@ impl Study {
 
     /// Adds the new points to the manifest of the experiment.
     async fn submit(&mut self) -> Result<(), Error> {
-        if self.present_generation().await? != self.generation {
-            // Another process has added points: they stay.
-            self.read_stored().await?;
-        }
         let (manifest, reply) = loop {
             let manifest = self.manifest(&self.book.lines())?;
             let unknown: Vec<usize> = self.new.iter().copied().filter(|point| !self.book.is_placed(*point)).collect();
@@ -318,7 +314,7 @@ impl Study {
             match self.farm.submit(request).await {
                 Ok(reply) => break (manifest, reply),
                 Err(error) if self.present_generation().await? == self.generation => return Err(error),
-                // Another process was faster.
+                // Another process has added points since the last submit: they stay.
                 Err(_) => self.read_stored().await?,
             }
         };
