@@ -72,8 +72,8 @@ impl Constraint {
     }
 
     /// The share of the values that satisfy the condition, with half the width of its interval, and the verdict; `None` for a
-    /// condition on the mean. The interval is that of Clopper & Pearson (1934), which contains the true share in at least 95 of
-    /// 100 cases. `is_whole`: the values are all that there are.
+    /// condition on the mean. The interval of Clopper & Pearson (1934) contains the true share in at least 95 of 100
+    /// cases. `is_whole`: the values are all that there are.
     pub fn judge_share(&self, values: &[f64], is_whole: bool) -> Option<(Estimate, Verdict)> {
         let (op, limit) = self.share?;
         let holding = values.iter().filter(|value| self.condition.holds(&Cell::Real(**value))).count();

@@ -1,19 +1,19 @@
-//! What is known of a formula's value for all values of its variables: bounds, and how it changes with time.
+//! Bounds of a formula's value for all values of its variables, and the direction in which time changes the value.
 //!
 //! Sums, products, quotients and roots round to the nearest number, so that bounds and directions of exact arithmetic hold for
-//! them, too. Other functions of `libm` may be off by more: of what changes with time, nothing is known behind them.
+//! them, too. Other functions of `libm` may be off by more: a value that changes with time has no known direction behind them.
 use super::{Binary, Formula, Function, Op};
 
-/// How a value changes as time passes.
+/// The direction in which time changes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trend {
-    /// Not at all.
+    /// The value stays.
     Constant,
-    /// It never falls.
+    /// The value never falls.
     Rises,
-    /// It never rises.
+    /// The value never rises.
     Falls,
-    /// In any way.
+    /// The value may rise and fall.
     Varies,
 }
 
@@ -51,14 +51,14 @@ impl Trend {
     }
 }
 
-/// What is known of a value.
+/// Bounds and direction of a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Known {
-    /// It is not less; not NaN.
+    /// The value is not less; not NaN.
     pub low: f64,
-    /// It is not greater; not NaN.
+    /// The value is not greater; not NaN.
     pub high: f64,
-    /// How it changes.
+    /// The direction in which time changes the value.
     pub trend: Trend,
 }
 
@@ -131,8 +131,8 @@ fn corners(a: Known, b: Known, of: impl Fn(f64, f64) -> f64) -> Known {
 }
 
 impl Formula {
-    /// What is known of its value, if it certainly has one. `variable`: what is known of a variable, by its position in the
-    /// list.
+    /// Bounds and direction of the formula's value; `None` if the formula may have no value. `variable` gives those of a variable, by
+    /// its position in the list.
     pub fn known(&self, variable: impl Fn(u8) -> Known) -> Option<Known> {
         let mut stack: Vec<Known> = Vec::new();
         for op in &self.ops {

@@ -58,8 +58,8 @@ pub(crate) struct Queue {
     started: usize,
 }
 
-/// Number of jobs with the least keys that are near. Each pass takes the keys of all near jobs; a choice takes those of all
-/// jobs and lasts for about as many starts.
+/// Number of jobs with the least keys that are chosen as near jobs. A pass takes the keys of the near jobs. A choice takes the keys
+/// of all jobs, and lasts for about this number of starts.
 fn near_count(len: usize) -> usize {
     4 + len.isqrt() / 2
 }

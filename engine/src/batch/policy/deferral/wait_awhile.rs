@@ -47,8 +47,8 @@ impl DeferralRule for WaitAwhile {
         if self.executes(ask, forecast) {
             return Verdict::Now;
         }
-        // The job needs an interval unless those of lower values suffice. So the first one that it needs has a value below all
-        // before it, and it needs all later ones of this kind.
+        // A job needs an interval unless the intervals of lower values suffice. So the first needed interval has a value below
+        // all values before it, and all later intervals with such a value are needed, too.
         let length_s = ask.length_s(self.of_run);
         let (begins_s, values) = (forecast.begins_s(), forecast.values());
         let (last, last_s) = last_of(ask.latest_s + length_s, forecast);

@@ -51,7 +51,7 @@ macro_rules! variables {
         pub const VARIABLES: &[Variable] =
             &[$(Variable { name: stringify!($name), changes: !matches!(Trend::$trend, Trend::Constant) }),*];
 
-        /// What is known of the variables while a job waits.
+        /// Bounds and directions of the variables while a job waits.
         const KNOWN: &[Known] = &[$(Known { low: $least, high: f64::MAX, trend: Trend::$trend }),*];
 
         /// Their positions in the list.
@@ -101,7 +101,7 @@ pub(in crate::batch::policy) struct Expression {
     param: &'static str,
     formula: Formula,
     changes: bool,
-    /// What is known of its value; `None` if a job may have none.
+    /// Bounds and direction of the value; `None` if a job may have no value.
     known: Option<Known>,
     /// The first job without a value.
     undefined: OnceCell<SimError>,
