@@ -117,9 +117,8 @@ in_slurm() {
     install_for slurmctld munge slurmctld slurmd slurm-client
     unshare --mount --uts --pid --net --fork true || skip "a private Slurm needs root, and a machine that allows name spaces"
     "${tests[@]}" --no-run
-    deploy/private-slurm.sh "$@" "${tests[@]}" --offline fire::slurm:: -- --nocapture --test-threads 1 \
-        ${POWERSWEEP_LONG:+--include-ignored} |
-        sed -u 's/^test .* \.\.\. //' | tee "$SCRATCH/slurm"
+    deploy/private-slurm.sh "$@" "${tests[@]}" --offline fire::slurm:: -- --show-output --test-threads 1 \
+        ${POWERSWEEP_LONG:+--include-ignored} | tee "$SCRATCH/slurm"
     note "$(grep -E '^skipped|submissions?|nodes at a time|two workers|states of|equal the undisturbed' "$SCRATCH/slurm")"
     grep -q 'rows of the table jobs equal' "$SCRATCH/slurm"
 }

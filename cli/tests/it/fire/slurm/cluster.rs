@@ -29,11 +29,28 @@ fn wait(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// Runs a command of Slurm for at most two seconds. The controller may ask a dead node for up to `MessageTimeout` before it answers
+/// others, and the tests must keep work in stock meanwhile.
+fn ask(program: &str, args: &[&str]) -> Result<String, String> {
+    try_system("timeout", &[&["2", program], args].concat())
+}
+
 /// The answer of squeue about jobs with a name, one line a job; an error while the controller does not answer.
 fn queue(name: &str, states: &str, format: &str) -> Result<Vec<String>, String> {
     let (name, states, format) = (format!("--name={name}"), format!("--states={states}"), format!("--format={format}"));
-    let answer = try_system("squeue", &["--noheader", "--array", "--sort=i", &name, &states, &format])?;
+    let answer = ask("squeue", &["--noheader", "--array", "--sort=i", &name, &states, &format])?;
     Ok(answer.lines().map(|line| line.trim().to_owned()).collect())
+}
+
+/// The answer about jobs with a name, as soon as the controller answers.
+#[track_caller]
+fn queue_answer(name: &str, states: &str, format: &str) -> Vec<String> {
+    let mut answer = None;
+    wait("an answer of the controller", || {
+        answer = queue(name, states, format).ok();
+        answer.is_some()
+    });
+    answer.unwrap_or_default()
 }
 
 /// States of jobs that hold or want nodes.
@@ -74,7 +91,7 @@ impl Cluster {
 
     /// Whether a node's state has a word; "idle" also stands for a node that has jobs.
     pub(super) fn node_is(&self, node: &str, state: &str) -> bool {
-        let is = try_system("sinfo", &["--noheader", "--nodes", node, "--partition=low", "--format=%T"]);
+        let is = ask("sinfo", &["--noheader", "--nodes", node, "--partition=low", "--format=%T"]);
         let is = is.unwrap_or_default();
         let usable = ["idle", "mixed", "allocated"].contains(&is.trim());
         if state == "idle" { usable } else { is.contains(state) }
@@ -84,12 +101,12 @@ impl Cluster {
 
     /// Jobs with a name that wait or run, each as one text.
     pub(super) fn jobs(&self, name: &str) -> Vec<String> {
-        queue(name, ALIVE, "%F_%K %T %r").expect("the controller answers")
+        queue_answer(name, ALIVE, "%F_%K %T %r")
     }
 
     /// The states of the ended jobs with a name, in the order of their submission.
     pub(super) fn ended(&self, name: &str) -> Vec<String> {
-        let ended = queue(name, "all", "%T").expect("the controller answers");
+        let ended = queue_answer(name, "all", "%T");
         ended.into_iter().filter(|state| !ALIVE.split(',').any(|alive| alive == state)).collect()
     }
 
@@ -97,7 +114,7 @@ impl Cluster {
     pub(super) fn hurry(&self, name: &str) {
         for line in queue(name, "PENDING", "%A|%r").unwrap_or_default() {
             if let Some((job, "BeginTime")) = line.split_once('|') {
-                let _ = try_system("scontrol", &["update", &format!("JobId={job}"), "StartTime=now"]);
+                let _ = ask("scontrol", &["update", &format!("JobId={job}"), "StartTime=now"]);
             }
         }
     }
@@ -116,7 +133,7 @@ impl Cluster {
         let job = system("sbatch", &options);
         let of = format!("--jobs={}", job.trim());
         wait("a job that preempts", || {
-            let state = try_system("squeue", &["--noheader", "--states=all", "--format=%T", &of]);
+            let state = ask("squeue", &["--noheader", "--states=all", "--format=%T", &of]);
             state.is_ok_and(|state| state.trim() == "COMPLETED")
         });
     }
