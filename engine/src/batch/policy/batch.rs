@@ -147,6 +147,7 @@ impl Policy for Batch {
 
     fn corrected<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId, before_s: f64) {
         self.backfill.corrected(cluster, job, before_s);
+        self.time_passed();
     }
 
     fn ended_before(&mut self) {

@@ -143,10 +143,45 @@ impl Predictions {
 /// Records of jobs without a prediction, with the users of the jobs, numbered in the order of their first jobs.
 fn by_user(jobs: &[Job], users: &[i32]) -> Vec<Predicted> {
     let mut numbers = std::collections::BTreeMap::new();
+    // The users of recent jobs, by the last bits of their numbers in the log.
+    let mut recent = [None; 1024];
     let records = jobs.iter().map(|job| {
         let user = (job.record as usize).checked_sub(1).and_then(|at| users.get(at)).copied().unwrap_or(-1);
-        let next = numbers.len() as u32;
-        Predicted { user: *numbers.entry(user).or_insert(next), ..Predicted::default() }
+        let place = &mut recent[user as usize % 1024];
+        let number = match *place {
+            Some((known, number)) if known == user => number,
+            _ => {
+                let next = numbers.len() as u32;
+                *numbers.entry(user).or_insert(next)
+            }
+        };
+        *place = Some((user, number));
+        Predicted { user: number, ..Predicted::default() }
     });
     records.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_numbered_in_the_order_of_their_first_jobs() {
+        let job = |record| Job {
+            id: 1,
+            submit_s: 0.0,
+            run_s: 1.0,
+            estimate_s: 1.0,
+            procs: 1,
+            record,
+            killed: false,
+            priority: 1,
+            class: 0,
+        };
+        let jobs: Vec<Job> = (1..=6).map(job).collect();
+        // Two pairs have the same last bits.
+        let records = by_user(&jobs, &[7, 7 + 1024, 7, -1, 7 + 1024, 1023]);
+        let numbers: Vec<u32> = records.iter().map(|record| record.user).collect();
+        assert_eq!(numbers, [0, 1, 0, 2, 1, 3]);
+    }
 }

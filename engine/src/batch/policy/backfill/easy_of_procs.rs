@@ -23,17 +23,19 @@ use super::rule::Backfill;
 use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::policy::cap::allowance::Allowance;
-use crate::batch::policy::gear::{Candidate, Gears, HeadGear};
+use crate::batch::policy::gear::{Candidate, Gears, HeadGear, RESERVATION_INCLUSIVE};
 use crate::batch::policy::order::{ChosenOrder, Order};
 use crate::error::{Result, SimError, Stop};
-use crate::spec::SimSpec;
+use crate::spec::{Role, SimSpec, Value};
 
 /// Waiting jobs with the state of EASY between passes; by default in strict order.
 #[derive(Debug, Clone, Default)]
 pub(in crate::batch::policy) struct EasyOfProcs<A = i32> {
     queue: Queue,
     /// See [`overtaking`].
-    overtaking: Option<bool>,
+    pub(super) overtaking: Option<bool>,
+    /// A job that ends at the reservation is not in time.
+    exclusive: bool,
     releases: Releases<A>,
     /// Buffer of releases that are collected for one reservation.
     collected: Releases<A>,
@@ -59,7 +61,7 @@ pub(in crate::batch::policy) struct EasyOfProcs<A = i32> {
     /// Jobs that may overtake, with their keys and positions, if positions are not in the order in which jobs overtake.
     fitting: Vec<(f64, JobId, usize)>,
     /// Under a cap.
-    power: Power,
+    pub(super) power: Power,
 }
 
 impl<A: Resources> Backfill for EasyOfProcs<A> {
@@ -68,7 +70,14 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
         let (least_w, gears) = (class.least_above_idle_w(), class.least_of_gears());
         let power = Power { least_w, gears, ..Power::default() };
         let (overtaking, backfill_order) = (overtaking(spec), ChosenOrder::of_backfilling(spec).ok()?);
-        A::are_of(spec, machine).then(|| EasyOfProcs { overtaking, power, backfill_order, ..EasyOfProcs::default() })
+        let exclusive = spec.choice(Role::GearRule).get(RESERVATION_INCLUSIVE.name) == Some(&Value::Bool(false));
+        A::are_of(spec, machine).then(|| EasyOfProcs {
+            overtaking,
+            exclusive,
+            power,
+            backfill_order,
+            ..EasyOfProcs::default()
+        })
     }
 
     #[inline(always)]
@@ -93,12 +102,26 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
     }
 
     fn corrected<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId, before_s: f64) {
-        if !A::CAPPED && self.overtaking.is_some() {
-            let end_s = cluster.estimated_end_s(job).expect("the job runs");
-            self.releases.move_later(job, before_s, end_s);
+        if A::CAPPED {
+            return self.procs_changed();
         }
-        // The head may have a later reservation.
-        self.procs_changed();
+        if self.overtaking.is_none() {
+            return;
+        }
+        let end_s = cluster.estimated_end_s(job).expect("the job runs");
+        self.releases.move_later(job, before_s, end_s);
+        if end_s > self.bound.at_s {
+            // The job was expected to end by the shadow time, and now holds its procs beyond it.
+            self.bound.extra += -A::procs(cluster.procs(job));
+        }
+        if self.exclusive || self.bound.at_s < cluster.now_s() || !self.bound.extra.covers(A::default()) {
+            // The head may have a later reservation, by which more jobs end.
+            self.bound = Self::unbounded(cluster);
+            self.exact = false;
+            if self.queue.any_fits(cluster.free(0)) {
+                self.procs_changed();
+            }
+        }
     }
 
     fn check(&self) -> Result<()> {
@@ -111,7 +134,9 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
         if A::CAPPED {
             self.begin(cluster);
         }
-        let same = !self.stale & (self.queue.head() < self.swept) & (cluster.free(0) == self.free);
+        // The head has been considered, or there is none.
+        let head = self.queue.head();
+        let same = !self.stale & ((head < self.swept) | (head == self.queue.end())) & (cluster.free(0) == self.free);
         if !same || self.bound.at_s < cluster.now_s() {
             return false;
         }
@@ -171,15 +196,17 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
     }
 
     fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> EasyOfProcs<A> {
+        let EasyOfProcs { overtaking, exclusive, early_end, ref backfill_order, .. } = *self;
         let Power { allowance, least_w, ref gears, .. } = self.power;
         let reserved = self.reserved.and_then(|(job, gear)| Some((copied.number(job)?, gear)));
         let power = Power { allowance, least_w, gears: gears.clone(), ..Power::default() };
-        let (overtaking, early_end, backfill_order) = (self.overtaking, self.early_end, self.backfill_order.clone());
-        let fork = EasyOfProcs { overtaking, reserved, early_end, power, backfill_order, ..EasyOfProcs::default() };
+        let (backfill_order, rest) = (backfill_order.clone(), EasyOfProcs::default());
+        let mut fork = EasyOfProcs { overtaking, exclusive, reserved, early_end, power, backfill_order, ..rest };
         let mut releases = Releases::default();
         fork.collect(copy, &mut releases);
         releases.sort();
-        EasyOfProcs { releases, ..fork }
+        fork.releases = releases;
+        fork
     }
 }
 
@@ -216,6 +243,11 @@ impl<A: Resources> EasyOfProcs<A> {
         releases.collect(cluster, |job, procs, gear| self.taken(cluster, job, procs, gear));
     }
 
+    /// The bound of every reservation: no job is considered that does not fit now.
+    fn unbounded<R: Recorder>(cluster: &Cluster<'_, R>) -> Shadow<A> {
+        Shadow { at_s: f64::INFINITY, extra: A::procs(cluster.free(0)) }
+    }
+
     /// Makes the results of earlier passes invalid.
     fn forget(&mut self) {
         (self.bound.at_s, self.exact, self.swept) = (f64::NEG_INFINITY, false, 0);
@@ -249,7 +281,7 @@ impl<A: Resources> EasyOfProcs<A> {
         }
         if self.queue.len() <= 1 || self.overtaking.is_none() {
             // The instant of the reservation can pass before the next job arrives.
-            (self.bound, self.exact) = (Shadow { at_s: f64::INFINITY, extra: A::procs(cluster.free(0)) }, false);
+            (self.bound, self.exact) = (Self::unbounded(cluster), false);
         } else if self.queue.end() > self.swept {
             self.sweep(order, gears, cluster)?;
         }
@@ -345,7 +377,7 @@ impl<A: Resources> EasyOfProcs<A> {
         if !self.exact {
             let job = Some(self.queue.job(head));
             if self.bounded != job || self.bound.at_s < now_s {
-                (self.bound, self.bounded) = (Shadow { at_s: f64::INFINITY, extra: A::procs(cluster.free(0)) }, job);
+                (self.bound, self.bounded) = (Self::unbounded(cluster), job);
             }
             let Some(at) = self.queue.next_candidate(from, &self.reach(self.bound, cluster), cluster) else {
                 return Ok(());
@@ -411,37 +443,6 @@ impl<A: Resources> EasyOfProcs<A> {
             }
         }
         Ok(())
-    }
-
-    /// How a job whose procs fit may overtake under a cap, and whether it then ends later than the reservation. `ask`: the gear
-    /// rule's choice if the job may be late, or not.
-    fn overtaking_at<G: Gears, R: Recorder>(
-        &self,
-        candidate: Candidate,
-        job: JobId,
-        shadow: &Shadow<A>,
-        ask: impl Fn(bool) -> Option<(u8, bool)>,
-        gears: &G,
-        cluster: &Cluster<'_, R>,
-    ) -> Option<(Start, bool)> {
-        let Power { allowance, left_w, .. } = &self.power;
-        let on_extra =
-            |gear| self.overtaking == Some(true) && shadow.extra.covers(A::taken(cluster, allowance, job, gear));
-        let factors = cluster.gears_for(0, job);
-        let in_time = |gear: u8| {
-            let end_s = cluster.now_s() + candidate.estimate_s * factors[usize::from(gear)].time_factor;
-            gears.in_time(end_s, shadow.at_s)
-        };
-        let mut choice = ask(on_extra(None))?;
-        if choice.1 && !on_extra(Some(choice.0)) {
-            // At the chosen gear, the procs fit beside the reservation, but not the watts. A higher gear that ends in time
-            // is chosen instead; without one, the cap may lower the job to a gear whose watts fit.
-            choice = ask(false).unwrap_or(choice);
-        }
-        let ceiling = choice.0;
-        let mut fitting = allowance.fitting(cluster, job, ceiling, *left_w);
-        let gear = fitting.find(|gear| in_time(*gear) || on_extra(Some(*gear)))?;
-        Some((Start { gear, ceiling }, !in_time(gear)))
     }
 
     /// Conditions for overtaking while the head has this reservation, or is bounded by it.

@@ -1,7 +1,11 @@
 //! Power under a cap, as EASY of procs counts it.
-use super::list::widest;
+use super::easy_of_procs::EasyOfProcs;
+use super::list::{Start, widest};
+use super::releases::Shadow;
+use super::resources::Resources;
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::batch::policy::cap::allowance::Allowance;
+use crate::batch::policy::gear::{Candidate, Gears};
 
 /// State of the rule that a cap and changes of running jobs need.
 #[derive(Debug, Clone, Default)]
@@ -31,5 +35,38 @@ impl Power {
         // With powers of their own, a wide job may draw less than a narrow one.
         let widest = if cluster.has_scales() { u32::MAX } else { widest(self.left_w, self.least_w) };
         self.widest = widest.min(cluster.free(0));
+    }
+}
+
+impl<A: Resources> EasyOfProcs<A> {
+    /// How a job whose procs fit may overtake under a cap, and whether it then ends later than the reservation. `ask`: the gear
+    /// rule's choice if the job may be late, or not.
+    pub(super) fn overtaking_at<G: Gears, R: Recorder>(
+        &self,
+        candidate: Candidate,
+        job: JobId,
+        shadow: &Shadow<A>,
+        ask: impl Fn(bool) -> Option<(u8, bool)>,
+        gears: &G,
+        cluster: &Cluster<'_, R>,
+    ) -> Option<(Start, bool)> {
+        let Power { allowance, left_w, .. } = &self.power;
+        let on_extra =
+            |gear| self.overtaking == Some(true) && shadow.extra.covers(A::taken(cluster, allowance, job, gear));
+        let factors = cluster.gears_for(0, job);
+        let in_time = |gear: u8| {
+            let end_s = cluster.now_s() + candidate.estimate_s * factors[usize::from(gear)].time_factor;
+            gears.in_time(end_s, shadow.at_s)
+        };
+        let mut choice = ask(on_extra(None))?;
+        if choice.1 && !on_extra(Some(choice.0)) {
+            // At the chosen gear, the procs fit beside the reservation, but not the watts. A higher gear that ends in time
+            // is chosen instead; without one, the cap may lower the job to a gear whose watts fit.
+            choice = ask(false).unwrap_or(choice);
+        }
+        let ceiling = choice.0;
+        let mut fitting = allowance.fitting(cluster, job, ceiling, *left_w);
+        let gear = fitting.find(|gear| in_time(*gear) || on_extra(Some(*gear)))?;
+        Some((Start { gear, ceiling }, !in_time(gear)))
     }
 }

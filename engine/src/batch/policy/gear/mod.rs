@@ -9,7 +9,7 @@ use crate::batch::platform::Machine;
 use crate::batch::rules::rules;
 use crate::spec::{Role, SimSpec};
 
-pub(crate) use rule::{Candidate, Gears, HeadGear};
+pub(crate) use rule::{Candidate, Gears, HeadGear, RESERVATION_INCLUSIVE};
 
 rules! { $
     /// The chosen gear rule.

@@ -4,7 +4,7 @@ use crate::batch::platform::{Gear, Machine, MachineClass};
 use crate::spec::{Default, Param, SimSpec, Type};
 
 /// The parameter behind [`Gears::reservation_inclusive`].
-pub(super) const RESERVATION_INCLUSIVE: Param = Param {
+pub(crate) const RESERVATION_INCLUSIVE: Param = Param {
     name: "reservation_inclusive",
     ty: Type::Bool,
     unit: "",

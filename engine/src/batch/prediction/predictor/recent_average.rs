@@ -30,7 +30,15 @@ pub const COMPONENT: Component = Component {
 #[derive(Debug, Clone)]
 pub(crate) struct RecentAverage {
     count: usize,
-    users: ByUser<VecDeque<f64>>,
+    users: ByUser<User>,
+}
+
+/// The last run times of one user, the last one first (s).
+#[derive(Debug, Clone, Default)]
+struct User {
+    runs_s: VecDeque<f64>,
+    /// Their mean in whole seconds, once there are enough.
+    mean_s: Option<f64>,
 }
 
 impl Predictor for RecentAverage {
@@ -40,24 +48,18 @@ impl Predictor for RecentAverage {
     }
 
     fn predict(&mut self, job: &Facts, _: f64) -> f64 {
-        let runs_s = self.users.of(job.user);
-        if runs_s.len() < self.count {
-            return job.estimate_s;
-        }
-        let mean_s = runs_s.iter().sum::<f64>() / self.count as f64;
-        mean_s.floor().min(job.estimate_s)
+        self.users.of(job.user).mean_s.map_or(job.estimate_s, |mean_s| mean_s.min(job.estimate_s))
     }
 
     fn ended(&mut self, job: &Facts, _: f64) {
-        let runs_s = self.users.of(job.user);
-        if runs_s.len() == self.count {
-            runs_s.pop_back();
-        }
+        let User { runs_s, mean_s } = self.users.of(job.user);
+        runs_s.truncate(self.count - 1);
         runs_s.push_front(job.run_s);
+        *mean_s = (runs_s.len() == self.count).then(|| (runs_s.iter().sum::<f64>() / self.count as f64).floor());
     }
 
     fn bytes(&self) -> usize {
-        let of_user = |runs_s: &VecDeque<f64>| size_of::<VecDeque<f64>>() + runs_s.capacity() * size_of::<f64>();
+        let of_user = |user: &User| size_of::<User>() + user.runs_s.capacity() * size_of::<f64>();
         self.users.all().iter().map(of_user).sum()
     }
 }
