@@ -281,7 +281,7 @@ mod tests {
             ("saving-per-wait", 2),
             ("quantile", 3),
             ("wait-awhile", 2),
-            ("sgd-linear", 2),
+            ("sgd-linear", 3),
             ("class-lpas", 2),
             ("class-dvs", 2),
         ];

@@ -93,12 +93,14 @@ impl Loss {
         }
     }
 
-    /// The slope for a prediction that exceeded the run time by `error_s`, of a job with a weight; `None` if it is 0.
-    pub(super) fn slope(&self, error_s: f64, weight: f64) -> Option<Slope> {
+    /// The slope for a predicted and a true run time, of a job with a weight; `None` if it is 0. Differences are rounded in the
+    /// order of the study's program.
+    pub(super) fn slope(&self, predicted_s: f64, run_s: f64, weight: f64) -> Option<Slope> {
+        let error_s = predicted_s - run_s;
         if error_s > self.threshold_s {
             Some(self.over.slope(error_s - self.threshold_s, weight))
         } else if error_s < self.threshold_s {
-            Some(self.under.slope(self.threshold_s - error_s, -weight))
+            Some(self.under.slope(self.threshold_s - predicted_s + run_s, -weight))
         } else {
             None
         }

@@ -36,7 +36,7 @@ const fn positive(name: &'static str, default: f64, doc: &'static str) -> Param 
 pub const COMPONENT: Component = Component {
     role: Role::Predictor,
     name: "sgd-linear",
-    version: 2,
+    version: 3,
     source: "Gaussier, Glesser, Reis & Trystram 2015",
     doc: "A linear model of the job's and its user's features, learned online by stochastic gradient descent as jobs end; in \
           whole seconds, at least 1 s and at most the user's estimate.",
@@ -132,7 +132,7 @@ impl Predictor for SgdLinear {
         self.unused.push(place);
         let loss = &self.loss;
         let weight = loss.weight(f64::from(job.procs), job.run_s);
-        self.model.learn(&base, |predicted_s| loss.slope(predicted_s - job.run_s, weight));
+        self.model.learn(&base, |predicted_s| loss.slope(predicted_s, job.run_s, weight));
         self.history.ended(job, now_s);
     }
 

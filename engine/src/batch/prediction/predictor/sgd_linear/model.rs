@@ -130,7 +130,7 @@ mod tests {
         let mut model = Model::new(choice.real("learning_rate"), choice.real("regularisation"));
         assert_eq!(model.value(&features), 0.0);
         let weight = loss.weight(56.0, job.run_s);
-        model.learn(&features, |predicted_s| loss.slope(predicted_s - job.run_s, weight));
+        model.learn(&features, |predicted_s| loss.slope(predicted_s, job.run_s, weight));
         let published = [
             (model.norm, 47.000000001),
             (model.weights[0], -729.324957481714),
