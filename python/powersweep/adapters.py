@@ -35,7 +35,7 @@ def optuna_study(study: Study, minimise: Names = None, maximise: Names = None, *
         chosen = {"design": point.design} if len(study.ranges) > 1 else {}
         spaces = {name: optuna.distributions.CategoricalDistribution(list(study.ranges)) for name in chosen}
         for of in study.ranges[point.design]:
-            name = f"{point.design}.{of.parameter}"
+            name = _name(study, point.design, of)
             chosen[name], spaces[name] = point.values[of.parameter], _distribution(of)
         values = costs(point, minimise, maximise)
         state = optuna.trial.TrialState.FAIL if values is None else optuna.trial.TrialState.COMPLETE
@@ -51,7 +51,7 @@ def run_optuna(study: Study, optuna_study: Any, trials: int, minimise: Names = N
         for _ in range(min(at_once - len(running), trials - len(optuna_study.trials))):
             trial = optuna_study.ask()
             label = trial.suggest_categorical("design", labels) if len(labels) > 1 else labels[0]
-            values = {of.parameter: _suggested(trial, f"{label}.{of.parameter}", of) for of in study.ranges[label]}
+            values = {of.parameter: _suggested(trial, _name(study, label, of), of) for of in study.ranges[label]}
             (point,) = study.ask([values], design=label)
             running[id(point)] = trial, point
         if not running:
@@ -59,6 +59,12 @@ def run_optuna(study: Study, optuna_study: Any, trials: int, minimise: Names = N
         for point in study.tell():
             found = costs(point, minimise, maximise)
             optuna_study.tell(running.pop(id(point))[0], found, state=failed if found is None else None)
+
+
+def _name(study: Study, design: str, of: Range) -> str:
+    """A range that all designs have is one parameter: samplers of joint models leave out parameters that some trials lack."""
+    shared = all(of in ranges for ranges in study.ranges.values())
+    return of.parameter if shared else f"{design}.{of.parameter}"
 
 
 def _distribution(of: Range) -> Any:

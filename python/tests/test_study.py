@@ -144,6 +144,32 @@ class WithOptimisers(ScratchCase):
         values = {tuple(trial.values) for trial in again.trials}
         self.assertEqual(values, {tuple(trial.values) for trial in trials.trials})
 
+    @unittest.skipUnless(has("optuna"), "optuna is not installed")
+    def test_a_range_that_all_designs_have_is_one_parameter(self):
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        slow = STUDY["policies"]["slow"]
+        other = {**slow, "backfill": "none", "wq_threshold": {"values": [0, 4], "design": "other"}}
+        other["bsld_threshold"] = {**slow["bsld_threshold"], "design": "other"}
+        study = powersweep.Study(
+            {
+                **STUDY,
+                "designs": {name: {"kind": "points", "points": ""} for name in ("knobs", "other")},
+                "platforms": {"cluster": {"size_factor": 1}},
+                "policies": {"slow": slow, "other": other},
+            },
+            METRICS,
+            data="data",
+        )
+        self.addCleanup(study.close)
+        study.evaluate([{"bsld_threshold": 2, "wq_threshold": 0}], design="knobs")
+        trials = adapters.optuna_study(study, METRICS, sampler=optuna.samplers.RandomSampler(seed=1))
+        adapters.run_optuna(study, trials, 8, METRICS)
+        names = {frozenset(trial.params) for trial in trials.trials}
+        both = {"design", "bsld_threshold"}
+        self.assertEqual(names, {frozenset(both | {f"{of}.wq_threshold"}) for of in study.ranges})
+
     @unittest.skipUnless(has("pymoo"), "pymoo is not installed")
     def test_pymoo_finds_a_front_whose_hypervolume_is_ours(self):
         from pymoo.algorithms.moo.nsga2 import NSGA2
