@@ -221,6 +221,11 @@ pub struct Sentence {
 }
 
 impl Study {
+    /// Whether figures or tables are in it. None are if the program that made it draws none, or tasks have no row.
+    fn has_figures(&self) -> bool {
+        self.paper.iter().flat_map(|paper| &paper.figures).any(|figure| !figure.files.is_empty())
+    }
+
     /// Reads the file `study.json` of an artifact, which may be a stranger's. `files`: the paths that it has.
     fn parse(text: &str, has: impl Fn(&str) -> bool) -> Result<Study, Error> {
         let wrong = |what: &str| failure!(Usage, "{STUDY} is not that of an artifact: {what}");

@@ -26,7 +26,7 @@ fn short_name(study: &Study) -> &str {
 
 /// The script that verifies.
 pub(super) fn reproduce(study: &Study) -> String {
-    let (tasks, name, figures) = (sample(study), short_name(study), study.paper.is_some());
+    let (tasks, name, figures) = (sample(study), short_name(study), study.has_figures());
     let output = if figures { format!(" --figures \"${{1:-../{name}-drawn-again}}\"") } else { String::new() };
     let argument = if figures { " [FOLDER FOR FIGURES]" } else { "" };
     format!(
@@ -54,7 +54,7 @@ pub(super) fn container(study: &Study) -> String {
     let built = study.experiments.iter().flat_map(|experiment| &experiment.simulated_by).next_back();
     let build = built.map_or(study.made_by.trim_start_matches("powersweep "), String::as_str);
     let commit = build.split_once('(').map_or("", |(_, commit)| commit.trim_end_matches(')'));
-    let figures = if study.paper.is_some() { ", \"--figures\", \"/tmp/figures\"" } else { "" };
+    let figures = if study.has_figures() { ", \"--figures\", \"/tmp/figures\"" } else { "" };
     let tasks = sample(study);
     let end = format!(
         "COPY . /study\nENTRYPOINT [\"/powersweep\", \"verify\", \"/study\", \"--tasks\", \"{tasks}\"{figures}]\n"
@@ -64,7 +64,7 @@ pub(super) fn container(study: &Study) -> String {
     if study.has_program {
         return format!(
             "{head}# The program is in this artifact: with a static one nothing is fetched; another one needs an image with its C \
-             library.\nARG BASE=scratch\nFROM ${{BASE}}\nCOPY --chmod=0755 {PROGRAM} /powersweep\n{end}"
+             library.\nARG BASE=scratch\nFROM ${{BASE}}\nCOPY {PROGRAM} /powersweep\n{end}"
         );
     }
     format!(

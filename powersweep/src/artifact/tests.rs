@@ -15,3 +15,24 @@ fn a_list_of_contents_names_only_files_of_the_artifact() {
     assert!(refused(&study(2, "a")).contains("version 2"));
     assert!(refused("{}").contains("study.json"));
 }
+
+#[test]
+fn scripts_draw_figures_again_only_if_there_are_some() {
+    let study = |files: &[&str]| {
+        let files = files.iter().map(|file| (*file).to_owned()).collect();
+        let figures = vec![StudiedFigure { files, ..StudiedFigure::default() }];
+        let paper = Some(StudiedPaper { figures, ..StudiedPaper::default() });
+        Study { paper, has_program: true, ..Study::default() }
+    };
+    for (of, draws) in [(study(&["figures/a.svg"]), true), (study(&[]), false), (Study::default(), false)] {
+        assert_eq!(scripts::reproduce(&of).contains("--figures"), draws);
+        assert_eq!(scripts::container(&of).contains("--figures"), draws);
+    }
+}
+
+/// The builder of Docker before version 23 refuses `COPY --chmod`; the ZIP has the mode of the program.
+#[test]
+fn the_recipe_of_an_image_needs_no_new_builder() {
+    let recipe = scripts::container(&Study { has_program: true, ..Study::default() });
+    assert!(recipe.contains("\nCOPY bin/powersweep /powersweep\n"), "{recipe}");
+}
