@@ -5,9 +5,9 @@
 //! compressed: one after the other in queue order, each is released and placed again, while the others hold their
 //! places. So no reservation becomes later (Mu'alem & Feitelson 2001).
 //!
-//! A compression moves few jobs. A job that can only run at the top gear moves only to a hole in which a step has become free
-//! enough for it since its last test ([`Profile::earlier`]). A job with several gears counts as free in its place while one
-//! search finds the best of them ([`Profile::earliest_of`]). A job that keeps its place adds and removes no step.
+//! A compression moves few jobs. So a job is first tested without a change of the profile, with the least need and the least
+//! duration of its gears: they bound the start at each gear ([`Reservations::bound_s`]). Only a job with several gears that
+//! passes the test counts as free in its place while a search finds its best gear.
 //!
 //! A job that outlives its estimate is expected to end now, at every instant. A reservation is missed if its time has
 //! passed while its procs were still held. Then all reservations are released at once and placed again in queue order.
@@ -92,8 +92,6 @@ pub(in crate::batch::policy) struct Reservations<A> {
     queue: Vec<Reserved<A>>,
     /// Jobs that have arrived since the last pass.
     arrived: Vec<JobId>,
-    /// Resources that jobs have left, by moving, since the present compression began.
-    left: Vec<Held<A>>,
     /// `None` if the resources of running jobs have changed in another way than planned.
     profile: Option<Profile<A>>,
     /// A job has ended at another instant than its estimate.
@@ -230,7 +228,6 @@ impl<A: Resources> Reservations<A> {
         Reservations {
             queue: Vec::new(),
             arrived: Vec::new(),
-            left: Vec::new(),
             profile: None,
             surprise: false,
             outdated: false,
@@ -286,7 +283,7 @@ impl<A: Resources> Reservations<A> {
     /// The earliest place of a job. If there is none, the job gets `fallback`, or no place if it may wait for another cap.
     fn find<G: Gears, R: Recorder>(
         &self,
-        wanted: &Wanted<A>,
+        wanted: Wanted,
         fallback: Option<Place<A>>,
         gears: &G,
         cluster: &Cluster<'_, R>,
@@ -307,7 +304,8 @@ impl<A: Resources> Reservations<A> {
         cluster: &mut Cluster<'_, R>,
     ) -> Result<()> {
         cluster.step()?;
-        let Some(place) = self.find(&Wanted::new(job), None, gears, cluster) else {
+        let wanted = Wanted { job, from_s: cluster.now_s(), latest_s: f64::INFINITY };
+        let Some(place) = self.find(wanted, None, gears, cluster) else {
             let what = format!("no hole is ever wide enough for {} procs", cluster.procs(job));
             return Err(Stop::new(SimError::Policy { now_s: cluster.now_s(), what }));
         };
@@ -334,63 +332,84 @@ impl<A: Resources> Reservations<A> {
             self.queue.iter().for_each(|reserved| profile.give_back(&reserved.place.held()));
         }
         let compress = replan == Replan::Compress;
-        self.left.clear();
         for at in 0..self.queue.len() {
             cluster.step()?;
             let Reserved { job, place: old, lowers: lowered, .. } = self.queue[at];
             let lowers = lowers(job, gears, cluster);
-            if !compress || (old.start_s != now_s && self.may_move(&self.queue[at], lowers, gears, cluster)) {
-                // A job keeps its place during the search if it needs the same for the same time in every place.
-                let keeps = compress && !lowers && !lowered && !A::CAPPED;
-                let lifted = (compress && !keeps).then(|| self.profile_mut().lift(&old.held()));
-                let latest_s = if compress { old.start_s } else { f64::INFINITY };
-                let wanted = Wanted { job, latest_s, own: keeps.then(|| old.held()) };
+            let from_s = if compress { self.bound_s(&self.queue[at], lowers, gears, cluster) } else { Some(now_s) };
+            if let Some(from_s) = from_s {
+                // With one gear, the bound is the start.
+                let is_found = compress && !(lowers || lowered || A::CAPPED);
+                let lifted = (compress && !is_found).then(|| self.profile_mut().lift(&old.held()));
+                let wanted = Wanted { job, from_s, latest_s: if compress { old.start_s } else { f64::INFINITY } };
                 // A reserved instant remains: another job may have been placed over it.
                 let instant = (old.duration_s == 0.0).then_some(old);
-                let Some(place) = self.find(&wanted, instant, gears, cluster) else {
+                let found = if is_found {
+                    Some(Place { start_s: from_s, ..old })
+                } else {
+                    self.find(wanted, instant, gears, cluster)
+                };
+                let Some(place) = found else {
                     let what = format!("the reservation of job {job} (by arrival) has no place any more");
                     return Err(Stop::new(SimError::Policy { now_s, what }));
                 };
-                let moves = !compress || place != old;
                 match lifted {
-                    Some(steps) if moves => self.profile_mut().leave(steps),
-                    Some(steps) => self.profile_mut().lower(steps, old.taken),
-                    None if keeps && moves => self.profile_mut().give_back(&old.held()),
+                    Some(steps) if place == old => self.profile_mut().lower(steps, old.taken),
+                    Some(steps) => self.profile_mut().leave(steps),
+                    None if is_found => self.profile_mut().give_back(&old.held()),
                     None => (),
                 }
-                if compress && moves {
-                    self.left.push(old.held());
-                }
-                if moves {
+                if !compress || place != old {
                     self.profile_mut().take(&place.held());
                 }
                 (self.queue[at].place, self.queue[at].lowers) = (place, lowers);
             }
             self.next_s = self.next_s.min(self.queue[at].place.start_s);
         }
-        self.profile.as_mut().expect("every pass makes it first").settle(&self.left);
         Ok(())
     }
 
-    /// Whether a job may get another place in a compression: a step has risen to what the job needs, or gears are tried that
-    /// were not tried before.
-    fn may_move<G: Gears, R: Recorder>(
+    /// A lower bound of the start of a job in a compression (s). `None`: it keeps its place.
+    fn bound_s<G: Gears, R: Recorder>(
         &self,
         reserved: &Reserved<A>,
         lowers: bool,
         gears: &G,
         cluster: &Cluster<'_, R>,
-    ) -> bool {
-        let &Reserved { job, place, .. } = reserved;
-        let profile = self.profile.as_ref().expect("every pass makes it first");
-        let mut before_s = place.start_s;
-        if lowers {
-            // At a lower gear, the job may end later than a step that has risen behind its start.
-            let slowest = &cluster.gears_for(0, job)[0];
-            let end_s = place.start_s + cluster.estimate_s(job) * slowest.time_factor;
-            before_s = before_s.max(end_s.min(gears.lowered_end_s(Candidate::new(cluster, job))));
+    ) -> Option<f64> {
+        let &Reserved { job, place, lowers: lowered, .. } = reserved;
+        let now_s = cluster.now_s();
+        if place.start_s == now_s {
+            return None;
         }
-        A::CAPPED || lowers != reserved.lowers || profile.has_risen(place.taken, before_s)
+        // The place is not as before if other gears are tried, or if the known power of the job has changed.
+        if lowers != lowered || place.start_s == f64::INFINITY || (A::CAPPED && cluster.has_scales()) {
+            return Some(now_s);
+        }
+        let profile = self.profile.as_ref().expect("every pass makes it first");
+        let gears_of_job = cluster.gears_for(0, job);
+        let duration_s = |gear: usize| cluster.estimate_s(job) * gears_of_job[gear].time_factor;
+        let taken = |gear: u8| A::taken(cluster, &self.allowance, job, Some(gear));
+        let (lowest, highest) = self.allowance.gears(place.ceiling).into_inner();
+        let (start_s, end_s, least) = (place.start_s, place.held().until_s, taken(lowest));
+        let fastest = if lowers { gears_of_job.len() - 1 } else { usize::from(highest) };
+        // From the present start on, the job's own place has enough.
+        let bound_s = profile.earliest(now_s, start_s, least, duration_s(fastest), start_s).filter(|s| *s < start_s);
+        if bound_s.is_some() {
+            return bound_s;
+        }
+        // At the present start, the power may allow a higher gear now, or there may be time for a lower one.
+        let is_free = |from_s, until_s, need| profile.earliest(from_s, from_s, need, f64::INFINITY, until_s).is_some();
+        let rises = place.gear < highest && {
+            let mut more = taken(place.gear + 1);
+            more += -place.taken;
+            is_free(start_s, start_s + duration_s(usize::from(highest)), more)
+        };
+        let falls = lowers && place.gear > 0 && {
+            let lower_end_s = start_s + duration_s(usize::from(place.gear) - 1);
+            lower_end_s <= gears.lowered_end_s(Candidate::new(cluster, job)) && is_free(end_s, lower_end_s, least)
+        };
+        (rises || falls).then_some(start_s)
     }
 
     /// Starts the jobs whose reservation is due. If the power prevents a start as reserved, all reservations are placed

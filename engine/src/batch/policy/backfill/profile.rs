@@ -14,9 +14,6 @@ pub(crate) trait Amount: Copy + Debug + PartialEq + AddAssign + Neg<Output = Sel
 
     /// Whether the amount is enough for a need.
     fn covers(self, need: Self) -> bool;
-
-    /// The lesser of two amounts, of each resource.
-    fn least(self, other: Self) -> Self;
 }
 
 /// Procs.
@@ -26,11 +23,6 @@ impl Amount for i32 {
     #[inline]
     fn covers(self, need: i32) -> bool {
         self >= need
-    }
-
-    #[inline]
-    fn least(self, other: i32) -> i32 {
-        self.min(other)
     }
 }
 
@@ -42,10 +34,6 @@ impl Amount for Amounts {
     fn covers(self, need: Amounts) -> bool {
         // A pool of which nothing is needed may be held by more than it has: a job has outlived its reservation.
         self.0.iter().zip(&need.0).all(|(free, need)| *need == 0 || free >= need)
-    }
-
-    fn least(self, other: Amounts) -> Amounts {
-        Amounts(std::array::from_fn(|pool| self.0[pool].min(other.0[pool])))
     }
 }
 
@@ -83,19 +71,13 @@ pub(crate) struct Size<A> {
 }
 
 /// A step function from the present to infinity.
-///
-/// Each step also has a floor: the least free amount since [`Profile::settle`]. If a job had no place before an instant then,
-/// it has one now only if the free amount of a step before that instant has risen from less than the job needs to enough.
 #[derive(Debug, Clone)]
 pub(crate) struct Profile<A> {
-    /// Begins of the steps (s), ascending. The last step holds for ever.
+    /// Begins of the steps (s), ascending, then infinity: the end of the last step.
     begins_s: Vec<f64>,
     free: Vec<A>,
-    floors: Vec<A>,
     /// The present step: those before it have passed.
     head: usize,
-    /// No step from this one on has risen above its floor.
-    risen: usize,
 }
 
 impl<A: Amount> Profile<A> {
@@ -112,69 +94,84 @@ impl<A: Amount> Profile<A> {
                 *frees.last_mut().expect("there is a first step") = free;
             }
         }
-        let steps = frees.len();
-        Profile { begins_s, free: frees, floors: vec![A::LEAST; steps], head: 0, risen: steps }
+        begins_s.push(f64::INFINITY);
+        Profile { begins_s, free: frees, head: 0 }
     }
 
     /// Passes over the steps that have ended; the present step begins now.
     pub(crate) fn trim(&mut self, now_s: f64) {
-        while self.begins_s.get(self.head + 1).is_some_and(|begin_s| *begin_s <= now_s) {
+        while self.begins_s[self.head + 1] <= now_s {
             self.head += 1;
         }
         self.begins_s[self.head] = self.begins_s[self.head].max(now_s);
-        if self.head > self.begins_s.len() / 2 {
+        if self.head > self.free.len() / 2 {
             self.begins_s.drain(..self.head);
             self.free.drain(..self.head);
-            self.floors.drain(..self.head);
-            self.risen = self.risen.saturating_sub(self.head);
             self.head = 0;
         }
-        self.risen = self.risen.max(self.head);
     }
 
-    /// The earliest start in `[from_s, latest_s]`, from now on, from which `need` is free for `duration_s`. With a duration of 0,
-    /// `need` must be free at the start.
-    pub(crate) fn earliest(&self, from_s: f64, latest_s: f64, need: A, duration_s: f64) -> Option<f64> {
-        let mut start_s = from_s;
-        let mut first = self.head + self.begins_s[self.head + 1..].partition_point(|begin_s| *begin_s <= from_s);
-        while start_s <= latest_s {
-            let end_s = start_s + duration_s;
-            let end = (first + self.begins_s[first..].partition_point(|begin_s| *begin_s < end_s)).max(first + 1);
-            // The last step with too little: shorter holes before it are skipped.
-            let Some(last) = self.free[first..end].iter().rposition(|free| !free.covers(need)) else {
-                return Some(start_s);
-            };
-            first += last + 1;
-            start_s = *self.begins_s.get(first)?;
+    /// The earliest start in `[from_s, latest_s]`, from now on, from which `need` is free for `duration_s`, or up to `until_s` if
+    /// that is earlier. With a duration of 0, `need` must be free at the start.
+    pub(crate) fn earliest(&self, from_s: f64, latest_s: f64, need: A, duration_s: f64, until_s: f64) -> Option<f64> {
+        let mut step = self.step_at(from_s);
+        if from_s + duration_s >= until_s {
+            // Every hole that is long enough reaches `until_s`.
+            let end = step + self.begins_s[step..].partition_point(|begin_s| *begin_s < until_s);
+            let last = self.free[step..end].iter().rposition(|free| !free.covers(need));
+            let start_s = last.map_or(from_s, |last| self.begins_s[step + last + 1]);
+            return (start_s <= latest_s && start_s < until_s).then_some(start_s);
         }
-        None
-    }
-
-    /// The earliest start of a job that has the place `own` and needs the same in any place: up to the present start. Only holes
-    /// with a step that has risen above its floor are considered, because no other hole has become longer.
-    pub(crate) fn earlier(&self, now_s: f64, duration_s: f64, own: &Held<A>) -> f64 {
-        let need = own.amount;
-        let mut from = self.head;
-        while let Some(risen) = self.next_risen(from, own.from_s, need) {
-            let start_s = self.begin_of_hole(risen, need).max(now_s);
-            match self.first_short(risen + 1, own.from_s.min(start_s + duration_s), need) {
-                Some(short) => from = short + 1,
-                None => return start_s,
+        let mut first = step;
+        let begin_of = |first: usize| if self.begins_s[first] > from_s { self.begins_s[first] } else { from_s };
+        loop {
+            // Steps that are all alike are passed at once.
+            while let Some(steps) = self.free[step..].first_chunk::<LANES>() {
+                let any = steps.iter().fold(false, |any, free| any | free.covers(need));
+                let all = steps.iter().fold(true, |all, free| all & free.covers(need));
+                if any != all {
+                    break;
+                }
+                step += LANES;
+                first = if all { first } else { step };
+                let (start_s, end_s) = (begin_of(first), self.begins_s[step]);
+                if start_s > latest_s {
+                    return None;
+                }
+                if all && (end_s >= start_s + duration_s || end_s >= until_s) {
+                    return Some(start_s);
+                }
+            }
+            let end = self.free.len().min(step + LANES);
+            if step == end {
+                return None;
+            }
+            for free in &self.free[step..end] {
+                step += 1;
+                // An index without a branch: whether a step has enough is hard to predict.
+                first = if free.covers(need) { first } else { step };
+                let (start_s, end_s) = (begin_of(first), self.begins_s[step]);
+                if (end_s >= start_s + duration_s) | (end_s >= until_s) | (start_s > latest_s) {
+                    if start_s > latest_s {
+                        return None;
+                    }
+                    if first < step {
+                        return Some(start_s);
+                    }
+                }
             }
         }
-        own.from_s
     }
 
     /// The earliest start in `[from_s, latest_s]` of a job that may have one of several sizes, with the size: of equal starts, the
     /// last. Needs do not descend, durations do not ascend.
     pub(crate) fn earliest_of(&self, from_s: f64, latest_s: f64, sizes: &mut [Size<A>]) -> Option<(usize, f64)> {
-        let first = self.head + self.begins_s[self.head + 1..].partition_point(|begin_s| *begin_s <= from_s);
-        let ends_s = self.begins_s[first + 1..].iter().copied().chain([f64::INFINITY]);
+        let first = self.step_at(from_s);
         // The first `open` sizes have a hole, long enough for one of them at `full_s`; those from `count` on have no earlier start.
         let (mut open, mut count, mut full_s, mut best) = (0, sizes.len(), f64::INFINITY, None);
         let (mut least, mut more) = (A::LEAST, sizes.first().map(|size| size.need));
         let mut begin_s = from_s;
-        for (free, end_s) in self.free[first..].iter().zip(ends_s) {
+        for (free, &end_s) in self.free[first..].iter().zip(&self.begins_s[first + 1..]) {
             if !free.covers(least) || more.is_some_and(|more| free.covers(more)) {
                 let before = open;
                 // A hole that begins later is of no use.
@@ -206,73 +203,19 @@ impl<A: Amount> Profile<A> {
         best
     }
 
-    /// Begin of the hole that has a step with enough (s).
-    fn begin_of_hole(&self, at: usize, need: A) -> f64 {
-        let first = self.free[self.head..at]
-            .iter()
-            .rposition(|free| !free.covers(need))
-            .map_or(self.head, |last| self.head + last + 1);
-        self.begins_s[first]
-    }
-
-    /// The first step from a position on that begins before `end_s` and has too little.
-    fn first_short(&self, from: usize, end_s: f64, need: A) -> Option<usize> {
-        let steps = self.begins_s[from..].iter().zip(&self.free[from..]);
-        let before = steps.take_while(|(begin_s, _)| **begin_s < end_s);
-        before.map(|(_, free)| free).position(|free| !free.covers(need)).map(|at| from + at)
-    }
-
-    /// Whether a step that begins before an instant has become free enough for a need.
-    pub(crate) fn has_risen(&self, need: A, before_s: f64) -> bool {
-        self.next_risen(self.head, before_s, need).is_some()
-    }
-
-    /// The first step from a position on that begins before `before_s` and has risen to a need.
-    fn next_risen(&self, from: usize, before_s: f64, need: A) -> Option<usize> {
-        let from = from.min(self.risen);
-        let begins_s = &self.begins_s[from..self.risen];
-        let (free, floors) = (&self.free[from..self.risen], &self.floors[from..self.risen]);
-        let risen = |(free, floor): (&A, &A)| free.covers(need) & !floor.covers(need);
-        let (blocks, floors_of_blocks) = (free.as_chunks::<LANES>().0, floors.as_chunks::<LANES>().0);
-        // Without branches, so that the compiler compares several steps at once.
-        let any = |(free, floors): (&[A; LANES], &[A; LANES])| {
-            (0..LANES).fold(false, |any, at| any | risen((&free[at], &floors[at])))
-        };
-        let blocks = blocks.iter().zip(floors_of_blocks).zip(begins_s.iter().step_by(LANES));
-        let mut block = 0;
-        for (steps, begin_s) in blocks {
-            if *begin_s >= before_s {
-                return None;
-            }
-            if any(steps) {
-                break;
-            }
-            block += LANES;
+    /// The step of an instant from now on.
+    fn step_at(&self, at_s: f64) -> usize {
+        let next = self.head + 1;
+        // A search from now on needs no search for its first step.
+        if at_s < self.begins_s[next] {
+            return self.head;
         }
-        let at = block + free[block..].iter().zip(&floors[block..]).position(risen)?;
-        (begins_s[at] < before_s).then_some(from + at)
-    }
-
-    /// All jobs have been tested with the present free amounts, except for what jobs have `left` during the tests.
-    pub(crate) fn settle(&mut self, left: &[Held<A>]) {
-        self.floors.copy_from_slice(&self.free);
-        self.risen = self.head;
-        for &Held { from_s, until_s, amount } in left {
-            let first = self.begins_s.partition_point(|begin_s| *begin_s <= from_s).max(1) - 1;
-            let end = self.begins_s.partition_point(|begin_s| *begin_s < until_s).max(first);
-            self.floors[first..end].iter_mut().for_each(|floor| *floor += -amount);
-            self.risen = self.risen.max(end);
-        }
+        self.head + self.begins_s[next..].partition_point(|begin_s| *begin_s <= at_s)
     }
 
     /// A job holds an amount.
     pub(crate) fn take(&mut self, held: &Held<A>) {
-        let steps = self.lift(&Held { amount: -held.amount, ..*held });
-        for (free, floor) in self.free[steps.clone()].iter().zip(&mut self.floors[steps.clone()]) {
-            *floor = floor.least(*free);
-        }
-        self.join(steps.end);
-        self.join(steps.start);
+        self.give_back(&Held { amount: -held.amount, ..*held });
     }
 
     /// A job no longer holds an amount.
@@ -303,17 +246,14 @@ impl<A: Amount> Profile<A> {
         // The amounts on both sides of an end may have become equal.
         self.join(steps.end);
         self.join(steps.start);
-        self.risen = self.risen.max(steps.end.min(self.free.len()));
     }
 
     /// Position of the step that begins at an instant, which is inserted if there is none.
     fn cut(&mut self, at_s: f64) -> usize {
         let at = self.head + self.begins_s[self.head..].partition_point(|begin_s| *begin_s < at_s);
-        if self.begins_s.get(at).is_none_or(|begin_s| *begin_s != at_s) {
+        if self.begins_s[at] != at_s {
             self.begins_s.insert(at, at_s);
             self.free.insert(at, self.free[at - 1]);
-            self.floors.insert(at, self.floors[at - 1]);
-            self.risen += usize::from(at <= self.risen);
         }
         at
     }
@@ -321,11 +261,8 @@ impl<A: Amount> Profile<A> {
     /// Joins a step with the one before if both have the same free amount.
     fn join(&mut self, at: usize) {
         if at > self.head && at < self.free.len() && self.free[at - 1] == self.free[at] {
-            self.floors[at - 1] = self.floors[at - 1].least(self.floors[at]);
             self.begins_s.remove(at);
             self.free.remove(at);
-            self.floors.remove(at);
-            self.risen -= usize::from(at < self.risen);
         }
     }
 }
@@ -345,11 +282,11 @@ mod tests {
         let mut profile = Profile::new(0.0, 10, Vec::new());
         profile.take(&held(0.0, 100.0, 6)); // 4 free until 100
         profile.take(&held(50.0, 80.0, 4)); // none free from 50 to 80
-        assert_eq!(profile.earliest(0.0, NEVER, 4, 50.0), Some(0.0));
-        assert_eq!(profile.earliest(0.0, NEVER, 4, 51.0), Some(80.0));
-        assert_eq!(profile.earliest(0.0, NEVER, 5, 1.0), Some(100.0));
-        assert_eq!(profile.earliest(60.0, NEVER, 1, 0.0), Some(80.0));
-        assert_eq!(profile.earliest(0.0, NEVER, 11, 1.0), None);
+        assert_eq!(profile.earliest(0.0, NEVER, 4, 50.0, NEVER), Some(0.0));
+        assert_eq!(profile.earliest(0.0, NEVER, 4, 51.0, NEVER), Some(80.0));
+        assert_eq!(profile.earliest(0.0, NEVER, 5, 1.0, NEVER), Some(100.0));
+        assert_eq!(profile.earliest(60.0, NEVER, 1, 0.0, NEVER), Some(80.0));
+        assert_eq!(profile.earliest(0.0, NEVER, 11, 1.0, NEVER), None);
     }
 
     #[test]
@@ -371,7 +308,7 @@ mod tests {
             let (from_s, latest_s) = (f64::from(below(10)), if below(2) == 0 { NEVER } else { f64::from(below(50)) });
             let mut expected: Option<(usize, f64)> = None;
             for (at, size) in sizes.iter().enumerate().rev() {
-                let start_s = profile.earliest(from_s, latest_s, size.need, size.duration_s);
+                let start_s = profile.earliest(from_s, latest_s, size.need, size.duration_s, NEVER);
                 if let Some(start_s) = start_s.filter(|start_s| expected.is_none_or(|(_, best_s)| *start_s < best_s)) {
                     expected = Some((at, start_s));
                 }
@@ -391,34 +328,31 @@ mod tests {
         assert_eq!(profile.free.len() - profile.head, 1);
         profile.take(&held(5.0, 9.0, 3));
         profile.trim(6.0);
-        assert_eq!(profile.earliest(6.0, NEVER, 8, 1.0), Some(9.0));
+        assert_eq!(profile.earliest(6.0, NEVER, 8, 1.0, NEVER), Some(9.0));
         assert_eq!(profile.free.len() - profile.head, 2);
     }
 
     #[test]
     fn releases_of_one_instant_are_one_step_and_past_ones_are_free_now() {
         let profile = Profile::new(5.0, 1, vec![(9.0, 2), (3.0, 4), (9.0, 1), (5.0, 8)]);
-        assert_eq!((profile.begins_s, profile.free), (vec![5.0, 9.0], vec![13, 16]));
+        assert_eq!((profile.begins_s, profile.free), (vec![5.0, 9.0, NEVER], vec![13, 16]));
     }
 
     #[test]
-    fn a_job_moves_only_to_a_hole_that_has_risen() {
+    fn the_place_of_a_job_is_free_for_its_earlier_start() {
         let mut profile = Profile::new(0.0, 10, Vec::new());
         profile.take(&held(0.0, 100.0, 8));
         let own = held(100.0, 150.0, 5);
         profile.take(&own);
-        profile.settle(&[]);
-        assert!(!profile.has_risen(5, 100.0));
+        let earlier = |profile: &Profile<i32>, need, duration_s| profile.earliest(0.0, 100.0, need, duration_s, 100.0);
+        assert_eq!(earlier(&profile, 5, 50.0), Some(100.0));
         profile.give_back(&held(60.0, 100.0, 8));
         // The hole of 40 s reaches the place of the job, which it leaves.
-        assert!(profile.has_risen(5, 100.0) && !profile.has_risen(2, NEVER) && !profile.has_risen(5, 60.0));
-        assert_eq!(profile.earlier(0.0, 50.0, &own), 60.0);
-        // Another job takes the hole: the job keeps its place.
+        assert_eq!(earlier(&profile, 5, 50.0), Some(60.0));
+        // Another job takes the end of the hole: only a shorter or a smaller job has an earlier place.
         profile.take(&held(70.0, 100.0, 6));
-        assert_eq!(profile.earlier(0.0, 50.0, &own), 100.0);
-        // Jobs that were tested before another one left a place are tested again.
-        let left = held(20.0, 60.0, 1);
-        profile.settle(&[left]);
-        assert!(profile.has_risen(2, NEVER) && !profile.has_risen(3, NEVER));
+        let starts_s =
+            [(5, 50.0), (5, 10.0), (4, 50.0), (2, 50.0)].map(|(need, duration_s)| earlier(&profile, need, duration_s));
+        assert_eq!(starts_s, [Some(100.0), Some(60.0), Some(60.0), Some(0.0)]);
     }
 }

@@ -36,21 +36,12 @@ impl<A: Resources> Place<A> {
     }
 }
 
-/// A search for a place.
-#[derive(Debug)]
-pub(crate) struct Wanted<A> {
+/// A search for a place that begins in `[from_s, latest_s]`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
     pub(crate) job: JobId,
-    /// Latest start (s).
+    pub(crate) from_s: f64,
     pub(crate) latest_s: f64,
-    /// The resources that the job holds during the search, at its latest start: see [`Profile::earlier`].
-    pub(crate) own: Option<Held<A>>,
-}
-
-impl<A> Wanted<A> {
-    /// A search for a job without a place.
-    pub(crate) fn new(job: JobId) -> Wanted<A> {
-        Wanted { job, latest_s: f64::INFINITY, own: None }
-    }
 }
 
 /// The counted resources.
@@ -76,17 +67,16 @@ pub(crate) trait Resources: Amount + Default {
     /// The earliest place for a job, if there is one.
     fn place<G: Gears, R: Recorder>(
         profile: &Profile<Self>,
-        wanted: &Wanted<Self>,
+        wanted: Wanted,
         gears: &G,
         allowance: &Allowance,
         cluster: &Cluster<'_, R>,
     ) -> Option<Place<Self>> {
-        let &Wanted { job, latest_s, ref own } = wanted;
+        let Wanted { job, from_s, latest_s } = wanted;
         let (now_s, others) = (cluster.now_s(), cluster.waiting_count() as usize - 1);
         let taken = Self::taken(cluster, allowance, job, None);
-        let earliest = |_, duration_s, accepted_s: f64| match own {
-            Some(own) => Some(profile.earlier(now_s, duration_s, own)),
-            None => profile.earliest(now_s, latest_s.min(accepted_s), taken, duration_s),
+        let earliest = |_, duration_s, accepted_s: f64| {
+            profile.earliest(from_s, latest_s.min(accepted_s), taken, duration_s, f64::INFINITY)
         };
         let (gear, start_s, duration_s) = gears.reserve(Candidate::new(cluster, job), now_s, others, earliest)?;
         Some(Place { start_s, duration_s, taken, gear, ceiling: gear })
@@ -185,10 +175,6 @@ impl Amount for ProcsAndWatts {
     fn covers(self, need: ProcsAndWatts) -> bool {
         (self.procs >= need.procs) & (self.parts >= need.parts)
     }
-
-    fn least(self, other: ProcsAndWatts) -> ProcsAndWatts {
-        ProcsAndWatts { procs: self.procs.min(other.procs), parts: self.parts.min(other.parts) }
-    }
 }
 
 impl ProcsAndWatts {
@@ -196,11 +182,11 @@ impl ProcsAndWatts {
     fn below<R: Recorder>(
         ceiling: u8,
         profile: &Profile<ProcsAndWatts>,
-        wanted: &Wanted<Self>,
+        wanted: Wanted,
         allowance: &Allowance,
         cluster: &Cluster<'_, R>,
     ) -> Option<Place<ProcsAndWatts>> {
-        let &Wanted { job, latest_s, .. } = wanted;
+        let Wanted { job, from_s, latest_s } = wanted;
         let (estimate_s, gears) = (cluster.estimate_s(job), cluster.gears_for(0, job));
         let (lowest, highest) = allowance.gears(ceiling).into_inner();
         let size = |gear: u8| Size {
@@ -209,7 +195,7 @@ impl ProcsAndWatts {
             hole_s: f64::INFINITY,
         };
         let mut sizes: Vec<Size<ProcsAndWatts>> = (lowest..=highest).map(size).collect();
-        let (at, start_s) = profile.earliest_of(cluster.now_s(), latest_s, &mut sizes)?;
+        let (at, start_s) = profile.earliest_of(from_s, latest_s, &mut sizes)?;
         let Size { need: taken, duration_s, .. } = sizes[at];
         Some(Place { start_s, duration_s, taken, gear: lowest + at as u8, ceiling })
     }
@@ -252,15 +238,15 @@ impl Resources for ProcsAndWatts {
 
     fn place<G: Gears, R: Recorder>(
         profile: &Profile<ProcsAndWatts>,
-        wanted: &Wanted<Self>,
+        wanted: Wanted,
         gears: &G,
         allowance: &Allowance,
         cluster: &Cluster<'_, R>,
     ) -> Option<Place<ProcsAndWatts>> {
         let (mut place, others) = (None, cluster.waiting_count() as usize - 1);
         gears.reserve(Candidate::new(cluster, wanted.job), cluster.now_s(), others, |ceiling, _, accepted_s| {
-            let wanted = Wanted { latest_s: wanted.latest_s.min(accepted_s), ..*wanted };
-            place = ProcsAndWatts::below(ceiling, profile, &wanted, allowance, cluster);
+            let wanted = Wanted { latest_s: wanted.latest_s.min(accepted_s), ..wanted };
+            place = ProcsAndWatts::below(ceiling, profile, wanted, allowance, cluster);
             place.map(|place| place.start_s)
         })?;
         place
