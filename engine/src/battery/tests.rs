@@ -151,6 +151,71 @@ fn running_policies_follow_their_sentences() {
     }
 }
 
+/// The values of a window, by the sentences of the page on exact rules: of each interval, the instant from which the battery
+/// decides by it, and the value.
+fn decisions(times: &[f64], values: &[f64], end_s: f64, beyond: Beyond, from_s: f64, to_s: f64) -> Vec<(f64, f64)> {
+    let is_regular = end_s > times[times.len() - 1];
+    let count = if is_regular { times.len() } else { times.len() - 1 };
+    let mut begins: Vec<(f64, f64)> = match beyond {
+        Beyond::Wrap => {
+            let turns = (-400..400).map(|turn| f64::from(turn) * (end_s - times[0]));
+            turns.flat_map(|turn_s| (0..count).map(move |at| (times[at] + turn_s, values[at]))).collect()
+        }
+        // The held value before a file is that of the first interval.
+        _ => [f64::NEG_INFINITY].iter().chain(&times[1..count]).copied().zip(values.iter().copied()).collect(),
+    };
+    if beyond == Beyond::Hold && !is_regular {
+        begins.push((end_s, values[count]));
+    }
+    let first = begins.iter().rposition(|begin| begin.0 <= from_s).expect("it is covered");
+    begins.drain(..first);
+    begins.retain(|begin| begin.0 < to_s);
+    begins[0].0 = from_s;
+    begins
+}
+
+#[test]
+fn held_and_repeated_values_follow_their_sentences() {
+    let mut rng = Philox::stream(10, Purpose::Arrival);
+    let mut below = |count: u64| rng.below(count);
+    for case in 0..400 {
+        let (is_regular, count) = (case % 2 == 0, 3 + below(5) as usize);
+        let mut times = vec![below(50) as f64];
+        while times.len() < count {
+            times.push(times[times.len() - 1] + if is_regular { 20.0 } else { 1.0 + below(40) as f64 });
+        }
+        let last_s = times[count - 1];
+        let end_s = if is_regular { last_s + 20.0 } else { last_s };
+        let values: Vec<f64> = (0..count).map(|_| below(4) as f64).collect();
+        let beyond = if below(2) == 0 { Beyond::Hold } else { Beyond::Wrap };
+        let first = (below(2) == 0).then(|| below(4) as f64);
+        let (statistic, window) = (Statistic::Mean, 1 + below(6) as usize);
+        let policy = BatteryPolicy::Running { statistic, window, first };
+        let battery = Battery { capacity_j: 1e9, charge_w: 3.0, initial_j: below(500) as f64, efficiency: 0.5, policy };
+        let signal =
+            Signal::new(times.clone(), values.clone(), vec![], end_s, Sample::Mean, beyond).expect("well formed");
+        let from_s = below(300) as f64 - 100.0;
+        let to_s = from_s + 1.0 + below(400) as f64;
+        let cells: Vec<Cell> = cells(1.0, &vec![1.0; (to_s - from_s) as usize])
+            .into_iter()
+            .map(|cell| Cell { from_s: cell.from_s + from_s, to_s: cell.to_s + from_s, ..cell })
+            .collect();
+        let decided = decisions(&times, &values, end_s, beyond, from_s, to_s);
+        let seen: Vec<f64> = decided.iter().map(|decision| decision.1).collect();
+        let letters = by_sentences(statistic, window, first, &seen);
+        let mut charge_j = battery.initial_j;
+        for cell in &cells {
+            let at = decided.iter().rposition(|decision| decision.0 <= cell.from_s).expect("it is covered");
+            match &letters[at..=at] {
+                "c" => charge_j += 3.0 * 0.5,
+                _ => charge_j -= charge_j.min(1.0),
+            }
+        }
+        let stored = battery.run(&signal, &cells, &[]).expect("covered");
+        assert_eq!(stored.end_j, charge_j, "{case}: {letters} {decided:?}");
+    }
+}
+
 #[test]
 fn energy_moves_from_low_to_high_values() {
     let battery = Battery {

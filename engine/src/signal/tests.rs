@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::energy::{EnergySplit, Idle};
+use crate::rng::{Philox, Purpose};
 
 fn signal(times: &[f64], values: &[f64], end_s: f64, sample: Sample, beyond: Beyond) -> Signal {
     Signal::new(times.to_vec(), values.to_vec(), vec![], end_s, sample, beyond).expect("well formed")
@@ -51,6 +52,68 @@ fn the_last_mean_of_uneven_times_is_behind_the_last_interval() {
     }
     let single = signal(&[7.0], &[2.0], 7.0, Sample::Point, Beyond::Hold);
     assert_eq!([-1.0, 7.0, 8.0].map(|t| single.at(t)), [Some(2.0); 3]);
+}
+
+/// The value at an instant by the sentences of the page on exact rules. A regular file has an end behind its last time.
+fn by_sentences(
+    (times, values): (&[f64], &[f64]),
+    end_s: f64,
+    (sample, beyond): (Sample, Beyond),
+    at_s: f64,
+) -> Option<f64> {
+    let (first_s, count) = (times[0], times.len());
+    let within_s = match beyond {
+        _ if (first_s..end_s).contains(&at_s) => at_s,
+        Beyond::Error => return None,
+        Beyond::Hold => return Some(if at_s < first_s { values[0] } else { values[count - 1] }),
+        Beyond::Wrap => first_s + (at_s - first_s).rem_euclid(end_s - first_s),
+    };
+    let at = times.iter().rposition(|time| *time <= within_s)?;
+    let next = match beyond {
+        _ if at + 1 < count => Some((times[at + 1], values[at + 1])),
+        Beyond::Wrap => Some((end_s, values[0])),
+        Beyond::Error | Beyond::Hold => None,
+    };
+    match (sample, next) {
+        (Sample::Point, Some((to_s, to))) => {
+            Some(values[at] + (to - values[at]) * (within_s - times[at]) / (to_s - times[at]))
+        }
+        _ => Some(values[at]),
+    }
+}
+
+#[test]
+fn values_and_integrals_follow_their_sentences() {
+    let mut rng = Philox::stream(11, Purpose::Arrival);
+    let mut below = |count: u64| rng.below(count) as f64;
+    for case in 0..200 {
+        let is_regular = case % 2 == 0;
+        let count = 2 + below(6) as usize;
+        let mut times = vec![below(20)];
+        while times.len() < count {
+            times.push(times[times.len() - 1] + if is_regular { 8.0 } else { 1.0 + below(16) });
+        }
+        let last_s = times[count - 1];
+        let end_s = if is_regular { last_s + 8.0 } else { last_s };
+        let values: Vec<f64> = (0..count).map(|_| below(40)).collect();
+        for sample in [Sample::Mean, Sample::Point] {
+            for beyond in [Beyond::Error, Beyond::Hold, Beyond::Wrap] {
+                let signal = signal(&times, &values, end_s, sample, beyond);
+                let expected = |at_s: f64| by_sentences((&times, &values), end_s, (sample, beyond), at_s);
+                for second in -300..300 {
+                    let middle_s = f64::from(second) + 0.5;
+                    let [found, integral] = [signal.at(middle_s), signal.integral(middle_s - 0.5, middle_s + 0.5)];
+                    let context = format!("{case} {sample:?} {beyond:?} at {middle_s}: {found:?} {integral:?}");
+                    let Some(value) = expected(middle_s) else {
+                        assert_eq!((found, integral), (None, None), "{context}");
+                        continue;
+                    };
+                    let is_near = |found: Option<f64>| found.is_some_and(|found| (found - value).abs() < 1e-9);
+                    assert!(is_near(found) && is_near(integral), "{context}, expected {value}");
+                }
+            }
+        }
+    }
 }
 
 #[test]
