@@ -149,8 +149,11 @@ impl Loaded {
     /// before which it does not end.
     ///
     /// # Errors
-    /// [`PlaceError::NoAnchor`], [`PlaceError::NotCovered`] with the first instant.
+    /// [`PlaceError::NoAnchor`], [`PlaceError::SingleTime`], [`PlaceError::NotCovered`] with the first instant.
     pub fn check(&self, unix_start_s: Option<i64>, span_s: (f64, f64)) -> Result<(), PlaceError> {
+        if self.signal.beyond != Beyond::Hold && self.series.end_s <= self.series.times_s[0] {
+            return Err(self.single_time());
+        }
         let anchor_s = self.anchor_s(unix_start_s)?;
         let shift_s = anchor_s.unwrap_or(0) as f64;
         let (from_s, to_s) = (self.series.times_s[0] - shift_s, self.series.end_s - shift_s);
@@ -159,6 +162,10 @@ impl Loaded {
             Beyond::Error if span_s.1 > to_s => Err(self.not_covered(anchor_s, span_s.0.max(to_s))),
             _ => Ok(()),
         }
+    }
+
+    fn single_time(&self) -> PlaceError {
+        PlaceError::SingleTime { label: self.signal.label.to_string(), file: self.signal.file.to_string() }
     }
 
     fn not_covered(&self, anchor_s: Option<i64>, at_s: f64) -> PlaceError {
@@ -180,7 +187,6 @@ impl Loaded {
     /// [`PlaceError::NoAnchor`], [`PlaceError::SingleTime`].
     pub fn place(&self, unix_start_s: Option<i64>) -> Result<(Placed, Option<i64>), PlaceError> {
         let Loaded { signal, series } = self;
-        let label = || signal.label.to_string();
         let anchor_s = self.anchor_s(unix_start_s)?;
         let shift_s = anchor_s.unwrap_or(0) as f64;
         let times_s: Vec<f64> = series.times_s.iter().map(|time| time - shift_s).collect();
@@ -189,7 +195,7 @@ impl Loaded {
         let end_s = series.end_s - shift_s;
         // The times of a series increase, and its numbers are finite.
         let placed = Placed::new(times_s, values, estimated, end_s, signal.sample, signal.beyond);
-        let placed = placed.map_err(|_| PlaceError::SingleTime { label: label(), file: signal.file.to_string() })?;
+        let placed = placed.map_err(|_| self.single_time())?;
         Ok((placed, anchor_s))
     }
 }

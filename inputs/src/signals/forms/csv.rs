@@ -35,7 +35,9 @@ const KNOWN_INTENSITIES: [&str; 5] =
     ["intensity.forecast", "intensity.actual", "carbon_intensity", "carbonintensity", "rating"];
 
 pub(super) fn read(sheet: Sheet<'_>, form: Form, reading: &Reading) -> Result<Table, Problem> {
-    let times: Vec<bool> = sheet.names.iter().map(|name| is_time(name, reading.quantity)).collect();
+    let is_time = |name: &String| is_time(name, reading.quantity);
+    let has_dates = sheet.names.iter().any(|name| is_date(name) && is_time(name));
+    let times: Vec<bool> = sheet.names.iter().map(|name| is_time(name) && !(has_dates && is_clock(name))).collect();
     let mut problems = Problems::default();
     let time = problems.take(match &reading.time_column {
         Some(name) => column(&sheet.names, "time_column", name),
@@ -99,12 +101,23 @@ fn time_column(names: &[String], times: &[bool]) -> Result<usize, Problem> {
     }
 }
 
+/// Whether a column has dates, by its name.
+fn is_date(name: &str) -> bool {
+    let has = |known: &[&str]| words(name).iter().any(|word| known.contains(&word.as_str()));
+    has(&["date", "day", "datum"]) && !has(&["time", "hour"])
+}
+
+/// Whether a column has times of a day where another one has dates.
+fn is_clock(name: &str) -> bool {
+    matches!(words(name).as_slice(), [word] if ["time", "uhrzeit"].contains(&word.as_str()))
+}
+
 /// The column of hours beside a column of dates.
 fn hour_column(names: &[String], time: usize) -> Result<Option<usize>, Problem> {
-    let has = |known: &str| words(&names[time]).iter().any(|word| word == known);
-    if !has("date") && !has("day") || has("time") || has("hour") {
+    if !is_date(&names[time]) {
         return Ok(None);
     }
+    let is_hour = |name: &String| is_hour(name) || is_clock(name);
     let hours: Vec<usize> = (0..names.len()).filter(|at| *at != time && is_hour(&names[*at])).collect();
     match hours[..] {
         [] => Ok(None),

@@ -129,6 +129,11 @@ fn the_energy_of_a_node_counts_once() {
     // Of two nodes, one is shared with a job of a third of the CPUs there.
     let of_two = [row(1, "09:00", "09:30", 64, "n[1-2]", 1_800_000), row(2, "09:00", "09:30", 16, "n2", 900_000)];
     assert_eq!(energies(&of_two).0, [Some(1_500_000.0), Some(300_000.0)]);
+    // Two clusters have a node n1 each.
+    let rows = together.iter().zip(["alpha", "beta", "beta"]).map(|(row, of)| row.replace('\n', &format!("|{of}\n")));
+    let text = header.replace('\n', "|Cluster\n") + &rows.collect::<String>();
+    let of_clusters = log(text, &utc(Format::Slurm));
+    assert_eq!(of_clusters.details.iter().map(|job| job.energy_j).collect::<Vec<_>>(), [Some(900_000.0); 3]);
     let after = [row(1, "09:00", "09:30", 24, "n1", 900_000), row(2, "09:30", "10:00", 24, "n1", 900_000)];
     assert_eq!(energies(&after), (vec![Some(900_000.0); 2], "2 = 2 + 0, power_from_energy 2".to_owned()));
 }

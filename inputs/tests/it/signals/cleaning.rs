@@ -340,6 +340,11 @@ fn a_last_value_without_an_end_must_hold() {
                   \"hold\" in [signals.x] to make it a constant";
     for beyond in ["error", "wrap"] {
         assert_eq!(at("0,1", beyond), Err(single.to_owned()));
+        // `plan` says it before a task fails.
+        let keys = format!("{PRICE}; beyond = '{beyond}'");
+        let loaded =
+            Loaded { signal: signal(&keys), series: Arc::new(read(prices("0,1"), &keys).expect("it is read")) };
+        assert_eq!(loaded.check(None, (0.0, 1.0)).map_err(|error| error.to_string()), Err(single.to_owned()));
         // Of times without a regular step, the last one ends the series.
         assert_eq!(at("-99,4 -20,3 0,2", beyond), Ok(if beyond == "wrap" { Some(4.0) } else { None }));
         assert_eq!(at("-20,3 0,2 99,4", beyond), Ok(Some(2.0)));

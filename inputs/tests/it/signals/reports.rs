@@ -244,6 +244,9 @@ fn dates_and_hours_in_two_columns() {
     assert_eq!(reads(text("Hour", &ends), keys), shown);
     assert_eq!(reads(text("Hour Ending", &[("2025-03-03", "24:00"), ("2025-03-04", "01:00")]), keys), shown);
     assert_eq!(reads(text("Hour", &[("2025-03-03", "23"), ("2025-03-04", "0")]), keys), shown);
+    let clocks = text("Time", &[("2025-03-03", "23:00"), ("2025-03-04", "00:00")]);
+    assert_eq!(reads(&clocks, keys), shown);
+    assert_eq!(reads(clocks.replace("Date,Time", "Datum,Uhrzeit").replace(":00", ":00:00"), keys), shown);
     let midday = text("Hour", &[("2025-03-03", "11"), ("2025-03-03", "12")]);
     assert!(
         refused(&midday, keys)

@@ -244,7 +244,9 @@ impl Reader {
                 energy_j: self.energy_j(row)?,
                 ..Measured::default()
             },
-            places: places_of.map_or_else(Vec::new, |at| self.nodes.numbers(row.get(Some(at)), allocated.nodes)),
+            places: places_of.map_or_else(Vec::new, |at| {
+                self.nodes.numbers(row.get(self.columns.cluster), row.get(Some(at)), allocated.nodes)
+            }),
             changes,
         })
     }

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::CLUSTER_END;
+
 /// Maximum number of nodes of all jobs of a file whose names are kept.
 const PLACES_MAX: usize = 10_000_000;
 
@@ -13,17 +15,18 @@ pub(super) struct NodeNames {
 }
 
 impl NodeNames {
-    /// The numbers of the nodes in a list; none if the list has another number of nodes than the job, or is no list.
-    pub(super) fn numbers(&mut self, list: &str, nodes: Option<u32>) -> Vec<u32> {
+    /// The numbers of the nodes in a list; none if the list has another number of nodes than the job, or is no list. Clusters
+    /// may have nodes of equal names.
+    pub(super) fn numbers(&mut self, cluster: &str, list: &str, nodes: Option<u32>) -> Vec<u32> {
         let left = PLACES_MAX - self.places;
         let Some(nodes) = nodes.and_then(|nodes| usize::try_from(nodes).ok()).filter(|nodes| *nodes <= left) else {
             return Vec::new();
         };
         let names = names(list, nodes).filter(|names| names.len() == nodes).unwrap_or_default();
         self.places += names.len();
-        let number = |name| {
+        let number = |name: String| {
             let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
-            *self.numbers.entry(name).or_insert(next)
+            *self.numbers.entry(format!("{cluster}{CLUSTER_END}{name}")).or_insert(next)
         };
         names.into_iter().map(number).collect()
     }
@@ -104,9 +107,14 @@ mod tests {
     #[test]
     fn a_list_of_another_length_names_no_nodes() {
         let mut known = NodeNames::default();
-        assert_eq!(known.numbers("n1,n2", Some(2)), [0, 1]);
-        assert_eq!(known.numbers("n2", Some(1)), [1]);
-        let none = [known.numbers("n2", Some(2)), known.numbers("n2", None), known.numbers("None assigned", Some(0))];
+        assert_eq!(known.numbers("", "n1,n2", Some(2)), [0, 1]);
+        assert_eq!(known.numbers("", "n2", Some(1)), [1]);
+        let none = [
+            known.numbers("", "n2", Some(2)),
+            known.numbers("", "n2", None),
+            known.numbers("", "None assigned", Some(0)),
+        ];
         assert!(none.iter().all(Vec::is_empty), "{none:?}");
+        assert_eq!(known.numbers("beta", "n2", Some(1)), [2]);
     }
 }
