@@ -142,12 +142,7 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
     if rows.is_empty() && !query.only.is_empty() {
         return Err(usage(why_none(datasets, reading, &query.only).await?));
     }
-    let mixed = mixed(&rows, &by, &others)?;
-    if !mixed.is_empty() {
-        let mixed = mixed.join(", ");
-        let advice = "group by more columns, or choose rows by conditions";
-        datasets.notes().say(&format!("a mean is over rows that differ in {mixed}: {advice}"));
-    }
+    say_mixed(datasets, &rows, &by, &others)?;
     if baseline.is_empty() {
         return shaped(grouped(&rows, &by, &stats)?, query);
     }
@@ -207,8 +202,18 @@ pub async fn read(
     Ok(rows)
 }
 
+/// Says in which of the axes `others` rows of one group differ.
+pub fn say_mixed(datasets: &Datasets, rows: &Rows, by: &[&str], others: &[&str]) -> Result<(), Error> {
+    let mixed = mixed(rows, by, others)?.join(", ");
+    if !mixed.is_empty() {
+        let advice = "group by more columns, or choose rows by conditions";
+        datasets.notes().say(&format!("a mean is over rows that differ in {mixed}: {advice}"));
+    }
+    Ok(())
+}
+
 /// The columns, beside the seed, in which tasks of one group may differ. Jobs and points of series are no replications.
-fn others<'a>(candidates: &'a [ColumnScan], by: &[&str], table: Table) -> Vec<&'a str> {
+pub fn others<'a>(candidates: &'a [ColumnScan], by: &[&str], table: Table) -> Vec<&'a str> {
     // A label stands for the components and parameters of its block, so far as they vary with it.
     let tells = |candidate: &&ColumnScan| match scan::LABELS.contains(&candidate.name.as_str()) {
         true => candidate.varies(),

@@ -106,8 +106,10 @@ pub fn type_of(table: Table, name: &str) -> Result<DataType, Error> {
     let (own, of_tasks) = (table.schema(), tasks::schema());
     let found = [&own, &of_tasks].into_iter().find_map(|schema| schema.field_with_name(name).ok());
     found.map(|field| field.data_type().clone()).ok_or_else(|| {
-        let names = own.fields().iter().chain(of_tasks.fields()).map(|field| field.name().as_str());
-        no_column(table, name, &names.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>())
+        let own_names = own.fields().iter().map(|field| field.name().as_str());
+        let more = of_tasks.fields().iter().map(|field| field.name().as_str());
+        let names = own_names.chain(more.filter(|name| own.column_with_name(name).is_none()));
+        no_column(table, name, &names.collect::<Vec<_>>())
     })
 }
 

@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 pub use powersweep_dataset::best::Goal;
 use powersweep_dataset::best::{costs, front, unbeaten};
 use powersweep_dataset::group::named;
-use powersweep_dataset::grouped::{FooterFacts, check_one_signal, collected, keys};
+use powersweep_dataset::grouped::{FooterFacts, check_one_signal, collected, keys, others, say_mixed};
 use powersweep_dataset::hypervolume::hypervolume;
 use powersweep_dataset::replicates::seed;
+use powersweep_dataset::rows::is_number;
 use powersweep_dataset::scan::SEED;
 use powersweep_dataset::search::{Constraint, Estimate, Verdict};
-use powersweep_dataset::source::{self, conditions, constraints, table_of};
+use powersweep_dataset::source::{self, conditions, constraints, table_of, type_of};
 use powersweep_dataset::words::{count, number};
 use powersweep_dataset::{Column, Condition, Error, Frame, Rows, Stat, failure, grouped};
+use powersweep_results::Table;
 
 use crate::place::Place;
 
@@ -115,6 +117,7 @@ impl Place {
         let of_conditions = of_constraints.chain(options.only.iter().map(|text| Condition::column_of(text)));
         let of_goals = goals.iter().map(|goal| goal.column.as_str());
         let table = table_of(of_goals.chain(of_conditions).chain(options.by.iter().map(String::as_str)));
+        check_goals(table, goals)?;
         let subject = constraints(table, &options.subject_to)?;
         let datasets = self.datasets().await?;
         let reading = datasets.read(experiment, table).await?;
@@ -131,10 +134,16 @@ impl Place {
         let measures: Vec<&str> =
             columns.map(String::as_str).filter(|name| !by.contains(name) && seen.insert(*name)).collect();
         let only = conditions(table, &options.only)?;
-        let more = [SEED, LOG].into_iter().chain(keys(table).iter().copied()).filter(|name| !by.contains(name));
-        let axes: Vec<&str> = by.iter().copied().chain(more).collect();
+        let others = others(&known.candidates, &by, table);
+        let mut axes = by.clone();
+        for name in [SEED, LOG].iter().chain(keys(table)).chain(&others) {
+            if !axes.contains(name) && !measures.contains(name) {
+                axes.push(name);
+            }
+        }
         let rows = collected(&datasets, &reading, &known, [&axes, &measures], only).await?;
         check_one_signal(&rows, &by)?;
+        say_mixed(&datasets, &rows, &by, &others)?;
         let mut all = grouped(&rows, &by, &[Stat::Mean, Stat::Interval(95)])?;
         let combinations = if rows.is_empty() { 0 } else { all.rows() };
         // A log has one task: there are no other seeds that could decide otherwise.
@@ -199,6 +208,19 @@ fn verdicts_of_mean(all: &Frame, condition: &Condition, by: &[&str], are_logs: b
     let half_widths = all.column(&named(Stat::Interval(95), &condition.column))?;
     let estimate = |row| Estimate { mean: column.number(row), half_width: half_widths.number(row) };
     Ok((0..column.len()).map(|row| Verdict::of(condition, estimate(row), are_logs)).collect())
+}
+
+/// Refuses goals that have no least value, and a goal that is given twice: the front would have one dimension too many.
+fn check_goals(table: Table, goals: &[Goal]) -> Result<(), Error> {
+    for (at, Goal { column, .. }) in goals.iter().enumerate() {
+        if !is_number(&type_of(table, column)?) {
+            return Err(failure!(Usage, "`{column}` has no numbers, so that none of its values is the best"));
+        }
+        if goals[..at].iter().any(|before| before.column == *column) {
+            return Err(failure!(Usage, "`{column}` is a goal twice"));
+        }
+    }
+    Ok(())
 }
 
 /// The verdict of a constraint on each combination by its share of seeds. The frame gets the shares, and half the widths of their

@@ -231,12 +231,21 @@ impl Place {
                 columns: (0..compared).map(column).collect(),
             })
         };
-        let groups = a.groups(&names)?.into_iter().filter_map(group).collect();
+        let groups = a.groups(&names)?;
+        // A parameter of the workloads differs between them, and not within one.
+        let varies = |name: &str, rows: &[u32]| {
+            let mut paired = rows.iter().map(|row| *row as usize).filter(|row| partners.contains_key(row));
+            let axis = a.axis(name);
+            let first = paired.next();
+            axis.zip(first).is_some_and(|(axis, first)| paired.any(|row| axis.code(row) != axis.code(first)))
+        };
         let is_pooled = |name: &&String| {
             let name = name.as_str();
-            name != SEED && !names.contains(&name) && !keys(options.table).contains(&name)
+            let is_parameter = name != SEED && !names.contains(&name) && !keys(options.table).contains(&name);
+            is_parameter && groups.iter().any(|rows| varies(name, rows))
         };
         let pooled = found.by.iter().filter(is_pooled).cloned().collect();
+        let groups = groups.into_iter().filter_map(group).collect();
         let Pairs { rows, by: paired_by, single } = found;
         Ok(Compared { by, groups, pairs: rows.len(), paired_by, pooled, single, are_weeks })
     }

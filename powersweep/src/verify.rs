@@ -85,6 +85,9 @@ impl Place {
         let sample_seed = options.sample_seed.unwrap_or_else(|| {
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64 % 1_000_000)
         });
+        if options.tasks == 0 {
+            return Err(failure!(Usage, "no task would run again: --tasks is at least 1"));
+        }
         let (sample, rows) = self.sample(experiment, options, sample_seed).await?;
         let mut verified = Verified { tasks: sample.len(), rows, sample_seed, ..Verified::default() };
         let (mut options, notes) = (options.clone(), self.notes.clone());

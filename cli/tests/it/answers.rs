@@ -79,7 +79,9 @@ fn policies_are_compared_seed_by_seed() {
     assert!(near(number(&found[0], "b_less"), less));
     let screen = sandbox.run(&["compare", a, b]).exits(0);
     let screen = screen.prints(&["B is less", "15 pairs with the same", "Intervals (95%) are over 5 seeds."]);
-    screen.prints(&["All values of size_factor are pooled.", "Compare them apart by --by."]);
+    let screen = screen.prints(&["All values of size_factor are pooled.", "Compare them apart by --by."]);
+    assert!(!screen.stdout.contains("few"), "{screen}");
+    sandbox.run(&["compare", a, b, "--where", "seed<=4"]).exits(0).prints(&["are over 4 seeds. These are few"]);
     // A comparison for each machine, whose pairs are the seeds.
     let apart = lines(&sandbox, &["compare", a, b, "--columns", "energy_total_j", "--by", "size_factor"]);
     let machines: Vec<_> = apart.iter().map(|row| (row["size_factor"].to_string(), row["pairs"].as_i64())).collect();
@@ -109,18 +111,20 @@ fn a_ratio_has_one_interval() {
 #[test]
 fn a_mean_has_one_interval() {
     let sandbox = sandbox();
-    let chosen = ["--where", "policy=full"];
-    let figure = ["plot", "answers", "--figure", "bars", "--x", "size_factor", "--y", "wait_s_mean", "-o", "drawn.csv"];
-    sandbox.run(&[&figure[..], &chosen].concat()).exits(0);
-    let drawn = std::fs::read_to_string(sandbox.path("drawn.csv")).expect("the numbers");
-    let results = ["results", "answers", "--by", "size_factor", "--columns", "wait_s_mean"];
-    let rows = lines(&sandbox, &[&results[..], &chosen].concat());
-    assert_eq!((rows.len(), drawn.lines().count()), (3, 4), "{drawn}");
-    for (row, drawn) in rows.iter().zip(drawn.lines().skip(1)) {
-        let numbers: Vec<f64> = drawn.split(',').map(|cell| cell.parse().expect("a number")).collect();
-        let (mean, half) = (number(row, "mean(wait_s_mean)"), number(row, "ci95(wait_s_mean)"));
-        let expected = [number(row, "size_factor"), mean, mean - half, mean + half];
-        assert!(numbers.iter().zip(expected).all(|(drawn, expected)| near(*drawn, expected)), "{drawn} {row:?}");
+    // Rows of a combination, and rows of three machines together.
+    for (x, chosen, count) in [("size_factor", "policy=full", 3), ("bsld_threshold", "policy=save", 2)] {
+        let chosen = ["--columns", "wait_s_mean", "--where", chosen];
+        let figure = ["plot", "answers", "--figure", "bars", "--x", x, "--y", "wait_s_mean", "-o", "drawn.csv"];
+        sandbox.run(&[&figure[..], &chosen[2..]].concat()).exits(0);
+        let drawn = std::fs::read_to_string(sandbox.path("drawn.csv")).expect("the numbers");
+        let rows = lines(&sandbox, &[&["results", "answers", "--by", x], &chosen[..]].concat());
+        assert_eq!((rows.len(), drawn.lines().count()), (count, count + 1), "{drawn}");
+        for (row, drawn) in rows.iter().zip(drawn.lines().skip(1)) {
+            let numbers: Vec<f64> = drawn.split(',').map(|cell| cell.parse().expect("a number")).collect();
+            let (mean, half) = (number(row, "mean(wait_s_mean)"), number(row, "ci95(wait_s_mean)"));
+            let expected = [number(row, x), mean, mean - half, mean + half];
+            assert!(numbers.iter().zip(expected).all(|(drawn, expected)| near(*drawn, expected)), "{drawn} {row:?}");
+        }
     }
 }
 
@@ -170,6 +174,11 @@ fn workloads_are_compared_apart() {
     let apart = lines(&sandbox, &[&["compare"][..], &sets].concat());
     assert_eq!(apart.iter().map(|row| row["pairs"].as_i64()).collect::<Vec<_>>(), [Some(4), Some(4)]);
     assert_ne!(apart[0]["workload"], apart[1]["workload"]);
+    // Each workload has one number of jobs, which is pooled with the workloads only.
+    let shown = sandbox.run(&[&["compare"][..], &sets].concat()).exits(0);
+    assert!(!shown.stdout.contains("pooled"), "{shown}");
+    let together = sandbox.run(&[&["compare"][..], &sets, &["--pool", "workload"]].concat()).exits(0);
+    together.prints(&["All values of synthetic_jobs_count, workload are pooled."]);
     let pooled = lines(&sandbox, &[&["compare"][..], &sets, &["--pool", "workload"]].concat());
     assert_eq!((pooled[0]["pairs"].as_i64(), pooled[0]["replicates"].as_i64()), (Some(8), Some(4)));
 }
@@ -231,6 +240,18 @@ fn the_least_energy_under_a_condition() {
     }
     let shown = sandbox.run(&["best", "answers", "--minimise", "energy_total_j", "--subject-to", &condition]).exits(0);
     shown.says(&["powersweep: 5 of 9 combinations satisfy the conditions"]);
+    // `best` says of each combination what `find` would say: uncertain where the interval contains the limit.
+    let limit = number(&means[0], "mean(bsld_mean)") + 0.5 * number(&means[0], "ci95(bsld_mean)");
+    let condition = format!("bsld_mean <= {limit}");
+    let all = ["best", "answers", "--minimise", "energy_total_j", "--top", "9", "--subject-to", &condition];
+    let judged = lines(&sandbox, &all);
+    for row in &judged {
+        let is_certain = number(row, "mean(bsld_mean)") + number(row, "ci95(bsld_mean)") < limit;
+        assert_eq!(row["verdict"], if is_certain { "feasible" } else { "uncertain" }, "{row:?}");
+    }
+    let uncertain = judged.iter().filter(|row| row["verdict"] == "uncertain").count();
+    assert!(uncertain > 0, "{judged:?}");
+    sandbox.run(&all).exits(0).says(&[&format!("{uncertain} of them uncertain: the interval of a mean")]);
     // A condition on a parameter, and one that nothing satisfies.
     let small =
         ["best", "answers", "--maximise", "utilization_installed", "--subject-to", "size_factor<2", "--top", "3"];
@@ -238,6 +259,14 @@ fn the_least_energy_under_a_condition() {
     let none = sandbox.run(&["best", "answers", "--minimise", "energy_total_j", "--subject-to", "bsld_mean<0"]);
     none.exits(1).says(&["none of 9 combinations satisfies the conditions", "bsld_mean lies between", "holds for 0"]);
     sandbox.run(&["best", "answers"]).exits(2).says(&["name a goal"]);
+    for (goals, said) in [
+        (["--minimise", "energy_total_j", "--maximise", "policy"], "`policy` has no numbers"),
+        (["--minimise", "energy_total_j", "--maximise", "energy_total_j"], "`energy_total_j` is a goal twice"),
+    ] {
+        sandbox.run(&[&["best", "answers"][..], &goals].concat()).exits(2).says(&[said]);
+    }
+    let mixed = ["best", "answers", "--minimise", "energy_total_j", "--by", "policy"];
+    sandbox.run(&mixed).exits(0).says(&["a mean is over rows that differ in size_factor, bsld_threshold"]);
     let elsewhere = ["best", "answers", "--minimise", "energy_total_j", "--where", "workload=UNKNOWN"];
     sandbox.run(&elsewhere).exits(2).says(&["no row satisfies `workload=UNKNOWN`"]);
 }
@@ -379,6 +408,7 @@ fn finished_tasks_run_again_with_the_same_rows() {
     std::fs::write(folder.join(layout::part_name(footer.part_id)), part).expect("it can be written");
     let wrong = sandbox.run(&["verify", "answers", "--data", "other"]).exits(10);
     wrong.prints(&["wait_s_mean", "7  "]).says(&["1 rows differ"]);
+    sandbox.run(&["verify", "answers", "--tasks", "0"]).exits(2).says(&["--tasks is at least 1"]);
     // The rows of another manifest are not compared.
     sandbox.write("edited.toml", SWEEP.replace("synthetic_jobs_count = 300", "synthetic_jobs_count = 301"));
     sandbox.run(&["verify", "answers", "--manifest", "edited.toml"]).exits(1).says(&["no row could be compared"]);
