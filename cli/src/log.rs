@@ -27,9 +27,10 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 pub fn start(cli: &Cli, ansi: bool) {
     let default = match (cli.verbose, &cli.command) {
         (0, Command::Serve(_) | Command::Worker(_)) | (1, _) => "powersweep=info,warn",
-        (0, Command::Run(_) | Command::Check(_)) => "powersweep_worker::slots=error,warn",
+        // Errors of the state's database are reported in the words of the command.
+        (0, Command::Run(_) | Command::Check(_)) => "powersweep_worker::slots=error,slatedb=off,warn",
         // The library that draws PNGs warns of lines without a length, such as the error bar of equal values.
-        (0, _) => "tiny_skia=error,warn",
+        (0, _) => "tiny_skia=error,slatedb=off,warn",
         _ => "debug",
     };
     let wanted = std::env::var_os(VARIABLE).unwrap_or_default();

@@ -369,6 +369,12 @@ fn the_map_is_drawn() {
     of_size(&sandbox, "bsld_mean <= 20", &["-o", "map.csv"]).exits(0);
     let map = std::fs::read_to_string(sandbox.path("map.csv")).expect("the map");
     assert!(map.lines().count() > 10 && map.contains("\nfeasible,") && map.contains("policy=save"), "{map}");
+    // The limit is a line with its condition, and the answers have a ring.
+    of_size(&sandbox, "bsld_mean <= 20", &["-o", "map.vl.json"]).exits(0);
+    let spec = std::fs::read_to_string(sandbox.path("map.vl.json")).expect("the map");
+    for part in ["\"field\": \"limit\"", "\"text\": \"bsld_mean <= 20\"", "\"size\": 150"] {
+        assert!(spec.contains(part), "{part}: {spec}");
+    }
     of_size(&sandbox, "bsld_mean <= 20", &["-o", "map.png"]).exits(0);
     let bytes = std::fs::read(sandbox.path("map.png")).expect("the map");
     assert!(bytes.starts_with(b"\x89PNG"));

@@ -175,6 +175,8 @@ watch_machine = true
             let csv = plot(&sandbox, "drawn", &format!("{arguments} --format csv")).exits(0);
             assert!(rows(&csv.stdout).iter().any(|row| number(row, "wait_s_mean_low") < 0.0), "{csv}");
         }
+        let beside = plot(&sandbox, "drawn", "--figure bars --x queue_order --y wait_s_mean --log x --format csv");
+        beside.exits(0).says(&["the axis x of this figure has no scale that can be logarithmic"]);
     }
 
     /// `sjf` keeps its colour where `fcfs` is left out, and panels have axes of their own if asked for.

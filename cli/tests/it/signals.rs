@@ -209,6 +209,10 @@ fn wrong_signals_are_refused_before_anything_runs() {
 fn answers_take_columns_of_accounts() {
     let sandbox = sandbox(&MANIFEST.replace("[workloads", "seeds = { from = 1, count = 2 }\n[workloads"));
     sandbox.run(&["run", "grid.toml"]).exits(0);
+    // Means over tasks with different parameters have intervals over the seeds, too.
+    let accounts = ["results", "grid", "--table", "accounts", "--by", "policy", "--where", "signal=grid"];
+    let shown = sandbox.run(&[&accounts[..], &["--columns", "jobs_emissions_g"]].concat()).exits(0);
+    assert_eq!(shown.stdout.matches('±').count(), 3, "{shown}");
     let best = |column: &str, more: &[&str]| {
         sandbox.run(&[&["best", "grid", "--format", "csv", "--by", "policy", "--minimise", column], more].concat())
     };

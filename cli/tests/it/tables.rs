@@ -380,6 +380,11 @@ fn wrong_columns_and_conditions_are_explained() {
     ] {
         results(&args).exits(2).says(&[said]);
     }
+    // Names are offered in the order of the table, in which the most used ones come first.
+    sandbox
+        .run(&["best", "sweep", "--minimise", "energy"])
+        .exits(2)
+        .says(&["it has energy_precision, energy_total_j,"]);
     let blank = results(&["--columns", "seed,", "wait_s_mean"]).exits(2);
     blank.says(&["the values of --columns are separated by commas, without blanks: --columns seed,wait_s_mean"]);
     results(&["--where", "wait_s_mean<0"]).exits(0).prints(&["no row satisfies `wait_s_mean<0`: wait_s_mean is "]);

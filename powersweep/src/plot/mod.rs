@@ -196,6 +196,18 @@ impl PlotOptions {
     }
 }
 
+/// Whether a part of a Vega-Lite spec has a logarithmic scale on this axis.
+fn is_logarithmic(spec: &Json, axis: &str) -> bool {
+    match spec {
+        Json::Object(parts) => {
+            let is_here = parts.get(axis).is_some_and(|of| of["scale"]["type"] == "log");
+            is_here || parts.iter().any(|(name, part)| name != "datasets" && is_logarithmic(part, axis))
+        }
+        Json::Array(parts) => parts.iter().any(|part| is_logarithmic(part, axis)),
+        _ => false,
+    }
+}
+
 impl Place {
     /// A chart of the rows of an experiment as they are now. The figure has notes for the user, and knows what it is drawn
     /// from; [`Drawing`] makes files of it.
@@ -208,6 +220,11 @@ impl Place {
         let facts = FooterFacts::read(&datasets, experiment).await?;
         let request = Request { datasets: &datasets, experiment, options, look: &look, facts: &facts };
         let mut figure = request.figure(chart).await?;
+        for (axis, is_asked) in [("x", options.log_x), ("y", options.log_y)] {
+            if is_asked && !is_logarithmic(figure.spec(), axis) {
+                figure.add_note(format!("the axis {axis} of this figure has no scale that can be logarithmic"));
+            }
+        }
         figure.set_origin(&json!(origin::of(&datasets, &BTreeSet::from([experiment.to_owned()])).await?));
         Ok(figure)
     }
