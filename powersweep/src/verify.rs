@@ -86,7 +86,7 @@ impl Place {
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64 % 1_000_000)
         });
         if options.tasks == 0 {
-            return Err(failure!(Usage, "no task would run again: --tasks is at least 1"));
+            return Err(failure!(Usage, "no task would run again: at least one must be chosen"));
         }
         let (sample, rows) = self.sample(experiment, options, sample_seed).await?;
         let mut verified = Verified { tasks: sample.len(), rows, sample_seed, ..Verified::default() };
