@@ -382,8 +382,10 @@ impl<A: Resources> Reservations<A> {
         if place.start_s == now_s {
             return None;
         }
-        // The place is not as before if other gears are tried, or if the known power of the job has changed.
-        if lowers != lowered || place.start_s == f64::INFINITY || (A::CAPPED && cluster.has_scales()) {
+        // The place is not as before if other gears are tried, or if the known power of the job has changed. Other jobs may have
+        // taken the power of a reserved instant.
+        let is_new = A::CAPPED && (cluster.has_scales() || place.duration_s == 0.0);
+        if lowers != lowered || place.start_s == f64::INFINITY || is_new {
             return Some(now_s);
         }
         let profile = self.profile.as_ref().expect("every pass makes it first");
