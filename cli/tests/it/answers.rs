@@ -408,7 +408,7 @@ fn finished_tasks_run_again_with_the_same_rows() {
     std::fs::write(folder.join(layout::part_name(footer.part_id)), part).expect("it can be written");
     let wrong = sandbox.run(&["verify", "answers", "--data", "other"]).exits(10);
     wrong.prints(&["wait_s_mean", "7  "]).says(&["1 rows differ"]);
-    sandbox.run(&["verify", "answers", "--tasks", "0"]).exits(2).says(&["--tasks is at least 1"]);
+    sandbox.run(&["verify", "answers", "--tasks", "0"]).exits(2).says(&["at least one must be chosen"]);
     // The rows of another manifest are not compared.
     sandbox.write("edited.toml", SWEEP.replace("synthetic_jobs_count = 300", "synthetic_jobs_count = 301"));
     sandbox.run(&["verify", "answers", "--manifest", "edited.toml"]).exits(1).says(&["no row could be compared"]);
