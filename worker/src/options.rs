@@ -38,7 +38,7 @@ pub struct WorkerOptions {
     pub drain_limit: Duration,
     /// Time until the worker must have stopped (a batch system's limit), from its start.
     pub time_limit: Option<Duration>,
-    /// Time without a task after which the worker ends; `None` for no limit.
+    /// Time without a task, and without rows that await their acknowledgement, after which the worker ends; `None` for no limit.
     pub idle_limit: Option<Duration>,
     /// Time without an answer of a coordinator after which the worker ends with an error; `None` for no limit.
     pub connect_limit: Option<Duration>,

@@ -265,7 +265,8 @@ impl Agent {
             pool.give_up_overdue();
         }
         let mut session = pool.session();
-        if session.busy_slots() > 0 || session.queued_tasks() > 0 {
+        // A coordinator whose storage is slow leases no more tasks to a worker that waits for its acknowledgements.
+        if !session.is_settled() {
             self.last_busy = Instant::now();
         }
         if session.draining().is_none() {

@@ -320,6 +320,24 @@ async fn an_idle_worker_ends_after_its_limit() {
 }
 
 #[tokio::test]
+async fn a_worker_that_waits_for_an_acknowledgement_is_not_idle() {
+    let mut farm = Fake::start().await;
+    let idle_limit = Some(Duration::from_millis(100));
+    let (worker, _shutdown) = start(WorkerOptions { idle_limit, ..WorkerOptions::new(farm.coordinator(), 1, "w") });
+    let mut conn = farm.accept().await;
+    conn.welcome(1, vec![]).await;
+    conn.experiment(LUBLIN, &[], vec![]).await;
+    conn.lease(1, 0, 1).await;
+    let hand_in = conn.hand_in().await;
+    let said = tokio::time::timeout(Duration::from_secs(1), conn.next()).await;
+    assert!(said.is_err(), "{said:?}");
+    conn.acknowledge(hand_in.id).await;
+    assert!(matches!(conn.next().await, Some(FromWorker::Goodbye(_))));
+    drop(conn);
+    assert!(end(worker).await.expect("a good end").reason.contains("idle"));
+}
+
+#[tokio::test]
 async fn stopping_hands_back_queued_tasks_and_those_that_run_at_the_limit() {
     // Jobs arrive ten times as fast as the machine can run them, so that the queue grows and the simulation is long.
     let long = LUBLIN.replace("synthetic_jobs_count = 50", "synthetic_jobs_count = 100_000\ninterarrival_factor = 0.1");

@@ -52,7 +52,7 @@ fn launch(sandbox: &Sandbox, more: &[&str]) -> Running {
     if !more.iter().any(|option| option.starts_with("--time=")) {
         command.arg("--time=2");
     }
-    command.args(["--backlog=3", "--poll=2s", "--patience=0s", "--idle-limit=10s", "--until-idle=3s"]).args(more);
+    command.args(["--backlog=3", "--poll=2s", "--patience=0s", "--idle-limit=20s", "--until-idle=3s"]).args(more);
     command.env("PATH", path_with(&sandbox.path("bin"))).env("QUEUE_MODE", sandbox.path("queue-mode"));
     sandbox.spawn(command)
 }
