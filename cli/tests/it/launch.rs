@@ -171,8 +171,9 @@ fn a_launcher_that_is_told_to_end_waits_for_no_answer() {
         let _served = cluster.serve_sweep(2);
         let launcher = cluster.launch(&["--program=/bin/true"]);
         cluster.shows("PENDING");
-        cluster.0.write("slurm/queue-mode", "hang");
+        // Counted first: a query that hangs before it is counted is the last one.
         let (calls, begun) = (cluster.calls("squeue").len(), Instant::now());
+        cluster.0.write("slurm/queue-mode", "hang");
         while cluster.calls("squeue").len() == calls {
             assert!(begun.elapsed() < PATIENCE, "the queue is not asked");
             std::thread::sleep(Duration::from_millis(20));
