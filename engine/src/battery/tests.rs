@@ -161,7 +161,7 @@ fn decisions(times: &[f64], values: &[f64], end_s: f64, beyond: Beyond, from_s: 
             let turns = (-400..400).map(|turn| f64::from(turn) * (end_s - times[0]));
             turns.flat_map(|turn_s| (0..count).map(move |at| (times[at] + turn_s, values[at]))).collect()
         }
-        // The held value before a file is that of the first interval.
+        // Before the first time of a file, the held value is the value of the first interval.
         _ => [f64::NEG_INFINITY].iter().chain(&times[1..count]).copied().zip(values.iter().copied()).collect(),
     };
     if beyond == Beyond::Hold && !is_regular {

@@ -131,8 +131,8 @@ fn corners(a: Known, b: Known, of: impl Fn(f64, f64) -> f64) -> Known {
 }
 
 impl Formula {
-    /// Bounds and direction of the formula's value; `None` if the formula may have no value. `variable` gives those of a variable, by
-    /// its position in the list.
+    /// Bounds and direction of the formula's value; `None` if the formula may have no value. `variable` gives the bounds
+    /// and the direction of a variable, by its position in the list.
     pub fn known(&self, variable: impl Fn(u8) -> Known) -> Option<Known> {
         let mut stack: Vec<Known> = Vec::new();
         for op in &self.ops {
