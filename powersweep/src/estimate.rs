@@ -1,6 +1,6 @@
 //! Time and size of a sweep before it runs: a few of its tasks are simulated on a short part of their workloads.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use powersweep_engine::workload::{self, GENERATORS, Workload};
 use powersweep_engine::{Details, Limits, Role, SimError, SimSpec, Value, simulate};
@@ -15,7 +15,7 @@ use crate::plan::workload;
 const TASKS: u64 = 5;
 /// Maximum number of jobs of a workload that are simulated.
 const JOBS: u64 = 1_000;
-/// Longest simulation of one task: `plan` answers at once.
+/// Most processor time of one simulation: `plan` answers at once.
 const DEADLINE: Duration = Duration::from_millis(40);
 /// Assumed time of a job (s) in a sampled task whose simulation fails, such as a shortened workload of warm-up jobs only.
 const JOB_S: f64 = 2e-6;
@@ -85,15 +85,13 @@ impl Estimate {
 
 /// Simulates a task on a short part of its workload. The time of a log's reading is not the task's: a log is read once.
 fn measure(task: &TaskSpec, logs: &ParsedLogs) -> Option<Sample> {
-    let mut begun_cpu = processor_time();
+    let begun = processor_time();
     let (sim, workload, jobs) = shortened(task, logs)?;
-    if task.digest.is_some() {
-        begun_cpu = processor_time();
-    }
-    let begun = Instant::now();
-    let limits = Limits { deadline_passed: &|| begun.elapsed() >= DEADLINE, ..Limits::NONE };
+    let prepared = processor_time();
+    let limits = Limits { deadline_passed: &|| processor_time() - prepared >= DEADLINE, ..Limits::NONE };
     let ended = simulate(&sim, &workload, &limits, &mut Details::default());
-    let seconds = (processor_time() - begun_cpu).as_secs_f64();
+    let counted_from = if task.digest.is_some() { prepared } else { begun };
+    let seconds = (processor_time() - counted_from).as_secs_f64();
     let share = jobs.map_or(1.0, |jobs| jobs as f64 / workload.jobs.len().max(1) as f64);
     Some(match ended {
         Ok(_) => Sample { seconds: seconds * share, jobs, is_least: false },

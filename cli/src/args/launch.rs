@@ -111,7 +111,7 @@ pub struct LaunchWorkersArgs {
     /// Most allocations that wait in the queue at a time.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub backlog: u64,
-    /// A worker without tasks ends after this time.
+    /// A worker ends after this time without tasks and without rows to hand in.
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = positive_time)]
     pub idle_limit: Duration,
     /// How long running tasks may continue when an allocation is about to end.

@@ -30,7 +30,7 @@ pub struct WorkerArgs {
     /// workers that started together do not end together.
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub time_limit: Option<Duration>,
-    /// End after this time without tasks; no limit by default.
+    /// End after this time without tasks and without rows to hand in; no limit by default.
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub idle_limit: Option<Duration>,
     /// End with exit code 7 after this time without a coordinator; no limit by default.
