@@ -79,7 +79,11 @@ const RULES: &[Rule] = &[
     ("quantile", &[(Role::Deferral, "quantile")], false),
     ("knapsack", &[(Role::Order, "priority"), (Role::Cap, "uniform"), (Role::Backfill, "knapsack")], true),
     ("cap conservative", &[(Role::Cap, "admission"), (Role::Backfill, "conservative")], true),
+    (DEPTH_100, &[(Role::Cap, "admission"), (Role::Backfill, "conservative")], false),
 ];
+
+/// Conservative backfilling under a cap, with reservations for a hundred jobs.
+const DEPTH_100: &str = "cap depth 100";
 
 fn main() {
     let option = |name: &str| std::env::args().find_map(|arg| arg.strip_prefix(name).map(str::to_owned));
@@ -102,7 +106,10 @@ fn main() {
             if is_slow && !flag("--slow") {
                 continue;
             }
-            let spec = with(&easy, choices);
+            let mut spec = with(&easy, choices);
+            if rule == DEPTH_100 {
+                spec.choice_mut(Role::Backfill).set("reservation_depth", Value::Int(100)).unwrap();
+            }
             let mut ratios = Vec::new();
             for _ in 0..rounds {
                 let easy_s = best_s(repeats.max(2), || time(&easy, &workload));

@@ -19,6 +19,13 @@
 //! A reservation need not begin at the end of a running job. So a timer is set for the earliest reservation after now,
 //! and moved with it. A reservation whose procs are still held does not delay the timer of later ones.
 //!
+//! **With a reservation depth** of N (`reservation_depth`), at most N waiting jobs have a reservation after now: the first ones in
+//! queue order that do not start. A job behind them has none. At every pass, in queue order, it gets a reservation if fewer
+//! than N jobs have one, and otherwise starts if there is a hole for it now. So it delays no reservation. While a job waits
+//! without a reservation, every pass compresses. With N = 1 and first come first served, the schedule is that of EASY, if no job
+//! outlives its estimate. With N not less than the number of waiting jobs, it is that of the rule without a depth. Two thousand
+//! waiting jobs with a reservation each take seconds for a pass under a power cap; a depth bounds this.
+//!
 //! **On a machine with pools** (partitions, GPUs, memory) a reservation holds all that the job needs, and a hole must have
 //! all of it.
 //!
@@ -37,6 +44,8 @@
 //! job waits. All reservations are also released and placed again when the cap changes (if watts are counted), when a
 //! running job's gear has changed, and when a job was suspended or resumed or still is suspended, because that moves
 //! its end. So a reservation can become later under a cap.
+mod starts;
+
 use super::profile::{Held, Profile};
 use super::resources::{Place, ProcsAndWatts, Resources, Wanted};
 use super::rule::Backfill;
@@ -47,7 +56,9 @@ use crate::batch::policy::cap::allowance::Allowance;
 use crate::batch::policy::gear::{Candidate, Gears};
 use crate::batch::policy::order::Order;
 use crate::error::{Result, SimError, Stop};
-use crate::spec::{Component, Role, SimSpec};
+use crate::spec::{Component, Default as ParamDefault, Param, Role, SimSpec, Type};
+
+const DEPTH: &str = "reservation_depth";
 
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
@@ -61,7 +72,16 @@ pub const COMPONENT: Component = Component {
     reads: "Free procs, estimates of waiting jobs, estimated ends of running jobs; if a power cap limits starts, \
             also their watts.",
     guarantees: "No job starts later than its first reservation, if no running job outlives its estimate, no \
-                 estimate is 0, and neither a power cap, a capacity rule nor suspension changes what is free.",
+                 estimate is 0, and neither a power cap, a capacity rule nor suspension changes what is free; with \
+                 `reservation_depth`, if jobs are first come first served, too.",
+    params: &[Param {
+        name: DEPTH,
+        ty: Type::Int { min: 1, max: u32::MAX as i64 },
+        unit: "",
+        default: ParamDefault::Unset,
+        doc: "Greatest number of waiting jobs with a reservation after now; a job behind them in the queue starts only where \
+              there is a hole for it now. Without it, every waiting job has a reservation.",
+    }],
     ..Component::BATCH
 };
 
@@ -102,6 +122,10 @@ pub(in crate::batch::policy) struct Reservations<A> {
     next_s: f64,
     /// Instant of the timer (s): the earliest reservation after the last pass; infinite if there is none.
     timer_s: f64,
+    /// Greatest number of reservations after now.
+    depth: usize,
+    /// The depth has left a job without a reservation.
+    is_cut: bool,
     /// How jobs may start.
     allowance: Allowance,
     /// Under a cap, the jobs that the last pass started, with their ceilings.
@@ -121,20 +145,10 @@ enum Replan {
     OnNewProfile,
 }
 
-/// Result of starting the jobs whose reservations are due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Started {
-    /// The jobs whose procs were free have started as reserved.
-    AsReserved,
-    /// The power did not fit for one job; others may have started.
-    Refused,
-    /// The last job ends later than reserved.
-    Longer,
-}
-
 impl<A: Resources> Backfill for Reservations<A> {
     fn of(spec: &SimSpec, machine: &Machine) -> Option<Reservations<A>> {
-        A::are_of(spec, machine).then(Reservations::new)
+        let depth = spec.choice(Role::Backfill).opt_int(DEPTH).map_or(usize::MAX, |depth| depth as usize);
+        A::are_of(spec, machine).then(|| Reservations::new(depth))
     }
 
     #[inline]
@@ -174,7 +188,7 @@ impl<A: Resources> Backfill for Reservations<A> {
         let replan = match () {
             () if outdated => Some(Replan::OnNewProfile),
             () if missed => Some(Replan::AllAtOnce),
-            () if surprise => Some(Replan::Compress),
+            () if surprise || self.is_cut => Some(Replan::Compress),
             () => None,
         };
         if self.profile.is_none() {
@@ -219,12 +233,12 @@ impl<A: Resources> Backfill for Reservations<A> {
     }
 
     fn fork<R: Recorder>(&self, _: &Copied, _: &Cluster<'_, R>) -> Reservations<A> {
-        Reservations { allowance: self.allowance, ..Reservations::new() }
+        Reservations { allowance: self.allowance, ..Reservations::new(self.depth) }
     }
 }
 
 impl<A: Resources> Reservations<A> {
-    fn new() -> Reservations<A> {
+    fn new(depth: usize) -> Reservations<A> {
         Reservations {
             queue: Vec::new(),
             arrived: Vec::new(),
@@ -233,6 +247,8 @@ impl<A: Resources> Reservations<A> {
             outdated: false,
             next_s: f64::INFINITY,
             timer_s: f64::INFINITY,
+            depth,
+            is_cut: false,
             allowance: Allowance::ANY,
             started: Vec::new(),
             rescheduled_count: 0,
@@ -290,9 +306,18 @@ impl<A: Resources> Reservations<A> {
     ) -> Option<Place<A>> {
         // Another cap may leave enough watts, but the procs of the machine do not change.
         let waits = self.allowance.limit_w.is_finite();
-        let none = Place { start_s: f64::INFINITY, duration_s: 0.0, taken: A::procs(0), gear: 0, ceiling: 0 };
         let profile = self.profile.as_ref().expect("every pass makes it first");
-        A::place(profile, wanted, gears, &self.allowance, cluster).or(fallback).or(waits.then_some(none))
+        A::place(profile, wanted, gears, &self.allowance, cluster).or(fallback).or(waits.then(Place::none))
+    }
+
+    /// The place of a job behind the depth: one that begins now, or none.
+    fn place_behind<G: Gears, R: Recorder>(&self, job: JobId, gears: &G, cluster: &Cluster<'_, R>) -> Option<Place<A>> {
+        let profile = self.profile.as_ref().expect("every pass makes it first");
+        let (now_s, lowest) = (cluster.now_s(), *self.allowance.gears(u8::MAX).start());
+        if !profile.free_now().covers(A::taken(cluster, &self.allowance, job, Some(lowest))) {
+            return Some(Place::none());
+        }
+        self.find(Wanted { job, from_s: now_s, latest_s: now_s }, Some(Place::none()), gears, cluster)
     }
 
     /// Gives a job that has just arrived its reservation.
@@ -304,13 +329,22 @@ impl<A: Resources> Reservations<A> {
         cluster: &mut Cluster<'_, R>,
     ) -> Result<()> {
         cluster.step()?;
-        let wanted = Wanted { job, from_s: cluster.now_s(), latest_s: f64::INFINITY };
-        let Some(place) = self.find(wanted, None, gears, cluster) else {
+        let now_s = cluster.now_s();
+        let waits_with_place = |reserved: &&Reserved<A>| reserved.place.is_after(now_s);
+        let is_behind =
+            self.queue.len() >= self.depth && self.queue.iter().filter(waits_with_place).count() >= self.depth;
+        let found = if is_behind {
+            self.place_behind(job, gears, cluster)
+        } else {
+            self.find(Wanted { job, from_s: now_s, latest_s: f64::INFINITY }, None, gears, cluster)
+        };
+        let Some(place) = found else {
             let what = format!("no hole is ever wide enough for {} procs", cluster.procs(job));
-            return Err(Stop::new(SimError::Policy { now_s: cluster.now_s(), what }));
+            return Err(Stop::new(SimError::Policy { now_s, what }));
         };
         self.profile_mut().take(&place.held());
         self.next_s = self.next_s.min(place.start_s);
+        self.is_cut |= is_behind && place.start_s == f64::INFINITY;
         let lowers = lowers(job, gears, cluster);
         self.queue.push(Reserved { key: order.key(cluster, job), job, place, lowers });
         Ok(())
@@ -332,22 +366,30 @@ impl<A: Resources> Reservations<A> {
             self.queue.iter().for_each(|reserved| profile.give_back(&reserved.place.held()));
         }
         let compress = replan == Replan::Compress;
+        self.is_cut = false;
+        let mut reserved_count = 0;
         for at in 0..self.queue.len() {
             cluster.step()?;
             let Reserved { job, place: old, lowers: lowered, .. } = self.queue[at];
             let lowers = lowers(job, gears, cluster);
-            let from_s = if compress { self.bound_s(&self.queue[at], lowers, gears, cluster) } else { Some(now_s) };
+            let is_behind = reserved_count >= self.depth;
+            let from_s = match () {
+                () if !compress => Some(now_s),
+                () if is_behind => (old.start_s != now_s).then_some(now_s),
+                () => self.bound_s(&self.queue[at], lowers, gears, cluster),
+            };
             if let Some(from_s) = from_s {
                 // With one gear, the bound is the start.
-                let is_found = compress && !(lowers || lowered || A::CAPPED);
+                let has_bound = compress && !is_behind && old.start_s < f64::INFINITY;
+                let is_found = has_bound && !(lowers || lowered || A::CAPPED);
                 let lifted = (compress && !is_found).then(|| self.profile_mut().lift(&old.held()));
                 let wanted = Wanted { job, from_s, latest_s: if compress { old.start_s } else { f64::INFINITY } };
                 // A reserved instant remains: another job may have been placed over it.
                 let instant = (old.duration_s == 0.0).then_some(old);
-                let found = if is_found {
-                    Some(Place { start_s: from_s, ..old })
-                } else {
-                    self.find(wanted, instant, gears, cluster)
+                let found = match () {
+                    () if is_found => Some(Place { start_s: from_s, ..old }),
+                    () if is_behind => self.place_behind(job, gears, cluster),
+                    () => self.find(wanted, instant, gears, cluster),
                 };
                 let Some(place) = found else {
                     let what = format!("the reservation of job {job} (by arrival) has no place any more");
@@ -364,7 +406,10 @@ impl<A: Resources> Reservations<A> {
                 }
                 (self.queue[at].place, self.queue[at].lowers) = (place, lowers);
             }
-            self.next_s = self.next_s.min(self.queue[at].place.start_s);
+            let place = &self.queue[at].place;
+            self.next_s = self.next_s.min(place.start_s);
+            reserved_count += usize::from(place.is_after(now_s));
+            self.is_cut |= is_behind && place.start_s == f64::INFINITY;
         }
         Ok(())
     }
@@ -412,64 +457,6 @@ impl<A: Resources> Reservations<A> {
             lower_end_s <= gears.lowered_end_s(Candidate::new(cluster, job)) && is_free(end_s, lower_end_s, least)
         };
         (rises || falls).then_some(start_s)
-    }
-
-    /// Starts the jobs whose reservation is due. If the power prevents a start as reserved, all reservations are placed
-    /// again, and the remaining jobs are tried again. `fresh`: the profile was made in this pass, without the
-    /// reservations of earlier passes.
-    fn start_all_due<G: Gears, R: Recorder>(
-        &mut self,
-        mut fresh: bool,
-        order: Order,
-        gears: &G,
-        cluster: &mut Cluster<'_, R>,
-    ) -> Result<()> {
-        // Under a cap, the first job of the queue is asked for after the pass.
-        if A::CAPPED || self.next_s <= cluster.now_s() {
-            self.sort(order, cluster);
-        }
-        while self.next_s <= cluster.now_s() {
-            match self.start_due(cluster)? {
-                Started::AsReserved => break,
-                // On a fresh profile, the missing watts are those of a job that outlives its estimate.
-                Started::Refused if fresh => break,
-                Started::Refused | Started::Longer => {
-                    self.profile = Some(self.new_profile(false, cluster));
-                    self.place_all(Replan::OnNewProfile, order, gears, cluster)?;
-                    fresh = true;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Starts the jobs whose reservation is due and whose procs are free, up to one that ends later than reserved.
-    fn start_due<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<Started> {
-        let now_s = cluster.now_s();
-        self.next_s = f64::INFINITY;
-        let mut kept = 0;
-        let mut outcome = Started::AsReserved;
-        for i in 0..self.queue.len() {
-            let reserved = self.queue[i];
-            let Reserved { job, place, .. } = reserved;
-            if outcome != Started::Longer && place.start_s <= now_s && cluster.fits(job) {
-                if let Some(gear) = A::start_gear(cluster, &self.allowance, job, place.gear) {
-                    cluster.step()?;
-                    cluster.start(job, gear, kept > 0)?;
-                    if A::CAPPED {
-                        self.started.push((job, place.ceiling));
-                        outcome = if gear == place.gear { outcome } else { Started::Longer };
-                    }
-                    continue;
-                }
-                outcome = Started::Refused;
-            }
-            self.next_s = self.next_s.min(place.start_s);
-            self.queue[kept] = reserved;
-            kept += 1;
-        }
-        self.queue.truncate(kept);
-        Ok(outcome)
     }
 
     /// Sorts the queue. Arrivals are appended, which is the order of FCFS.

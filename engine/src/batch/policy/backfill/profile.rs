@@ -111,6 +111,11 @@ impl<A: Amount> Profile<A> {
         }
     }
 
+    /// The amount that is free now.
+    pub(crate) fn free_now(&self) -> A {
+        self.free[self.head]
+    }
+
     /// The earliest start in `[from_s, latest_s]`, from now on, from which `need` is free for `duration_s`, or up to `until_s` if
     /// that is earlier. With a duration of 0, `need` must be free at the start.
     pub(crate) fn earliest(&self, from_s: f64, latest_s: f64, need: A, duration_s: f64, until_s: f64) -> Option<f64> {

@@ -30,6 +30,16 @@ pub(crate) struct Place<A> {
 }
 
 impl<A: Resources> Place<A> {
+    /// No place: the job waits for another pass.
+    pub(crate) fn none() -> Place<A> {
+        Place { start_s: f64::INFINITY, duration_s: 0.0, taken: A::procs(0), gear: 0, ceiling: 0 }
+    }
+
+    /// Whether it begins after now.
+    pub(crate) fn is_after(&self, now_s: f64) -> bool {
+        self.start_s > now_s && self.start_s < f64::INFINITY
+    }
+
     /// The resources that the job holds.
     pub(crate) fn held(&self) -> Held<A> {
         Held { from_s: self.start_s, until_s: self.start_s + self.duration_s, amount: self.taken }
