@@ -16,6 +16,9 @@ pub struct Config {
     pub absence: Duration,
     /// Work for each slot in a lease, from the measured cost of a task.
     pub lease_work: Duration,
+    /// Likewise for a sweep with optional tables: twice the age at which a worker hands in such rows, so that its next lease comes
+    /// before its queue is empty.
+    pub lease_work_with_tables: Duration,
     /// Leases become smaller towards the end of a sweep, down to this work for each slot: granting a lease costs about
     /// as much as running less.
     pub lease_work_min: Duration,
@@ -60,6 +63,7 @@ impl Default for Config {
             silence: Duration::from_secs(30),
             absence: Duration::from_secs(15),
             lease_work: Duration::from_secs(2),
+            lease_work_with_tables: Duration::from_secs(10),
             lease_work_min: Duration::from_millis(200),
             lease_tasks_max: 1 << 17,
             attempts_max: 3,

@@ -27,7 +27,7 @@ const SUSPECTS_WAIT: Duration = Duration::from_secs(30);
 
 /// Number of tasks of an experiment that a worker should hold: one running in each slot, and a queue behind them.
 ///
-/// The queue is worth `lease_work` for each slot; towards the end it is the worker's share of half of the pending tasks
+/// The queue is worth `lease_work` for each slot, or `lease_work_with_tables`; towards the end it is the worker's share of half of the pending tasks
 /// (guided self-scheduling, Polychronopoulos and Kuck 1987), so that all slots finish together. It never falls below
 /// `lease_work_min` of work: a slot must not wait for a grant after each task of a millisecond.
 fn depth(config: &Config, experiment: &Experiment, worker_slots: u32, all_slots: u64) -> u64 {
@@ -39,7 +39,8 @@ fn depth(config: &Config, experiment: &Experiment, worker_slots: u32, all_slots:
         return slots + slots.min(share);
     };
     let worth = |work: Duration| (work.as_secs_f64() * slots as f64 / cost_s) as u64;
-    let most = worth(config.lease_work).max(1);
+    let has_tables = !experiment.record.tables.is_empty();
+    let most = worth(if has_tables { config.lease_work_with_tables } else { config.lease_work }).max(1);
     let least = worth(config.lease_work_min).min(most);
     // When parts fall behind, rows of leased tasks still come: a million with many workers. All workers together hold no
     // more tasks than one part has rows, but each enough to fill its hand-ins.

@@ -488,6 +488,7 @@ pub(super) fn config() -> Config {
         silence: Duration::from_secs(8),
         absence: Duration::from_secs(4),
         lease_work: Duration::from_millis(600),
+        lease_work_with_tables: Duration::from_secs(3),
         retry_after: Duration::from_millis(200),
         part_rows: 12,
         part_rows_waiting: 24,
