@@ -15,7 +15,7 @@ use crate::plan::workload;
 const TASKS: u64 = 5;
 /// Maximum number of jobs of a workload that are simulated.
 const JOBS: u64 = 1_000;
-/// Most processor time of one simulation: `plan` answers at once.
+/// Maximum processor time of one simulation: `plan` answers at once.
 const DEADLINE: Duration = Duration::from_millis(40);
 /// Assumed time of a job (s) in a sampled task whose simulation fails, such as a shortened workload of warm-up jobs only.
 const JOB_S: f64 = 2e-6;
