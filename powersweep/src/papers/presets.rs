@@ -24,6 +24,7 @@ pub struct Chosen {
     pub preset: Preset,
     /// The values of the colours of the paper's figures that have this preset's column of colours: a policy has one colour in
     /// all of them.
+    #[cfg_attr(not(feature = "figures"), allow(dead_code))]
     pub(crate) levels: Vec<String>,
     /// The experiments of manifests that have other names.
     experiments: BTreeMap<String, String>,
