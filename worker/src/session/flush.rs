@@ -20,7 +20,8 @@ impl FlushRule {
     pub const TASKS: FlushRule = FlushRule { rows: 1_000, bytes: 8 << 20, age: Duration::from_millis(100) };
 
     /// With optional tables: each table of a batch is one upload, and the coordinator makes parts of many. Batches are
-    /// larger and older, because an upload costs a few writes and a look-up, and small uploads are decoded again.
+    /// larger and older, because an upload costs a few writes and a look-up, and small uploads are decoded again. They are also
+    /// handed in when half of the worker's tasks are done.
     pub const UPLOADS: FlushRule = FlushRule { rows: 1_000, bytes: 64 << 20, age: Duration::from_secs(5) };
 
     /// Whether a batch must be handed in now.

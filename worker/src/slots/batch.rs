@@ -90,17 +90,22 @@ impl Batch {
         self.spent = by_field(self.spent, spent, f64::add);
     }
 
-    fn rule(&self) -> FlushRule {
-        if self.jobs.is_some() || self.series.is_some() || self.accounts.is_some() {
-            FlushRule::UPLOADS
-        } else {
-            FlushRule::TASKS
-        }
+    fn has_uploads(&self) -> bool {
+        self.jobs.is_some() || self.series.is_some() || self.accounts.is_some()
     }
 
-    /// Whether it should be handed in now.
-    pub(crate) fn is_due(&self) -> bool {
+    fn rule(&self) -> FlushRule {
+        if self.has_uploads() { FlushRule::UPLOADS } else { FlushRule::TASKS }
+    }
+
+    /// Whether it should be handed in now. `queued_each`: tasks that wait in this worker for each slot. Rows with uploads are
+    /// handed in at the latest when no more tasks are left than are done: the coordinator then grants the next lease, which comes
+    /// before the queue is empty.
+    pub(crate) fn is_due(&self, queued_each: u64) -> bool {
         let Some(first_row) = self.first_row else { return false };
+        if self.has_uploads() && self.tasks.len() as u64 >= queued_each {
+            return true;
+        }
         let optional = [
             self.jobs.as_ref().map(jobs::Builder::bytes),
             self.series.as_ref().map(series::Builder::bytes),

@@ -20,7 +20,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use powersweep_engine::Details;
-use powersweep_experiments::Decoder;
+use powersweep_experiments::{Decoder, Tables};
 use powersweep_proto::v1;
 
 use crate::JOURNAL;
@@ -219,9 +219,13 @@ impl Pool {
                 Outcome::Row(row) => {
                     let tables = experiment.as_ref().map(|(e, _)| e.tables).unwrap_or_default();
                     // Before the row is in the batch, because then the flusher may hand it in and the answer may arrive at once.
-                    let wanted = self.session().finished(slot);
+                    let (wanted, queued) = {
+                        let mut session = self.session();
+                        (session.finished(slot), session.queued_tasks())
+                    };
                     if wanted {
-                        self.keep(slot, &task, &row, &runner.details, tables);
+                        let queued_each = queued / self.slots.len() as u64;
+                        self.keep(slot, &task, &row, &runner.details, tables, queued_each);
                     }
                 }
                 Outcome::Excluded { next } => self.session().excluded(slot, next),
@@ -265,13 +269,13 @@ impl Pool {
         }
     }
 
-    fn keep(&self, slot: usize, task: &TaskRef, row: &Row, details: &Details, tables: powersweep_experiments::Tables) {
+    fn keep(&self, slot: usize, task: &TaskRef, row: &Row, details: &Details, tables: Tables, queued_each: u64) {
         if !lock(&self.slots[slot].batch).accepts(&task.experiment) {
             self.hand_in(slot);
         }
         let mut batch = lock(&self.slots[slot].batch);
         let first = batch.push(task, row, details, tables);
-        let due = batch.is_due();
+        let due = batch.is_due(queued_each);
         drop(batch);
         if due {
             self.hand_in(slot);
