@@ -1,4 +1,6 @@
 //! The interpreter of modules.
+use std::ops::Range;
+
 use wasmi::errors::{MemoryError, TableError};
 use wasmi::{
     CompilationMode, Config, EnforcedLimits, Engine, Error, ExternType, FuncType, Global, Memory, ResourceLimiter,
@@ -6,8 +8,10 @@ use wasmi::{
 };
 use wasmi_core::LimiterError;
 
-use super::prepare::{Prepared, START_NAME};
-use super::{ANSWER_BYTES, Budget, Fault, INPUT, MEMORY_BYTES_MAX, Pass, SCHEDULE};
+use super::input::ANSWER_BYTES;
+use super::prepare::{Prepared, START_NAME, WRITTEN_NAMES};
+use super::writes::STORE_BYTES;
+use super::{Budget, Fault, INPUT, MEMORY_BYTES_MAX, Pass, SCHEDULE};
 
 /// Greatest number of elements of a module's tables.
 const TABLE_ELEMENTS_MAX: usize = 10_000;
@@ -25,7 +29,7 @@ const SLICE: u64 = 4096;
 /// Bytes that are copied for a unit of fuel: the interpreter's own price of `memory.copy`.
 const BYTES_PER_FUEL: u64 = 64;
 
-/// Unit in which changed memory is found.
+/// Unit in which the memory after the start is looked through.
 const BLOCK_BYTES: usize = 4096;
 
 /// A compiled module.
@@ -52,8 +56,10 @@ impl Program {
     /// Checks and compiles a module; the error is a sentence without its subject.
     pub(super) fn new(bytes: &[u8]) -> Result<Program, String> {
         let unreadable = |error: &dyn std::fmt::Display| format!("cannot be read: {error}");
-        let prepared = Prepared::new(bytes).map_err(|error| unreadable(&error))?;
         let engine = Engine::new(&config());
+        // Before the engine adds globals and local variables: a module must not use them.
+        wasmi::Module::validate(&engine, bytes).map_err(|error| unreadable(&error))?;
+        let prepared = Prepared::new(bytes).map_err(|error| unreadable(&error))?;
         let module = wasmi::Module::new(&engine, &prepared.bytes).map_err(|error| unreadable(&error))?;
         if let Some(import) = module.imports().next() {
             return Err(format!(
@@ -73,10 +79,6 @@ impl Program {
                 _ => return Err(format!("exports no function `{name}`: it is no policy module of version 1")),
             }
         }
-        let start = || module.get_export(START_NAME);
-        if prepared.has_start && !matches!(start(), Some(ExternType::Func(found)) if found == FuncType::new([], [])) {
-            return Err("has a start function with another type than () -> ()".to_owned());
-        }
         match module.get_export("memory") {
             Some(ExternType::Memory(memory)) if memory.minimum() > PAGES_MAX => Err(too_large()),
             Some(ExternType::Memory(_)) => {
@@ -95,19 +97,23 @@ impl Program {
         pass: &Pass,
         budget: &Budget<'_>,
     ) -> Result<(Vec<u32>, u64), Fault> {
-        let mut running = match instance.take() {
-            Some(mut last) => {
+        let done = self.run(instance, pass, budget);
+        let is_used_again =
+            |last: &Instance| done.is_ok() && self.resets && last.memory.data_size(&last.store) == last.image.bytes;
+        instance.take_if(|last| !is_used_again(last));
+        done
+    }
+
+    fn run(&self, instance: &mut Option<Instance>, pass: &Pass, budget: &Budget<'_>) -> Result<(Vec<u32>, u64), Fault> {
+        let running = match instance {
+            Some(last) => {
                 last.reset(budget)?;
                 last
             }
-            None => Instance::new(self, budget)?,
+            None => instance.insert(Instance::new(self, budget)?),
         };
         let starts = running.pass(pass, budget)?;
-        let used = budget.fuel.saturating_sub(running.fuel_left()?);
-        if self.resets && running.memory.data_size(&running.store) == running.image.bytes {
-            *instance = Some(running);
-        }
-        Ok((starts, used))
+        Ok((starts, budget.fuel.saturating_sub(running.fuel_left()?)))
     }
 }
 
@@ -119,6 +125,10 @@ pub(super) struct Instance {
     schedule: TypedFunc<u32, u32>,
     /// Mutable globals, with their values after the start.
     globals: Vec<(Global, Val)>,
+    /// The lowest address that has been written since the start or the reset, and the greatest end.
+    written: [Global; 2],
+    /// Where the last input is.
+    input_bytes: Range<usize>,
     /// The memory after the start.
     image: Image,
     /// Fuel of the budget that the store has not got yet.
@@ -133,11 +143,14 @@ impl Instance {
         store.limiter(|limits| limits);
         let made = wasmi::Instance::new(&mut store, &program.module, &[]).map_err(fault)?;
         let missing = || Fault::Wrong("has lost an export".to_owned());
+        let global = |name: &str| made.get_global(&store, name).ok_or_else(missing);
         let mut instance = Instance {
             memory: made.get_memory(&store, "memory").ok_or_else(missing)?,
             input: made.get_typed_func(&store, INPUT).map_err(fault)?,
             schedule: made.get_typed_func(&store, SCHEDULE).map_err(fault)?,
             globals: Vec::new(),
+            written: [global(WRITTEN_NAMES[0])?, global(WRITTEN_NAMES[1])?],
+            input_bytes: 0..0,
             image: Image::default(),
             fuel_kept: budget.fuel,
             fuel_of_start: 0,
@@ -154,7 +167,21 @@ impl Instance {
             instance.globals = globals.map(|global| (global, global.get(&instance.store))).collect();
             instance.image = Image::of(instance.memory.data(&instance.store));
         }
+        instance.set_written([u32::MAX, 0])?;
         Ok(instance)
+    }
+
+    fn set_written(&mut self, addresses: [u32; 2]) -> Result<(), Fault> {
+        for (global, address) in self.written.iter().zip(addresses) {
+            set(*global, &mut self.store, Val::I32(address as i32))?;
+        }
+        Ok(())
+    }
+
+    /// What has been written since the start or the reset.
+    fn written_bytes(&self) -> Range<usize> {
+        let [lowest, highest] = self.written.map(|global| global.get(&self.store).i32().unwrap_or_default() as u32);
+        lowest as usize..highest as usize + STORE_BYTES
     }
 
     /// The state after the start, for the fuel of a new instance: what a pass uses does not depend on earlier passes.
@@ -163,31 +190,34 @@ impl Instance {
         self.fuel_kept = budget.fuel;
         self.pay(self.fuel_of_start)?;
         for (global, value) in &self.globals {
-            global
-                .set(&mut self.store, value.clone())
-                .map_err(|error| Fault::Wrong(format!("cannot be reset: {error}")))?;
+            set(*global, &mut self.store, value.clone())?;
         }
-        self.image.restore(self.memory.data_mut(&mut self.store));
-        Ok(())
+        let written = self.written_bytes();
+        let memory = self.memory.data_mut(&mut self.store);
+        self.image.restore(memory, written);
+        self.image.restore(memory, self.input_bytes.clone());
+        self.set_written([u32::MAX, 0])
     }
 
     /// One pass.
     fn pass(&mut self, pass: &Pass, budget: &Budget<'_>) -> Result<Vec<u32>, Fault> {
-        let bytes = pass.encode();
-        if bytes.len() > MEMORY_BYTES_MAX {
+        let size = pass.size();
+        if size > MEMORY_BYTES_MAX {
             return Err(Fault::Wrong(format!(
                 "cannot get the {} waiting jobs: they need more than its {} MiB of memory",
                 pass.waiting.len(),
                 MEMORY_BYTES_MAX >> 20
             )));
         }
-        let address = self.call(self.input, bytes.len() as u32, budget)?;
-        self.memory.write(&mut self.store, address as usize, &bytes).map_err(|_| {
+        let address = self.call(self.input, size as u32, budget)?;
+        self.input_bytes = address as usize..address as usize + size;
+        let memory = self.memory.data_mut(&mut self.store);
+        let input = memory.get_mut(self.input_bytes.clone()).ok_or_else(|| {
             Fault::Wrong(format!(
-                "gave an address for its input, {address}, behind which its memory has no room for {} bytes",
-                bytes.len()
+                "gave an address for its input, {address}, behind which its memory has no room for {size} bytes",
             ))
         })?;
+        pass.write(input);
         let count = self.call(self.schedule, address, budget)? as usize;
         if count > pass.waiting.len() {
             return Err(Fault::Wrong(format!("starts {count} jobs, and {} wait", pass.waiting.len())));
@@ -265,15 +295,16 @@ impl Image {
         Image { bytes: memory.len(), first, kept: memory[first * BLOCK_BYTES..end * BLOCK_BYTES].to_vec() }
     }
 
-    /// Sets a memory of this size back. Blocks that have not changed are only read.
-    fn restore(&self, memory: &mut [u8]) {
-        for (number, block) in memory.chunks_mut(BLOCK_BYTES).enumerate() {
-            let from = number.checked_sub(self.first).map_or(usize::MAX, |at| at * BLOCK_BYTES);
-            let before =
-                self.kept.get(from..).and_then(|kept| kept.get(..block.len())).unwrap_or(&ZEROS[..block.len()]);
-            if block != before {
-                block.copy_from_slice(before);
-            }
+    /// Sets a part of a memory of this size back.
+    fn restore(&self, memory: &mut [u8], part: Range<usize>) {
+        let part = part.start..part.end.min(memory.len());
+        let kept_from = self.first * BLOCK_BYTES;
+        let kept = part.start.max(kept_from)..part.end.min(kept_from + self.kept.len());
+        if let Some(part) = memory.get_mut(part) {
+            part.fill(0);
+        }
+        if let Some(part) = memory.get_mut(kept.clone()) {
+            part.copy_from_slice(&self.kept[kept.start - kept_from..kept.end - kept_from]);
         }
     }
 }
@@ -334,6 +365,10 @@ impl ResourceLimiter for Limiter {
     fn memories(&self) -> usize {
         1
     }
+}
+
+fn set(global: Global, store: &mut Store<Limiter>, value: Val) -> Result<(), Fault> {
+    global.set(store, value).map_err(|error| Fault::Wrong(format!("cannot be reset: {error}")))
 }
 
 fn too_large() -> String {

@@ -7,8 +7,8 @@
 //! - `powersweep_v1_schedule(input: i32) -> i32`: one scheduling pass. The function writes the waiting jobs that start,
 //!   by position, in the order of their starts, to the answer, and returns their number.
 //!
-//! The input is a [`Pass`], as [`Pass::encode`] writes it: a header of 40 bytes, the waiting jobs in queue order, the
-//! releases in the order of their instants, and room for the answer.
+//! The input is a [`Pass`]: a header of 40 bytes, the waiting jobs in queue order, the releases in the order of their instants,
+//! and room for the answer.
 //!
 //! | bytes | type | header |
 //! |---|---|---|
@@ -41,8 +41,8 @@
 //! nothing from one pass to the next. So a run can be copied at every instant, and a pass can be repeated alone.
 //!
 //! **The same bits everywhere.** The interpreter has one form of NaN, no vector instructions, no threads, and no import that
-//! could bring in a clock. It counts fuel: about a unit for each instruction, and one for every 64 bytes of the memory with which
-//! an instance begins. After every few thousand units, the caller's deadline is looked at.
+//! could bring in a clock. It counts fuel: about a unit for each instruction, 13 to 23 for a store, and one for every 64 bytes of
+//! the memory with which an instance begins. After every few thousand units, the caller's deadline is looked at.
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -56,7 +56,11 @@ mod host;
 #[path = "absent.rs"]
 mod host;
 #[cfg(feature = "wasm")]
+mod input;
+#[cfg(feature = "wasm")]
 mod prepare;
+#[cfg(feature = "wasm")]
+mod writes;
 
 /// Greatest size of a module (bytes).
 pub const MODULE_BYTES_MAX: usize = 1 << 20;
@@ -72,11 +76,6 @@ pub const SCHEDULE: &str = "powersweep_v1_schedule";
 
 /// The arrival of a release of procs that wake.
 pub const NO_ARRIVAL: u32 = u32::MAX;
-
-const HEADER_BYTES: usize = 40;
-const WAITING_BYTES: usize = 32;
-const RELEASE_BYTES: usize = 16;
-const ANSWER_BYTES: usize = 4;
 
 /// A policy in the process of the simulation, such as an object of another language, with the interface of modules.
 pub trait Scheduler: Send + Sync {
@@ -245,36 +244,4 @@ pub struct Release {
     pub procs: u32,
     /// Position of the running job in the order of arrival; [`NO_ARRIVAL`] for procs that wake.
     pub arrival: u32,
-}
-
-impl Pass {
-    /// Offset of the answer (bytes).
-    fn answer_offset(&self) -> usize {
-        HEADER_BYTES + WAITING_BYTES * self.waiting.len() + RELEASE_BYTES * self.releases.len()
-    }
-
-    /// The bytes of the input, with an empty answer.
-    pub fn encode(&self) -> Vec<u8> {
-        let answer = self.answer_offset();
-        let size = answer + ANSWER_BYTES * self.waiting.len();
-        let releases = HEADER_BYTES + WAITING_BYTES * self.waiting.len();
-        let mut out = Vec::with_capacity(size);
-        out.extend_from_slice(&self.now_s.to_le_bytes());
-        let counts = [self.waiting.len(), self.releases.len(), HEADER_BYTES, releases, answer, size];
-        let header = [self.machine_procs, self.free_procs].into_iter().chain(counts.map(|count| count as u32));
-        header.for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
-        for waiting in &self.waiting {
-            let &Waiting { submit_s, estimate_s, procs, priority, job_class, arrival } = waiting;
-            [submit_s, estimate_s].iter().for_each(|seconds| out.extend_from_slice(&seconds.to_le_bytes()));
-            let numbers = [procs, priority, job_class, arrival];
-            numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
-        }
-        for release in &self.releases {
-            out.extend_from_slice(&release.at_s.to_le_bytes());
-            out.extend_from_slice(&release.procs.to_le_bytes());
-            out.extend_from_slice(&release.arrival.to_le_bytes());
-        }
-        out.resize(size, 0);
-        out
-    }
 }

@@ -165,17 +165,53 @@ fn nothing_remains_from_one_pass_to_the_next() {
         ),
     ] {
         let text = policy(&format!("{is_new} {start} {change}")).replace("(func $again", declared);
-        let module = module("state.wasm", &text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let session = Session::default();
-        let first = pass_of(&module, 100_000).unwrap();
-        assert_eq!(first.0, [1], "{name}");
-        for _ in 0..3 {
-            let budget = Budget { fuel: 100_000, deadline_passed: &|| false };
-            assert_eq!(module.schedule(&session, &two_waiting(), &budget), Ok(first.clone()), "{name}");
-            let budget = Budget { fuel: first.1 - 1, ..budget };
-            let short = module.schedule(&session, &two_waiting(), &budget);
-            assert_eq!(short, Err(Fault::OutOfFuel), "{name}: a pass needs its fuel again");
+        repeats(name, &text);
+    }
+}
+
+/// Each instruction writes below everything else that a module writes, and behind it.
+#[test]
+fn whatever_writes_memory_is_set_back() {
+    let mut changes: Vec<String> = [
+        "memory.fill (i32.const 45000) (i32.const 7)",
+        "memory.copy (i32.const 45000) (i32.const 9000)",
+        "memory.init $d (i32.const 45000) (i32.const 0)",
+    ]
+    .map(|change| format!("({change} (i32.const 3))"))
+    .to_vec();
+    for (ty, widths) in
+        [("i32", ["", "8", "16"].as_slice()), ("i64", &["", "8", "16", "32"]), ("f32", &[""]), ("f64", &[""])]
+    {
+        let store = |width| format!("({ty}.store{width} offset=5000 (i32.const 40000) ({ty}.const -1))");
+        changes.extend(widths.iter().map(store));
+    }
+    let declared = "(data (i32.const 9000) \"abc\") (data $d \"abc\") (func $again";
+    for change in changes {
+        for input in [0, 60_000] {
+            let answer = format!("(i32.store (i32.const {}) (i32.const 1))", input + 120);
+            let text = policy(&format!("(i64.eqz (i64.load (i32.const 45000))) {answer} {change}"));
+            let text = text.replace("(i32.const 0))\n", &format!("(i32.const {input}))\n"));
+            repeats(&change, &text.replace("(func $again", declared));
         }
+    }
+}
+
+/// A module starts the job at position 1 in every pass, and uses the fuel of the first pass.
+#[track_caller]
+fn repeats(name: &str, text: &str) {
+    let module = module("state.wasm", text).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let session = Session::default();
+    let first = pass_of(&module, 100_000).unwrap();
+    assert_eq!(first.0, [1], "{name}");
+    for _ in 0..2 {
+        let budget = Budget { fuel: 100_000, deadline_passed: &|| false };
+        // In a new instance, and twice in one that is used again.
+        for _ in 0..3 {
+            assert_eq!(module.schedule(&session, &two_waiting(), &budget), Ok(first.clone()), "{name}");
+        }
+        let budget = Budget { fuel: first.1 - 1, ..budget };
+        let short = module.schedule(&session, &two_waiting(), &budget);
+        assert_eq!(short, Err(Fault::OutOfFuel), "{name}: a pass needs its fuel again");
     }
 }
 
@@ -185,4 +221,14 @@ fn a_module_with_names_of_the_engine_is_refused() {
     let text = starting("").replace("(func $start", "(func $start (export \"powersweep:start\")");
     let error = module("m.wasm", &text).unwrap_err().to_string();
     assert!(error.starts_with("the module `m.wasm` cannot be read: "), "{error}");
+}
+
+/// Globals and local variables that the engine adds have the next numbers: a module cannot name them.
+#[test]
+fn a_module_that_uses_what_the_engine_adds_is_refused() {
+    let store = "(i32.store (i32.const 120) (i32.const 1))";
+    for added in ["(global.set 0 (i32.const 0))", "(drop (global.get 1))", "(local.set 1 (i32.const 0))"] {
+        let error = module("m.wasm", &policy(&format!("{store} {added} (i32.const 1)"))).unwrap_err().to_string();
+        assert!(error.starts_with("the module `m.wasm` cannot be read: unknown "), "{error}");
+    }
 }

@@ -31,19 +31,20 @@ pub fn easy(pass: &Pass, starts: &mut Starts) {
     }
 }
 
-/// The first instant at which enough procs are free for the head by the estimated ends, and the procs that it leaves free.
+/// The first instant at which enough procs are free for the head by the estimated ends, and the procs that it leaves free. It
+/// takes no memory from the allocator: a module whose memory grows in a pass is slower.
 fn reservation(pass: &Pass, head: usize, free: u32) -> (f64, u32) {
-    let mut ends: Vec<(f64, u32)> = pass.releases.iter().map(|release| (release.at_s, release.procs)).collect();
-    ends.extend(pass.waiting[..head].iter().map(|job| (pass.now_s + job.estimate_s, job.procs)));
-    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let started = || pass.waiting[..head].iter().map(|job| (pass.now_s + job.estimate_s, job.procs));
     let (need, mut available) = (pass.waiting[head].procs, free);
-    let mut shadow_s = f64::INFINITY;
-    for (end_s, procs) in ends {
-        if available >= need && end_s > shadow_s {
-            break;
-        }
-        available += procs;
-        shadow_s = end_s;
+    let mut releases = pass.releases;
+    let mut shadow_s = f64::NEG_INFINITY;
+    while available < need && shadow_s < f64::INFINITY {
+        let next_s = releases.first().map_or(f64::INFINITY, |release| release.at_s);
+        shadow_s = started().map(|(end_s, _)| end_s).filter(|end_s| *end_s > shadow_s).fold(next_s, f64::min);
+        let given = releases.iter().take_while(|release| release.at_s == shadow_s).count();
+        available += releases[..given].iter().map(|release| release.procs).sum::<u32>();
+        available += started().filter(|(end_s, _)| *end_s == shadow_s).map(|(_, procs)| procs).sum::<u32>();
+        releases = &releases[given..];
     }
     (shadow_s, available.saturating_sub(need))
 }

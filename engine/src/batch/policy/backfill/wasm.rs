@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use super::list::{List, ListRule, Listed, Waiting};
-use crate::batch::kernel::{Cluster, Recorder};
+use crate::batch::kernel::{Cluster, Copied, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::policy::gear::{Candidate, Gears};
 use crate::error::{Result, SimError, Stop};
@@ -99,6 +99,11 @@ impl ListRule for Rule {
         self.start(&module, &starts, list, gears, cluster)?;
         cluster.count_steps(used / FUEL_PER_STEP)
     }
+
+    /// Jobs have other numbers in the copy.
+    fn fork(&self, _: &Copied) -> Rule {
+        Rule { pass: Pass::default(), ..self.clone() }
+    }
 }
 
 impl Rule {
@@ -120,22 +125,38 @@ impl Rule {
                 arrival: job,
             }
         }));
-        pass.releases.clear();
-        let running = cluster.each_running().map(|(job, procs, _, end_s)| Release {
-            at_s: end_s.max(now_s),
-            procs,
-            arrival: job,
+        self.look_at_releases(cluster);
+    }
+
+    /// Writes down the releases. Those of the last pass and the jobs that it started are in the list, mostly in order.
+    fn look_at_releases<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
+        let now_s = cluster.now_s();
+        let releases = &mut self.pass.releases;
+        releases.retain_mut(|release| {
+            let end_s =
+                Some(release.arrival).filter(|job| *job != NO_ARRIVAL).and_then(|job| cluster.estimated_end_s(job));
+            release.at_s = end_s.unwrap_or_default().max(now_s);
+            end_s.is_some()
         });
-        pass.releases.extend(running);
+        if releases.len() != cluster.running_count() {
+            releases.clear();
+            let running = cluster.each_running();
+            releases.extend(running.map(|(arrival, procs, _, end_s)| Release {
+                at_s: end_s.max(now_s),
+                procs,
+                arrival,
+            }));
+        }
         let coming =
             cluster.coming(0).map(|(at_s, procs)| Release { at_s: at_s.max(now_s), procs, arrival: NO_ARRIVAL });
-        pass.releases.extend(coming);
-        pass.releases.sort_unstable_by(|a, b| a.at_s.total_cmp(&b.at_s).then(a.arrival.cmp(&b.arrival)));
+        releases.extend(coming);
+        // A stable sort finds the parts that are in order.
+        releases.sort_by(|a, b| a.at_s.total_cmp(&b.at_s).then(a.arrival.cmp(&b.arrival)));
     }
 
     /// Starts the jobs of an answer. Under a power cap, a job for which no power is left keeps waiting.
     fn start<G: Gears, R: Recorder>(
-        &self,
+        &mut self,
         module: &Module,
         starts: &[u32],
         list: &mut List,
@@ -158,6 +179,7 @@ impl Rule {
             }
             let Some(start) = list.fitting(job, &list.headroom(cluster), gears, cluster) else { continue };
             list.start(at, start, at > first_waiting, cluster)?;
+            self.pass.releases.push(Release { at_s: self.pass.now_s, procs, arrival: job });
             started[at] = true;
             while started.get(first_waiting) == Some(&true) {
                 first_waiting += 1;
