@@ -20,7 +20,6 @@ pub fn text(loaded: &[Loaded]) -> String {
     table.set_header(["signal", "file", "column", "zone", "from", "to", "step", "rows", "changes to rows"]);
     for one in loaded.iter().take(SHOWN) {
         let (signal, series) = (&one.signal, &one.series);
-        let step = series.facts.step_s.map_or("uneven".to_owned(), |step_s| format!("{step_s} s"));
         let estimates = series.estimated.iter().filter(|estimated| **estimated).count();
         let estimates = (estimates > 0).then(|| format!("{estimates} estimates"));
         let changes = Some(changes(&one.series.ledger)).filter(|changes| !changes.is_empty());
@@ -31,7 +30,7 @@ pub fn text(loaded: &[Loaded]) -> String {
             series.zone.clone().unwrap_or_default(),
             one.time_text(series.times_s[0]),
             one.time_text(series.end_s),
-            step,
+            series.facts.step.clone().unwrap_or_else(|| "uneven".to_owned()),
             series.ledger.read.to_string(),
             changes.into_iter().chain(estimates).collect::<Vec<_>>().join(", "),
         ]);

@@ -134,8 +134,11 @@ impl Replicates {
         if self.count() < 2 || !value.is_finite() {
             return Interval { value, ends: None };
         }
+        let lowest = if self.is_positive { 0.0 } else { f64::NEG_INFINITY };
         if error == 0.0 {
-            return Interval { value, ends: Some((value, value)) };
+            // B is a multiple of A in every replicate. Where the mean of A may be 0, the mean of B may be any multiple of it.
+            let may_be_any = value != 1.0 && self.may_be(1.0);
+            return Interval { value, ends: Some(if may_be_any { (lowest, f64::INFINITY) } else { (value, value) }) };
         }
         let by_moments = Moments::of(self);
         let is_inside = |ratio: f64| match &by_moments {
@@ -143,9 +146,14 @@ impl Replicates {
             None => self.may_be(ratio),
         };
         // A ratio of values that are never negative is never negative.
-        let low = end(value, -error, is_inside);
-        let low = if self.is_positive { low.max(0.0) } else { low };
-        Interval { value, ends: Some((low, end(value, error, is_inside))) }
+        let (mut low, mut high) = (end(value, -error, is_inside), end(value, error, is_inside));
+        // Where the mean of A may be 0, ratios of the interval may lie on both sides of a gap.
+        if is_inside(1.0) && low > 1.0 {
+            low = end(1.0, -error, is_inside);
+        } else if is_inside(1.0) && high < 1.0 {
+            high = end(1.0, error, is_inside);
+        }
+        Interval { value, ends: Some((low.max(lowest), high)) }
     }
 
     /// Whether the interval of `mean(B) - ratio mean(A)` contains 0: the ratio is in the interval of ratios.
@@ -295,7 +303,23 @@ mod tests {
         let (low, high) = pairs(&[(1.0, 100.0), (9.0, 101.0), (80.0, 99.0)]).ratio().ends.expect("an interval");
         assert!((0.7..0.75).contains(&low) && high == f64::INFINITY, "{low} {high}");
         assert_eq!(pairs(&[(1.0, 2.0)]).ratio().ends, None);
-        assert_eq!(pairs(&[(1.0, 2.0), (2.0, 4.0)]).ratio().ends, Some((2.0, 2.0)));
+    }
+
+    /// Seeds may have no waits under one policy, or under both.
+    #[test]
+    fn a_ratio_to_a_mean_that_may_be_0_has_the_verdict_of_the_difference() {
+        let ends = |values| pairs(values).ratio().ends;
+        assert_eq!(ends(&[(10.0, 20.0), (11.0, 22.0)]), Some((2.0, 2.0)));
+        assert_eq!(ends(&[(10.0, 8.0), (0.0, 0.0)]), Some((0.0, f64::INFINITY)));
+        assert_eq!(ends(&[(10.0, 10.0), (0.0, 0.0)]), Some((1.0, 1.0)));
+        // 1.01 is no ratio, since B - 1.01 A is about 1 in each replicate; 1 and 1.04 are.
+        for values in [&[(10.0, 8.0), (0.0, 0.0)][..], &[(0.0, 1.0), (0.0, 1.01), (100.0, 102.0)]] {
+            let found = pairs(values);
+            assert!(!found.may_be(1.01) || values.len() == 2, "{values:?}");
+            let (low, high) = found.difference().ends.expect("an interval");
+            assert!(low < 0.0 && 0.0 < high, "{values:?} {low} {high}");
+            assert_eq!(found.ratio().ends, Some((0.0, f64::INFINITY)), "{values:?}");
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn are_different(names: &[String]) -> bool {
     different.len() == names.len()
 }
 
-/// The names without what all long ones begin and end with, up to whole words.
+/// The names without what all long ones begin and end with, up to whole words. Short names that have it lose it, too.
 fn without_common(names: &[String], most_px: f64) -> Vec<String> {
     let is_long = |name: &&String| !fits(name, most_px);
     let long: Vec<Vec<char>> = names.iter().filter(is_long).map(|name| name.chars().collect()).collect();
@@ -56,7 +56,8 @@ fn without_common(names: &[String], most_px: f64) -> Vec<String> {
     });
     let own = |name: &String| {
         let letters: Vec<char> = name.chars().collect();
-        if fits(name, most_px) || begin + end >= letters.len() {
+        let has_both = letters.starts_with(&first[..begin]) && letters.ends_with(&first[first.len() - end..]);
+        if !has_both || begin + end >= letters.len() {
             return name.clone();
         }
         let middle: String = letters[begin..letters.len() - end].iter().collect();
@@ -99,6 +100,10 @@ mod tests {
         let ends = ["easy, on the first of the two machines", "fcfs, on the first of the two machines"];
         assert_eq!(of(&ends, 110.0), ["easy…", "fcfs…"]);
         assert_eq!(of(&["easy", "fcfs"], 110.0), ["easy", "fcfs"]);
+        let short = "policy-with-a-long-name-sjf";
+        let names = ["policy-with-a-long-name-fcfs-conservative", "policy-with-a-long-name-wfp3-increments", short];
+        let shown = of(&names, font::width(short, SIZE_PX, false));
+        assert_eq!(shown, ["…fcfs-conservative", "…wfp3-increments", "…sjf"]);
     }
 
     #[test]

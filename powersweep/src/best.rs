@@ -95,6 +95,21 @@ pub struct Best {
     pub why_none: Option<String>,
 }
 
+impl Best {
+    /// How many combinations satisfy the conditions, in a sentence.
+    pub fn satisfying(&self) -> String {
+        let uncertain = match self.uncertain {
+            0 => String::new(),
+            uncertain => format!(
+                ", {uncertain} of them uncertain: the interval of a mean or share contains its limit, or there is one seed"
+            ),
+        };
+        let satisfy = if self.feasible == 1 { "satisfies" } else { "satisfy" };
+        let of = count(self.combinations as u64, "combination");
+        format!("{} of {of} {satisfy} the conditions{uncertain}", self.feasible)
+    }
+}
+
 impl Place {
     /// The combinations of parameters with the best means over the seeds.
     ///

@@ -10,7 +10,7 @@ use powersweep_dataset::grouped::{FooterFacts, collected, keys};
 use powersweep_dataset::reading::Reading;
 use powersweep_dataset::replicates::{Method, seed};
 use powersweep_dataset::scan::SEED;
-use powersweep_dataset::source::{conditions, table_of};
+use powersweep_dataset::source::{conditions, table_of, why_none};
 use powersweep_dataset::words::count;
 use powersweep_dataset::{Cell, Comparison, Condition, Datasets, Error, Frame, Rows, failure};
 use powersweep_results::Table;
@@ -291,7 +291,11 @@ impl Side {
 
     async fn rows(&self, datasets: &Datasets, table: Table, columns: [&[&str]; 2]) -> Result<Rows, Error> {
         let only = conditions(table, &self.conditions)?;
-        collected(datasets, &self.reading, &self.known, columns, only).await
+        let rows = collected(datasets, &self.reading, &self.known, columns, only).await?;
+        if rows.is_empty() && !self.conditions.is_empty() {
+            return Err(failure!(Usage, "{}", why_none(datasets, &self.reading, &self.conditions).await?));
+        }
+        Ok(rows)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use arrow::array::RecordBatch;
 use powersweep::results::{GroupsOptions, RowsOptions};
 use powersweep::{
-    Best, BestOptions, CompareOptions, Error, Goal, Notes, SensitivityOptions, StatusOptions, Table, block_on, failure,
+    BestOptions, CompareOptions, Error, Goal, Notes, SensitivityOptions, StatusOptions, Table, block_on, failure,
     papers,
 };
 use powersweep_cli::defaults::{self, GivenPlace};
@@ -133,12 +133,11 @@ impl Place {
             let options =
                 BestOptions { goals: small.chain(great).collect(), subject_to, only, by, top, reference: Vec::new() };
             let found = place.best(&experiment, &options).await?;
-            if let Some(why) = found.why_none.filter(|_| found.combinations > 0) {
+            if let Some(why) = found.why_none.as_ref().filter(|_| found.combinations > 0) {
                 return Err(failure!(Failure, "{why}"));
             }
             if !options.subject_to.is_empty() && found.combinations > 0 {
-                let Best { feasible, combinations, .. } = found;
-                place.notes.say(&format!("{feasible} of {combinations} combinations satisfy the conditions"));
+                place.notes.say(&found.satisfying());
             }
             Ok(found.frame.batch().clone().into())
         })

@@ -138,7 +138,7 @@ class Rows(ScratchCase):
         front = best(minimise=["wait_s_mean", "energy_total_j"], by="policy")
         self.assertIn(min(waits, key=waits.get), front["policy"])
         limit = (waits["easy"] + waits["fcfs"]) / 2
-        with self.assertWarnsRegex(powersweep.PowersweepWarning, "1 of 2 combinations satisfy the conditions"):
+        with self.assertWarnsRegex(powersweep.PowersweepWarning, "1 of 2 combinations satisfies the conditions"):
             self.assertEqual(len(best(minimise="energy_total_j", by="policy", subject_to=f"wait_s_mean <= {limit}")), 1)
         with self.assertRaisesRegex(powersweep.PowersweepError, "none of 2 combinations satisfies the conditions"):
             best(minimise="energy_total_j", by="policy", subject_to="wait_s_mean < 0")

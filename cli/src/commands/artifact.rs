@@ -111,7 +111,7 @@ fn verdict(name: &str, found: &CheckedArtifact) -> Outcome {
     for CheckedExperiment { studied, verified } in &found.experiments {
         match verified {
             Ok(verified) if !verified.differing.is_empty() => {
-                wrong.push(format!("{} rows of {} differ", verified.differing.len(), studied.name));
+                wrong.push(verify::differing_rows(verified.differing.len(), &format!(" of {}", studied.name)));
             }
             Ok(verified) if verified.equal == 0 => wrong.push(format!("no row of {} could be compared", studied.name)),
             Ok(_) => {}

@@ -14,21 +14,14 @@ pub fn run(args: &BestArgs) -> Outcome {
     args.out.check()?;
     let options = options(args)?;
     let found = block_on(async { args.from.place()?.best(&args.experiment, &options).await })?;
-    if let Some(why) = found.why_none {
+    if let Some(why) = &found.why_none {
         if found.combinations == 0 {
-            return screen::print(&why);
+            return screen::print(why);
         }
         return Err(failure!(Failure, "{why}"));
     }
     if !args.subject_to.is_empty() {
-        let of = screen::count(found.combinations as u64, "combination");
-        let uncertain = match found.uncertain {
-            0 => String::new(),
-            uncertain => format!(
-                ", {uncertain} of them uncertain: the interval of a mean or share contains its limit, or there is one seed"
-            ),
-        };
-        screen::note(&format!("powersweep: {} of {of} satisfy the conditions{uncertain}", found.feasible));
+        screen::note(&format!("powersweep: {}", found.satisfying()));
     }
     if let Some(volume) = &found.volume {
         screen::note(&format!("powersweep: {}", shown(volume, &options)));

@@ -31,7 +31,7 @@ fn text(found: &Conformance) -> String {
         table.add_row([check.name, check.result, &check.runs.to_string(), shown]);
     }
     let mut lines = vec![table.to_string()];
-    lines.push(format!("{} jobs; greatest wait {} s", found.jobs, found.greatest_wait_s));
+    lines.push(format!("{}; greatest wait {} s", screen::count(found.jobs, "job"), found.greatest_wait_s));
     if let Some(fuel) = found.fuel_per_pass_most {
         lines.push(format!("most fuel of one pass: {fuel} units"));
     }

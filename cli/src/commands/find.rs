@@ -9,6 +9,7 @@ use std::sync::Arc;
 use powersweep::find::{FindOptions, Search, StepRun};
 use powersweep::run::RunOptions;
 use powersweep::{DerivedOptions, Goal, block_on};
+use powersweep_dataset::grouped::FooterFacts;
 use powersweep_experiments::Over;
 use powersweep_inputs::library::ParsedLogs;
 use tokio_util::sync::CancellationToken;
@@ -33,7 +34,7 @@ mod figure {
         Err(without_figures())
     }
 
-    pub(super) async fn draw(_: &Search, _: &Found, _: &Path) -> Result<(), Failure> {
+    pub(super) async fn draw(_: &Search, _: &Found, _: bool, _: &Path) -> Result<(), Failure> {
         Err(without_figures())
     }
 }
@@ -67,11 +68,18 @@ pub fn run(args: &FindArgs) -> Outcome {
             to_its_end(args, number, begun).await?;
         }
         let found = search.found();
+        let is_relative = is_relative(&search).await?;
         if let Some(output) = &args.output {
-            figure::draw(&search, &found, output).await?;
+            figure::draw(&search, &found, is_relative, output).await?;
         }
-        shown::show(&found, args.json)
+        shown::show(&found, is_relative, args.json)
     })
+}
+
+/// Whether energies are relative, since no watts are known.
+async fn is_relative(search: &Search) -> Result<bool, Failure> {
+    let Some(datasets) = search.datasets().await? else { return Ok(false) };
+    Ok(FooterFacts::read(&datasets, search.name()).await?.is_relative)
 }
 
 fn options(args: &FindArgs, stop: CancellationToken) -> Result<FindOptions, Failure> {

@@ -69,11 +69,10 @@ fn to_text(log: &JobLog, output: Option<&Path>) -> String {
     let since = log.facts.unix_start_s.and_then(|start_s| DateTime::from_timestamp(start_s, 0));
     let since = since.map_or_else(String::new, |since| format!(" from {} on", since.format("%Y-%m-%d %H:%M UTC")));
     format!(
-        "{}\n{}{since}, at most {} {} at once; {written}",
+        "{}\n{}{since}, at most {} at once; {written}",
         ledgers::text(&documents::of_file(&log.file, &log.ledger)),
         screen::count(log.ledger.kept, "job"),
-        log.facts.peak_procs,
-        log.settings.procs.word(),
+        screen::count(log.facts.peak_procs, log.settings.procs.word().trim_end_matches('s')),
     )
 }
 

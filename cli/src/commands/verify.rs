@@ -39,7 +39,8 @@ pub fn run(args: &VerifyArgs) -> Outcome {
         (differing, _) => {
             foreign(&found);
             screen::print(&differences(&found))?;
-            Err(failure!(ClaimFails, "{}: {differing} rows differ", sampled(&args.experiment, &found)))
+            let sampled = sampled(&args.experiment, &found);
+            Err(failure!(ClaimFails, "{sampled}: {}", differing_rows(differing, "")))
         }
     }
 }
@@ -75,6 +76,11 @@ fn foreign(found: &Verified) {
     }
 }
 
+/// The number of rows that differ, in a sentence.
+pub(super) fn differing_rows(count: usize, of: &str) -> String {
+    format!("{}{of} {}", screen::count(count as u64, "row"), if count == 1 { "differs" } else { "differ" })
+}
+
 /// The columns that differ.
 pub(super) fn differences(found: &Verified) -> String {
     let mut table = screen::table();
@@ -85,6 +91,6 @@ pub(super) fn differences(found: &Verified) -> String {
     }
     match all.count().saturating_sub(SHOWN) {
         0 => table.to_string(),
-        more => format!("{table}\n… and {more} more differences"),
+        more => format!("{table}\n… and {}", screen::count(more as u64, "more difference")),
     }
 }

@@ -58,10 +58,10 @@ pub fn run(args: &WorkerArgs) -> Outcome {
 
 fn ended(report: &WorkerReport) -> Outcome {
     screen::print(&format!(
-        "worker ended ({}): {} tasks done, {} failed attempts{}, engine {}, parse {}, store {}, idle {}",
+        "worker ended ({}): {} done, {}{}, engine {}, parse {}, store {}, idle {}",
         report.reason,
-        report.tasks_acknowledged,
-        report.failures,
+        screen::count(report.tasks_acknowledged, "task"),
+        screen::count(report.failures, "failed attempt"),
         match report.unacknowledged {
             0 => String::new(),
             n => format!(", {} not acknowledged (their tasks run again)", screen::count(n as u64, "hand-in")),

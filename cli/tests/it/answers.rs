@@ -211,7 +211,7 @@ fn what_cannot_be_compared_is_refused() {
     let sandbox = sandbox();
     let run = |a: &str, b: &str| sandbox.run(&["compare", a, b]);
     run("answers:policy=full", "answers:policy=save").exits(2).says(&["add a condition on bsld_threshold"]);
-    run("answers:policy=easy", "answers").exits(2).says(&["A has no rows"]);
+    run("answers:policy=easy", "answers").exits(2).says(&["no row satisfies `policy=easy`: policy is full, save"]);
     run("answers:polic=full", "answers").exits(2).says(&["did you mean `policy`"]);
     run("answers:policy=full", "nothing").exits(2).says(&["nothing"]);
     sandbox.run(&["compare", "answers", "answers", "--table", "failures"]).exits(2).says(&["nothing to compare"]);
@@ -249,6 +249,9 @@ fn the_least_energy_under_a_condition() {
         let is_certain = number(row, "mean(bsld_mean)") + number(row, "ci95(bsld_mean)") < limit;
         assert_eq!(row["verdict"], if is_certain { "feasible" } else { "uncertain" }, "{row:?}");
     }
+    let one = format!("bsld_mean <= {}", 0.5 * (slowdowns[0] + slowdowns[1]));
+    let one = ["best", "answers", "--minimise", "energy_total_j", "--subject-to", &one];
+    sandbox.run(&one).exits(0).says(&["powersweep: 1 of 9 combinations satisfies the conditions"]);
     let uncertain = judged.iter().filter(|row| row["verdict"] == "uncertain").count();
     assert!(uncertain > 0, "{judged:?}");
     sandbox.run(&all).exits(0).says(&[&format!("{uncertain} of them uncertain: the interval of a mean")]);
@@ -407,7 +410,7 @@ fn finished_tasks_run_again_with_the_same_rows() {
     std::fs::create_dir_all(&folder).expect("a new folder");
     std::fs::write(folder.join(layout::part_name(footer.part_id)), part).expect("it can be written");
     let wrong = sandbox.run(&["verify", "answers", "--data", "other"]).exits(10);
-    wrong.prints(&["wait_s_mean", "7  "]).says(&["1 rows differ"]);
+    wrong.prints(&["wait_s_mean", "7  "]).says(&["1 row differs"]);
     sandbox.run(&["verify", "answers", "--tasks", "0"]).exits(2).says(&["at least one must be chosen"]);
     // The rows of another manifest are not compared.
     sandbox.write("edited.toml", SWEEP.replace("synthetic_jobs_count = 300", "synthetic_jobs_count = 301"));

@@ -111,7 +111,7 @@ fn a_cut_state_names_the_way_out() {
         std::fs::write(&file, &bytes[..bytes.len() / 2]).expect("it is cut");
         for command in [&["status"][..], &["results", "plain"]] {
             let ended = sandbox.run(&[command, &["--data", "data"]].concat()).exits(5);
-            let ended = ended.says(&["`powersweep adopt MANIFEST --set-aside` rebuilds the state"]);
+            let ended = ended.says(&["state was cut; `powersweep adopt MANIFEST --set-aside` rebuilds the state"]);
             assert_eq!(ended.stderr.lines().count(), 1, "no line is the database's: {ended}");
         }
         let adopt = ["adopt", "plain.toml", "--data", "data", "--set-aside"];

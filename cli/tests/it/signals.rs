@@ -235,6 +235,12 @@ fn answers_take_columns_of_accounts() {
     let found = sandbox.run(&[&find[..], &["window_emissions_g", "--json"]].concat()).exits(0).json();
     let answer = &found["groups"][0]["answer"];
     assert_eq!(answer["seeds"], 2, "{found}");
+    sandbox.run(&[&find[..], &["window_emissions_g"]].concat()).exits(0).prints(&["window_emissions_g (g)"]);
+    if cfg!(feature = "figures") {
+        sandbox.run(&[&find[..], &["window_emissions_g", "-o", "map.csv"]].concat()).exits(0);
+        let map = std::fs::read_to_string(sandbox.path("map.csv")).expect("the map");
+        assert!(map.lines().next().is_some_and(|header| header.contains("window_emissions_g")), "{map}");
+    }
     sandbox
         .run(&[&find[..], &["signal_time_mean"]].concat())
         .exits(2)

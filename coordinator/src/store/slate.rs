@@ -235,17 +235,19 @@ async fn flush_loop(
 /// damaged data, so only the message tells the difference.
 const RECORD_EXISTS: &str = "version already exists";
 
-/// The message of a store about a read beyond the end of an object. Files of the state do not change, so one is cut.
-const CUT: &str = "range was invalid";
+/// Parts of the messages of a store and of a reader about a place beyond the end of an object. Files of the state do not change,
+/// so one is cut.
+const CUT: [&str; 2] = ["range was invalid", "RangeOutOfBounds"];
 
 /// The way out of a state that cannot be read.
 const REBUILD: &str =
     "`powersweep adopt MANIFEST --set-aside` rebuilds the state of an experiment from its published rows";
 
 fn from_slate(data: &str, op: &'static str, error: slatedb::Error) -> StoreError {
+    let message = chain(&error);
     match error.kind() {
-        ErrorKind::Unavailable if chain(&error).contains(CUT) => {
-            let cut = format!("a file below {STATE_FOLDER}/state was cut: {error}; {REBUILD}");
+        ErrorKind::Unavailable | ErrorKind::Internal if CUT.iter().any(|cut| message.contains(cut)) => {
+            let cut = format!("a file below {STATE_FOLDER}/state was cut; {REBUILD}");
             StoreError::Corrupt { path: state_in(data), reason: cut }
         }
         ErrorKind::Unavailable | ErrorKind::Transaction => unavailable(op, &state_in(data), error),

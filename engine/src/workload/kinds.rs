@@ -30,8 +30,16 @@ const KINDS: [(&[u8], &str); 11] = [
     (b"version https://git-lfs", "a pointer of Git LFS, not the file itself: run `git lfs pull`"),
 ];
 
+/// The mark of an archive of tar, and its place in the file.
+const TAR: (usize, &[u8]) = (257, b"ustar");
+const TAR_KIND: &str = "an archive of tar, not one file: unpack it";
+
 /// The kind of a file that does not begin as text in rows does; `None` for such text, and for a beginning that is `expected`.
 pub fn other_kind(bytes: &[u8], expected: &[&[u8]]) -> Option<&'static str> {
+    let (at, mark) = TAR;
+    if bytes.get(at..).is_some_and(|rest| rest.starts_with(mark)) {
+        return Some(TAR_KIND);
+    }
     // A page may begin with blank lines.
     let begin = bytes.trim_ascii_start();
     let found = KINDS.iter().find(|(magic, _)| begin.starts_with(magic) && !expected.contains(magic));

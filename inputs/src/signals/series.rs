@@ -36,6 +36,8 @@ pub struct Facts {
     /// The regular step (s): that of more than half of the steps; where it changes for long, the last one; where the steps are
     /// months or years, the length of the last interval. `None`: a single time, or uneven steps.
     pub step_s: Option<f64>,
+    /// The regular step with its unit, such as `3600 s`, `1 month` or `1 year`.
+    pub step: Option<String>,
     /// Rows that the file flags as estimated.
     pub flagged: u64,
     /// Rows without the flag whose source is an estimate.
@@ -118,6 +120,7 @@ pub(crate) fn build(table: Table, reading: &Reading) -> Result<Series, Problem> 
     let mut end_us = steps.as_ref().map_or(last_us, |steps| steps.end(&rows, &clock));
     let step_us = steps.as_ref().map(|steps| steps.last_us(&rows, &clock));
     let begin_us = steps.as_ref().map(|steps| steps.begin(&rows, &clock));
+    let step = steps.as_ref().map(|steps| steps.shown(rows.len() - 1));
     let mut rows = without_gaps(rows, steps.as_ref(), reading.gaps, &mut ledger, &clock)?;
     if is_end {
         end_us = begin_of_intervals(&mut rows, begin_us, last_us)?;
@@ -138,6 +141,7 @@ pub(crate) fn build(table: Table, reading: &Reading) -> Result<Series, Problem> 
             unit: column.unit.text,
             times: clock.describe(),
             step_s: step_us.map(seconds),
+            step,
             flagged,
             estimated_by_source,
         },

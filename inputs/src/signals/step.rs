@@ -71,12 +71,12 @@ impl Steps {
         self.end(rows, clock) - rows.last().map_or(0, |row| row.time_us)
     }
 
-    /// The step behind a row in words.
+    /// The step behind a row with its unit.
     pub(crate) fn shown(&self, row: usize) -> String {
         match self.at(row) {
             Step::Fixed(us) => format!("{} s", us as f64 / 1e6),
-            Step::Months(12) => "a year".to_owned(),
-            Step::Months(1) => "a month".to_owned(),
+            Step::Months(12) => "1 year".to_owned(),
+            Step::Months(1) => "1 month".to_owned(),
             Step::Months(months) => format!("{months} months"),
         }
     }

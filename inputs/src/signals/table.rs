@@ -74,6 +74,18 @@ impl ValueColumn {
         Ok(ValueColumn { quantity, name: name.to_owned(), unit })
     }
 
+    /// Checks a unit that the file states beside its values; a text that is no unit of the quantity does not matter.
+    pub(crate) fn check_unit(&self, stated: &str) -> Result<(), String> {
+        match Unit::parse(self.quantity, stated) {
+            Some(stated) if self.unit.differs(&stated) => Err(format!(
+                "is another unit than {:?}: where the file is wrong, or for an exchange rate, write a factor before the unit, such \
+                 as \"1 {}\"",
+                self.unit.text, self.unit.text
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// A value in the unit of the quantity, or why it is refused.
     pub(crate) fn convert(&self, value: f64) -> Result<f64, String> {
         let converted = self.unit.convert(value);

@@ -47,7 +47,7 @@ impl Unit {
             places,
         };
         let moved = |places| unit(0.0, 1.0, 1.0, places);
-        let lower = text.to_lowercase().replace('₂', "2");
+        let lower = text.to_lowercase().replace('₂', "2").replace("_per_", "/");
         match quantity {
             Quantity::Carbon => {
                 let (mass, places) = per_energy(&lower)?;
@@ -88,7 +88,8 @@ impl Unit {
     /// The unit of the setting `unit`.
     pub(crate) fn of_setting(quantity: Quantity, text: &str) -> Result<Unit, Problem> {
         Unit::parse(quantity, text).ok_or_else(|| {
-            let reason = format!("{text:?} is no unit of a {}, such as {}", quantity.word(), Unit::examples(quantity));
+            let of = if quantity == Quantity::Carbon { "carbon intensity" } else { quantity.word() };
+            let reason = format!("{text:?} is no unit of a {of}, such as {}", Unit::examples(quantity));
             Problem::setting("unit", reason)
         })
     }
@@ -113,17 +114,19 @@ impl Unit {
 
     /// Whether the name of a column states another unit or another currency, and no factor says that this is meant.
     pub(crate) fn contradicts(&self, quantity: Quantity, name: &str) -> bool {
-        if self.has_factor {
-            return false;
-        }
-        let differs =
-            |other: Option<&str>| self.currency.as_deref().zip(other).is_some_and(|(ours, other)| ours != other);
-        let stated = Unit::in_name(quantity, name);
+        let is_other = Unit::in_name(quantity, name).is_some_and(|stated| self.differs(&stated));
+        is_other || !self.has_factor && quantity == Quantity::Price && self.is_not_in(currency_in_name(name))
+    }
+
+    /// Whether a unit that the file states converts values otherwise or is of another currency, and no factor says that this is
+    /// meant.
+    pub(crate) fn differs(&self, stated: &Unit) -> bool {
         let conversion = |unit: &Unit| (unit.zero, unit.factor, unit.divisor, unit.places);
-        let is_other = stated
-            .as_ref()
-            .is_some_and(|unit| conversion(unit) != conversion(self) || differs(unit.currency.as_deref()));
-        is_other || quantity == Quantity::Price && differs(currency_in_name(name))
+        !self.has_factor && (conversion(stated) != conversion(self) || self.is_not_in(stated.currency.as_deref()))
+    }
+
+    fn is_not_in(&self, currency: Option<&str>) -> bool {
+        self.currency.as_deref().zip(currency).is_some_and(|(ours, other)| ours != other)
     }
 
     /// Units of this quantity, for messages.

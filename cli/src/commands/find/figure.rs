@@ -7,7 +7,6 @@ use powersweep::find::{Found, Search};
 use powersweep::origin;
 use powersweep::plot::{Format, titled};
 use powersweep_dataset::frame::unit_of;
-use powersweep_dataset::grouped::FooterFacts;
 use powersweep_dataset::rows::is_number;
 use powersweep_dataset::source::type_of;
 use powersweep_dataset::{Column, Frame};
@@ -38,7 +37,7 @@ pub(super) fn check(output: &Path) -> Result<(), Failure> {
 /// Draws the map. With one parameter, the vertical axis is the mean of the first condition's metric, or of the goal; with
 /// several ones it is the second parameter. Groups, and values of further parameters, have panels of their own. A dashed line is the
 /// limit of the condition, a ring the answer of a group.
-pub(super) async fn draw(search: &Search, found: &Found, output: &Path) -> Result<(), Failure> {
+pub(super) async fn draw(search: &Search, found: &Found, is_relative: bool, output: &Path) -> Result<(), Failure> {
     let tried = || found.groups.iter().flat_map(|group| group.tried().map(move |tried| (group, tried)));
     let first = tried().find_map(|(_, candidate)| candidate.means.as_ref());
     let of_conditions = first.iter().flat_map(|means| &means.conditions).map(|condition| &condition.column);
@@ -80,10 +79,6 @@ pub(super) async fn draw(search: &Search, found: &Found, output: &Path) -> Resul
         (_, Some(of_y)) => {
             let [low, high] = ["low", "high"].map(|end| format!("{of_y}_{end}"));
             let value = titled(&Column::numbers(of_y, "", "", means));
-            let is_relative = match search.datasets().await? {
-                Some(datasets) => FooterFacts::read(&datasets, search.name()).await?.is_relative,
-                None => false,
-            };
             table.push(value.titled(value.title(), unit_of(value.unit(), is_relative)));
             table.push(titled(&Column::numbers(&low, "", "", lows)));
             table.push(titled(&Column::numbers(&high, "", "", highs)));
@@ -112,9 +107,9 @@ async fn origin(search: &Search) -> Result<Option<serde_json::Value>, Failure> {
     Ok(Some(json!(origin::of(&datasets, &BTreeSet::from([search.name().to_owned()])).await?)))
 }
 
-/// Whether a column has numbers, and so a mean.
+/// Whether a column of tasks or of accounts has numbers, and so a mean.
 fn is_measured(column: &str) -> bool {
-    type_of(Stored::Tasks, column).is_ok_and(|of| is_number(&of))
+    type_of(Stored::Accounts, column).is_ok_and(|of| is_number(&of))
 }
 
 /// Values of a parameter as a column: numbers, if all are finite ones.

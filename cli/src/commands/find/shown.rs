@@ -2,9 +2,12 @@
 
 use comfy_table::CellAlignment;
 use powersweep::find::{Found, FoundCandidate, FoundGroup, FoundMeans};
+use powersweep_dataset::frame::unit_of;
 use powersweep_dataset::search::Estimate;
+use powersweep_dataset::titles;
 use powersweep_engine::Value;
 use powersweep_experiments::Over;
+use powersweep_results::Table;
 
 use crate::exit::{Exit, Kind, OrKind, Outcome, failure};
 use crate::screen;
@@ -13,10 +16,10 @@ use crate::screen;
 const EXCEPTIONS_SHOWN: usize = 5;
 
 /// Shows the answers; an error if no group has one.
-pub(super) fn show(found: &Found, as_json: bool) -> Outcome {
+pub(super) fn show(found: &Found, is_relative: bool, as_json: bool) -> Outcome {
     match as_json {
         true => screen::print_json(serde_json::to_value(found).or_kind(Kind::Failure)?)?,
-        false => screen::print(&words(found))?,
+        false => screen::print(&words(found, is_relative))?,
     };
     found.groups.iter().for_each(|group| note_exceptions(found, group));
     if found.groups.iter().all(|group| group.answer.is_none()) {
@@ -25,8 +28,8 @@ pub(super) fn show(found: &Found, as_json: bool) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn words(found: &Found) -> String {
-    let answers = table(found, found.groups.iter().map(|group| (group, group.answer.as_ref())));
+fn words(found: &Found, is_relative: bool) -> String {
+    let answers = table(found, is_relative, found.groups.iter().map(|group| (group, group.answer.as_ref())));
     let tried: Vec<(&FoundGroup, Option<&FoundCandidate>)> =
         found.groups.iter().flat_map(|group| group.tried().map(move |candidate| (group, Some(candidate)))).collect();
     let all: usize = found.groups.iter().map(|group| group.candidates.len()).sum();
@@ -38,7 +41,8 @@ fn words(found: &Found) -> String {
         false => format!(" with {}", found.conditions.join(" and ")),
     };
     let mut text = format!("The {direction} {}{conditions}:\n{answers}\n\n", found.goal.column);
-    text += &format!("Candidates that were tried, {count} of {all}:\n{}\n\n", table(found, tried.into_iter()));
+    text +=
+        &format!("Candidates that were tried, {count} of {all}:\n{}\n\n", table(found, is_relative, tried.into_iter()));
     if has_uncertain {
         text += "Uncertain: the 95% interval of a mean contains the limit, or there is one seed. The mean decides; more seeds \
                  narrow the interval.\n";
@@ -64,15 +68,21 @@ fn words(found: &Found) -> String {
 }
 
 /// A line for each candidate; one without values for a group without an answer.
-fn table<'a>(found: &Found, lines: impl Iterator<Item = (&'a FoundGroup, Option<&'a FoundCandidate>)>) -> String {
+fn table<'a>(
+    found: &Found,
+    is_relative: bool,
+    lines: impl Iterator<Item = (&'a FoundGroup, Option<&'a FoundCandidate>)>,
+) -> String {
     let names = names(found);
-    let axis = |axis: &Over| match axis.unit {
-        "" => axis.name.to_owned(),
-        unit => format!("{} ({unit})", axis.name),
+    let axis = |axis: &Over| titles::labelled(axis.name, axis.unit);
+    let metric = |name: &String| {
+        let column = Table::ALL.into_iter().flat_map(Table::columns).find(|column| column.name == *name);
+        titles::labelled(name, unit_of(column.map_or("", |column| column.unit), is_relative))
     };
     let headings = names.iter().map(|name| (*name).clone()).chain(found.axes.iter().map(axis));
     let mut table = screen::table();
-    table.set_header(headings.chain(found.columns.iter().cloned()).chain(["seeds", "verdict"].map(str::to_owned)));
+    let headings = headings.chain(found.columns.iter().map(metric));
+    table.set_header(headings.chain(["seeds", "verdict"].map(str::to_owned)));
     for (group, candidate) in lines {
         let named = names.iter().map(|name| group.group.get(name).map_or_else(String::new, Value::to_string));
         let mut cells: Vec<String> = named.collect();

@@ -113,6 +113,14 @@ fn a_record_with_fewer_or_more_than_18_fields_is_an_error() {
     );
 }
 
+/// An archive with one empty file.
+fn tar() -> Vec<u8> {
+    let mut header = vec![0; 1024];
+    header[..5].copy_from_slice(b"a.swf");
+    header[257..265].copy_from_slice(b"ustar\x0000");
+    header
+}
+
 #[test]
 fn compressed_files_are_recognised() {
     for (bytes, kind) in [
@@ -122,6 +130,7 @@ fn compressed_files_are_recognised() {
         ),
         (b"\x28\xb5\x2f\xfdabc", "compressed by zstd: decompress it, or give it the ending .zst"),
         (b"PK\x03\x04abc", "a ZIP archive"),
+        (&tar()[..], "an archive of tar, not one file: unpack it"),
         (b"\xef\xbb\xbf\n<!DOCTYPE html>", "a web page"),
         (
             b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 12345\n",

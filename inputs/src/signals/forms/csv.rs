@@ -2,7 +2,7 @@
 
 use powersweep_experiments::signals::{Form, Quantity, Reading, says_end, words};
 
-use super::sheet::{Columns, column, currency_column, is_hour, is_zone, problem, says_utc, table};
+use super::sheet::{Columns, column, currency_column, is_hour, is_zone, problem, says_utc, table, unit_column};
 use crate::error::{Problem, Problems, shortened};
 use crate::signals::table::{Table, ValueColumn};
 use crate::signals::unit::Unit;
@@ -73,7 +73,8 @@ pub(super) fn read(sheet: Sheet<'_>, form: Form, reading: &Reading) -> Result<Ta
     let values = ValueColumn::new(name, reading, usual)?;
     let zones = (0..sheet.names.len()).filter(|at| *at != value && *at != time && is_zone(&sheet.names[*at])).collect();
     let currency = currency_column(&sheet.names, reading.quantity).filter(|at| *at != value);
-    let columns = Columns { time, hour, value, flag: None, source: None, zones, currency };
+    let unit = unit_column(&sheet.names).filter(|at| *at != value);
+    let columns = Columns { time, hour, value, flag: None, source: None, zones, currency, unit };
     table(sheet, form, &columns, values, reading)
 }
 
@@ -145,8 +146,9 @@ fn value_column(
         words(name).iter().any(|word| known.contains(&word.as_str())) || Unit::in_name(quantity, name).is_some()
     };
     let is_other = |at: &usize| *at != time && Some(*at) != hour && !times[*at] && !is_zone(&names[*at]);
-    let currency = currency_column(names, quantity);
-    let others: Vec<usize> = (0..names.len()).filter(|at| is_other(at) && Some(*at) != currency).collect();
+    let (currency, unit) = (currency_column(names, quantity), unit_column(names));
+    let is_value = |at: &usize| is_other(at) && Some(*at) != currency && Some(*at) != unit;
+    let others: Vec<usize> = (0..names.len()).filter(is_value).collect();
     let meant: Vec<usize> = others.iter().copied().filter(|at| is_meant(&names[*at])).collect();
     match (&meant[..], &others[..]) {
         ([one], _) | ([], [one]) => Ok(*one),

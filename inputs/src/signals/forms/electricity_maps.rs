@@ -64,6 +64,7 @@ pub(super) fn read(sheet: Sheet<'_>, reading: &Reading) -> Result<Table, Problem
         source: any(&["data source"]),
         zones: any(&["zone id", "zone_name", "zone_key"]).into_iter().collect(),
         currency: None,
+        unit: None,
     };
     table(sheet, Form::ElectricityMaps, &columns, values, reading)
 }

@@ -1,10 +1,12 @@
 //! JSON with a list of objects, each with a time and values: answers of carbonintensity.org.uk (`{"data": [...]}`), of Electricity
-//! Maps (`{"history": [...]}`) and of the Carbon Aware SDK (`[...]`).
+//! Maps (`{"history": [...]}`), of WattTime (`{"data": [...], "meta": {...}}`) and of the Carbon Aware SDK (`[...]`).
 //!
-//! A value inside of an object in an object has the names of both: `intensity.actual`.
+//! A value inside of an object in an object has the names of both: `intensity.actual`. `meta.units` beside a list, as WattTime writes
+//! it, is a column of the list.
 
 use serde_json::{Map, Value};
 
+use super::sheet::UNITS;
 use crate::error::Problem;
 use crate::signals::ROWS_MAX;
 use crate::table::Sheet;
@@ -25,6 +27,7 @@ pub(super) fn is_list(bytes: &[u8]) -> bool {
 pub(super) fn sheet(bytes: &[u8]) -> Result<Sheet<'static>, Problem> {
     let refused = |reason: String| Problem::Content(format!("the file is no list of values in JSON: {reason}"));
     let value: Value = serde_json::from_slice(bytes).map_err(|error| refused(error.to_string()))?;
+    let units = value.pointer("/meta/units").and_then(Value::as_str).map(str::to_owned);
     let list = match value {
         Value::Array(list) => list,
         Value::Object(mut object) => match LISTS.into_iter().find_map(|key| object.remove(key)) {
@@ -48,7 +51,8 @@ pub(super) fn sheet(bytes: &[u8]) -> Result<Sheet<'static>, Problem> {
     let mut rows = Vec::with_capacity(list.len());
     for value in list {
         let Value::Object(object) = value else { return Err(refused("a value of the list is no object".to_owned())) };
-        let mut row = Vec::new();
+        // The units of a value count before those of the list.
+        let mut row: Vec<_> = units.iter().map(|units| (UNITS.to_owned(), units.clone())).collect();
         flatten("", object, &mut row);
         rows.push(row);
     }

@@ -68,7 +68,11 @@ pub(super) fn read(bytes: &[u8], reading: &Reading) -> Result<Table, Problem> {
         (None, Quantity::Temperature) => TEMPERATURE,
         (None, _) => return Err(problem("column", "the column of values is not known".to_owned())),
     };
-    let column = ValueColumn::new(name, reading, answer.hourly_units.get(name).map(|unit| &**unit))?;
+    let stated = answer.hourly_units.get(name).map(|unit| &**unit);
+    let column = ValueColumn::new(name, reading, stated)?;
+    let other_unit =
+        |reason| Problem::setting("unit", format!("the unit {:?} of the file {reason}", stated.unwrap_or_default()));
+    column.check_unit(stated.unwrap_or_default()).map_err(other_unit)?;
     let unreadable = |name: &str, error| refused(format!("{:?} cannot be read: {error}", shortened(name)));
     let times: Vec<Time<'_>> = serde_json::from_str(find("time_column", time_column)?.get())
         .map_err(|error| unreadable(time_column, error))?;

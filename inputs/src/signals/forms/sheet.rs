@@ -26,6 +26,8 @@ pub(super) struct Columns {
     pub(super) zones: Vec<usize>,
     /// Column of the currency of prices.
     pub(super) currency: Option<usize>,
+    /// Column of the unit of the values.
+    pub(super) unit: Option<usize>,
 }
 
 /// Whether a column has hours of days.
@@ -52,6 +54,14 @@ pub(super) fn is_zone(name: &str) -> bool {
 pub(super) fn currency_column(names: &[String], quantity: Quantity) -> Option<usize> {
     let is_currency = |name: &String| words(name).iter().any(|word| word == "currency");
     names.iter().position(is_currency).filter(|_| quantity == Quantity::Price)
+}
+
+/// Name of the column of units in JSON that states them once.
+pub(super) const UNITS: &str = "units";
+
+/// The column of the unit of values.
+pub(super) fn unit_column(names: &[String]) -> Option<usize> {
+    names.iter().position(|name| name.eq_ignore_ascii_case("unit") || name.eq_ignore_ascii_case(UNITS))
 }
 
 /// Checks that all rows have one currency, and that it is that of the unit.
@@ -180,12 +190,14 @@ pub(super) fn table(
         let reason = "no column has zones or areas in its name; leave it out";
         return Err(Problem::setting("zone", reason));
     }
+    let is_year = words(&sheet.names[columns.time]).iter().any(|word| word == "year");
     let mut zones = Zones { wanted: reading.zone.as_deref(), columns: &columns.zones, first: None, several: None };
     let mut hours = Hours::default();
     let mut currency = Currency { unit: column.unit.currency.as_deref(), first: None };
     let used =
         [columns.time, columns.value].into_iter().chain(columns.hour).chain(columns.flag).chain(columns.currency);
-    sheet.read_only(used.chain(columns.zones.iter().copied()).chain(columns.source.filter(|_| has_rows)));
+    let used = used.chain(columns.unit).chain(columns.zones.iter().copied());
+    sheet.read_only(used.chain(columns.source.filter(|_| has_rows)));
     while let Some(row) = sheet.next_row()? {
         if rows.len() == ROWS_MAX {
             return Err(Problem::TooLarge { limit: format!("{ROWS_MAX} rows") });
@@ -195,13 +207,7 @@ pub(super) fn table(
             continue;
         }
         let line = u32::try_from(row.place.number()).unwrap_or(u32::MAX);
-        let text = match columns.hour {
-            None => Cow::Borrowed(row.get(columns.time)),
-            Some(at) => {
-                let time = hours.time(row.get(columns.time), row.get(at));
-                Cow::Owned(time.map_err(|reason| row.problem(at, reason))?)
-            }
-        };
+        let text = time_text(&row, columns, &mut hours, is_year)?;
         let time_us = times.read(&text, line).map_err(|reason| row.problem(columns.time, reason))?;
         let value = match row.get(columns.value) {
             "" => f64::NAN,
@@ -219,6 +225,9 @@ pub(super) fn table(
         by_source += u64::from(estimated_source && !flag);
         if let Some(at) = columns.currency {
             currency.check(row.get(at)).map_err(|reason| row.problem(at, reason))?;
+        }
+        if let Some(at) = columns.unit {
+            column.check_unit(row.get(at)).map_err(|reason| row.problem(at, reason))?;
         }
         rows.push(Row { time_us, value, line, estimated: flag || estimated_source });
     }
@@ -244,6 +253,29 @@ pub(super) fn table(
 /// Whether a column of times says that they are of UTC.
 pub(super) fn says_utc(name: &str) -> bool {
     words(name).iter().any(|word| word == "utc")
+}
+
+/// The time of a row.
+fn time_text<'a>(
+    row: &'a TextRow<'_>,
+    columns: &Columns,
+    hours: &mut Hours,
+    is_year: bool,
+) -> Result<Cow<'a, str>, Problem> {
+    match columns.hour {
+        None if is_year => Ok(begin_of_year(row.get(columns.time))),
+        None => Ok(Cow::Borrowed(row.get(columns.time))),
+        Some(at) => {
+            let time = hours.time(row.get(columns.time), row.get(at));
+            time.map(Cow::Owned).map_err(|reason| row.problem(at, reason))
+        }
+    }
+}
+
+/// The date at which a year such as 2023 begins; other texts stay.
+fn begin_of_year(text: &str) -> Cow<'_, str> {
+    let is_year = text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_year { Cow::Owned(format!("{text}-01-01")) } else { Cow::Borrowed(text) }
 }
 
 fn flag(text: &str) -> Option<bool> {

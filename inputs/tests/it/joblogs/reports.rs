@@ -388,6 +388,7 @@ fn files_of_other_kinds_are_named() {
         (&b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 12345\n"[..], "a pointer of Git LFS"),
         (b"\n <!DOCTYPE html><html>", "a web page"),
         (b"PK\x03\x04", "a ZIP archive"),
+        (&[[b'a'; 257].as_slice(), b"ustar\x0000"].concat()[..], "an archive of tar"),
         (b"\x1f\x8b\x08", "compressed by gzip"),
     ] {
         assert!(refused(bytes, &utc(Format::Slurm)).starts_with(&format!("file: the file is {kind}")));

@@ -40,7 +40,14 @@ fn years_and_months_are_steps_of_the_calendar() {
     let yearly = "Datetime (UTC),carbon_g_per_kwh\n2019-01-01 00:00,309\n2020-01-01 00:00,300\n2021-01-01 00:00,301\n\
                   2022-01-01 00:00,302\n2023-01-01 00:00,303\n2024-01-01 00:00,304\n";
     let keys = "quantity = 'carbon'";
+    assert_eq!(read(yearly, keys).expect("it is read").facts.step.as_deref(), Some("1 year"));
     assert!(reads(yearly, keys).ends_with("2024-01-01T00:00=304 until 2025-01-01T00:00"), "{}", reads(yearly, keys));
+    // 2022 is no second of the simulated time.
+    let years = "Entity,Year,Carbon intensity (g/kWh)\nA,2022,302\nA,2023,303\nA,2024,304\n";
+    assert_eq!(
+        reads(years, "quantity = 'carbon'; time_column = 'Year'; timezone = 'UTC'"),
+        "2022-01-01T00:00=302 2023-01-01T00:00=303 2024-01-01T00:00=304 until 2025-01-01T00:00"
+    );
     let months = |months: &[u32]| {
         let row = |month: &u32| format!("2023-{month:02}-01 00:00,{month}\n");
         "Datetime,carbon_g_per_kwh\n".to_owned() + &months.iter().map(row).collect::<String>()
@@ -51,7 +58,7 @@ fn years_and_months_are_steps_of_the_calendar() {
     assert!(reads(months(&[8, 9, 10]), berlin).ends_with("2023-09-30T22:00=10 until 2023-10-31T23:00"));
     let refusal = refused(months(&[1, 2, 4, 5, 6]), utc);
     assert!(
-        refusal.starts_with("no value at 2023-03-01T00:00:00Z; 1 missing in all, at the step of a month"),
+        refusal.starts_with("no value at 2023-03-01T00:00:00Z; 1 missing in all, at the step of 1 month"),
         "{refusal}"
     );
     assert_eq!(cleans(months(&[1, 2, 4, 5, 6]), &format!("{utc}; gaps = 'hold'")).1, "5 read, 5 kept, 1 time_filled");
@@ -102,6 +109,31 @@ fn a_unit_that_contradicts_the_name_is_refused() {
     );
     let series = read(text, "quantity = 'price'; unit = '0.1 EUR/MWh'").expect("it is read");
     assert_eq!((series.values.clone(), series.currency.as_deref()), (vec![0.05, 0.06], Some("EUR")));
+}
+
+/// Units beside the values: in a column, once for the whole list, and for each list of Open-Meteo.
+#[test]
+fn a_unit_that_contradicts_the_file_is_refused() {
+    let watttime = r#"{"data": [{"point_time": "2022-07-15T00:00:00+00:00", "value": 870.5},
+        {"point_time": "2022-07-15T00:05:00+00:00", "value": 860}],
+        "meta": {"region": "CAISO_NORTH", "signal_type": "co2_moer", "units": "lbs_co2_per_mwh"}}"#;
+    let refusal = refused(watttime, "quantity = 'carbon'; unit = 'g/kWh'");
+    assert!(
+        refusal.contains("row 1, column \"units\": \"lbs_co2_per_mwh\" is another unit than \"g/kWh\""),
+        "{refusal}"
+    );
+    let moer = read(watttime, "quantity = 'carbon'; unit = 'lb/MWh'").expect("it is read");
+    assert_eq!(moer.values, [870.5 * 0.453_592_37, 860.0 * 0.453_592_37]);
+    assert_eq!(read(watttime, "quantity = 'carbon'; unit = '1 g/kWh'").expect("it is read").values, [870.5, 860.0]);
+    let column = "time,value,unit\n0,42,Eur/MWh\n3600,43,Eur/MWh\n";
+    assert_eq!(reads(column, "quantity = 'price'; unit = 'EUR/MWh'"), "0s=0.042 3600s=0.043 until 7200s");
+    for unit in ["EUR/kWh", "SEK/MWh"] {
+        let refusal = refused(column, &format!("quantity = 'price'; unit = '{unit}'"));
+        assert!(refusal.contains(&format!("\"Eur/MWh\" is another unit than \"{unit}\"")), "{refusal}");
+    }
+    let fahrenheit = super::forms::WEATHER.replace("null", "12");
+    let refusal = refused(fahrenheit, "quantity = 'temperature'; unit = 'F'");
+    assert!(refusal.contains("the unit \"°C\" of the file is another unit than \"F\""), "{refusal}");
 }
 
 const ENERGINET: &str = "TimeUTC;TimeDK;PriceArea;DayAheadPriceEUR;DayAheadPriceDKK\n\
