@@ -93,7 +93,7 @@ pub(super) fn append(
     Ok(())
 }
 
-/// The code of a function as it is written.
+/// The code of a function, up to the instruction that was last read.
 struct Noting {
     /// Number of the first local variable that is added.
     first: u32,

@@ -123,7 +123,7 @@ fn a_unit_that_contradicts_the_file_is_refused() {
         "{refusal}"
     );
     let moer = read(watttime, "quantity = 'carbon'; unit = 'lb/MWh'").expect("it is read");
-    assert_eq!(moer.values, [870.5 * 0.453_592_37, 860.0 * 0.453_592_37]);
+    assert_eq!(moer.values, [394.852_158_085, 390.089_438_2]);
     assert_eq!(read(watttime, "quantity = 'carbon'; unit = '1 g/kWh'").expect("it is read").values, [870.5, 860.0]);
     let column = "time,value,unit\n0,42,Eur/MWh\n3600,43,Eur/MWh\n";
     assert_eq!(reads(column, "quantity = 'price'; unit = 'EUR/MWh'"), "0s=0.042 3600s=0.043 until 7200s");
