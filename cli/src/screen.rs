@@ -57,6 +57,11 @@ pub fn write_styled(text: &str) -> Result<bool, Failure> {
     }
 }
 
+/// Prints sentences to standard output, which a terminal does not break inside a word.
+pub fn print_sentences(text: &str) -> Outcome {
+    print(&wrapped(text, comfy_table::Table::new().width()))
+}
+
 /// Prints a line to standard error; `eprintln!` would panic on a closed pipe.
 pub fn note(text: &str) {
     write_note(text, || json!({ "level": "NOTE", "message": text }));
@@ -76,7 +81,7 @@ pub fn notes() -> Notes {
 fn write_note(text: &str, as_json: impl Fn() -> Json) {
     let line = match NOTES_AS_JSON.load(Ordering::Relaxed) {
         true => plain(&as_json().to_string()).into_owned(),
-        false => coloured(&plain(text)).lines().map(wrapped).collect::<Vec<_>>().join("\n"),
+        false => wrapped(&coloured(&plain(text)), comfy_table::Table::new().use_stderr().width()),
     };
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
@@ -117,12 +122,14 @@ fn only_colours(text: &str) -> String {
 /// Notes are not wrapped on narrower terminals.
 const WIDTH_MIN: u16 = 20;
 
-/// A line of a note in lines that the terminal does not break inside a word.
-fn wrapped(line: &str) -> String {
-    match comfy_table::Table::new().use_stderr().width() {
+/// Lines that a terminal of this width does not break inside a word.
+fn wrapped(text: &str, width: Option<u16>) -> String {
+    match width {
         // A terminal that does not know its width says 0.
-        Some(width) if width >= WIDTH_MIN => wrapped_at(line, width.into()),
-        _ => line.to_owned(),
+        Some(width) if width >= WIDTH_MIN => {
+            text.lines().map(|line| wrapped_at(line, width.into())).collect::<Vec<_>>().join("\n")
+        }
+        _ => text.lines().collect::<Vec<_>>().join("\n"),
     }
 }
 

@@ -20,6 +20,8 @@ pub const MEASURE: &str = "measure";
 pub const STAT: &str = "statistic";
 /// Key of the column around whose values this one's are half the width of an interval.
 pub const HALF_WIDTH_OF: &str = "half_width_of";
+/// Key that a ratio to a baseline has.
+pub const RATIO: &str = "ratio";
 /// Key of the value of the pivoted column.
 pub const PIVOT: &str = "pivot";
 

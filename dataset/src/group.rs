@@ -8,7 +8,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array};
 use arrow::datatypes::{DataType, Field};
 
 use crate::baseline::Baseline;
-use crate::frame::{HALF_WIDTH_OF, MEASURE, STAT, UNIT};
+use crate::frame::{HALF_WIDTH_OF, MEASURE, RATIO, STAT, UNIT};
 use crate::replicates::{Interval, Method, Replicates, SEED, seed};
 use crate::{Axis, Column, Error, Frame, Rows, Stat};
 
@@ -37,7 +37,7 @@ fn statistics(rows: &Rows, baseline: Option<&Baseline>, by: &[&str], stats: &[St
             groups.iter().map(|group| Sample::of(group, values, baseline, seeds).statistics(stats)).collect();
         let mut measure = measure.as_ref().clone();
         if baseline.is_some() {
-            measure = without_unit(&measure);
+            measure = ratio_of(&measure);
         }
         for (at, stat) in stats.iter().enumerate() {
             let values = of_groups.iter().map(|of_group| of_group[at]);
@@ -102,9 +102,11 @@ impl Sample {
     }
 }
 
-fn without_unit(field: &Field) -> Field {
+/// The measure of ratios to a baseline: they have no unit.
+fn ratio_of(field: &Field) -> Field {
     let mut metadata = field.metadata().clone();
     metadata.remove(UNIT);
+    metadata.insert(RATIO.to_owned(), "true".to_owned());
     field.clone().with_metadata(metadata)
 }
 

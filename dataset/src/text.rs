@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use arrow::array::RecordBatch;
 
-use crate::frame::{MEASURE, PIVOT, STAT, UNIT, is_interval_of};
+use crate::frame::{MEASURE, PIVOT, RATIO, STAT, UNIT, is_interval_of};
 use crate::titles::{labelled, prefixed, title};
 use crate::{Cell, Frame};
 
@@ -225,10 +225,11 @@ fn column(batch: &RecordBatch, keys: usize, at: usize, interval: usize) -> Colum
     };
     let tag = |key: &str| field.metadata().get(key).cloned().unwrap_or_default();
     let (measure, stat, pivot) = (tag(MEASURE), tag(STAT), tag(PIVOT));
+    let of = if tag(RATIO).is_empty() { "" } else { "ratio of " };
     let (name, (words, own_unit)) = match stat.as_str() {
         "" => (field.name().clone(), title(field.name())),
-        "mean" => (measure.clone(), title(&measure)),
-        stat => (format!("{stat}({measure})"), (format!("{stat} of {}", title(&measure).0), String::new())),
+        "mean" => (format!("{of}{measure}"), (format!("{of}{}", title(&measure).0), String::new())),
+        stat => (format!("{stat}({of}{measure})"), (format!("{stat} of {of}{}", title(&measure).0), String::new())),
     };
     let [name, title] = [name, words].map(|base| if pivot.is_empty() { base } else { format!("{base} {pivot}") });
     let format = if at < keys { Format::exact(&own) } else { Format::of(&own, &halves) };

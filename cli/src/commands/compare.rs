@@ -3,6 +3,7 @@
 use powersweep::block_on;
 use powersweep::compare::{CompareOptions, Compared};
 use powersweep_dataset::text::{Column, Entry, Sheet};
+use powersweep_dataset::titles::{labelled, title};
 use powersweep_dataset::{Comparison, Interval};
 
 use crate::args::{CompareArgs, RowFormat};
@@ -21,13 +22,13 @@ pub fn run(args: &CompareArgs) -> Outcome {
         note_single(&found);
         return written(&found.rows(), encoding, 0, &args.out, &args.a);
     }
-    let table = shown(&found);
+    let table = shown(&found, args.out.format());
     if args.out.format() != RowFormat::Table {
         note_single(&found);
         return sheet(&table, 0, &args.out);
     }
     sheet(&table, 0, &args.out)?;
-    screen::print(&format!("\n{}{}", found.said(&args.a, &args.b), lacking(&found)))
+    screen::print_sentences(&format!("\n{}{}", found.said(&args.a, &args.b), lacking(&found)))
 }
 
 fn note_single(found: &Compared) {
@@ -48,8 +49,8 @@ fn lacking(found: &Compared) -> String {
     text
 }
 
-/// The table for people.
-fn shown(found: &Compared) -> Sheet {
+/// The table for people; for a paper, its metrics are in words.
+fn shown(found: &Compared, format: RowFormat) -> Sheet {
     let all: Vec<_> = found.groups.iter().flat_map(|group| group.columns.iter().map(move |of| (group, of))).collect();
     let number = |value: f64| Entry::Text(screen::number(value));
     let ends = |interval: Interval| match interval.ends {
@@ -75,8 +76,11 @@ fn shown(found: &Compared) -> Sheet {
         column(name, false, all.iter().map(|(group, _)| Entry::Text(group.values[at].exact())).collect())
     });
     let metrics = all.iter().map(|(_, column)| {
-        let (name, unit) = (&column.name, &column.unit);
-        Entry::Text(if unit.is_empty() { name.clone() } else { format!("{name} ({unit})") })
+        let name = match format {
+            RowFormat::Latex | RowFormat::Typst => title(&column.name).0,
+            _ => column.name.clone(),
+        };
+        Entry::Text(labelled(&name, &column.unit))
     });
     let mut columns: Vec<Column> = keys.collect();
     columns.extend([

@@ -151,6 +151,8 @@ fn a_ratio_compares_rows_of_the_same_workload_and_seed() {
     assert!(of(0, 2) < of(0, 1));
     // A ratio has no unit.
     assert!(!frame.batch().schema_ref().field(1).metadata().contains_key("unit"));
+    // A heading says that it is a ratio.
+    assert_eq!(Sheet::of(&frame).columns[1].title, "ratio of energy");
 }
 
 #[test]
