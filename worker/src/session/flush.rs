@@ -11,22 +11,31 @@ pub struct FlushRule {
     pub bytes: usize,
     /// Age of the first row.
     pub age: Duration,
+    /// Age of the first row from which the batch is handed in if no more tasks are left for the slot than it has rows: the
+    /// coordinator then grants the next lease, which comes before the queue is empty.
+    pub half_age: Duration,
 }
 
 impl FlushRule {
     /// `tasks` only: a killed worker loses a tenth of a second of work, and many short tasks share a hand-in's fixed cost
     /// (building and reading some three hundred columns, a durable write). A thousand rows have some 2.5 MB before
     /// they are encoded, and a twentieth of that afterwards.
-    pub const TASKS: FlushRule = FlushRule { rows: 1_000, bytes: 8 << 20, age: Duration::from_millis(100) };
+    pub const TASKS: FlushRule = FlushRule {
+        rows: 1_000,
+        bytes: 8 << 20,
+        age: Duration::from_millis(100),
+        half_age: Duration::from_millis(100),
+    };
 
     /// With optional tables: each table of a batch is one upload, and the coordinator makes parts of many. Batches are
-    /// larger and older, because an upload costs a few writes and a look-up, and small uploads are decoded again. They are also
-    /// handed in when half of the worker's tasks are done.
-    pub const UPLOADS: FlushRule = FlushRule { rows: 1_000, bytes: 64 << 20, age: Duration::from_secs(5) };
+    /// larger and older, because an upload costs a few writes and a look-up, and small uploads are decoded again.
+    pub const UPLOADS: FlushRule =
+        FlushRule { rows: 1_000, bytes: 64 << 20, age: Duration::from_secs(5), half_age: Duration::from_millis(500) };
 
-    /// Whether a batch must be handed in now.
-    pub fn is_due(&self, rows: usize, bytes: usize, age: Duration) -> bool {
-        rows > 0 && (rows >= self.rows || bytes >= self.bytes || age >= self.age)
+    /// Whether a batch must be handed in now. `queued`: number of tasks that wait in this worker for each slot.
+    pub fn is_due(&self, rows: usize, bytes: usize, age: Duration, queued: u64) -> bool {
+        let half = age >= self.half_age && rows as u64 >= queued;
+        rows > 0 && (rows >= self.rows || bytes >= self.bytes || age >= self.age || half)
     }
 }
 
@@ -36,12 +45,13 @@ mod tests {
 
     #[test]
     fn any_limit_suffices_but_an_empty_batch_is_never_due() {
-        let rule = FlushRule { rows: 3, bytes: 10, age: Duration::from_millis(5) };
         let ms = Duration::from_millis;
-        assert!(!rule.is_due(2, 9, ms(4)));
-        assert!(rule.is_due(3, 0, ms(0)));
-        assert!(rule.is_due(1, 10, ms(0)));
-        assert!(rule.is_due(1, 0, ms(5)));
-        assert!(!rule.is_due(0, 99, ms(99)));
+        let rule = FlushRule { rows: 3, bytes: 10, age: ms(5), half_age: ms(3) };
+        assert!(!rule.is_due(2, 9, ms(4), 3));
+        assert!(rule.is_due(3, 0, ms(0), 9));
+        assert!(rule.is_due(1, 10, ms(0), 9));
+        assert!(rule.is_due(1, 0, ms(5), 9));
+        assert!(rule.is_due(2, 0, ms(3), 2) && !rule.is_due(2, 0, ms(2), 2));
+        assert!(!rule.is_due(0, 99, ms(99), 0));
     }
 }

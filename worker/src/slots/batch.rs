@@ -90,22 +90,17 @@ impl Batch {
         self.spent = by_field(self.spent, spent, f64::add);
     }
 
-    fn has_uploads(&self) -> bool {
-        self.jobs.is_some() || self.series.is_some() || self.accounts.is_some()
-    }
-
     fn rule(&self) -> FlushRule {
-        if self.has_uploads() { FlushRule::UPLOADS } else { FlushRule::TASKS }
+        if self.jobs.is_some() || self.series.is_some() || self.accounts.is_some() {
+            FlushRule::UPLOADS
+        } else {
+            FlushRule::TASKS
+        }
     }
 
-    /// Whether it should be handed in now. `queued_each`: tasks that wait in this worker for each slot. Rows with uploads are
-    /// handed in at the latest when no more tasks are left than are done: the coordinator then grants the next lease, which comes
-    /// before the queue is empty.
-    pub(crate) fn is_due(&self, queued_each: u64) -> bool {
+    /// Whether it should be handed in now. `queued`: number of tasks that wait in this worker for each slot.
+    pub(crate) fn is_due(&self, queued: u64) -> bool {
         let Some(first_row) = self.first_row else { return false };
-        if self.has_uploads() && self.tasks.len() as u64 >= queued_each {
-            return true;
-        }
         let optional = [
             self.jobs.as_ref().map(jobs::Builder::bytes),
             self.series.as_ref().map(series::Builder::bytes),
@@ -116,7 +111,7 @@ impl Batch {
             return true;
         }
         let bytes = self.tasks.bytes() + optional.into_iter().flatten().sum::<usize>();
-        self.rule().is_due(self.tasks.len(), bytes, first_row.elapsed())
+        self.rule().is_due(self.tasks.len(), bytes, first_row.elapsed(), queued)
     }
 
     /// Whether the batch has rows.

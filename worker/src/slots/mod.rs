@@ -224,8 +224,8 @@ impl Pool {
                         (session.finished(slot), session.queued_tasks())
                     };
                     if wanted {
-                        let queued_each = queued / self.slots.len() as u64;
-                        self.keep(slot, &task, &row, &runner.details, tables, queued_each);
+                        let queued = queued / self.slots.len() as u64;
+                        self.keep(slot, &task, &row, &runner.details, tables, queued);
                     }
                 }
                 Outcome::Excluded { next } => self.session().excluded(slot, next),
@@ -269,13 +269,13 @@ impl Pool {
         }
     }
 
-    fn keep(&self, slot: usize, task: &TaskRef, row: &Row, details: &Details, tables: Tables, queued_each: u64) {
+    fn keep(&self, slot: usize, task: &TaskRef, row: &Row, details: &Details, tables: Tables, queued: u64) {
         if !lock(&self.slots[slot].batch).accepts(&task.experiment) {
             self.hand_in(slot);
         }
         let mut batch = lock(&self.slots[slot].batch);
         let first = batch.push(task, row, details, tables);
-        let due = batch.is_due(queued_each);
+        let due = batch.is_due(queued);
         drop(batch);
         if due {
             self.hand_in(slot);

@@ -416,19 +416,6 @@ fn job_records_are_one_upload_a_hand_in() {
 }
 
 #[test]
-fn rows_with_uploads_are_handed_in_when_half_of_the_tasks_are_done() {
-    let manifest = LUBLIN.replace("synthetic_jobs_count = 2000", "synthetic_jobs_count = 20");
-    let manifest = manifest.replace("seeds = [1, 2, 3]", "seeds = [1, 2, 3, 4]");
-    let tables = Tables { jobs: true, ..Default::default() };
-    let farm = Farm::start(&manifest, 1, TaskLimits::default(), tables);
-    farm.lease(0, 8);
-    let tasks = |m: &Body| if let Body::HandIn(h) = m { Some(h.done[0].indices.len()) } else { None };
-    let sizes: Vec<usize> = farm.collect(8).0.iter().filter_map(tasks).collect();
-    assert_eq!(sizes, [4, 2, 1, 1]);
-    farm.end();
-}
-
-#[test]
 fn draining_stops_a_running_task_and_hands_it_back() {
     let long = LUBLIN.replace("synthetic_jobs_count = 2000", "synthetic_jobs_count = 3_000_000");
     let farm = Farm::start(&long, 1, TaskLimits::default(), Default::default());
