@@ -16,9 +16,13 @@ const TONNES: [&str; 4] = ["t", "kt", "Mt", "Gt"];
 /// The title of a column of any table and its unit: `energy_total_j` is "total energy" with the unit J. A unit that is a word
 /// stays in the title alone.
 pub fn title(name: &str) -> (String, String) {
-    let all = Table::ALL.into_iter().flat_map(Table::columns);
-    let found = all.into_iter().find(|column| column.name == name);
-    titled(name, found.map_or_else(|| unit_in(name), |column| column.unit))
+    titled(name, unit_of_column(name).unwrap_or_else(|| unit_in(name)))
+}
+
+/// The unit of a column of any table; `None` if there is no such column.
+pub fn unit_of_column(name: &str) -> Option<&'static str> {
+    let found = Table::ALL.into_iter().flat_map(Table::columns).find(|column| column.name == name);
+    found.map(|column| column.unit)
 }
 
 /// The title of a name with this unit.

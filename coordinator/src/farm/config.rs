@@ -16,7 +16,7 @@ pub struct Config {
     pub absence: Duration,
     /// Work for each slot in a lease, from the measured cost of a task.
     pub lease_work: Duration,
-    /// Likewise for a sweep with optional tables: twice the age at which a worker hands in such rows.
+    /// Work for each slot in a lease of a sweep with optional tables: twice the age at which a worker hands in such rows.
     pub lease_work_with_tables: Duration,
     /// Leases become smaller towards the end of a sweep, down to this work for each slot: granting a lease costs about
     /// as much as running less.

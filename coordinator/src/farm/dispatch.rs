@@ -27,9 +27,9 @@ const SUSPECTS_WAIT: Duration = Duration::from_secs(30);
 
 /// Number of tasks of an experiment that a worker should hold: one running in each slot, and a queue behind them.
 ///
-/// The queue is worth `lease_work` for each slot, or `lease_work_with_tables`; towards the end it is the worker's share of half of the pending tasks
-/// (guided self-scheduling, Polychronopoulos and Kuck 1987), so that all slots finish together. It never falls below
-/// `lease_work_min` of work: a slot must not wait for a grant after each task of a millisecond.
+/// The queue is worth `lease_work` for each slot, or `lease_work_with_tables`. Towards the end it is the worker's share of half
+/// of the pending tasks (guided self-scheduling, Polychronopoulos and Kuck 1987), so that all slots finish together. It
+/// never falls below `lease_work_min` of work: a slot must not wait for a grant after each task of a millisecond.
 fn depth(config: &Config, experiment: &Experiment, worker_slots: u32, all_slots: u64) -> u64 {
     let slots = u64::from(worker_slots);
     let pending = experiment.pending_tasks();

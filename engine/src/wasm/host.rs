@@ -178,7 +178,7 @@ impl Instance {
         Ok(())
     }
 
-    /// What has been written since the start or the reset.
+    /// The part of the memory that has been written since the start or the reset.
     fn written_bytes(&self) -> Range<usize> {
         let [lowest, highest] = self.written.map(|global| global.get(&self.store).i32().unwrap_or_default() as u32);
         lowest as usize..highest as usize + STORE_BYTES

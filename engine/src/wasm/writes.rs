@@ -32,7 +32,7 @@ const I32_ADD: u8 = 0x6a;
 struct Write {
     /// Types of its operands.
     operands: &'static [u8],
-    /// What is added to its address; `None`: the number of bytes, its last operand.
+    /// Number that the instruction adds to its address; `None` for an instruction whose last operand is a number of bytes.
     offset: Option<u64>,
 }
 
@@ -54,8 +54,8 @@ impl Write {
     }
 }
 
-/// Appends a function with its size. `params`: their number. `globals`: number of globals of the module; those of the lowest
-/// address and of the greatest end follow.
+/// Appends a function, whose size comes first. `params`: number of its parameters. `globals`: number of globals of the module. The
+/// global of the lowest address has this number, and that of the greatest end the next one.
 pub(super) fn append(
     body: &FunctionBody<'_>,
     params: u32,
@@ -135,8 +135,8 @@ impl Noting {
         operands.iter().for_each(|operand| self.push(LOCAL_GET, *operand));
     }
 
-    /// Adds the two numbers on the stack into another local variable than these. A sum of more than 32 bits is that of an
-    /// instruction that traps.
+    /// Adds the two numbers on the stack, and sets a local variable that is not one of `others` to the sum. If the sum needs more
+    /// than 32 bits, the instruction traps.
     fn add_to(&mut self, others: &[u32]) -> u32 {
         let sum = self.local(I32, others);
         self.code.push(I32_ADD);

@@ -32,10 +32,14 @@ impl FlushRule {
     pub const UPLOADS: FlushRule =
         FlushRule { rows: 1_000, bytes: 64 << 20, age: Duration::from_secs(5), half_age: Duration::from_millis(500) };
 
-    /// Whether a batch must be handed in now. `queued`: number of tasks that wait in this worker for each slot.
-    pub fn is_due(&self, rows: usize, bytes: usize, age: Duration, queued: u64) -> bool {
-        let half = age >= self.half_age && rows as u64 >= queued;
-        rows > 0 && (rows >= self.rows || bytes >= self.bytes || age >= self.age || half)
+    /// Whether a batch must be handed in now, whatever tasks are left.
+    pub fn is_due(&self, rows: usize, bytes: usize, age: Duration) -> bool {
+        rows > 0 && (rows >= self.rows || bytes >= self.bytes || age >= self.age)
+    }
+
+    /// Whether a batch must be handed in now if no more tasks are left for the slot than it has rows.
+    pub fn is_half_due(&self, rows: usize, age: Duration) -> bool {
+        rows > 0 && age >= self.half_age
     }
 }
 
@@ -47,11 +51,11 @@ mod tests {
     fn any_limit_suffices_but_an_empty_batch_is_never_due() {
         let ms = Duration::from_millis;
         let rule = FlushRule { rows: 3, bytes: 10, age: ms(5), half_age: ms(3) };
-        assert!(!rule.is_due(2, 9, ms(4), 3));
-        assert!(rule.is_due(3, 0, ms(0), 9));
-        assert!(rule.is_due(1, 10, ms(0), 9));
-        assert!(rule.is_due(1, 0, ms(5), 9));
-        assert!(rule.is_due(2, 0, ms(3), 2) && !rule.is_due(2, 0, ms(2), 2));
-        assert!(!rule.is_due(0, 99, ms(99), 0));
+        assert!(!rule.is_due(2, 9, ms(4)));
+        assert!(rule.is_due(3, 0, ms(0)));
+        assert!(rule.is_due(1, 10, ms(0)));
+        assert!(rule.is_due(1, 0, ms(5)));
+        assert!(rule.is_half_due(2, ms(3)) && !rule.is_half_due(2, ms(2)));
+        assert!(!rule.is_due(0, 99, ms(99)) && !rule.is_half_due(0, ms(99)));
     }
 }

@@ -98,8 +98,8 @@ impl Batch {
         }
     }
 
-    /// Whether it should be handed in now. `queued`: number of tasks that wait in this worker for each slot.
-    pub(crate) fn is_due(&self, queued: u64) -> bool {
+    /// Whether it should be handed in now, whatever tasks are left.
+    pub(crate) fn is_due(&self) -> bool {
         let Some(first_row) = self.first_row else { return false };
         let optional = [
             self.jobs.as_ref().map(jobs::Builder::bytes),
@@ -111,7 +111,13 @@ impl Batch {
             return true;
         }
         let bytes = self.tasks.bytes() + optional.into_iter().flatten().sum::<usize>();
-        self.rule().is_due(self.tasks.len(), bytes, first_row.elapsed(), queued)
+        self.rule().is_due(self.tasks.len(), bytes, first_row.elapsed())
+    }
+
+    /// Number of its rows, if it is old enough to be handed in when no more tasks than that are left for its slot.
+    pub(crate) fn half_due_rows(&self) -> Option<u64> {
+        let rows = self.tasks.len();
+        self.rule().is_half_due(rows, self.first_row?.elapsed()).then_some(rows as u64)
     }
 
     /// Whether the batch has rows.

@@ -219,13 +219,9 @@ impl Pool {
                 Outcome::Row(row) => {
                     let tables = experiment.as_ref().map(|(e, _)| e.tables).unwrap_or_default();
                     // Before the row is in the batch, because then the flusher may hand it in and the answer may arrive at once.
-                    let (wanted, queued) = {
-                        let mut session = self.session();
-                        (session.finished(slot), session.queued_tasks())
-                    };
+                    let wanted = self.session().finished(slot);
                     if wanted {
-                        let queued = queued / self.slots.len() as u64;
-                        self.keep(slot, &task, &row, &runner.details, tables, queued);
+                        self.keep(slot, &task, &row, &runner.details, tables);
                     }
                 }
                 Outcome::Excluded { next } => self.session().excluded(slot, next),
@@ -269,15 +265,15 @@ impl Pool {
         }
     }
 
-    fn keep(&self, slot: usize, task: &TaskRef, row: &Row, details: &Details, tables: Tables, queued: u64) {
+    fn keep(&self, slot: usize, task: &TaskRef, row: &Row, details: &Details, tables: Tables) {
         if !lock(&self.slots[slot].batch).accepts(&task.experiment) {
             self.hand_in(slot);
         }
         let mut batch = lock(&self.slots[slot].batch);
         let first = batch.push(task, row, details, tables);
-        let due = batch.is_due(queued);
+        let (due, half) = (batch.is_due(), batch.half_due_rows());
         drop(batch);
-        if due {
+        if due || half.is_some_and(|rows| rows >= self.session().queued_tasks() / self.slots.len() as u64) {
             self.hand_in(slot);
         } else if first {
             lock(&self.flusher).has_new_batch = true;

@@ -7,7 +7,6 @@ use powersweep_dataset::search::Estimate;
 use powersweep_dataset::titles;
 use powersweep_engine::Value;
 use powersweep_experiments::Over;
-use powersweep_results::Table;
 
 use crate::exit::{Exit, Kind, OrKind, Outcome, failure};
 use crate::screen;
@@ -75,10 +74,8 @@ fn table<'a>(
 ) -> String {
     let names = names(found);
     let axis = |axis: &Over| titles::labelled(axis.name, axis.unit);
-    let metric = |name: &String| {
-        let column = Table::ALL.into_iter().flat_map(Table::columns).find(|column| column.name == *name);
-        titles::labelled(name, unit_of(column.map_or("", |column| column.unit), is_relative))
-    };
+    let unit = |name: &str| unit_of(titles::unit_of_column(name).unwrap_or_default(), is_relative);
+    let metric = |name: &String| titles::labelled(name, unit(name));
     let headings = names.iter().map(|name| (*name).clone()).chain(found.axes.iter().map(axis));
     let mut table = screen::table();
     let headings = headings.chain(found.columns.iter().map(metric));

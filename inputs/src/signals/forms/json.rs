@@ -51,7 +51,7 @@ pub(super) fn sheet(bytes: &[u8]) -> Result<Sheet<'static>, Problem> {
     let mut rows = Vec::with_capacity(list.len());
     for value in list {
         let Value::Object(object) = value else { return Err(refused("a value of the list is no object".to_owned())) };
-        // The units of a value count before those of the list.
+        // Where a value of the list states its own units, these replace the units of the list.
         let mut row: Vec<_> = units.iter().map(|units| (UNITS.to_owned(), units.clone())).collect();
         flatten("", object, &mut row);
         rows.push(row);
