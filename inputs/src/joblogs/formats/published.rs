@@ -241,7 +241,9 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
     }
     plan.gpu_milli = table.gpu_milli.map(find).transpose()?;
     plan.instances = table.instances.map(find).transpose()?;
-    plan.cluster = table.cluster.and_then(|name| crate::table::find(&sheet.names, name).ok().flatten());
+    if let Some(at) = table.cluster.and_then(|name| crate::table::find(&sheet.names, name).ok().flatten()) {
+        plan.set(Field::Cluster, at);
+    }
     if plan.column(Field::of(settings.procs)).is_none() {
         let has = Procs::WORDS.iter().filter(|(procs, _)| plan.column(Field::of(*procs)).is_some());
         let has = has.map(|(_, word)| *word).collect::<Vec<_>>().join(" and ");

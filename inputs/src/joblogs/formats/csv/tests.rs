@@ -60,6 +60,19 @@ fn memory_is_that_of_the_whole_job() {
     assert!(error.contains("is no memory in GiB"), "{error}");
 }
 
+/// Without the cluster, the second job 7 is a duplicate of the first one, or its restart.
+#[test]
+fn jobs_of_two_clusters_may_have_equal_ids() {
+    let text = "k,j,s,r,c\nalpha,7,0,10,3\nbeta,7,5,20,2\n";
+    let log = try_read(text, "cluster=k,id=j,submit=s,run=r,cpus=c", |_| {}).expect("reads");
+    let ids: Vec<&str> = log.details.iter().map(|job| job.id.as_str()).collect();
+    assert_eq!(ids, ["alpha:7", "beta:7"]);
+    assert!(rules(&log).contains(&("several_clusters", 2)), "{:?}", rules(&log));
+    let one = try_read(&text.replace("beta,7", "alpha,8"), "cluster=k,id=j,submit=s,run=r,cpus=c", |_| {});
+    let ids: Vec<String> = one.expect("reads").details.iter().map(|job| job.id.clone()).collect();
+    assert_eq!(ids, ["7", "8"]);
+}
+
 #[test]
 fn waits_give_starts() {
     let log = try_read("s,w,r,c\n1600000000,10,5,2\n", "submit=s,wait=w,run=r,cpus=c", |_| {}).expect("reads");

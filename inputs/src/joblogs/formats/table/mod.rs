@@ -48,6 +48,7 @@ fields! {
     User "user",
     Group "group",
     Queue "queue",
+    Cluster "cluster",
     State "state",
     PowerW "power_w",
     NodePowerW "node_power_w",
@@ -97,8 +98,6 @@ pub(super) struct Plan {
     pub(super) gpu_milli: Option<usize>,
     /// Column of the number of equal instances of which the job consists.
     pub(super) instances: Option<usize>,
-    /// Column of the name of the cluster, if a table has several.
-    pub(super) cluster: Option<usize>,
     /// The outcome of a state.
     pub(super) outcome: fn(&str) -> Outcome,
 }
@@ -116,7 +115,6 @@ impl Plan {
             memory_parts: 1.0,
             gpu_milli: None,
             instances: None,
-            cluster: None,
             outcome: Outcome::of,
         }
     }
@@ -140,9 +138,7 @@ impl Plan {
         let clock = JobClock::new(settings.timezone.as_deref())?;
         let mut times = TableTimes::new(self.unit, clock);
         let mut list = Vec::new();
-        sheet.read_only(
-            self.columns.into_iter().flatten().chain(self.gpu_milli).chain(self.instances).chain(self.cluster),
-        );
+        sheet.read_only(self.columns.into_iter().flatten().chain(self.gpu_milli).chain(self.instances));
         let mut odd = OddRows::default();
         for line in sheet.banner() {
             ledger.read += 1;
@@ -171,7 +167,7 @@ impl Plan {
                 *time = time.filter(|time| !times.is_zero(*time));
             }
         }
-        if self.cluster.is_some() {
+        if self.column(Field::Cluster).is_some() {
             name_clusters(&mut list);
         }
         let is_calendar = times.finish()?;
@@ -240,7 +236,7 @@ impl Cells<'_> {
             None => i64::try_from(self.row.number).ok(),
         };
         let id = number.filter(|_| id.is_empty()).map_or(id, |number| number.to_string());
-        let id = match self.plan.cluster.map(|at| self.row.get(at)).filter(|cluster| !is_missing(cluster)) {
+        let id = match self.get(Field::Cluster) {
             Some(cluster) => format!("{cluster}{CLUSTER_END}{id}"),
             None => id,
         };
