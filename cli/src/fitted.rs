@@ -1,13 +1,15 @@
-//! Tables that fit a terminal: sentences are wrapped between words, headings also behind an underscore, numbers and names
-//! stay whole. Elsewhere a row is one line, whose long texts are not padded.
+//! Tables that fit a terminal: texts are wrapped between words, else between the parts of a name, and numbers and times stay
+//! whole. Elsewhere a row is one line, whose long texts are not padded.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use comfy_table::{ColumnConstraint, ContentArrangement, Row, Width, presets};
+use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Row, Width, presets};
 
-/// Widths up to which words of cells stay whole, and paddings of columns, the best pair first. 36 is the width of a UUID.
-const TRIES: [(usize, usize); 3] = [(36, 2), (36, 1), (8, 1)];
+/// The width of a UUID, up to which words of cells stay whole.
+const WORD_MAX: usize = 36;
+/// The width up to which parts of a word stay whole in any case.
+const PART_MIN: usize = 8;
 /// Texts up to this width are aligned where no terminal limits a line.
 const ALIGNED_MAX: usize = 40;
 
@@ -88,16 +90,23 @@ fn fit(table: &mut comfy_table::Table, width: usize) {
     if !is_too_wide(&natural, 2) {
         return;
     }
-    let longest_piece = |text: &str| pieces(text).map(whole).max().unwrap_or(1);
-    let least = |(names, padding)| (over(&|text| longest_word(text, names), &longest_piece), padding);
-    let mut tries = TRIES.into_iter().map(least);
-    let fitting = tries.find(|(widths, padding)| !is_too_wide(widths, *padding));
-    let (widths, padding) = fitting.unwrap_or_else(|| least(TRIES[TRIES.len() - 1]));
+    let least = |ends: Ends, most, padding| {
+        let widths = over(&|text| longest(ends(text), most), &|text| longest(pieces(text), usize::MAX));
+        (widths, padding)
+    };
+    let of_words = [2, 1].into_iter().map(|padding| least(words, WORD_MAX, padding));
+    let of_parts = (PART_MIN..=WORD_MAX).rev().map(|most| least(pieces, most, 1));
+    let fitting = of_words.chain(of_parts).find(|(widths, padding)| !is_too_wide(widths, *padding));
+    let (widths, padding) = fitting.unwrap_or_else(|| least(pieces, PART_MIN, 1));
     let widths = spread(widths, &natural, width.saturating_sub(padding * columns));
     if let Some(header) = table.header() {
         let headings = header.cell_iter().zip(&widths).map(|(cell, width)| wrapped(&cell.content(), *width));
         let headings: Vec<String> = headings.collect();
         table.set_header(headings);
+    }
+    for row in table.row_iter_mut() {
+        let cells = row.cell_iter().zip(&widths);
+        *row = cells.map(|(cell, width)| Cell::new(wrapped(&cell.content(), *width))).collect::<Vec<Cell>>().into();
     }
     for (column, width) in table.column_iter_mut().zip(widths) {
         // A width includes the padding.
@@ -106,33 +115,57 @@ fn fit(table: &mut comfy_table::Table, width: usize) {
     }
 }
 
-/// The parts of a heading between which a line may end: words, which may end with an underscore.
-fn pieces(heading: &str) -> impl Iterator<Item = &str> {
-    heading.split_inclusive(['_', ' ']).map(str::trim_end)
+/// Divides a text where a line may end.
+type Ends = fn(&str) -> Vec<&str>;
+
+/// The words of a text, with the blanks behind them.
+fn words(text: &str) -> Vec<&str> {
+    text.split_inclusive([' ', '\n']).collect()
 }
 
-/// A heading in lines of at most this width, as far as its parts allow.
-fn wrapped(heading: &str, width: usize) -> String {
-    let mut lines = vec![String::new()];
-    for part in heading.split_inclusive(['_', ' ']) {
-        let line = lines.last_mut().expect("there is a line");
-        match line.chars().count() + part.trim_end().chars().count() <= width {
-            true => line.push_str(part),
-            false if line.is_empty() => line.push_str(part),
-            false => lines.push(part.to_owned()),
-        }
+/// The parts of the words of a text. Numbers and times are whole.
+fn pieces(text: &str) -> Vec<&str> {
+    words(text).into_iter().flat_map(parts).collect()
+}
+
+/// The parts of a word.
+fn parts(word: &str) -> Vec<&str> {
+    match is_number(word.trim_end()) {
+        true => vec![word],
+        false => word.split_inclusive(['_', '-', '/', ',', '=', ' ', '\n']).collect(),
     }
-    lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
 }
 
-/// The width of the longest word. Only a number counts for more than `most`.
-fn longest_word(text: &str, most: usize) -> usize {
-    let is_number = |word: &str| word.chars().all(|c| c.is_ascii_digit() || "+-.,e[]".contains(c));
-    let width = |word: &str| word.chars().count();
-    text.split_whitespace()
-        .map(|word| if is_number(word) { width(word) } else { width(word).min(most) })
-        .max()
-        .unwrap_or(1)
+/// Whether a word is a number, a list of numbers or a time.
+fn is_number(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_digit() || "+-.,e[]%:TZ".contains(c))
+}
+
+/// A text in lines of at most this width, as far as its parts allow. A word that is wider is divided between its parts.
+fn wrapped(text: &str, width: usize) -> String {
+    let whole = |text: &str| text.trim_end().chars().count();
+    let wrapped_line = |line: &str| {
+        let mut lines = vec![String::new()];
+        for word in words(line) {
+            for part in if whole(word) > width { parts(word) } else { vec![word] } {
+                match lines.last_mut() {
+                    Some(line) if line.is_empty() || line.chars().count() + whole(part) <= width => line.push_str(part),
+                    _ => lines.push(part.to_owned()),
+                }
+            }
+        }
+        lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
+    };
+    text.split('\n').map(wrapped_line).collect::<Vec<_>>().join("\n")
+}
+
+/// The width of the longest part. Only a number counts for more than `most`.
+fn longest(parts: Vec<&str>, most: usize) -> usize {
+    let width = |part: &str| match (part.chars().count(), is_number(part)) {
+        (width, true) => width,
+        (width, false) => width.min(most),
+    };
+    parts.into_iter().map(str::trim_end).map(width).max().unwrap_or(1)
 }
 
 /// Widens the columns evenly, each up to its natural width, until the room is used.
@@ -200,6 +233,20 @@ mod tests {
         let text = table.to_string();
         assert_eq!(text.lines().next(), Some("policy      what it is  wait"), "{text}");
         assert_eq!(text.lines().nth(2), Some("easy        short  14"), "{text}");
+    }
+
+    #[test]
+    fn a_name_ends_its_lines_between_its_parts_and_a_time_is_whole() {
+        let mut table = Table::new();
+        table.set_width(70);
+        table.set_header(["policy", "state", "begin", "end"]);
+        let time = "2026-11-30T07:01:04Z";
+        table.add_row(["conservative-power-precedence", "finished", time, time]);
+        let text = table.to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.iter().all(|line| line.chars().count() <= 70), "{text}");
+        assert!(lines.iter().any(|line| line.matches(time).count() == 2), "{text}");
+        assert!(["conservative-", "power-", "precedence"].iter().all(|part| text.contains(part)), "{text}");
     }
 
     #[test]

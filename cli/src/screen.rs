@@ -22,15 +22,21 @@ use crate::fitted::Table;
 
 pub use powersweep_dataset::words::{count, duration, memory, number, range};
 
-/// Prints a text for people, or a document in JSON, to standard output. A closed pipe does not change the command's result.
+/// Prints a text for people to standard output. A terminal does not break its sentences inside a word. A closed pipe does
+/// not change the command's result.
 pub fn print(text: &str) -> Outcome {
+    print_whole(&wrapped(text, comfy_table::Table::new().width()))
+}
+
+/// Prints a text, such as a document in JSON, whose lines stay whole.
+pub fn print_whole(text: &str) -> Outcome {
     write(&format!("{text}\n")).map(|_| Exit::Done)
 }
 
 /// Prints a text that programs read, such as a script: where no terminal shows it, byte for byte.
 pub fn print_exact(text: &str) -> Outcome {
     match io::stdout().is_terminal() {
-        true => print(text),
+        true => print_whole(text),
         false => print_styled(text),
     }
 }
@@ -57,11 +63,6 @@ pub fn write_styled(text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Prints sentences to standard output, which a terminal does not break inside a word.
-pub fn print_sentences(text: &str) -> Outcome {
-    print(&wrapped(text, comfy_table::Table::new().width()))
-}
-
 /// Prints a line to standard error; `eprintln!` would panic on a closed pipe.
 pub fn note(text: &str) {
     write_note(text, || json!({ "level": "NOTE", "message": text }));
@@ -81,7 +82,7 @@ pub fn notes() -> Notes {
 fn write_note(text: &str, as_json: impl Fn() -> Json) {
     let line = match NOTES_AS_JSON.load(Ordering::Relaxed) {
         true => plain(&as_json().to_string()).into_owned(),
-        false => wrapped(&coloured(&plain(text)), comfy_table::Table::new().use_stderr().width()),
+        false => wrapped(&coloured(&plain(text.trim_end())), comfy_table::Table::new().use_stderr().width()),
     };
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
@@ -127,27 +128,32 @@ fn wrapped(text: &str, width: Option<u16>) -> String {
     match width {
         // A terminal that does not know its width says 0.
         Some(width) if width >= WIDTH_MIN => {
-            text.lines().map(|line| wrapped_at(line, width.into())).collect::<Vec<_>>().join("\n")
+            text.split('\n').map(|line| wrapped_at(line, width.into())).collect::<Vec<_>>().join("\n")
         }
-        _ => text.lines().collect::<Vec<_>>().join("\n"),
+        _ => text.to_owned(),
     }
 }
 
-/// A line in lines of at most this width. Commands stay whole, so that they can be copied, and lines of a drawing or a list
+/// A line in lines of at most this width. Commands stay whole, so that they can be copied, and lines of a drawing or a table
 /// stay unchanged.
 fn wrapped_at(line: &str, width: usize) -> String {
-    if line.chars().count() <= width || line.starts_with(' ') || line.contains(" | ") {
+    let sentence = line.trim_start();
+    let is_kept = [" | ", "  "].iter().any(|mark| sentence.contains(mark));
+    if line.chars().count() <= width || is_kept {
         return line.to_owned();
     }
-    let (text, command) = match line.split_once(": powersweep ") {
-        Some((text, _)) => line.split_at(text.len() + 2),
-        None => (line, ""),
+    let indent = &line[..line.len() - sentence.len()];
+    let (text, command) = match sentence.split_once(": powersweep ") {
+        Some((text, _)) => sentence.split_at(text.len() + 2),
+        None => (sentence, ""),
     };
     let in_quotes = text.split('`').enumerate();
     let kept: Vec<String> =
         in_quotes.map(|(at, part)| if at % 2 == 1 { part.replace(' ', "\u{a0}") } else { part.to_owned() }).collect();
     let text = kept.join("`") + &command.replace(' ', "\u{a0}");
     let options = textwrap::Options::new(width)
+        .initial_indent(indent)
+        .subsequent_indent(indent)
         .break_words(false)
         .word_separator(textwrap::WordSeparator::AsciiSpace)
         .word_splitter(textwrap::WordSplitter::NoHyphenation)
@@ -175,7 +181,7 @@ pub fn versioned(mut document: Json) -> Json {
 
 /// Prints a document for programs, which must be an object.
 pub fn print_json(document: Json) -> Outcome {
-    print(&indented(&versioned(document)))
+    print_whole(&indented(&versioned(document)))
 }
 
 /// Indented JSON.

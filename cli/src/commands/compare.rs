@@ -28,7 +28,7 @@ pub fn run(args: &CompareArgs) -> Outcome {
         return sheet(&table, 0, &args.out);
     }
     sheet(&table, 0, &args.out)?;
-    screen::print_sentences(&format!("\n{}{}", found.said(&args.a, &args.b), lacking(&found)))
+    screen::print(&format!("\n{}{}", found.said(&args.a, &args.b), lacking(&found)))
 }
 
 fn note_single(found: &Compared) {

@@ -154,7 +154,7 @@ async fn check(batch: &dyn BatchSystem, args: &LaunchWorkersArgs, plan: Plan, fo
             Err(failure!(Network, "job {number} did not run within {seconds} s, and was cancelled"))
         };
     };
-    screen::print(std::fs::read_to_string(&out).unwrap_or_default().trim_end())?;
+    screen::print_whole(std::fs::read_to_string(&out).unwrap_or_default().trim_end())?;
     match status.trim() {
         "0" => Ok(Exit::Done),
         other => Err(failure!(Network, "`powersweep doctor` on a node ended with code {other}; its report is above")),
@@ -248,7 +248,7 @@ pub fn log(args: &LaunchLogArgs) -> Outcome {
     let Some(name) = &args.allocation else {
         return screen::print(&names.join("\n"));
     };
-    screen::print(&folder.log(&state, name)?)
+    screen::print_whole(&folder.log(&state, name)?)
 }
 
 /// Ends the launcher, and cancels allocations that wait.

@@ -5,5 +5,5 @@ use crate::screen;
 
 /// Prints the schema.
 pub fn run() -> Outcome {
-    screen::print(&screen::indented(&powersweep_experiments::schema::json_schema()))
+    screen::print_whole(&screen::indented(&powersweep_experiments::schema::json_schema()))
 }

@@ -38,7 +38,7 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     }
     match args.output.is_json() {
         // A row has the columns of its table, as in `results`.
-        true => screen::print(&screen::indented(&Json::Object(
+        true => screen::print_whole(&screen::indented(&Json::Object(
             row_json(&found.row, 0).map(|(name, value)| (name.to_owned(), value)).collect(),
         ))),
         false => screen::print(&row_text(&found.row, args.all)),
