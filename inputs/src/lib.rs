@@ -3,6 +3,7 @@
 //! - [`library`] finds logs and other files by name, path or URL, and caches them on disk and in memory.
 //! - [`joblogs`] reads job logs of real systems as logs in the Standard Workload Format.
 //! - [`signals`] reads values over time, such as carbon intensity and price.
+//! - [`points`] reads the points of a design.
 //! - [`ReadError`] says why one of them refuses a file; [`ledger`] counts what they did to rows.
 //! - `table` has what they share: tables of text and of Parquet, and the times in their cells.
 //!
@@ -13,6 +14,7 @@ mod error;
 pub mod joblogs;
 pub mod ledger;
 pub mod library;
+pub mod points;
 pub mod signals;
 mod table;
 

@@ -11,8 +11,8 @@ pub(crate) const NAME: &str = "points";
 
 pub(super) static KIND: Kind = Kind {
     name: NAME,
-    doc: "Points of a file of comma-separated values, or of the text `points`: a line of parameters, then a line for each point. For \
-          points of another program, and for the points that a paper lists.",
+    doc: "Points of a file of comma-separated values or Parquet, or of the text `points`: a line of parameters, then a line for each \
+          point. For points of another program, and for the points that a paper lists.",
     count: "the lines of the points",
     extension: "more lines keep the old points",
     keys: &["points", "file"],

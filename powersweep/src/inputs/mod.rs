@@ -16,6 +16,7 @@ use powersweep_experiments::{Digest, FileRef, Manifest, ManifestErrors, Sweep, T
 use powersweep_inputs::joblogs::{self, JobLog, Ledger, Settings};
 use powersweep_inputs::ledger::{Effect, Rule as _};
 use powersweep_inputs::library::{Library, LoadError, LogBytes};
+use powersweep_inputs::points;
 
 pub use self::files::{Files, ManifestFiles};
 use crate::user;
@@ -34,7 +35,10 @@ pub const LOGS_BYTES: usize = 1 << 30;
 pub fn manifest_text(name: &str) -> Result<(String, Cow<'static, str>), Error> {
     if Path::new(name).is_file() {
         let folder = folder_of(name);
-        let points = |file: &str| text(&folder.join(file).to_string_lossy(), "file of points");
+        let points = |file: &str| {
+            let file = folder.join(file).to_string_lossy().into_owned();
+            points::lines(&bytes(&file, "file of points")?).map_err(|problem| failure!(Usage, "{file}: {problem}"))
+        };
         return Ok((name.to_owned(), with_points(&text(name, "manifest")?, points)?.into()));
     }
     if let Some(text) = manifests::find(name) {
@@ -52,13 +56,18 @@ pub fn manifest_text(name: &str) -> Result<(String, Cow<'static, str>), Error> {
 /// The text of an input file; `kind` names its content, such as "manifest".
 ///
 /// # Errors
-/// The file cannot be read, or is larger than [`TEXT_BYTES_MAX`].
+/// The file cannot be read, is larger than [`TEXT_BYTES_MAX`], or is no text.
 pub fn text(name: &str, kind: &str) -> Result<String, Error> {
+    String::from_utf8(bytes(name, kind)?)
+        .map_err(|_| failure!(Usage, "cannot read the {kind} {name}: the file is no text in UTF-8"))
+}
+
+fn bytes(name: &str, kind: &str) -> Result<Vec<u8>, Error> {
     let size = std::fs::metadata(name).map(|m| m.len()).unwrap_or(0);
     if size > TEXT_BYTES_MAX {
         return Err(failure!(Usage, "{name} is too large to be a {kind}: it has {size} bytes"));
     }
-    std::fs::read_to_string(name).map_err(|error| failure!(Usage, "cannot read the {kind} {name}: {error}"))
+    std::fs::read(name).map_err(|error| failure!(Usage, "cannot read the {kind} {name}: {error}"))
 }
 
 /// All problems of a file, each on lines of its own.
