@@ -19,6 +19,7 @@ use powersweep_results::columns::Column;
 use powersweep_results::tasks;
 
 use crate::results::chosen;
+use crate::sensitivity;
 
 /// The usual metrics of a plot (across, up), and the one of the effects: of batch simulations, then of queueing models.
 const USUAL: [[&str; 3]; 2] =
@@ -92,6 +93,7 @@ pub async fn survey(
     let metrics = shown.iter().map(|column| column.name.clone()).collect();
     let mut survey = Survey::new(choice, metrics, axes, units);
     fill(&mut survey, &groups, last).await?;
+    survey.indices = sensitivity::of_design(datasets, experiment, &survey.choice.of).await?;
     Ok(survey)
 }
 

@@ -307,3 +307,27 @@ fn a_report_is_one_file_with_or_without_a_coordinator() {
     assert!(partial.into_iter().all(|file| !file.file_name().to_string_lossy().contains("partial")));
     sandbox.run(&["report", "sweep"]).exits(0).prints(&["<!DOCTYPE html>", "Pareto front"]);
 }
+
+#[test]
+fn a_report_of_a_design_has_the_indices_that_the_command_prints() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "knobs.toml",
+        "version = 1\nname = \"knobs\"\nseeds = [1, 2]\n[designs.knobs]\nkind = \"saltelli\"\ncount = 8\n\
+         [workloads.w]\nsource = \"lublin\"\nsynthetic_jobs_count = 60\n\
+         [platforms.p]\nsize_factor = { from = 1, to = 2, design = \"knobs\" }\n\
+         [policies.slow]\ngear_rule = \"bsld\"\nbsld_threshold = { from = 1.5, to = 6, design = \"knobs\" }\n",
+    );
+    sandbox.run(&["run", "knobs.toml", "--quiet"]).exits(0);
+    let printed = sandbox.run(&["sensitivity", "knobs", "--of", "wait_s_mean"]).exits(0).stdout;
+    let is_row = |row: &Vec<String>| ["size_factor", "bsld_threshold"].contains(&row[0].as_str());
+    let expected: Vec<Vec<String>> =
+        printed_rows(&printed).into_iter().filter(|row| !row.is_empty() && is_row(row)).collect();
+    assert_eq!(expected.len(), 2, "{printed}");
+    let html = sandbox.run(&["report", "knobs", "--of", "wait_s_mean"]).exits(0).stdout;
+    assert!(html.contains("What wait_s_mean (s) depends on"), "{html}");
+    let table = between(&html, "aria-label=\"Sensitivity\"", "</table>")[0];
+    assert_eq!(page_rows(table), expected);
+    let sentence = printed.lines().last().expect("a sentence");
+    assert!(plain(&html).contains(sentence), "{sentence}");
+}

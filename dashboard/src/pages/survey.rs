@@ -4,7 +4,8 @@
 use maud::{Markup, html};
 use powersweep_dataset::Interval;
 use powersweep_dataset::sensitivity::Index;
-use powersweep_dataset::survey::{Choice, Extreme, Level, Point, Survey};
+use powersweep_dataset::survey::{Choice, Extreme, Indices, Level, Point, Survey};
+use powersweep_dataset::text::Sheet;
 use powersweep_dataset::words::{aligned, count, number};
 
 use crate::address::{rows_link, task_link};
@@ -17,6 +18,9 @@ const FRONT_MAX: usize = 30;
 const VALUES_MAX: usize = 24;
 /// Values of all axes together. The page stays small.
 const ALL_VALUES_MAX: usize = 120;
+
+/// Rows of the table of the indices of a design.
+const INDICES_MAX: usize = 60;
 
 /// The lists of the form's fields.
 const METRICS: &str = "metrics";
@@ -159,7 +163,7 @@ fn effects(survey: &Survey, choose: Option<&str>) -> Markup {
     let shown = tables.iter().flat_map(|(_, levels, shown)| levels.iter().take(*shown));
     let dots = Dots::of(shown.filter_map(|level| level.from_mean.as_ref()));
     html! {
-        (shares(survey))
+        @match &survey.indices { Some(found) => (indices(survey, found)), None => (shares(survey)) }
         h2 { "Effect of each axis on " (named(survey, &survey.choice.of)) }
         @if let Some(mean) = all.value() {
             p.soft {
@@ -176,6 +180,25 @@ fn effects(survey: &Survey, choose: Option<&str>) -> Markup {
                 p.soft { "… and " (survey.axes.len() - tables.len()) " more: the page shows " (ALL_VALUES_MAX) " values of all axes together." }
             }
         } @else { p.empty { "No task has a value in this column." } }
+    }
+}
+
+/// The indices of the parameters of a design.
+fn indices(survey: &Survey, found: &Indices) -> Markup {
+    let sheet = found.rows.as_ref().map(Sheet::of);
+    html! {
+        h2 { "What " (named(survey, &survey.choice.of)) " depends on" }
+        @if let Some(sheet) = &sheet {
+            @let class = |at: usize| sheet.columns[at].is_numeric.then_some("n");
+            div.table tabindex="0" role="region" aria-label="Sensitivity" { table {
+                thead { tr { @for (at, column) in sheet.columns.iter().enumerate() { th class=[class(at)] scope="col" { (column.heading()) } } } }
+                tbody { @for row in 0..sheet.rows().min(INDICES_MAX) { tr {
+                    @for (at, cell) in sheet.row(row).enumerate() { td class=[class(at)] { (cell) } }
+                } } }
+            } }
+            @if sheet.rows() > INDICES_MAX { p.soft { "The first " (INDICES_MAX) " of " (sheet.rows()) " rows are shown." } }
+        }
+        p.soft { (found.said) }
     }
 }
 

@@ -13,7 +13,7 @@ use self::combinations::Combinations;
 pub use self::combinations::{COMBINATIONS_MAX, Mean};
 pub use self::shares::{Share, Shares};
 pub use self::shown::{Extreme, Level, Point, Shown};
-use crate::Rows;
+use crate::{Frame, Rows};
 
 /// What is surveyed. An empty name stands for the usual column.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -32,6 +32,15 @@ pub struct Choice {
     pub of: String,
 }
 
+/// How much the parameters of a design move a metric.
+#[derive(Debug, Clone)]
+pub struct Indices {
+    /// A row for each parameter or pair of parameters; `None` if there are no indices yet.
+    pub rows: Option<Frame>,
+    /// The points of the indices, and what they lack.
+    pub said: String,
+}
+
 /// Sums over the rows that were added so far.
 #[derive(Debug, Clone, Default)]
 pub struct Survey {
@@ -45,6 +54,8 @@ pub struct Survey {
     pub units: BTreeMap<String, String>,
     /// What is shown.
     pub shown: Shown,
+    /// Of an experiment with a design that has indices, those of the metric of the effects.
+    pub indices: Option<Indices>,
     /// The rows of parts, which do not change.
     settled: Combinations,
     /// All rows, until they are shown.
@@ -107,7 +118,7 @@ impl Survey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Column, Frame, Interval};
+    use crate::{Column, Interval};
 
     /// A row of a test: values of axes, and of the metrics x, y and z.
     type Row<'a, const AXES: usize> = ([&'a str; AXES], [f64; 3]);

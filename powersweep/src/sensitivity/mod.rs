@@ -11,13 +11,17 @@ use powersweep_dataset::grouped::{FooterFacts, check_one_signal, collected, keys
 use powersweep_dataset::scan::SEED;
 use powersweep_dataset::sensitivity::{Index, Values, table};
 use powersweep_dataset::source::{conditions, table_of, why_none};
+use powersweep_dataset::survey::Indices;
 use powersweep_dataset::words::{count, number};
 use powersweep_dataset::{Cell, Column, Condition, Datasets, Error, Frame, Kind, OrKind, Rows, failure};
 use powersweep_experiments::{DesignPoints, Manifest};
+use powersweep_results::Table;
 
 use crate::place::Place;
 use design::Design;
 
+/// Greatest number of points of a design whose indices a page has.
+const PAGE_POINTS_MAX: u64 = 100_000;
 /// Kinds of designs that have indices.
 const KINDS: [&str; 2] = ["morris", "saltelli"];
 
@@ -260,6 +264,35 @@ pub(crate) async fn of(
         }
     };
     Ok(analysis.end(points))
+}
+
+/// The indices of the only design that has some, for a page; `None` without one.
+///
+/// # Errors
+/// The rows cannot be read.
+pub(crate) async fn of_design(datasets: &Datasets, experiment: &str, metric: &str) -> Result<Option<Indices>, Error> {
+    let Some(text) = datasets.read(experiment, Table::Tasks).await?.manifest().await? else { return Ok(None) };
+    // Rows of an earlier version may have a manifest that is none today.
+    let Ok(manifest) = Manifest::parse("the manifest of the rows", &text) else { return Ok(None) };
+    let Ok(Some(design)) = chosen(&manifest, None) else { return Ok(None) };
+    let without = |said| Ok(Some(Indices { rows: None, said }));
+    let points = design.points_count();
+    if points > PAGE_POINTS_MAX {
+        return without(format!(
+            "The design `{}` has {points} points: a page has indices of at most {PAGE_POINTS_MAX}.",
+            design.label()
+        ));
+    }
+    let options = SensitivityOptions { of: vec![metric.to_owned()], ..SensitivityOptions::default() };
+    match of(datasets, experiment, &options).await {
+        Ok(found) => {
+            let rows = found.of_metrics().pop().map(|(_, rows)| rows);
+            Ok(Some(Indices { rows, said: found.said() }))
+        }
+        // What the rows lack may come later.
+        Err(error) if error.kind == Kind::Usage => without(error.message),
+        Err(error) => Err(error),
+    }
 }
 
 /// The design that is chosen; `None` for the grid.
