@@ -9,8 +9,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type, TimestampMicrosecondType};
 use powersweep_results::Table;
 
-use crate::order::INDEX;
-use crate::scan::{self, RowGroup, Tasks, whole};
+use crate::scan::{self, INDEX, RowGroup, Tasks, whole};
 use crate::{Datasets, Error};
 
 /// Maximum number of intervals.

@@ -6,10 +6,9 @@ use powersweep_results::Table;
 
 use crate::error::usage;
 use crate::group::{grouped_ratios, mixed};
-use crate::order::INDEX;
 use crate::reading::Reading;
-use crate::scan::{self, ColumnScan, SEED, Tasks};
-use crate::source::{Source, conditions, why_none};
+use crate::scan::{self, ColumnScan, INDEX, SEED, Tasks};
+use crate::source::{self, conditions, why_none};
 use crate::words::count;
 use crate::{Condition, Datasets, Error, Frame, Rows, Stat, baseline, grouped, page};
 
@@ -179,27 +178,8 @@ pub async fn collected(
     columns: [&[&str]; 2],
     only: Vec<Condition>,
 ) -> Result<Rows, Error> {
-    let rows = read(datasets, reading, columns, only).await?;
+    let rows = source::rows(datasets, reading, columns, only).await?;
     Ok(if facts.is_relative { rows.with_relative_units() } else { rows })
-}
-
-/// Rows of a table with these axes and measures, ordered by the index of their task.
-pub async fn read(
-    datasets: &Datasets,
-    reading: &Reading,
-    [axes, measures]: [&[&str]; 2],
-    only: Vec<Condition>,
-) -> Result<Rows, Error> {
-    let names: Vec<&str> = axes.iter().chain(measures).copied().chain([INDEX]).collect();
-    let source = Source::open(datasets, reading, &names, only).await?;
-    let mut rows = Rows::new(&source.schema(), axes, measures, INDEX)?;
-    source
-        .each(|batch, found| {
-            rows.add(batch, found)?;
-            Ok(true)
-        })
-        .await?;
-    Ok(rows)
 }
 
 /// Says in which of the axes `others` rows of one group differ.

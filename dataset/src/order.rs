@@ -13,12 +13,9 @@ use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
 use powersweep_results::Table;
 
 use crate::reading::ColumnStats;
-use crate::scan::{self, RowGroup, whole};
+use crate::scan::{self, INDEX, RowGroup, whole};
 use crate::source;
 use crate::{Cell, Condition, Error, Kind, OrKind, failure};
-
-/// Rows of equal value are in this order.
-pub const INDEX: &str = "task_index";
 
 /// Which rows are wanted, and in which order.
 #[derive(Debug, Clone, PartialEq)]

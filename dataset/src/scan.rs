@@ -18,6 +18,9 @@ use crate::reading::{ColumnStats, Part, Reading, fitted, relaxed};
 pub use crate::replicates::SEED;
 use crate::{Error, Kind, OrKind};
 
+/// The index of a task; rows of equal value are in its order.
+pub const INDEX: &str = "task_index";
+
 /// Columns with the names of a manifest's blocks.
 pub const LABELS: [&str; 3] = ["workload", "platform", "policy"];
 

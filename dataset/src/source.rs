@@ -15,8 +15,9 @@ use crate::Datasets;
 use crate::condition::{Op, satisfying};
 use crate::reading::{Reading, relaxed};
 use crate::rows::Axis;
+use crate::scan::{self, INDEX};
 use crate::search::Constraint;
-use crate::{Cell, Condition, Error, Kind, OrKind, failure, grouped};
+use crate::{Cell, Condition, Error, Kind, OrKind, Rows, failure};
 
 /// The column by which rows find their task.
 const TASK_ID: &str = "task_id";
@@ -94,6 +95,25 @@ impl<'a> Source<'a> {
     }
 }
 
+/// Rows of a table with these axes and measures, ordered by the index of their task.
+pub async fn rows(
+    datasets: &Datasets,
+    reading: &Reading,
+    [axes, measures]: [&[&str]; 2],
+    only: Vec<Condition>,
+) -> Result<Rows, Error> {
+    let names: Vec<&str> = axes.iter().chain(measures).copied().chain([INDEX]).collect();
+    let source = Source::open(datasets, reading, &names, only).await?;
+    let mut rows = Rows::new(&source.schema(), axes, measures, INDEX)?;
+    source
+        .each(|batch, found| {
+            rows.add(batch, found)?;
+            Ok(true)
+        })
+        .await?;
+    Ok(rows)
+}
+
 /// The table that has these columns: `accounts` if one of them is there alone, else `tasks`.
 pub fn table_of<'a>(mut names: impl Iterator<Item = &'a str>) -> Table {
     let has = |table: Table, name: &str| table.schema().column_with_name(name).is_some();
@@ -149,7 +169,7 @@ pub fn no_column(table: Table, name: &str, known: &[&str]) -> Error {
 pub async fn why_none(datasets: &Datasets, reading: &Reading, texts: &[String]) -> Result<String, Error> {
     for (only, text) in conditions(reading.table(), texts)?.into_iter().zip(texts) {
         let column = only.column.as_str();
-        let rows = grouped::read(datasets, reading, [&[column][..], &[]], Vec::new()).await?;
+        let rows = rows(datasets, reading, [&[column][..], &[]], Vec::new()).await?;
         let Some(values) = rows.axis(column).map(Axis::values).filter(|values| !values.is_empty()) else { continue };
         if values.iter().any(|value| only.holds(value)) {
             continue;
@@ -185,7 +205,7 @@ pub fn constraints(table: Table, texts: &[String]) -> Result<Vec<Constraint>, Er
 }
 
 async fn columns_of_tasks(datasets: &Datasets, experiment: &str, names: BTreeSet<&str>) -> Result<TasksById, Error> {
-    let schema = crate::scan::columns(names.into_iter().chain([TASK_ID]));
+    let schema = scan::columns(names.into_iter().chain([TASK_ID]));
     let mut batches = Vec::new();
     let take = |batch| {
         batches.push(batch);

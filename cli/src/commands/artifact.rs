@@ -7,7 +7,7 @@ use powersweep::artifact::{Artifact, ArtifactOptions, CheckedArtifact, CheckedEx
 use powersweep::block_on;
 use powersweep::papers::Paper;
 
-use super::{check, verify};
+use super::{check, verified};
 use crate::args::{ArtifactArgs, VerifyArgs};
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::{inputs, screen};
@@ -47,7 +47,7 @@ pub fn run(args: &ArtifactArgs) -> Outcome {
 }
 
 /// Checks an artifact: digests, rows, claims, figures.
-pub fn verified(args: &VerifyArgs) -> Outcome {
+pub fn verify(args: &VerifyArgs) -> Outcome {
     let (began, name) = (Instant::now(), &args.experiment);
     if args.manifest.is_some() {
         return Err(failure!(Usage, "an artifact has its manifests: leave out --manifest"));
@@ -65,7 +65,7 @@ pub fn verified(args: &VerifyArgs) -> Outcome {
     let digest = artifact.sha256.map_or(String::new(), |digest| format!("; SHA-256 of the ZIP {digest}"));
     let files = screen::count(artifact.files() as u64, "file");
     screen::print(&format!("{name}: {files} as they were made{digest}"))?;
-    let options = verify::options(args)?;
+    let options = verified::options(args)?;
     let found = block_on(artifact.verify(&options, args.figures.as_deref(), &screen::notes()))?;
     told(&found, args)?;
     screen::note(&format!("powersweep: checked in {}", screen::duration(began.elapsed().as_secs_f64())));
@@ -81,13 +81,13 @@ fn told(found: &CheckedArtifact, args: &VerifyArgs) -> Result<(), Failure> {
             screen::print(&format!("{name}: of {tasks}, {failed} failed and {} have not run", studied.missing()))?;
         }
         match verified {
-            Ok(verified) => screen::print(&verify::summary(name, verified))?,
+            Ok(verified) => screen::print(&verified::summary(name, verified))?,
             Err(error) => screen::print(&format!("{name}: no row was simulated again: {}", error.message))?,
         };
         if let Ok(verified) = verified
             && !verified.differing.is_empty()
         {
-            screen::print(&verify::differences(verified))?;
+            screen::print(&verified::differences(verified))?;
         }
     }
     if let Some(checked) = &found.checked {
@@ -111,7 +111,7 @@ fn verdict(name: &str, found: &CheckedArtifact) -> Outcome {
     for CheckedExperiment { studied, verified } in &found.experiments {
         match verified {
             Ok(verified) if !verified.differing.is_empty() => {
-                wrong.push(verify::differing_rows(verified.differing.len(), &format!(" of {}", studied.name)));
+                wrong.push(verified::differing_rows(verified.differing.len(), &format!(" of {}", studied.name)));
             }
             Ok(verified) if verified.equal == 0 => wrong.push(format!("no row of {} could be compared", studied.name)),
             Ok(_) => {}

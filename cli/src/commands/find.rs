@@ -14,8 +14,9 @@ use powersweep_experiments::Over;
 use powersweep_inputs::library::ParsedLogs;
 use tokio_util::sync::CancellationToken;
 
+use super::progress::follow;
 use super::status::failures_text;
-use super::{run, submit};
+use super::submit;
 use crate::args::FindArgs;
 use crate::exit::{Failure, Outcome, failure};
 use crate::{inputs, interrupt, screen};
@@ -130,7 +131,7 @@ async fn to_its_end(args: &FindArgs, number: u64, begun: StepRun) -> Result<(), 
     let ended = match begun {
         StepRun::AtCoordinator(waiting) => waiting.end().await?,
         StepRun::Here(mut running) => {
-            run::follow(args.local.quiet, &mut running).await;
+            follow(args.local.quiet, &mut running).await;
             running.end().await?
         }
     };

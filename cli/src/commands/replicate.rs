@@ -8,7 +8,7 @@ use powersweep::run::RunOptions;
 use powersweep::{DerivedOptions, Manifest, Place, block_on};
 use powersweep_inputs::library::ParsedLogs;
 
-use super::run;
+use super::progress::follow;
 use super::status::failures_text;
 use crate::args::LogArgs;
 use crate::exit::{Exit, Outcome, failure};
@@ -45,7 +45,7 @@ pub fn to_its_end(
             let ended = match replication.run(stage).await? {
                 StepRun::AtCoordinator(waiting) => waiting.end().await?,
                 StepRun::Here(mut running) => {
-                    run::follow(quiet, &mut running).await;
+                    follow(quiet, &mut running).await;
                     running.end().await?
                 }
             };
