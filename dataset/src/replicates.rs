@@ -127,7 +127,8 @@ impl Replicates {
         self.linear(|sums| sums.b - sums.a)
     }
 
-    /// Mean of B divided by the mean of A. Where the mean of A may be 0, the interval has no upper end, which is infinite.
+    /// Mean of B divided by the mean of A. Where the mean of A may be 0, the ratios that may be true lie below one ratio and above
+    /// another. The interval is the part that has the value, and all ratios if 1 is in the other part.
     pub fn ratio(&self) -> Interval {
         let parts = self.sums.iter().map(|sums| (sums.b, sums.a));
         let (value, error) = quotient(parts);
@@ -141,18 +142,18 @@ impl Replicates {
             return Interval { value, ends: Some(if may_be_any { (lowest, f64::INFINITY) } else { (value, value) }) };
         }
         let by_moments = Moments::of(self);
-        let is_inside = |ratio: f64| match &by_moments {
-            Some(moments) => moments.may_be(ratio),
-            None => self.may_be(ratio),
+        let (mut low, mut high) = match &by_moments {
+            Some(moments) => moments.ends(value),
+            None => {
+                let is_inside = |ratio: f64| self.may_be(ratio);
+                (end(value, -error, is_inside), end(value, error, is_inside))
+            }
         };
-        // A ratio of values that are never negative is never negative.
-        let (mut low, mut high) = (end(value, -error, is_inside), end(value, error, is_inside));
-        // Where the mean of A may be 0, ratios of the interval may lie on both sides of a gap.
-        if is_inside(1.0) && low > 1.0 {
-            low = end(1.0, -error, is_inside);
-        } else if is_inside(1.0) && high < 1.0 {
-            high = end(1.0, error, is_inside);
+        // Where the mean of A may be 0, ratios may lie on both sides of a gap. The ratio 1 is inside where the difference may be 0.
+        if (low > 1.0 || high < 1.0) && by_moments.map_or_else(|| self.may_be(1.0), |moments| moments.may_be(1.0)) {
+            (low, high) = (lowest, f64::INFINITY);
         }
+        // A ratio of values that are never negative is never negative.
         Interval { value, ends: Some((low.max(lowest), high)) }
     }
 
@@ -212,6 +213,27 @@ impl Moments {
         let factor = student_t(percent, replicates.count() - 1) * (n / (n - 1.0)).sqrt() / rows;
         let known = products.iter().all(|product| product.is_finite()) && factor.is_finite();
         known.then_some(Moments { mean_a, mean_b, products, factor })
+    }
+
+    /// The ends of the ratios that may be true, as far as they are connected with this one: the roots of
+    /// (mean(B) - r mean(A))^2 = factor^2 times the sum of squares of the residuals of B - r A.
+    fn ends(&self, value: f64) -> (f64, f64) {
+        let [aa, ab, bb] = self.products.map(|product| self.factor * self.factor * product);
+        let (square, half, rest) =
+            (self.mean_a * self.mean_a - aa, self.mean_a * self.mean_b - ab, self.mean_b * self.mean_b - bb);
+        let discriminant = half * half - square * rest;
+        if discriminant <= 0.0 {
+            // The value satisfies the inequality: so do all ratios, or no other one.
+            return if square > 0.0 { (value, value) } else { (f64::NEG_INFINITY, f64::INFINITY) };
+        }
+        let sum = half + half.signum() * discriminant.sqrt();
+        let (one, other) = (sum / square, rest / sum);
+        let (least, greatest) = (one.min(other), one.max(other));
+        match (square > 0.0, value <= least) {
+            (true, _) => (least, greatest),
+            (false, true) => (f64::NEG_INFINITY, least),
+            (false, false) => (greatest, f64::INFINITY),
+        }
     }
 
     /// As [`Replicates::may_be`].
@@ -303,6 +325,19 @@ mod tests {
         let (low, high) = pairs(&[(1.0, 100.0), (9.0, 101.0), (80.0, 99.0)]).ratio().ends.expect("an interval");
         assert!((0.7..0.75).contains(&low) && high == f64::INFINITY, "{low} {high}");
         assert_eq!(pairs(&[(1.0, 2.0)]).ratio().ends, None);
+    }
+
+    /// Seeds of a small and of a great mean: r <= 0.973 or r >= 1.012 may be true.
+    #[test]
+    fn of_two_parts_a_ratio_has_the_one_with_its_value() {
+        let values = [(10.0, 11.0), (60.0, 61.1), (20.0, 21.05)];
+        let swapped = values.map(|(a, b)| (b, a));
+        let (one, other) = (pairs(&values).ratio(), pairs(&swapped).ratio());
+        let ((low, high), (least, most)) = (one.ends.expect("ends"), other.ends.expect("ends"));
+        assert!(low > 1.0 && high == f64::INFINITY, "{one:?}");
+        assert!(least == 0.0 && most < 1.0, "{other:?}");
+        assert!(!pairs(&values).may_be(low - 1e-9) && pairs(&values).may_be(low + 1e-9));
+        assert!(pairs(&values).may_be(0.0));
     }
 
     /// Seeds may have no waits under one policy, or under both.
