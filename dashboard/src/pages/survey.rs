@@ -128,6 +128,7 @@ fn front(survey: &Survey, choose: Option<&str>) -> Markup {
     let shown = || front.iter().take(FRONT_MAX);
     let column = |of: fn(&Point) -> f64| aligned(&shown().map(|point| number(of(point))).collect::<Vec<_>>());
     let (across, along) = (column(|point| point.x), column(|point| point.y));
+    let has_others = survey.axes.len() > usize::from(survey.by().is_some());
     html! {
         div {
             h3 { "The Pareto front: " (count(front.len() as u64, "combination")) }
@@ -137,16 +138,32 @@ fn front(survey: &Survey, choose: Option<&str>) -> Markup {
                     th.n scope="col" { (named(survey, &choice.x)) } th.n scope="col" { (named(survey, &choice.y)) }
                     th.n scope="col" { "Seeds" }
                     @if survey.by().is_some() { th scope="col" { (choice.by) } }
+                    @if has_others { th scope="col" { "Other axes" } }
                 } }
                 tbody { @for (at, point) in shown().enumerate() { tr {
                     th scope="row" { (task(choose, point.index, &point.index.to_string())) }
                     td.n { (across[at]) } td.n { (along[at]) } td.n { (point.tasks) }
                     @if survey.by().is_some() { td { (point.group) } }
+                    @if has_others { td { (others(survey, point)) } }
                 } } }
             } }
             @if front.len() > FRONT_MAX { p.soft { "… and " (count((front.len() - FRONT_MAX) as u64, "more combination")) "." } }
         }
     }
+}
+
+/// The values of a point on the axes that do not distinguish marks.
+fn others(survey: &Survey, point: &Point) -> String {
+    let axes = survey.axes.iter().zip(&survey.shown.effects).zip(&point.levels).enumerate();
+    let values = axes.filter(|(at, _)| Some(*at) != survey.by()).map(|(_, ((axis, levels), level))| {
+        let text = levels.get(*level as usize).map_or("", |level| level.text.as_str());
+        (axis, text)
+    });
+    values
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(axis, text)| format!("{axis} {text}"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// A table for each axis.
