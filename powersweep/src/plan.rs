@@ -17,6 +17,7 @@ use powersweep_worker::task::TaskError;
 
 use crate::inputs::{self, Files};
 use crate::place::{Place, connection, shards, stored};
+use crate::replicate;
 use crate::submit::submission;
 
 /// The tasks of a sweep that would run.
@@ -52,6 +53,9 @@ impl Place {
             return Ok(Plan { reply, served: None });
         }
         let sweep = inputs::sweep(manifest, &files.digests)?;
+        if let Some(until) = manifest.until() {
+            replicate::checked(until, &sweep)?;
+        }
         let location = self.location()?;
         if let Some(record) = shards::find(&location, manifest.name()).await? {
             let states = shards::states(&location, &record).await?;

@@ -16,7 +16,7 @@ use powersweep_dataset::stats::{sd, sum};
 use powersweep_dataset::words::{count, number};
 use powersweep_dataset::{Cell, Error, failure, student_t};
 use powersweep_engine::Value;
-use powersweep_experiments::{Derivation, Manifest, Precision, Until};
+use powersweep_experiments::{Derivation, Manifest, Precision, Sweep, Until};
 use powersweep_results::Table;
 
 use crate::derived::DerivedOptions;
@@ -88,23 +88,8 @@ impl Place {
                 "the manifest has fixed seeds: give `seeds` a condition, such as until = \"ci95(bsld_mean) < 2%\""
             )
         })?;
-        let table = table_of(until.precisions.iter().map(|precision| precision.metric.as_str()));
-        for Precision { metric, .. } in &until.precisions {
-            if !is_number(&type_of(table, metric)?) {
-                return Err(failure!(Usage, "`{metric}` has no numbers, so that it has no mean"));
-            }
-        }
         let files = Files::read(original, &options.library, Some(&options.logs), &self.notes)?;
-        let grid = Grid::of(&inputs::sweep(original, &files.digests)?, Vec::new(), &[])?;
-        for name in &until.by {
-            if !grid.groups.iter().any(|group| group.name.get(name).is_some()) {
-                let group = grid.groups.first().map_or_else(String::new, |group| group.name.to_string());
-                return Err(failure!(
-                    Usage,
-                    "`by` of `seeds` has the column `{name}`, which tells no combinations apart; one is {group}"
-                ));
-            }
-        }
+        let (table, grid) = checked(&until, &inputs::sweep(original, &files.digests)?)?;
         Ok(Replication {
             place: self.clone(),
             options,
@@ -117,6 +102,39 @@ impl Place {
             asked: HashSet::new(),
         })
     }
+}
+
+/// The table of the metrics, and the combinations of the sweep.
+///
+/// # Errors
+/// A metric or a column is unknown, or a metric is no number or an axis.
+pub(crate) fn checked(until: &Until, sweep: &Sweep) -> Result<(Table, Grid), Error> {
+    let table = table_of(until.precisions.iter().map(|precision| precision.metric.as_str()));
+    let axes = sweep.axes();
+    for Precision { metric, text, .. } in &until.precisions {
+        let place = |what: &str| failure!(Usage, "the condition {text} of `seeds`: {what}");
+        match type_of(table, metric) {
+            Err(error) => return Err(place(&error.message)),
+            Ok(of) if !is_number(&of) => {
+                return Err(place(&format!("`{metric}` has no numbers, so that it has no mean")));
+            }
+            Ok(_) if axes.iter().any(|axis| axis.name == *metric) => {
+                return Err(place(&format!("`{metric}` is an axis, no metric")));
+            }
+            Ok(_) => {}
+        }
+    }
+    let grid = Grid::of(sweep, Vec::new(), &[])?;
+    for name in &until.by {
+        if !grid.groups.iter().any(|group| group.name.get(name).is_some()) {
+            let group = grid.groups.first().map_or_else(String::new, |group| group.name.to_string());
+            return Err(failure!(
+                Usage,
+                "`by` of `seeds` has the column `{name}`, which tells no combinations apart; one is {group}"
+            ));
+        }
+    }
+    Ok((table, grid))
 }
 
 impl Replication {
@@ -334,6 +352,7 @@ fn seeds_needed(first: &[f64], precision: &Precision, at_least: u64) -> u64 {
 pub fn lines(known: &[Known]) -> Vec<[String; 4]> {
     let line = |known: &Known| {
         let half_width = match known.is_relative {
+            true if known.half_width == 0.0 => "0%".to_owned(),
             true => format!("{:.2}%", 100.0 * known.half_width / known.mean.abs()),
             false => number(known.half_width),
         };

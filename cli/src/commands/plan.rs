@@ -60,7 +60,8 @@ pub fn run(args: &PlanArgs) -> Outcome {
         let conditions: Vec<&str> = until.precisions.iter().map(|precision| precision.text.as_str()).collect();
         let (least, most, conditions) = (until.at_least, until.at_most, conditions.join(" and "));
         text.push_str(&format!(
-            "seeds: {least} to {most} of each combination, until {conditions}; all are counted here\n\n"
+            "seeds: {least} to {most} of each combination, until {conditions}; the tasks below are those of {most} seeds, and only \
+             those run that the means need\n\n"
         ));
     }
     let designs = sweep.designs();

@@ -153,6 +153,12 @@ impl Place {
                 axes[twice].name
             ));
         }
+        if original.until().is_some() {
+            return Err(failure!(
+                Usage,
+                "the manifest adds seeds until means are known, and a search adds seeds by itself: give `seeds` a list or a range"
+            ));
+        }
         let name = options.name.clone().unwrap_or_else(|| format!("{}-find", original.name()));
         let file = options.manifest_out.clone();
         let file = file.unwrap_or_else(|| inputs::folder_of(&options.manifest.file).join(format!("{name}.toml")));
