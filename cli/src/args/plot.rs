@@ -24,7 +24,7 @@ enum FigureKind {
     Cdf,
     /// A series over time: --y names the series, such as power_w; --cap another one, or a number.
     Series,
-    /// Jobs on processors over time, coloured by gear.
+    /// Jobs on processors over time, coloured by the gear at their start.
     Gantt,
     /// Share of rows in cells of --x and --y, or the mean of --value there, with 95% confidence intervals over seeds.
     Heatmap,

@@ -43,7 +43,7 @@ pub enum Chart {
         /// Only this time (s).
         between: Option<(f64, f64)>,
     },
-    /// Jobs on processors over time, coloured by gear where no column is given.
+    /// Jobs on processors over time, coloured by the gear at their start where no column is given.
     Gantt {
         /// Only this time (s).
         between: Option<(f64, f64)>,
