@@ -269,7 +269,7 @@ pub fn refuse_existing(output: &Path) -> Result<(), Error> {
     match output.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(cannot_write(output, &error)),
-        Ok(_) => Err(failure!(Refused, "{} exists already: name a new folder", output.display())),
+        Ok(_) => Err(failure!(Usage, "{} exists already: name a new folder", output.display())),
     }
 }
 

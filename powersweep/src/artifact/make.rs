@@ -71,7 +71,7 @@ impl Place {
 
 fn refuse_existing(output: &Path) -> Result<(), Error> {
     match output.symlink_metadata() {
-        Ok(_) => Err(failure!(Refused, "{} exists already: name a new file", output.display())),
+        Ok(_) => Err(failure!(Usage, "{} exists already: name a new file", output.display())),
         Err(_) => Ok(()),
     }
 }
