@@ -18,7 +18,7 @@ pub struct Column {
 
 impl Column {
     /// A field with its values, which have the field's type.
-    pub(crate) fn of(field: &FieldRef, values: &ArrayRef) -> Column {
+    pub fn of(field: &FieldRef, values: &ArrayRef) -> Column {
         Column { field: Arc::clone(field), values: Arc::clone(values) }
     }
 

@@ -14,6 +14,26 @@ use crate::{Condition, Datasets, Error, Frame, Rows, Stat, baseline, grouped, pa
 
 /// The column that tells the signals of `accounts` apart.
 pub const SIGNAL: &str = "signal";
+/// The number of a combination of the lists in a signal's block.
+const SIGNAL_INDEX: &str = "signal_index";
+/// The columns of `accounts` about a signal's block. Behind the first two, its settings, which may differ between the
+/// combinations of its lists.
+const SETTINGS: [&str; 14] = [
+    SIGNAL,
+    SIGNAL_INDEX,
+    "signal_file",
+    "zone",
+    "signal_column",
+    "anchor",
+    "supply_efficiency",
+    "battery_policy",
+    "battery_kwh",
+    "battery_charge_w",
+    "battery_threshold",
+    "battery_upper_threshold",
+    "battery_window",
+    "battery_efficiency",
+];
 
 /// A question about the rows of a table. The default names no column and no condition, and takes all rows.
 #[derive(Debug, Clone, Default)]
@@ -82,9 +102,45 @@ pub fn keys(table: Table) -> &'static [&'static str] {
     match table {
         Table::Jobs => &["job_id"],
         Table::Series => &["series", "level", "x"],
-        Table::Accounts => &[SIGNAL, "signal_index"],
+        Table::Accounts => &[SIGNAL, SIGNAL_INDEX],
         Table::Tasks | Table::Failures => &[],
     }
+}
+
+/// The columns of a table that [`differing_settings`] looks at, beside those of the question.
+pub fn settings(table: Table) -> &'static [&'static str] {
+    if table == Table::Accounts { &SETTINGS } else { &[] }
+}
+
+/// The settings in which rows of one group and signal differ that have a value of a measure. The number of the combination is
+/// among them if they do not tell all combinations apart.
+///
+/// # Errors
+/// A column of `by` was not read.
+pub fn differing_settings(rows: &Rows, by: &[&str]) -> Result<Vec<&'static str>, Error> {
+    if rows.axis(SIGNAL).is_none() {
+        return Ok(Vec::new());
+    }
+    let has_value = |row: &u32| rows.measures().iter().any(|(_, values)| !values[*row as usize].is_nan());
+    let differ = |apart: &[&str], name: &str| -> Result<bool, Error> {
+        let Some(axis) = rows.axis(name) else { return Ok(false) };
+        let groups = rows.groups(apart)?;
+        Ok(groups.iter().any(|group| {
+            let mut codes = group.iter().filter(|row| has_value(row)).map(|row| axis.code(*row as usize));
+            codes.next().is_some_and(|first| codes.any(|code| code != first))
+        }))
+    };
+    let apart: Vec<&str> = by.iter().copied().chain([SIGNAL]).collect();
+    let mut found = Vec::new();
+    for name in &SETTINGS[2..] {
+        if differ(&apart, name)? {
+            found.push(*name);
+        }
+    }
+    if differ(&apart.iter().copied().chain(found.iter().copied()).collect::<Vec<_>>(), SIGNAL_INDEX)? {
+        found.push(SIGNAL_INDEX);
+    }
+    Ok(found)
 }
 
 /// Refuses rows of `accounts` in which a measure has values of several signals: a mean over signals has no meaning.
@@ -128,7 +184,9 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
     let paired = varying.chain(of_baseline).chain(keys(table).iter().copied());
     let others = others(candidates, &by, table);
     let mut axes = by.clone();
-    for name in paired.filter(|_| !baseline.is_empty()).chain(others.iter().copied()) {
+    for name in
+        paired.filter(|_| !baseline.is_empty()).chain(others.iter().copied()).chain(settings(table).iter().copied())
+    {
         if !axes.contains(&name) && !measures.contains(&name) {
             axes.push(name);
         }
@@ -182,9 +240,19 @@ pub async fn collected(
     Ok(if facts.is_relative { rows.with_relative_units() } else { rows })
 }
 
+/// The axes of `others`, and the settings of signals, in which rows of one group differ.
+///
+/// # Errors
+/// A column of `by` was not read.
+pub fn differing<'a>(rows: &Rows, by: &[&str], others: &[&'a str]) -> Result<Vec<&'a str>, Error> {
+    let mut found = mixed(rows, by, others)?;
+    found.extend(differing_settings(rows, by)?);
+    Ok(found)
+}
+
 /// Says in which of the axes `others` rows of one group differ.
 pub fn say_mixed(datasets: &Datasets, rows: &Rows, by: &[&str], others: &[&str]) -> Result<(), Error> {
-    let mixed = mixed(rows, by, others)?.join(", ");
+    let mixed = differing(rows, by, others)?.join(", ");
     if !mixed.is_empty() {
         let advice = "group by more columns, or choose rows by conditions";
         datasets.notes().say(&format!("a mean is over rows that differ in {mixed}: {advice}"));

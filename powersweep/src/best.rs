@@ -1,11 +1,18 @@
 //! The combinations of parameters with the best metrics, under conditions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array};
+use arrow::datatypes::{DataType, Field, FieldRef};
 pub use powersweep_dataset::best::Goal;
 use powersweep_dataset::best::{costs, front, unbeaten};
+use powersweep_dataset::frame::{MEASURE, STAT, TITLE};
 use powersweep_dataset::group::named;
-use powersweep_dataset::grouped::{FooterFacts, check_one_signal, collected, keys, others, say_mixed};
+use powersweep_dataset::grouped::{
+    FooterFacts, check_one_signal, collected, differing_settings, others, say_mixed, settings,
+};
 use powersweep_dataset::hypervolume::hypervolume;
 use powersweep_dataset::replicates::seed;
 use powersweep_dataset::rows::is_number;
@@ -139,7 +146,7 @@ impl Place {
         reading.check_table()?;
         let known = FooterFacts::read(&datasets, experiment).await?;
         let varying = known.candidates.iter().filter(|candidate| candidate.distinguishes() && candidate.name != SEED);
-        let by: Vec<&str> = match options.by.is_empty() {
+        let mut by: Vec<&str> = match options.by.is_empty() {
             true => varying.map(|candidate| candidate.name.as_str()).collect(),
             false => options.by.iter().map(String::as_str).collect(),
         };
@@ -151,14 +158,21 @@ impl Place {
         let only = conditions(table, &options.only)?;
         let others = others(&known.candidates, &by, table);
         let mut axes = by.clone();
-        for name in [SEED, LOG].iter().chain(keys(table)).chain(&others) {
+        for name in [SEED, LOG].iter().chain(settings(table)).chain(&others) {
             if !axes.contains(name) && !measures.contains(name) {
                 axes.push(name);
             }
         }
         let rows = collected(&datasets, &reading, &known, [&axes, &measures], only).await?;
         check_one_signal(&rows, &by)?;
+        check_values(&rows)?;
+        if options.by.is_empty() {
+            by.extend(differing_settings(&rows, &by)?);
+        }
         say_mixed(&datasets, &rows, &by, &others)?;
+        if let Some(said) = lacking_seeds(&rows, &by)? {
+            datasets.notes().say(&said);
+        }
         let mut all = grouped(&rows, &by, &[Stat::Mean, Stat::Interval(95)])?;
         let combinations = if rows.is_empty() { 0 } else { all.rows() };
         // A log has one task: there are no other seeds that could decide otherwise.
@@ -221,8 +235,34 @@ fn verdicts_of_mean(all: &Frame, condition: &Condition, by: &[&str], are_logs: b
         return Ok((0..column.len()).map(verdict).collect());
     }
     let half_widths = all.column(&named(Stat::Interval(95), &condition.column))?;
-    let estimate = |row| Estimate { mean: column.number(row), half_width: half_widths.number(row) };
+    let estimate = |row| Estimate::around(column.number(row), half_widths.number(row));
     Ok((0..column.len()).map(|row| Verdict::of(condition, estimate(row), are_logs)).collect())
+}
+
+/// Refuses a metric that no row has a number of: no combination is the best by it.
+fn check_values(rows: &Rows) -> Result<(), Error> {
+    let without = |(_, values): &&(FieldRef, Vec<f64>)| values.iter().all(|value| value.is_nan());
+    match rows.measures().iter().find(without).filter(|_| !rows.is_empty()) {
+        Some((measure, _)) => Err(failure!(Usage, "no row has a number in `{}`", measure.name())),
+        None => Ok(()),
+    }
+}
+
+/// Says how many combinations lack seeds that others have: their means are over other inputs, and the missing tasks, which may
+/// have failed, would change them.
+fn lacking_seeds(rows: &Rows, by: &[&str]) -> Result<Option<String>, Error> {
+    let Some(seeds) = rows.axis(SEED) else { return Ok(None) };
+    let of_group = |group: &Vec<u32>| group.iter().map(|row| seeds.code(*row as usize)).collect::<BTreeSet<u32>>();
+    let found: Vec<BTreeSet<u32>> = rows.groups(by)?.iter().map(of_group).collect();
+    let all = found.iter().flatten().collect::<BTreeSet<_>>().len();
+    let lacking = found.iter().filter(|of_group| of_group.len() < all).count();
+    Ok((lacking > 0).then(|| {
+        format!(
+            "{lacking} of {} lack seeds that others have, since tasks failed or have not run: their means are over fewer inputs; \
+             compare equal seeds by a condition such as seed<=2",
+            count(found.len() as u64, "combination")
+        )
+    }))
 }
 
 /// Refuses goals that have no least value, and a goal that is given twice: the front would have one dimension too many.
@@ -238,7 +278,7 @@ fn check_goals(table: Table, goals: &[Goal]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The verdict of a constraint on each combination by its share of seeds. The frame gets the shares, and half the widths of their
+/// The verdict of a constraint on each combination by its share of seeds. The frame gets the shares, and the ends of their
 /// intervals.
 fn verdicts_of_share(
     all: &mut Frame,
@@ -269,10 +309,17 @@ fn verdicts_of_share(
         judged.extend(constraint.judge_share(&values, are_logs));
     }
     let title = format!("share of seeds, {name}");
-    let shares = judged.iter().map(|(estimate, _)| estimate.mean);
-    all.push(Column::numbers(name, &title, "", shares));
-    let half_widths = judged.iter().map(|(estimate, _)| estimate.half_width);
-    all.push(Column::numbers(&named(Stat::Interval(95), name), &title, "", half_widths));
+    let column = |name: String, stat: Stat, value: fn(&Estimate) -> Option<f64>| {
+        let tags = [(MEASURE, constraint.name().to_owned()), (STAT, stat.to_string()), (TITLE, title.clone())];
+        let field = Field::new(name, DataType::Float64, true)
+            .with_metadata(HashMap::from(tags.map(|(key, tag)| (key.to_owned(), tag))));
+        let values: ArrayRef = Arc::new(judged.iter().map(|(estimate, _)| value(estimate)).collect::<Float64Array>());
+        Column::of(&Arc::new(field), &values)
+    };
+    let (low, high) = (Stat::Low(95), Stat::High(95));
+    all.push(column(name.to_owned(), Stat::Mean, |estimate| estimate.mean));
+    all.push(column(named(low, name), low, |estimate| estimate.ends.map(|ends| ends.0)));
+    all.push(column(named(high, name), high, |estimate| estimate.ends.map(|ends| ends.1)));
     Ok(judged.into_iter().map(|(_, verdict)| verdict).collect())
 }
 

@@ -296,7 +296,8 @@ fn the_least_energy_for_most_of_the_seeds() {
     assert!(!found.is_empty() && found.len() < all.len(), "{found:?}");
     for row in &found {
         assert_eq!(number(row, &constraint), share(row));
-        assert!(number(row, &format!("ci95({constraint})")) > 0.0);
+        let (low, high) = (number(row, &format!("low95({constraint})")), number(row, &format!("high95({constraint})")));
+        assert!(0.0 <= low && low < share(row) && share(row) <= high && high <= 1.0, "{low} {high}");
     }
     let by_quantile = lines(&sandbox, &[&best[..7], &[&format!("p60(bsld_mean) <= {limit}")]].concat());
     assert_eq!(by_quantile.len(), found.len());

@@ -71,22 +71,21 @@ impl Constraint {
         self.share.map(|(_, share)| share).or_else(|| self.condition.value.number())
     }
 
-    /// The share of the values that satisfy the condition, with half the width of its interval, and the verdict; `None` for a
+    /// The share of the values that satisfy the condition, with its interval, and the verdict; `None` for a
     /// condition on the mean. The interval of Clopper & Pearson (1934) contains the true share in at least 95 of 100
     /// cases. `is_whole`: the values are all that there are.
     pub fn judge_share(&self, values: &[f64], is_whole: bool) -> Option<(Estimate, Verdict)> {
         let (op, limit) = self.share?;
         let holding = values.iter().filter(|value| self.condition.holds(&Cell::Real(**value))).count();
         if values.is_empty() {
-            let estimate = Estimate { mean: None, half_width: None };
-            return Some((estimate, Verdict { holds: false, is_certain: is_whole }));
+            return Some((Estimate::default(), Verdict { holds: false, is_certain: is_whole }));
         }
         let (low, high) = interval(holding, values.len());
         let share = holding as f64 / values.len() as f64;
         let holds_at = |share: f64| op.holds(share.total_cmp(&limit));
         let holds = holds_at(share);
         let is_certain = is_whole || (holds_at(low) == holds && holds_at(high) == holds);
-        let estimate = Estimate { mean: Some(share), half_width: (!is_whole).then_some((high - low) / 2.0) };
+        let estimate = Estimate { mean: Some(share), ends: (!is_whole).then_some((low, high)) };
         Some((estimate, Verdict { holds, is_certain }))
     }
 }
@@ -195,7 +194,7 @@ mod tests {
         let verdict = |holding: usize, of: usize| {
             let values: Vec<f64> = (0..of).map(|at| if at < holding { 1.0 } else { 2.0 }).collect();
             let (estimate, verdict) = judged(&values, false);
-            assert_eq!(estimate.mean, Some(holding as f64 / of as f64));
+            assert_eq!((estimate.mean, estimate.ends), (Some(holding as f64 / of as f64), Some(interval(holding, of))));
             (verdict.holds, verdict.is_certain)
         };
         assert_eq!(verdict(20, 20), (true, false), "0.832 is possible");

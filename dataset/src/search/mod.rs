@@ -10,6 +10,7 @@ pub use bisection::{Exception, bisection, exception};
 pub use constraint::Constraint;
 pub use halving::{Score, anchor, halving, rung, seeds_of_rungs};
 
+use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::cell::real;
@@ -27,19 +28,25 @@ pub enum Next<T> {
     Nothing,
 }
 
-/// A mean over seeds, with the half width of its 95% interval where there is one.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+/// A mean over seeds, or a share of them, with its 95% interval where there is one.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Estimate {
-    /// The mean; `None` without values.
-    #[serde(serialize_with = "number")]
+    /// The mean or share; `None` without values.
     pub mean: Option<f64>,
-    /// Half the width of the interval of Student's t; `None` below two values.
-    #[serde(rename = "ci95", serialize_with = "number")]
-    pub half_width: Option<f64>,
+    /// The ends of the interval, which is that of Student's t for a mean; `None` below two values.
+    pub ends: Option<(f64, f64)>,
 }
 
-fn number<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
-    value.map(real).serialize(serializer)
+/// `mean`, `low95` and `high95`, and half the width of the interval as `ci95`.
+impl Serialize for Estimate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Estimate", 4)?;
+        fields.serialize_field("mean", &self.mean.map(real))?;
+        fields.serialize_field("ci95", &self.ends.map(|(low, high)| real((high - low) / 2.0)))?;
+        fields.serialize_field("low95", &self.ends.map(|(low, _)| real(low)))?;
+        fields.serialize_field("high95", &self.ends.map(|(_, high)| real(high)))?;
+        fields.end()
+    }
 }
 
 impl Estimate {
@@ -48,7 +55,12 @@ impl Estimate {
         let mut values: Vec<f64> = values.filter(|value| !value.is_nan()).collect();
         values.sort_unstable_by(f64::total_cmp);
         let half_width = standard_error(&values).map(|error| student_t(95, values.len() - 1) * error);
-        Estimate { mean: mean(&values), half_width }
+        Estimate::around(mean(&values), half_width)
+    }
+
+    /// A mean with half the width of its interval.
+    pub fn around(mean: Option<f64>, half_width: Option<f64>) -> Estimate {
+        Estimate { mean, ends: mean.zip(half_width).map(|(mean, half)| (mean - half, mean + half)) }
     }
 
     /// Estimates the mean of a candidate over all seeds from its values with the first seeds. `anchor` has the values of
@@ -60,7 +72,8 @@ impl Estimate {
         let of_anchor = Estimate::of(anchor.iter().copied());
         let differences = Estimate::of(values.iter().zip(there).map(|(value, anchor)| value - anchor));
         let mean = of_anchor.mean.zip(differences.mean).map(|(anchor, difference)| anchor + difference);
-        Estimate { mean, half_width: differences.half_width }
+        let half_width = differences.ends.map(|(low, high)| (high - low) / 2.0);
+        Estimate::around(mean, half_width)
     }
 }
 
@@ -80,9 +93,9 @@ impl Verdict {
     pub fn of(condition: &Condition, estimate: Estimate, is_whole: bool) -> Verdict {
         let holds_at = |value: Option<f64>| condition.holds(&value.map_or(Cell::Null, Cell::Real));
         let holds = holds_at(estimate.mean);
-        let is_certain = match (estimate.mean, estimate.half_width) {
-            (Some(mean), Some(half)) => [mean - half, mean + half].iter().all(|end| holds_at(Some(*end)) == holds),
-            _ => is_whole,
+        let is_certain = match estimate.ends {
+            Some((low, high)) => [low, high].iter().all(|end| holds_at(Some(*end)) == holds),
+            None => is_whole,
         };
         Verdict { holds, is_certain }
     }
@@ -138,8 +151,8 @@ mod tests {
     fn an_anchor_gives_the_mean_of_seeds_that_did_not_run() {
         let anchor = [10.0, 20.0, 60.0];
         let found = Estimate::across(&[12.0, 22.0], &anchor, &anchor);
-        assert_eq!((found.mean, found.half_width), (Some(32.0), Some(0.0)));
-        assert_eq!(Estimate::across(&[12.0], &anchor, &anchor), Estimate { mean: Some(32.0), half_width: None });
+        assert_eq!((found.mean, found.ends), (Some(32.0), Some((32.0, 32.0))));
+        assert_eq!(Estimate::across(&[12.0], &anchor, &anchor), Estimate { mean: Some(32.0), ends: None });
         assert_eq!(Estimate::across(&[f64::NAN], &anchor, &anchor).mean, None);
     }
 

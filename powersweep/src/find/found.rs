@@ -156,7 +156,7 @@ impl Found {
         let of_goal = means.goal.filter(|_| column == self.goal.column);
         let of_condition = || means.conditions.iter().find(|condition| condition.column == column);
         let found = of_goal.or_else(|| of_condition().map(|condition| condition.estimate));
-        found.unwrap_or(Estimate { mean: None, half_width: None })
+        found.unwrap_or_default()
     }
 }
 

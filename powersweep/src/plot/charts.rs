@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use powersweep_dataset::condition::Op;
 use powersweep_dataset::group::mixed;
-use powersweep_dataset::grouped::collected;
+use powersweep_dataset::grouped::{collected, differing, differing_settings, settings};
 use powersweep_dataset::scan::{self, SEED};
 use powersweep_dataset::source::why_none;
 use powersweep_dataset::{Cell, Column, Condition, Error, Frame, Rows, failure};
@@ -79,13 +79,15 @@ impl Request<'_> {
         let Axes { x, y } = axes;
         let others = self.varying();
         let by = with(&[x], self.names());
-        let rows = self.rows(self.table(y), &with(&with(&by, &others), [SEED]), &[y]).await?;
+        let axes =
+            with(&with(&with(&by, &others), [SEED]), settings(self.table(y)).iter().copied().filter(|name| name != y));
+        let rows = self.rows(self.table(y), &axes, &[y]).await?;
         let means = means(&rows, &by, &[y])?;
         let axes = kinds::Axes { interval: Some(interval(y)), ..self.axes(x, y).await? };
         let mut figure = kind(&means, &axes, self.look)?;
         // A mean should be over seeds alone.
         let others: Vec<&str> = others.iter().map(String::as_str).filter(|name| *name != SEED).collect();
-        let mixed = mixed(&rows, &by, &others)?.join(", ");
+        let mixed = differing(&rows, &by, &others)?.join(", ");
         if !mixed.is_empty() {
             let hint = "a condition, a colour or a facet tells them apart";
             figure.add_note(format!("the means are over all values of {mixed}: {hint}"));
@@ -234,8 +236,11 @@ impl Request<'_> {
         let Axes { x, y } = axes;
         let others = self.varying();
         let by: Vec<&str> = std::iter::once(x.as_str()).chain(self.options.facet.as_deref()).collect();
-        let rows = self.rows(self.table(y), &with(&with(&by, [SEED]), &others), &[y]).await?;
-        let combination = combination(&others, &[x]);
+        let axes =
+            with(&with(&with(&by, [SEED]), &others), settings(self.table(y)).iter().copied().filter(|name| name != y));
+        let rows = self.rows(self.table(y), &axes, &[y]).await?;
+        let mut combination = combination(&others, &[x]);
+        combination.extend(differing_settings(&rows, &with(&by, combination.iter().copied()))?);
         let mut settings = means(&rows, &with(&by, combination.iter().copied()), &[y])?;
         let parts = combination.iter().map(|name| settings.column(name)).collect::<Result<Vec<_>, _>>()?;
         let text = |row| parts.iter().map(|column| column.text(row)).collect::<Vec<_>>().join(", ");
@@ -263,7 +268,9 @@ impl Request<'_> {
         let others = self.varying();
         let names: Vec<&str> = self.names().map(String::as_str).collect();
         let by = with(&names, combination(&others, &[]));
-        let rows = self.rows(self.table(x), &with(&by, [SEED]), &[x, y]).await?;
+        let of_signals = settings(self.table(x)).iter().copied().filter(|name| name != x && name != y);
+        let rows = self.rows(self.table(x), &with(&with(&by, [SEED]), of_signals), &[x, y]).await?;
+        let by = with(&by, differing_settings(&rows, &by)?);
         let mut means = means(&rows, &by, &[x, y])?;
         let joined = joined(&mut means, &by, self.names().map(String::as_str).collect())?;
         let better = |name: &String| if maximise.contains(name) { Better::Higher } else { Better::Lower };

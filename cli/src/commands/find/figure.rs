@@ -52,10 +52,9 @@ pub(super) async fn draw(search: &Search, found: &Found, is_relative: bool, outp
             column.push(value.clone());
         }
         let estimate = found.estimate(of, of_y.unwrap_or_default());
-        let end = |sign: f64| Some(estimate.mean? + sign * estimate.half_width?);
         means.push(estimate.mean);
-        lows.push(end(-1.0));
-        highs.push(end(1.0));
+        lows.push(estimate.ends.map(|ends| ends.0));
+        highs.push(estimate.ends.map(|ends| ends.1));
         verdicts.push(verdict(candidate, of));
         let is_answer = group.answer.as_ref().is_some_and(|answer| answer.values == candidate.values);
         answers.push(is_answer.then_some(ANSWER));

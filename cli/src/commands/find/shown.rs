@@ -116,10 +116,15 @@ fn names(found: &Found) -> Vec<&String> {
 }
 
 fn shown(estimate: Estimate) -> String {
-    match (estimate.mean, estimate.half_width) {
-        (Some(mean), Some(half)) => format!("{} ± {}", screen::number(mean), screen::number(half)),
-        (Some(mean), None) => screen::number(mean),
-        (None, _) => String::new(),
+    let Some(mean) = estimate.mean else { return String::new() };
+    let shown = screen::number(mean);
+    match estimate.ends {
+        // The interval of a mean has the mean in its middle, that of a share has not.
+        Some((low, high)) if ((low + high) / 2.0 - mean).abs() <= 1e-9 * (high - low) => {
+            format!("{shown} ± {}", screen::number((high - low) / 2.0))
+        }
+        Some((low, high)) => format!("{shown} [{}, {}]", screen::number(low), screen::number(high)),
+        None => shown,
     }
 }
 
