@@ -330,3 +330,9 @@ fn lines_before_the_header_are_counted() {
     let wrong = text.replace("2,5", "x");
     assert!(refused(wrong, "quantity = 'price'").starts_with("line 6, column"));
 }
+
+#[test]
+fn rows_with_more_cells_than_the_header_make_it_no_banner() {
+    let text = "time (UTC),price (EUR/MWh)\n2025-01-01 00:00,50,75\n2025-01-01 01:00,51,25\n";
+    assert_eq!(refused(text, "quantity = 'price'"), "line 2 has 3 fields, and there are 2 columns");
+}
