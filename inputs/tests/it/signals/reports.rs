@@ -285,7 +285,14 @@ fn dates_and_hours_in_two_columns() {
             .starts_with("`interval_time` does not fit the file: the column \"Hour\" may have begins")
     );
     assert!(reads(&midday, &format!("{keys}; interval_time = 'end'")).starts_with("2025-03-03T15:00=0"));
-    assert!(refused(text("Hour", &[("2025-03-03", "x")]), keys).contains("\"x\" is no hour from 0 to 24"));
+    let twelve = text("Time", &[("2025-03-03", "11:00 PM"), ("2025-03-04", "12:00 AM")]);
+    assert_eq!(reads(&twelve, keys), shown);
+    for hour in ["x", "25", "13:00 PM"] {
+        let refusal = refused(text("Hour", &[("2025-03-03", hour)]), keys);
+        assert_eq!(refusal, format!("line 2, column \"Hour\": \"{hour}\" is no hour from 0 to 24"));
+    }
+    let wrong_date = refused(text("Hour", &[("2025-02-30", "25")]), keys);
+    assert!(wrong_date.starts_with("line 2, column \"Date\": \"2025-02-30\" is not a time"), "{wrong_date}");
 }
 
 #[test]
