@@ -312,8 +312,8 @@ fn line(text: &[u8], position: Option<&Position>) -> u64 {
 const BANNER_MAX: usize = 20;
 
 /// The lines before the header, each with its number and the byte behind its end. The header is the first line that has as many
-/// cells as the next one; lines before it count as such only if they have fewer cells. A line that begins with a time or a number is
-/// no header: the lines before it have the header.
+/// cells as the next one; lines before it count as such only if they have fewer cells. A line that begins with a time or a number
+/// is no header: the lines before it have the header.
 fn banner(text: &[u8]) -> Vec<(u64, usize)> {
     let mut end = 0;
     let lines = text.split_inclusive(|byte| *byte == b'\n').take(2 * BANNER_MAX).zip(1_u64..).map(|(line, number)| {
