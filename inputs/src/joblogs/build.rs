@@ -380,8 +380,8 @@ fn number(kept: &mut [Kept]) {
     }
 }
 
-/// Maximum number of processors that were allocated at the same time. A job that ran for less than a second does not count: it had
-/// its processors, but not beside those of other jobs of that second.
+/// Maximum number of processors that were allocated at the same time. A job that ran for less than a second does not count: it
+/// had its processors, but not beside those of other jobs of that second.
 fn peak_procs(kept: &[Kept]) -> u64 {
     let mut changes: BTreeMap<i64, i64> = BTreeMap::new();
     for job in kept {
