@@ -196,6 +196,12 @@ fn platform(found: &Calibration, procs: u32) -> String {
     if found.loss_factor.value != 1.0 {
         text.push_str(&format!("# `pue` of [signals.NAME]: {}\n", found.loss_factor.value));
     }
+    // The limits of the key `pue`.
+    if !(1.0..=10.0).contains(&found.loss_factor.value) {
+        text.push_str(
+            "# `pue` is below 1 or above 10, which a signal refuses: are the unit and the time zone of the meter right?\n",
+        );
+    }
     if found.idle_w.value > busy_w {
         text.push_str("# `idle_w` is above `busy_w`, which a platform refuses: state one of them\n");
     }

@@ -57,6 +57,7 @@ fn to_json(log: &JobLog, digest: &str, output: Option<&Path>) -> Json {
     shown["settings"] = json!(log.settings.describe());
     shown["unix_start_s"] = json!(log.facts.unix_start_s);
     shown["peak_procs"] = json!(log.facts.peak_procs);
+    shown["widest_procs"] = json!(log.facts.widest_procs);
     shown["output"] = json!(output.map(|path| path.display().to_string()));
     shown
 }
@@ -68,11 +69,15 @@ fn to_text(log: &JobLog, output: Option<&Path>) -> String {
     );
     let since = log.facts.unix_start_s.and_then(|start_s| DateTime::from_timestamp(start_s, 0));
     let since = since.map_or_else(String::new, |since| format!(" from {} on", since.format("%Y-%m-%d %H:%M UTC")));
+    let procs = |count: u64| screen::count(count, log.settings.procs.word().trim_end_matches('s'));
+    let size = match log.facts.peak_procs {
+        Some(peak) => format!("at most {} at once", procs(peak)),
+        None => format!("no start is known and the widest job has {}", procs(log.facts.widest_procs)),
+    };
     format!(
-        "{}\n{}{since}, at most {} at once; {written}",
+        "{}\n{}{since}, {size}; {written}",
         ledgers::text(&documents::of_file(&log.file, &log.ledger)),
         screen::count(log.ledger.kept, "job"),
-        screen::count(log.facts.peak_procs, log.settings.procs.word().trim_end_matches('s')),
     )
 }
 

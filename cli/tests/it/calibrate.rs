@@ -74,6 +74,18 @@ fn a_meter_gives_the_watts_of_the_machine() {
     );
 }
 
+/// A meter in watts whose column says kilowatts gives a loss factor of 1,100.
+#[test]
+fn a_loss_factor_that_is_no_pue_is_said() {
+    let sandbox = sandbox();
+    sandbox.write("kw.csv", meter().replace("facility_w", "facility_kw"));
+    let said =
+        "`pue` is below 1 or above 10, which a signal refuses: are the unit and the time zone of the meter right?";
+    let shown = |meter: &str| sandbox.run(&["calibrate", "./jobs.swf", "--meter", meter]).exits(0).stdout;
+    assert!(shown("./kw.csv").contains(said), "{}", shown("./kw.csv"));
+    assert!(!shown("./meter.csv").contains(said), "{}", shown("./meter.csv"));
+}
+
 #[test]
 fn what_is_missing_is_said() {
     let sandbox = sandbox();

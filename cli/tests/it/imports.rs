@@ -215,3 +215,14 @@ fn a_reading_that_cannot_be_used_is_refused_before_the_sweep() {
     refused("", 2, &["<FORMAT>"]);
     refused("torque", 2, &["invalid value 'torque'", "pbs"]);
 }
+
+/// How many processors were allocated at once is not known without starts.
+#[test]
+fn the_widest_job_where_no_start_is_known() {
+    let sandbox = Sandbox::new();
+    sandbox.write("jobs.csv", "s,r,c\n0,60,4\n0,60,3\n");
+    let options = ["import", "csv", "./jobs.csv", "--columns", "submit=s,run=r,cpus=c"];
+    sandbox.run(&options).exits(0).prints(&["2 jobs, no start is known and the widest job has 4 cpus; no file"]);
+    let ledger = sandbox.run(&[&options[..], &["--json"]].concat()).exits(0).json();
+    assert_eq!((&ledger["peak_procs"], &ledger["widest_procs"]), (&Json::Null, &4.into()));
+}

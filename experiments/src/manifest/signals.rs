@@ -309,6 +309,7 @@ fn calendar_time(text: &str) -> Option<i64> {
         return Some(time.timestamp());
     }
     let formats = ["%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"];
+    let text = text.strip_suffix('Z').unwrap_or(text);
     let parsed = formats.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
     parsed.map(|time| time.and_utc().timestamp())
 }

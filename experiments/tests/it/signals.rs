@@ -88,3 +88,15 @@ fn wrong_signals_are_refused_with_their_place() {
     let queues = errors(&format!("{queues}\n[signals.x]\nquantity = \"carbon\"\nfile = \"x\"\n"));
     assert!(queues.contains("[signals] weigh the energy of batch jobs"), "{queues}");
 }
+
+#[test]
+fn anchors_are_dates_or_times_in_utc() {
+    let anchor = |text: &str| {
+        let block = format!("[signals.x]\nquantity = \"carbon\"\nfile = \"a.csv\"\nanchor = \"{text}\"\n");
+        parse(&block).signals()[0].anchor_s
+    };
+    assert_eq!(anchor("2025-01-01"), Some(1_735_689_600));
+    for text in ["2025-01-01T05:00", "2025-01-01T05:00Z", "2025-01-01 05:00Z", "2025-01-01T05:00:00Z"] {
+        assert_eq!(anchor(text), Some(1_735_707_600), "{text}");
+    }
+}

@@ -39,8 +39,11 @@ pub struct Facts {
     /// Calendar time of the log's second 0 (s since 1970 UTC): the first arrival. `None` without jobs, and where the file's times
     /// are not those of a calendar.
     pub unix_start_s: Option<i64>,
-    /// Maximum number of processors that were allocated at the same time: the machine has at least as many.
-    pub peak_procs: u64,
+    /// Maximum number of processors that were allocated at the same time: the machine has at least as many. `None`: the start of
+    /// no job is known.
+    pub peak_procs: Option<u64>,
+    /// Processors of the widest job.
+    pub widest_procs: u64,
 }
 
 /// Values of a job beyond those of a record.
@@ -94,7 +97,13 @@ pub(crate) fn build(entries: Entries, file: &str, settings: &Settings, mut ledge
     number(&mut kept);
     let first = kept.first().filter(|_| entries.is_calendar);
     let base_us = first.map_or(0, |job| job.times.arrival.div_euclid(SECOND_US) * SECOND_US);
-    let facts = Facts { unix_start_s: first.map(|_| base_us / SECOND_US), peak_procs: peak_procs(&kept) };
+    let widest_procs = kept.iter().map(|job| u64::from(job.procs.0)).max().unwrap_or(0);
+    let has_start = kept.is_empty() || kept.iter().any(|job| job.times.start.is_some());
+    let facts = Facts {
+        unix_start_s: first.map(|_| base_us / SECOND_US),
+        peak_procs: has_start.then(|| peak_procs(&kept).max(widest_procs)),
+        widest_procs,
+    };
     let (mut users, mut groups, mut queues) = (Names::default(), Names::default(), Names::default());
     let (mut records, mut details) = (Vec::with_capacity(kept.len()), Vec::with_capacity(kept.len()));
     for Kept { mut entry, times, procs } in kept {
@@ -371,11 +380,10 @@ fn number(kept: &mut [Kept]) {
     }
 }
 
-/// Maximum number of processors that were allocated at the same time. A job that ran for less than a second had its processors,
-/// too, but not beside those of other jobs of that second.
+/// Maximum number of processors that were allocated at the same time. A job that ran for less than a second does not count: it
+/// had its processors, but not beside those of other jobs of that second.
 fn peak_procs(kept: &[Kept]) -> u64 {
     let mut changes: BTreeMap<i64, i64> = BTreeMap::new();
-    let widest = kept.iter().map(|job| u64::from(job.procs.0)).max().unwrap_or(0);
     for job in kept {
         let Some(start) = job.times.start else { continue };
         let procs = i64::from(job.procs.0);
@@ -387,7 +395,7 @@ fn peak_procs(kept: &[Kept]) -> u64 {
         used += change;
         most = most.max(used);
     }
-    most.unsigned_abs().max(widest)
+    most.unsigned_abs()
 }
 
 /// Numbers for names, from 1 in the order in which they occur.

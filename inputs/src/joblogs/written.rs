@@ -99,12 +99,13 @@ impl JobLog {
             let text = format!("{} {} (line {} first): {}", count.rows, rule.name(), count.first_line, rule.sentence());
             header.push((key, text));
         }
-        if self.facts.peak_procs > 0 {
+        if self.facts.widest_procs > 0 {
             let procs = self.settings.procs.word();
-            header.push((
-                "Note",
-                format!("A processor is one of {procs}; at most {} were allocated at once", self.facts.peak_procs),
-            ));
+            let size = match self.facts.peak_procs {
+                Some(peak) => format!("at most {peak} were allocated at once"),
+                None => format!("when jobs started is not known; the widest job has {}", self.facts.widest_procs),
+            };
+            header.push(("Note", format!("A processor is one of {procs}; {size}")));
         }
         header.push(("Note", "Users, groups and queues are numbered in the order in which they occur".to_owned()));
         header

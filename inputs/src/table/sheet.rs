@@ -8,6 +8,7 @@ use arrow::datatypes::DataType;
 use csv::{ByteRecord, Position, Reader, ReaderBuilder};
 
 use super::parquet::{self, File, Limits, damaged};
+use super::stamp::Stamp;
 use super::texts;
 use crate::error::{Place, Problem, shortened};
 
@@ -311,7 +312,8 @@ fn line(text: &[u8], position: Option<&Position>) -> u64 {
 const BANNER_MAX: usize = 20;
 
 /// The lines before the header, each with its number and the byte behind its end. The header is the first line that has as many
-/// cells as the next one; lines before it count as such only if they have fewer cells.
+/// cells as the next one; lines before it count as such only if they have fewer cells. A line that begins with a time or a number
+/// is no header: the lines before it have the header.
 fn banner(text: &[u8]) -> Vec<(u64, usize)> {
     let mut end = 0;
     let lines = text.split_inclusive(|byte| *byte == b'\n').take(2 * BANNER_MAX).zip(1_u64..).map(|(line, number)| {
@@ -329,6 +331,9 @@ fn banner(text: &[u8]) -> Vec<(u64, usize)> {
             is_header.then_some((pair[0], separator, count))
         });
     let Some((header, separator, count)) = header else { return Vec::new() };
+    if begins_with_time(lines[header].2, separator) {
+        return Vec::new();
+    }
     let is_banner = |at: &usize| {
         // Spreadsheets write the separator into a line of its own.
         lines[*at].2.starts_with(b"sep=")
@@ -340,6 +345,12 @@ fn banner(text: &[u8]) -> Vec<(u64, usize)> {
     } else {
         Vec::new()
     }
+}
+
+/// Whether the first cell of a line is a time or a number.
+fn begins_with_time(line: &[u8], separator: u8) -> bool {
+    let cell = line.split(|byte| *byte == separator).next().unwrap_or_default();
+    str::from_utf8(cell).is_ok_and(|cell| Stamp::parse_by(cell.trim().trim_matches('"'), true).is_some())
 }
 
 /// The bytes of a line that are not between quotes.

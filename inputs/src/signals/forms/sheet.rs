@@ -9,6 +9,8 @@ use crate::error::{Place, Problem, shortened};
 use crate::signals::clock::Times;
 use crate::signals::table::{Row, Table, ValueColumn};
 use crate::signals::{ROWS_MAX, Rule};
+use crate::table::clock::SECOND_US;
+use crate::table::stamp::Stamp;
 use crate::table::{Row as TextRow, Sheet, need};
 
 /// The columns that are read.
@@ -96,11 +98,12 @@ struct Hours {
 }
 
 impl Hours {
-    /// The time of a date and an hour such as `7` or `07:00`.
+    /// The time of a date and an hour such as `7`, `07:00` or `7:00 AM`.
     fn time(&mut self, date: &str, text: &str) -> Result<String, &'static str> {
         let (hour, minute) = text.split_once(':').unwrap_or((text, "00"));
-        let hour: u8 = hour.parse().map_err(|_| "is no hour from 0 to 24")?;
-        self.has_first |= hour == 0;
+        let hour: u8 = hour.parse().map_err(|_| NO_HOUR)?;
+        let is_morning = minute.trim_end().to_ascii_uppercase().ends_with("AM");
+        self.has_first |= hour == 0 || hour == 12 && is_morning;
         self.has_last |= hour == 24;
         Ok(format!("{date} {hour:02}:{minute}"))
     }
@@ -120,6 +123,18 @@ impl Hours {
             (None, _) => Ok(self.has_last),
         }
     }
+}
+
+/// The reason why other texts of a column of hours are refused.
+const NO_HOUR: &str = "is no hour from 0 to 24";
+
+/// An hour (µs).
+const HOUR_US: i64 = 3600 * SECOND_US;
+
+/// Whether more than half of the rows are an hour from the one above.
+fn are_hourly(rows: &[Row]) -> bool {
+    let is_hour = |pair: &&[Row]| (pair[1].time_us - pair[0].time_us).abs() == HOUR_US;
+    rows.windows(2).filter(is_hour).count() * 2 > rows.len() - 1
 }
 
 /// The rows of one zone.
@@ -208,7 +223,7 @@ pub(super) fn table(
         }
         let line = u32::try_from(row.place.number()).unwrap_or(u32::MAX);
         let text = time_text(&row, columns, &mut hours, is_year)?;
-        let time_us = times.read(&text, line).map_err(|reason| row.problem(columns.time, reason))?;
+        let time_us = times.read(&text, line).map_err(|reason| wrong_time(&row, columns, reason))?;
         let value = match row.get(columns.value) {
             "" => f64::NAN,
             text => {
@@ -240,7 +255,12 @@ pub(super) fn table(
             None => Problem::Content("the file has a header and no rows".to_owned()),
         });
     }
-    let is_end = hours.say_end(columns, &sheet.names, reading.interval_time)?;
+    let mut is_end = hours.say_end(columns, &sheet.names, reading.interval_time)?;
+    // Hours of a day number its intervals: where the clocks change, hour 3 begins at 02:00, and does not end at what they show.
+    if is_end && columns.hour.is_some_and(|at| is_hour(&sheet.names[at])) && are_hourly(&rows) {
+        rows.iter_mut().for_each(|row| row.time_us -= HOUR_US);
+        is_end = false;
+    }
     let time_column = sheet.names.swap_remove(columns.time);
     let utc = says_utc(&time_column).then_some("UTC, by the name of the column of times");
     let utc = utc.or(is_timestamp.then_some("UTC, as OpenDC reads them"));
@@ -269,6 +289,15 @@ fn time_text<'a>(
             let time = hours.time(row.get(columns.time), row.get(at));
             time.map(Cow::Owned).map_err(|reason| row.problem(at, reason))
         }
+    }
+}
+
+/// The problem with the time of a row: with the cell of its hour where the date is right.
+fn wrong_time(row: &TextRow<'_>, columns: &Columns, reason: String) -> Problem {
+    let midnight = format!("{} 00:00", row.get(columns.time));
+    match columns.hour {
+        Some(at) if Stamp::parse(&midnight).is_some() => row.problem(at, NO_HOUR),
+        _ => row.problem(columns.time, reason),
     }
 }
 

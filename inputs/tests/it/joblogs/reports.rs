@@ -163,7 +163,7 @@ JobID|Submit|Start|End|Elapsed|State|AllocCPUS|NNodes|Timelimit|User|Partition
 2|2024-03-01T10:00:00|2024-03-01T10:00:10|2024-03-01T10:10:10|00:10:00|COMPLETED|64|1|01:00:00|ua|p
 ";
     let wide = log(zero_run_wide, &utc(Format::Slurm));
-    assert_eq!((ledger(&wide).as_str(), wide.facts.peak_procs), ("2 = 2 + 0", 640));
+    assert_eq!((ledger(&wide).as_str(), wide.facts.peak_procs), ("2 = 2 + 0", Some(640)));
 }
 
 /// A job name with a line end, a cell that is no number, a text that is not UTF-8.

@@ -112,6 +112,38 @@ fn the_hour_that_autumn_repeats() {
     );
 }
 
+/// The rows of one day with these hours, at 0, 1, 2 and so on.
+fn hours(column: &str, day: &str, hours: &[u8]) -> String {
+    let rows = hours.iter().enumerate().map(|(price, hour)| format!("{day},{hour},{price}\n"));
+    format!("Date,{column},price EUR/kWh\n") + &rows.collect::<String>()
+}
+
+/// An hour of a day is a number of an interval: hour 3 begins at 02:00.
+#[test]
+fn numbered_hours_on_days_of_clock_change() {
+    let all: Vec<u8> = (1..=24).collect();
+    for column in ["Hour", "Hour Ending"] {
+        let autumn = [&[1, 2, 3], &all[2..]].concat();
+        let (series, rows) = cleans(hours(column, AUTUMN, &autumn), BERLIN);
+        assert!(
+            series.starts_with(
+                "2023-10-28T22:00=0 2023-10-28T23:00=1 2023-10-29T00:00=2 2023-10-29T01:00=3 2023-10-29T02:00=4 "
+            ),
+            "{series}"
+        );
+        assert!(series.ends_with("2023-10-29T22:00=24 until 2023-10-29T23:00"), "{series}");
+        assert_eq!(rows, "25 read, 25 kept");
+        let spring = [&[1, 2], &all[3..]].concat();
+        let (series, rows) = cleans(hours(column, SPRING, &spring), BERLIN);
+        assert!(series.starts_with("2023-03-25T23:00=0 2023-03-26T00:00=1 2023-03-26T01:00=2 "), "{series}");
+        assert!(series.ends_with("2023-03-26T21:00=22 until 2023-03-26T22:00"), "{series}");
+        assert_eq!(rows, "23 read, 23 kept");
+    }
+    // Every third hour: the interval is longer than an hour.
+    let thirds = hours("Hour", "2023-01-01", &[3, 6, 9, 12, 15, 18, 21, 24]);
+    assert!(reads(&thirds, BERLIN).starts_with("2022-12-31T23:00=0 2023-01-01T02:00=1 "));
+}
+
 #[test]
 fn a_time_of_the_repeated_hour_more_than_twice_is_a_duplicate() {
     let thrice = on(AUTUMN, &["01:00", "02:00", "02:00", "02:00", "03:00"]);

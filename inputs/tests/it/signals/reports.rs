@@ -285,7 +285,14 @@ fn dates_and_hours_in_two_columns() {
             .starts_with("`interval_time` does not fit the file: the column \"Hour\" may have begins")
     );
     assert!(reads(&midday, &format!("{keys}; interval_time = 'end'")).starts_with("2025-03-03T15:00=0"));
-    assert!(refused(text("Hour", &[("2025-03-03", "x")]), keys).contains("\"x\" is no hour from 0 to 24"));
+    let twelve = text("Time", &[("2025-03-03", "11:00 PM"), ("2025-03-04", "12:00 AM")]);
+    assert_eq!(reads(&twelve, keys), shown);
+    for hour in ["x", "25", "13:00 PM"] {
+        let refusal = refused(text("Hour", &[("2025-03-03", hour)]), keys);
+        assert_eq!(refusal, format!("line 2, column \"Hour\": \"{hour}\" is no hour from 0 to 24"));
+    }
+    let wrong_date = refused(text("Hour", &[("2025-02-30", "25")]), keys);
+    assert!(wrong_date.starts_with("line 2, column \"Date\": \"2025-02-30\" is not a time"), "{wrong_date}");
 }
 
 #[test]
@@ -329,4 +336,10 @@ fn lines_before_the_header_are_counted() {
     assert_eq!(cleans(text, "quantity = 'price'").1, "4 read, 2 kept, 2 banner");
     let wrong = text.replace("2,5", "x");
     assert!(refused(wrong, "quantity = 'price'").starts_with("line 6, column"));
+}
+
+#[test]
+fn rows_with_more_cells_than_the_header_make_it_no_banner() {
+    let text = "time (UTC),price (EUR/MWh)\n2025-01-01 00:00,50,75\n2025-01-01 01:00,51,25\n";
+    assert_eq!(refused(text, "quantity = 'price'"), "line 2 has 3 fields, and there are 2 columns");
 }

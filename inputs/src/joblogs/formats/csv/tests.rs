@@ -24,6 +24,9 @@ fn times_from_the_second_0() {
     assert_eq!(found, [(1, 1800.0, -1.0, 900.0), (2, 3600.0, -1.0, 7200.0)]);
     assert_eq!((log.facts.unix_start_s, rules(&log)), (None, vec![]));
     assert!(log.settings.describe().contains("time_unit = h"));
+    assert_eq!((log.facts.peak_procs, log.facts.widest_procs), (None, 4));
+    let note = "; Note: A processor is one of cpus; when jobs started is not known; the widest job has 4\n";
+    assert!(log.swf("abc").contains(note), "{}", log.swf("abc"));
 }
 
 #[test]
@@ -76,7 +79,8 @@ fn jobs_of_two_clusters_may_have_equal_ids() {
 #[test]
 fn waits_give_starts() {
     let log = try_read("s,w,r,c\n1600000000,10,5,2\n", "submit=s,wait=w,run=r,cpus=c", |_| {}).expect("reads");
-    assert_eq!((log.facts.unix_start_s, log.records[0].wait_s, log.facts.peak_procs), (Some(1_600_000_000), 10.0, 2));
+    assert_eq!((log.facts.unix_start_s, log.records[0].wait_s), (Some(1_600_000_000), 10.0));
+    assert_eq!((log.facts.peak_procs, log.facts.widest_procs), (Some(2), 2));
     let ms = |settings: &mut Settings| settings.time_unit = Some(TimeUnit::Milliseconds);
     let log = try_read("s,w,r,c\n1600000000500,10,5,2\n", "submit=s,wait=w,run=r,cpus=c", ms).expect("reads");
     assert_eq!(

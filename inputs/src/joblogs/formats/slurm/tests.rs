@@ -43,7 +43,7 @@ fn a_job_is_a_record() {
     assert_eq!((record.id, record.submit_s, record.wait_s, record.run_s), (17, 0.0, 3600.0, 60.0));
     assert_eq!((record.procs_allocated, record.procs_requested, record.requested_s), (4, -1, 86_400.0));
     assert_eq!((record.status, record.line), (1, 2));
-    assert_eq!((log.facts.unix_start_s, log.facts.peak_procs), (Some(1_675_155_600), 4));
+    assert_eq!((log.facts.unix_start_s, log.facts.peak_procs), (Some(1_675_155_600), Some(4)));
     assert_eq!(rules(&log), []);
 }
 
@@ -185,7 +185,7 @@ fn parts_of_heterogeneous_jobs_are_jobs() {
                 7+1|8|COMPLETED|1675155600|1675155600|1675155660|2|5\n";
     let log = try_read(text, &unix()).expect("reads");
     assert_eq!(rules(&log), [("part_of_job", 2)]);
-    assert_eq!((log.records[1].id, log.facts.peak_procs), (8, 3));
+    assert_eq!((log.records[1].id, log.facts.peak_procs), (8, Some(3)));
 }
 
 #[test]
