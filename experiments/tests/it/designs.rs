@@ -319,6 +319,22 @@ fn designs_that_cannot_be_told_apart_are_refused() {
     ] {
         assert!(text.contains(expected), "{expected:?} is not in\n{text}");
     }
+    let header = "size_factor,bsld_threshold,wq_threshold\\n";
+    for (lines, expected) in [
+        (
+            "size_factor,bsld_threshold,wq_threshold,size_factor\\n1,2,0,1",
+            "the points have the column `size_factor` twice",
+        ),
+        (&*format!("{header}\\\"1,2\\\",0"), "line 2 of the points: \"1 has a quotation mark"),
+        (&*format!("{header}\\n1,2,\\\"0\\n1,2,0"), "line 3 of the points: \"0 has a quotation mark"),
+        (&*format!("{header}1,\\\"2\\\"5,0"), "line 2 of the points: \"2\"5 has a quotation mark"),
+    ] {
+        let text = points(lines);
+        assert!(text.contains(expected), "{expected:?} is not in\n{text}");
+    }
+    assert!(errors(&asked("size_factor,\"bsld\n")).contains("line 1 of the points: \"bsld has a quotation mark"));
+    let whole = asked("size_factor,\"bsld_threshold\",wq_threshold\n1,\"2\",\"unlimited\"\n");
+    assert_eq!(sweep(&whole).task_count(), 2 * 2);
 }
 
 /// Runs if Python has SciPy.
