@@ -277,13 +277,28 @@ zip = [["bsld_threshold", "wq_threshold"]]
         "no block uses the design `unused`",
         "`count` cannot be 0",
         "`log` cannot have the values of a design",
-        "the range of `size_factor` has no width",
+        "the range of `size_factor` begins at 2, above its end 1",
         "there is no design \"d\"",
         "`from` of the range of `bsld_threshold` cannot be 0",
         "a range of a design has no key `stp`",
         "`bsld_threshold` has the values of a design, whose ranges vary together already",
         "test.toml:23:",
     ] {
+        assert!(text.contains(expected), "{expected:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_range_is_refused_with_its_own_reason() {
+    let of = |range: &str| errors(&knobs(SOBOL).replace("values = [0, 4, \"unlimited\"]", range));
+    for (range, expected) in [
+        ("from = 0, to = 16, scale = \"log\"", "the range of `wq_threshold` begins at 0, which has no logarithm"),
+        ("from = 2, to = 1, scale = \"log\"", "the range of `wq_threshold` begins at 2, above its end 1"),
+        ("from = 2, to = 2, scale = \"log\"", "the range of `wq_threshold` has no width"),
+        ("from = 1, to = 2, step = 5", "`to = 6` would be a whole number of steps"),
+        ("from = 1, to = 9, step = 5", "`to = 6` would be a whole number of steps"),
+    ] {
+        let text = of(range);
         assert!(text.contains(expected), "{expected:?} is not in\n{text}");
     }
 }
