@@ -233,7 +233,11 @@ pub(crate) async fn of(
         _ => options.by.iter().map(String::as_str).collect(),
     };
     if let Some(name) = by.iter().find(|name| parameters.contains(name)) {
-        return Err(failure!(Usage, "`{name}` is a parameter of the design: indices are over all its values"));
+        return Err(over_all(name));
+    }
+    let mut of_conditions = options.only.iter().map(|text| Condition::column_of(text));
+    if let Some(name) = of_conditions.find(|name| parameters.contains(name)) {
+        return Err(over_all(name));
     }
     let more = [SEED].into_iter().chain(keys(table).iter().copied());
     let all = parameters.iter().copied().chain(others.iter().copied()).chain(more);
@@ -248,6 +252,10 @@ pub(crate) async fn of(
         return Err(failure!(Usage, "`{name}` is an axis, no metric"));
     }
     let rows = collected(datasets, &reading, &known, [&axes, &measures], only).await?;
+    if let Some((name, ..)) = options.ranges.iter().find(|(name, ..)| !measures.contains(&name.as_str())) {
+        let measures = measures.join(", ");
+        return Err(failure!(Usage, "the range of `{name}` has no use: the indices are those of {measures}"));
+    }
     if rows.is_empty() {
         let why = why_none(datasets, &reading, &options.only).await?;
         return Err(failure!(Usage, "{why}"));
@@ -317,6 +325,10 @@ fn chosen(manifest: &Manifest, label: Option<&str>) -> Result<Option<DesignPoint
 }
 
 fn without_indices(design: &DesignPoints) -> Error {
+fn over_all(parameter: &str) -> Error {
+    failure!(Usage, "`{parameter}` is a parameter of the design: indices are over all its values")
+}
+
     failure!(
         Usage,
         "the design `{}` is of the kind {}, whose points have no indices: designs of the kinds {} have, and grids",
