@@ -15,6 +15,9 @@ use crate::{Cell, Frame};
 const DIGITS: i32 = 4;
 /// Significant digits of the least half width of an interval.
 const INTERVAL_DIGITS: i32 = 2;
+/// The least half width of an interval that asks for digits, as a part of its number and of the greatest number of the column:
+/// a smaller one is rounding noise.
+const NOISE: [f64; 2] = [1e-9, 1e-12];
 /// Powers of ten of the greatest number of a column, from which on columns have a factor.
 const PLAIN: std::ops::Range<i32> = -3..7;
 
@@ -259,8 +262,9 @@ fn column(batch: &RecordBatch, keys: usize, at: usize, interval: usize) -> Colum
     let stat = |at: usize| fields.get(at).and_then(|field| field.metadata().get(STAT)).cloned().unwrap_or_default();
     let coverage: String = stat(at + 1).chars().filter(char::is_ascii_digit).collect();
     let coverage = if coverage.is_empty() { "95" } else { &coverage };
+    let has_intervals = halves.iter().any(|half| !half.is_null());
     let interval = match interval {
-        0 => String::new(),
+        _ if !has_intervals => String::new(),
         1 => format!("± {coverage}% CI"),
         _ => format!("[{coverage}% CI]"),
     };
@@ -287,7 +291,11 @@ impl Format {
         }
         let power = greatest.log10().floor() as i32;
         let exponent = if PLAIN.contains(&power) { 0 } else { power.div_euclid(3) * 3 };
-        let least_half = halves.iter().filter_map(finite).fold(f64::INFINITY, f64::min);
+        let own = |row: usize| cells.get(row).and_then(finite).unwrap_or(0.0);
+        let is_wide = |row: usize, half: f64| half >= (NOISE[0] * own(row)).max(NOISE[1] * greatest);
+        let halves =
+            halves.iter().enumerate().filter_map(|(row, half)| finite(half).filter(|half| is_wide(row, *half)));
+        let least_half = halves.fold(f64::INFINITY, f64::min);
         let decimals = match least_half.is_finite() {
             true => INTERVAL_DIGITS - 1 - (least_half.log10().floor() as i32 - exponent),
             // Whole numbers, such as counts, stay whole.

@@ -52,10 +52,12 @@ pub fn run(args: &PlanArgs) -> Outcome {
     if !sweep.manifest().description().is_empty() {
         text.push_str(&format!(": {}", sweep.manifest().description()));
     }
-    match axes.is_empty() {
-        true => text.push_str("\n\nno axis has more than one value\n\n"),
-        false => text.push_str(&format!("\n\n{table}\n\n")),
-    }
+    let designs = sweep.designs();
+    text.push_str(&match (axes.is_empty(), designs.is_empty()) {
+        (true, true) => "\n\nno axis has more than one value\n\n".to_owned(),
+        (true, false) => "\n\n".to_owned(),
+        (false, _) => format!("\n\n{table}\n\n"),
+    });
     if let Some(until) = manifest.until() {
         let conditions: Vec<&str> = until.precisions.iter().map(|precision| precision.text.as_str()).collect();
         let (least, most, conditions) = (until.at_least, until.at_most, conditions.join(" and "));
@@ -64,7 +66,6 @@ pub fn run(args: &PlanArgs) -> Outcome {
              those run that the means need\n\n"
         ));
     }
-    let designs = sweep.designs();
     if !designs.is_empty() {
         text.push_str(&format!("{}\n\n", designs_text(&designs)));
     }
@@ -73,7 +74,11 @@ pub fn run(args: &PlanArgs) -> Outcome {
     }
     let excluded = sweep.index_count() - sweep.task_count();
     if excluded > 0 {
-        text.push_str(&format!("{} combinations, {excluded} of them excluded\n", sweep.index_count()));
+        let causes = match designs.is_empty() {
+            true => " by [[exclude]]",
+            false => ": repeated points, points that their blocks do not use, and [[exclude]]",
+        };
+        text.push_str(&format!("{} combinations, {excluded} of them left out{causes}\n", sweep.index_count()));
     }
     text.push_str(&submit::describe(&reply, true));
     if let Some(estimate) = estimate {

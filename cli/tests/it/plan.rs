@@ -133,12 +133,14 @@ bsld_threshold = {{ from = 1.5, to = 3, step = 0.5, design = "knobs" }}
     let missing = sandbox.run(&["plan", "study/s.toml"]).exits(2);
     assert!(missing.stderr.contains("cannot read the file of points study/points.csv"), "{missing}");
     sandbox.write("study/points.csv", "interarrival_factor\n1\n0.5\n1.0\n");
-    sandbox.run(&["plan", "study/s.toml"]).exits(0).prints(&[
+    let shown = sandbox.run(&["plan", "study/s.toml"]).exits(0).prints(&[
         "design  kind      points  repeated  discrepancy  parameter",
         "1 to 2",
         "1.5 to 3, 4 values",
         "listed  points    3       1",
+        "of them left out: repeated points",
     ]);
+    assert!(!shown.stdout.contains("no axis has"), "{shown}");
     let plan = sandbox.run(&["plan", "study/s.toml", "--format", "json"]).exits(0).json();
     assert_eq!((&plan["designs"][0]["design"], &plan["designs"][0]["points"]), (&"knobs".into(), &16.into()));
     assert_eq!(plan["designs"][1]["repeated_points"], 1);

@@ -94,6 +94,7 @@ fn shares_of_a_grid_are_those_of_its_rows() {
     for line in ["policy=plain", "policy=slow", "12 cells", "over 2 seeds"] {
         assert!(shown.contains(line), "{shown}");
     }
+    assert!(!shown.contains("bsld_threshold="), "policy=plain tells its part: {shown}");
     sandbox.run(&["sensitivity", "grid", "--of", "policy"]).exits(2).says(&["`policy`"]);
     sandbox
         .run(&["sensitivity", "grid", "--of", "wait_s_mean", "--design", "knobs"])
@@ -122,6 +123,13 @@ fn points_that_failed_are_named_and_bound_the_indices() {
     let wider = lines(&sandbox, &[&narrow[..], &["--range", "energy_total_j=0..1e12"]].concat());
     assert!(width(&wider) > width(&found), "{found:?} {wider:?}");
     sandbox.run(&[&narrow[..], &["--range", "energy_total_j=5"]].concat()).exits(2).says(&["bsld_mean=1..500"]);
+    let refused = |more: &[&str], says: &str| {
+        sandbox.run(&[&narrow[..], more].concat()).exits(2).says(&[says]);
+    };
+    refused(&["--range", "bsld_mean=1..60"], "the range of `bsld_mean` has no use");
+    refused(&["--where", "size_factor>1.5"], "`size_factor` is a parameter of the design");
+    let both = sandbox.run(&["sensitivity", "narrow", "--of", "energy_total_j,bsld_mean"]).exits(0);
+    assert_eq!(both.stderr.matches("bsld_threshold=3, size_factor=0.1 (seed 1): no row").count(), 1, "{}", both.stderr);
 
     // A sweep of another kind of design has no indices.
     sandbox.write("even.toml", NARROW.replace("narrow", "even").replace("morris", "sobol"));

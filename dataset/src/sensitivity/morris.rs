@@ -8,7 +8,7 @@ use super::span::{Span, mean, variance};
 pub struct Step {
     /// The range that changes.
     pub range: usize,
-    /// By how much, in the unit cube.
+    /// By how much, as a part of the range; 0 if its value stays.
     pub by: f64,
 }
 
@@ -22,29 +22,30 @@ pub struct Morris {
 }
 
 impl Estimates for Morris {
-    /// For each range the elementary effect of each trajectory.
-    type Terms = Vec<Vec<Span>>;
+    /// For each range the elementary effect of each trajectory; none of a step that does not change the value.
+    type Terms = Vec<Vec<Option<Span>>>;
 
     fn blocks(&self) -> usize {
         self.steps.len() / self.ranges
     }
 
-    fn terms(&self, points: &[Span]) -> Vec<Vec<Span>> {
+    fn terms(&self, points: &[Span]) -> Self::Terms {
         let mut effects = vec![Vec::with_capacity(self.blocks()); self.ranges];
         for (at, step) in self.steps.iter().enumerate() {
             // A trajectory has one point more than steps.
             let from = at + at / self.ranges;
-            effects[step.range].push((points[from + 1] - points[from]).times(1.0 / step.by));
+            let effect = (step.by != 0.0).then(|| (points[from + 1] - points[from]).times(1.0 / step.by));
+            effects[step.range].push(effect);
         }
         effects
     }
 
     /// For each range mu, mu* and sigma: mean, mean of absolute values, and standard deviation of its elementary effects, in the
     /// metric's unit for the whole range.
-    fn estimate(&self, effects: &Vec<Vec<Span>>, blocks: &[usize]) -> Vec<Span> {
-        let sample = blocks.len() as f64 / (blocks.len() as f64 - 1.0);
-        let of_range = |effects: &Vec<Span>| {
-            let drawn: Vec<Span> = blocks.iter().map(|block| effects[*block]).collect();
+    fn estimate(&self, effects: &Self::Terms, blocks: &[usize]) -> Vec<Span> {
+        let of_range = |effects: &Vec<Option<Span>>| {
+            let drawn: Vec<Span> = blocks.iter().filter_map(|block| effects[*block]).collect();
+            let sample = drawn.len() as f64 / (drawn.len() as f64 - 1.0);
             let variance = variance(&drawn).times(sample);
             let sigma = Span { low: variance.low.sqrt(), high: variance.high.sqrt() };
             [mean(drawn.iter().copied()), mean(drawn.iter().map(|effect| effect.abs())), sigma]

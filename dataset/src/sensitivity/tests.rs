@@ -155,6 +155,39 @@ fn elementary_effects_equal_salibs() {
     }
 }
 
+#[test]
+fn a_step_that_changes_no_value_has_no_effect() {
+    let step = |by| Step { range: 0, by };
+    let design = Morris { ranges: 1, steps: vec![step(0.5), step(0.0), step(-1.0)] };
+    let found = known(&indices(&design, &of_one_seed(vec![1.0, 2.0, 7.0, 7.0, 2.0, 1.0])));
+    assert_close(&found, &[1.5, 1.5, 0.5f64.sqrt()], 1e-15);
+}
+
+/// The Markdown and the LaTeX of a column of indices, each a value with half the width of its interval.
+fn written(indices: &[(f64, Option<f64>)]) -> [String; 2] {
+    let index = |(value, half): &(f64, Option<f64>)| {
+        vec![Some(Index { span: Span::of(*value), ends: half.map(|half| (value - half, value + half)) })]
+    };
+    let rows: Vec<_> = indices.iter().map(index).collect();
+    let sheet = crate::text::Sheet::of(&table::frame(Vec::new(), &["S1"], "", &rows));
+    [sheet.markdown(), sheet.latex()]
+}
+
+#[test]
+fn a_heading_has_an_interval_if_a_value_has_one() {
+    assert!(written(&[(0.25, None), (0.5, None)])[1].contains("\nS1 \\\\\n"));
+    assert!(written(&[(0.25, Some(0.1)), (0.5, None)])[1].contains("\nS1 [95\\% CI] \\\\\n"));
+}
+
+#[test]
+fn rounding_noise_asks_for_no_digits() {
+    assert!(written(&[(1.5, Some(2e-16))])[0].ends_with("| 1.500 [1.500, 1.500] |\n"));
+    // A value that is noise itself, beside a number.
+    let [text, _] = written(&[(1.7e-16, Some(1e-16)), (3.0, Some(0.25))]);
+    assert!(text.ends_with("| 0.00 [0.00, 0.00] |\n| 3.00 [2.75, 3.25] |\n"), "{text}");
+    assert!(written(&[(1.5, Some(2e-8))])[0].contains("1.500000000 [1.499999980, "));
+}
+
 /// Shares of many designs with independent base points whose intervals contain the true indices. `POWERSWEEP_REPETITIONS` sets
 /// their number: `.ci/full intervals` takes 1,000.
 #[test]

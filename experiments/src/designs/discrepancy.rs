@@ -1,14 +1,16 @@
 //! How evenly the points of a design fill its ranges.
 
-use super::Design;
+use super::{Design, points};
 
 /// Greatest number of points that are compared: each with each.
 pub(crate) const POINTS_MAX: u64 = 2_048;
 
 /// The square of the centred L2 discrepancy (Hickernell 1998) of the first points, as `scipy.stats.qmc.discrepancy` gives it.
+/// Listed points are those of their values in the ranges.
 pub(crate) fn centred_l2(design: &Design) -> f64 {
-    let points: Vec<Vec<f64>> =
-        (0..design.points.min(POINTS_MAX)).map(|point| from_middle(design.coordinates(point))).collect();
+    let is_listed = design.kind.name == points::NAME;
+    let of = |point| from_middle(if is_listed { design.places(point) } else { design.coordinates(point) });
+    let points: Vec<Vec<f64>> = (0..design.points.min(POINTS_MAX)).map(of).collect();
     let product = |factors: &mut dyn Iterator<Item = f64>| factors.product::<f64>();
     let alone = |x: &Vec<f64>| product(&mut x.iter().map(|x| 1.0 + 0.5 * x.abs() - 0.5 * x * x));
     let pair = |x: &Vec<f64>, y: &Vec<f64>| {

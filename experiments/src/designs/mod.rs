@@ -84,6 +84,16 @@ impl Design {
         (0..self.ranges.len()).map(|range| self.generator.coordinate(point, range)).collect()
     }
 
+    /// The places of a point's values in their ranges.
+    pub(crate) fn places(&self, point: u64) -> Vec<f64> {
+        let place = |(at, range): (usize, &Range)| match (&range.bounds, &range.scale) {
+            // The coordinate has all digits.
+            (None, Scale::Linear { .. } | Scale::Log { .. }) => self.generator.coordinate(point, at),
+            (bounds, scale) => bounds.as_ref().unwrap_or(scale).place(&self.value(point, at)),
+        };
+        self.ranges.iter().enumerate().map(place).collect()
+    }
+
     /// Whether the values of a range tell all points apart.
     pub(crate) fn is_distinct(&self, range: usize) -> bool {
         self.generator.resolution().is_some_and(|distance| self.ranges[range].scale.resolves(distance))
@@ -212,6 +222,12 @@ impl DesignPoints {
     /// The coordinates of a point in the unit cube.
     pub fn coordinates(&self, point: u64) -> Vec<f64> {
         self.0.coordinates(point)
+    }
+
+    /// The places of a point's values in their ranges, from 0 to 1: linear or logarithmic as the range is; by value in a list of
+    /// numbers, by position in another list.
+    pub fn places(&self, point: u64) -> Vec<f64> {
+        self.0.places(point)
     }
 }
 

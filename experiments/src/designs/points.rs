@@ -53,10 +53,17 @@ pub(crate) fn value(param: &Param, cell: &str) -> Option<Value> {
     param.check(given).ok()
 }
 
-/// The header and the lines of a text, each with its number in it from 1; empty lines are left out.
-pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
+/// The header and the lines of a text, each with its number in it from 1, or its first cell with a quotation mark that does not
+/// enclose the whole of it; empty lines are left out.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, Result<Vec<&str>, &str>)> {
     (1..)
         .zip(text.lines())
         .filter(|(_, line)| !line.trim().is_empty())
-        .map(|(at, line)| (at, line.split(',').map(|cell| cell.trim().trim_matches('"')).collect()))
+        .map(|(at, line)| (at, line.split(',').map(|cell| unquoted(cell.trim())).collect()))
+}
+
+/// A cell without the quotation marks around it.
+fn unquoted(cell: &str) -> Result<&str, &str> {
+    let inner = cell.strip_prefix('"').and_then(|cell| cell.strip_suffix('"')).unwrap_or(cell);
+    if inner.contains('"') { Err(cell) } else { Ok(inner) }
 }

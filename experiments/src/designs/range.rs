@@ -65,6 +65,22 @@ impl Scale {
         }
     }
 
+    /// The place of a value in the range: 0 is the least value, 1 the greatest one. Values that are not all numbers are spaced
+    /// evenly, in their order.
+    pub(crate) fn place(&self, value: &Value) -> f64 {
+        let share = |value: f64, from: f64, to: f64| if from < to { (value - from) / (to - from) } else { 0.5 };
+        match (self, value) {
+            (Scale::LogInts { from, to }, Value::Int(value)) => {
+                share(libm::log(*value as f64), libm::log(*from as f64), libm::log(*to as f64))
+            }
+            (Scale::Listed(values), _) => match (number(value), numbers(values)) {
+                (Some(value), Some((from, to))) => share(value, from, to),
+                _ => share(values.position(value).unwrap_or(0) as f64, 0.0, (values.len() - 1) as f64),
+            },
+            _ => self.coordinate(value).unwrap_or(0.5),
+        }
+    }
+
     /// Whether a point may have a value.
     pub(crate) fn contains(&self, value: &Value) -> bool {
         match (self, value) {
@@ -88,6 +104,26 @@ impl Scale {
         };
         width * distance >= UNITS * f64::EPSILON * greatest
     }
+}
+
+/// A value as a finite number.
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Int(value) => Some(*value as f64),
+        Value::Real(value) => Some(*value).filter(|value| value.is_finite()),
+        _ => None,
+    }
+}
+
+/// The least and the greatest of values that are all numbers.
+fn numbers(values: &Values) -> Option<(f64, f64)> {
+    if let Some((from, to)) = values.ends() {
+        return number(&from).zip(number(&to));
+    }
+    values.iter().try_fold((f64::INFINITY, f64::NEG_INFINITY), |(least, greatest), value| {
+        let value = number(&value)?;
+        Some((least.min(value), greatest.max(value)))
+    })
 }
 
 /// The real between two others whose logarithm has this share of the way. libm: the same on all machines.

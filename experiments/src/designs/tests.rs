@@ -182,6 +182,40 @@ fn the_discrepancy_is_that_of_scipy() {
     };
     // `qmc.discrepancy(qmc.Sobol(3, scramble=False).random(10), method="CD")`
     assert!((of(10, 3) - 0.021_103_292_725_703_77).abs() < 1e-14, "{}", of(10, 3));
+    let listed = |values: [f64; 4], bounds: Option<Scale>| {
+        let scale = Scale::Listed(Values::list(values.map(Value::Real).to_vec()));
+        let range = Range { param: param(PARAMS[0]), scale, bounds };
+        discrepancy::centred_l2(&Design::listed("d", vec![range], vec![vec![0, 1, 2, 3]], false))
+    };
+    let (near, even) = ([1.0, 1.001, 1.002, 1.003], [1.0, 1.25, 1.5, 1.75]);
+    let bounds = Scale::Linear { from: 1.0, to: 2.0 };
+    // `qmc.discrepancy([[0], [0.001], [0.002], [0.003]], method="CD")`, then of 0, 0.25, 0.5, 0.75 and of 0, 1/3, 2/3, 1.
+    for (values, bounds, expected) in [
+        (near, Some(bounds.clone()), 0.331_211_833_333_332_93),
+        (even, Some(bounds), 0.020_833_333_333_333_26),
+        (even, None, 0.013_888_888_888_888_395),
+    ] {
+        let found = listed(values, bounds);
+        assert!((found - expected).abs() < 1e-12, "{values:?}: {found}");
+    }
+}
+
+#[test]
+fn values_have_places_in_their_ranges() {
+    let at = |scale: Scale, values: &[Value]| values.iter().map(|value| scale.place(value)).collect::<Vec<f64>>();
+    let list = |values: &[Value]| Scale::Listed(Values::list(values.to_vec()));
+    let ints = [1, 2, 101].map(Value::Int);
+    assert_eq!(at(Scale::LogInts { from: 1, to: 16 }, &[1, 4, 16].map(Value::Int)), [0.0, 0.5, 1.0]);
+    assert_eq!(
+        at(Scale::Listed(Values::Ints { from: 1, step: 1, count: 5 }), &[1, 2, 5].map(Value::Int)),
+        [0.0, 0.25, 1.0]
+    );
+    assert_eq!(at(list(&[ints[2].clone(), ints[0].clone(), ints[1].clone()]), &ints), [0.0, 0.01, 1.0]);
+    let words = ["b", "a", "c"].map(|word| Value::Text(word.to_owned()));
+    assert_eq!(at(list(&words), &words), [0.0, 0.5, 1.0]);
+    let endless = [4.0, 16.0, f64::INFINITY].map(Value::Real);
+    assert_eq!(at(list(&endless), &endless), [0.0, 0.5, 1.0]);
+    assert_eq!(at(list(&ints[..1]), &ints[..1]), [0.5]);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The range of a parameter of a design: `{ from = 1.5, to = 3, design = "knobs" }`.
 
+use std::cmp::Ordering;
+
 use powersweep_engine::Value;
 use powersweep_engine::spec::{Param, Type};
 use toml::Spanned;
@@ -81,8 +83,15 @@ pub(super) fn scale(reference: &Reference<'_, '_>, problems: &mut Vec<Problem>) 
         _ => false,
     };
     if !has_width {
-        let message = format!("the range of `{}` has no width", param.name);
-        let expected = if is_log { "expected 0 < `from` < `to`" } else { "expected `from` < `to`" };
+        let at_least = if is_log { "expected 0 < `from` < `to`" } else { "expected `from` < `to`" };
+        let is_low = matches!(from, Value::Real(from) if from <= 0.0) || matches!(from, Value::Int(from) if from <= 0);
+        let (wrong, expected) = match compare(&from, &to) {
+            Ordering::Greater => (format!("begins at {from}, above its end {to}"), at_least),
+            Ordering::Equal => ("has no width".to_owned(), at_least),
+            Ordering::Less if is_log && is_low => (format!("begins at {from}, which has no logarithm"), at_least),
+            Ordering::Less => ("is too wide".to_owned(), "expected ends that are nearer to each other"),
+        };
+        let message = format!("the range of `{}` {wrong}", param.name);
         problems.push(Problem::new(reference.value.span(), message, expected));
         return None;
     }

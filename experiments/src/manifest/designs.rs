@@ -315,13 +315,7 @@ impl Block<'_, '_> {
     /// The design of listed points.
     fn listed(&self, by_param: BTreeMap<&str, Vec<Reference<'_, '_>>>, problems: &mut Vec<Problem>) -> Option<Design> {
         let before = problems.len();
-        let bounds: BTreeMap<&str, Option<Scale>> = by_param
-            .iter()
-            .map(|(name, own)| {
-                let is_given = own.iter().any(|reference| reference.table.len() > 1);
-                (*name, is_given.then(|| self.range(own, problems).map(|range| range.scale)).flatten())
-            })
-            .collect();
+        let bounds = self.bounds(&by_param, problems);
         if let Some(file) = self.table.get("file") {
             let message = "the points are in a file, which is read together with the file of the manifest";
             let help = "give the manifest by the name of its file, or write the lines of the file as `points`";
@@ -333,10 +327,13 @@ impl Block<'_, '_> {
             problems.push(Problem::new(self.label.span(), message, "expected the points"));
             return None;
         };
-        let mut lines = points::lines(value.get_ref().as_str().unwrap_or_default());
+        let text = value.get_ref().as_str().unwrap_or_default();
+        let quoted: Vec<(usize, &str)> =
+            points::lines(text).filter_map(|(at, cells)| Some((at, cells.err()?))).collect();
+        let mut lines = points::lines(text).map(|(at, cells)| (at, cells.unwrap_or_default()));
         let header = lines.next().map(|(_, cells)| cells).unwrap_or_default();
-        let lines: Vec<(usize, Vec<&str>)> = lines.collect();
-        let is_sound = problems.len() == before;
+        let lines: Vec<(usize, Vec<&str>)> = lines.filter(|(_, cells)| !cells.is_empty()).collect();
+        let is_sound = problems.len() == before && quoted.is_empty();
         let mut wrong = |message: String, expected: &str| {
             if problems.len() < before + SHOWN_MAX {
                 problems.push(Problem::new(value.span(), message, expected));
@@ -350,6 +347,12 @@ impl Block<'_, '_> {
                 format!("{} has no points", self.header()),
                 "expected a line of parameters, and a line for each point, or a range of each parameter",
             );
+        }
+        for (at, cell) in quoted {
+            wrong(format!("line {at} of the points: {cell} has a quotation mark"), "expected values without commas");
+        }
+        for (_, name) in header.iter().enumerate().filter(|(at, name)| header[..*at].contains(name)) {
+            wrong(format!("the points have the column `{name}` twice"), "expected a column for each parameter");
         }
         for name in header.iter().filter(|name| !by_param.contains_key(**name)) {
             let expected = format!("expected {name} = {{ design = \"{}\" }} in a block", self.label.get_ref());
@@ -388,6 +391,19 @@ impl Block<'_, '_> {
             ranges.push(range::Range { param, scale: Scale::Listed(different), bounds: bounds[name].clone() });
         }
         (problems.len() == before).then(|| Design::listed(self.label.get_ref(), ranges, columns, false))
+    }
+
+    /// The ranges that listed points may have, by parameter; none of a parameter without one.
+    fn bounds<'n>(
+        &self,
+        by_param: &BTreeMap<&'n str, Vec<Reference<'_, '_>>>,
+        problems: &mut Vec<Problem>,
+    ) -> BTreeMap<&'n str, Option<Scale>> {
+        let mut bounds = |own: &[Reference<'_, '_>]| {
+            let is_given = own.iter().any(|reference| reference.table.len() > 1);
+            is_given.then(|| self.range(own, problems).map(|range| range.scale)).flatten()
+        };
+        by_param.iter().map(|(name, own)| (*name, bounds(own))).collect()
     }
 
     /// The design of listed points that has none yet: blocks that use it have no tasks. Each parameter has a range.

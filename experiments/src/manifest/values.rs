@@ -300,7 +300,7 @@ pub(crate) fn values_of(param: &Param, ends: &Ends, whole: bool) -> Result<Value
             }
             if distance % step != 0 {
                 let at = |steps: i128| Decimal { mantissa: from + steps * step, exponent };
-                let below = distance / step;
+                let below = (distance / step).max(1);
                 let help = format!("`to = {}` would be a whole number of steps", at(below));
                 return Err(("expected a whole number of steps from `from` to `to`".to_owned(), Some(help)));
             }

@@ -277,13 +277,28 @@ zip = [["bsld_threshold", "wq_threshold"]]
         "no block uses the design `unused`",
         "`count` cannot be 0",
         "`log` cannot have the values of a design",
-        "the range of `size_factor` has no width",
+        "the range of `size_factor` begins at 2, above its end 1",
         "there is no design \"d\"",
         "`from` of the range of `bsld_threshold` cannot be 0",
         "a range of a design has no key `stp`",
         "`bsld_threshold` has the values of a design, whose ranges vary together already",
         "test.toml:23:",
     ] {
+        assert!(text.contains(expected), "{expected:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_range_is_refused_with_its_own_reason() {
+    let of = |range: &str| errors(&knobs(SOBOL).replace("values = [0, 4, \"unlimited\"]", range));
+    for (range, expected) in [
+        ("from = 0, to = 16, scale = \"log\"", "the range of `wq_threshold` begins at 0, which has no logarithm"),
+        ("from = 2, to = 1, scale = \"log\"", "the range of `wq_threshold` begins at 2, above its end 1"),
+        ("from = 2, to = 2, scale = \"log\"", "the range of `wq_threshold` has no width"),
+        ("from = 1, to = 2, step = 5", "`to = 6` would be a whole number of steps"),
+        ("from = 1, to = 9, step = 5", "`to = 6` would be a whole number of steps"),
+    ] {
+        let text = of(range);
         assert!(text.contains(expected), "{expected:?} is not in\n{text}");
     }
 }
@@ -319,6 +334,22 @@ fn designs_that_cannot_be_told_apart_are_refused() {
     ] {
         assert!(text.contains(expected), "{expected:?} is not in\n{text}");
     }
+    let header = "size_factor,bsld_threshold,wq_threshold\\n";
+    for (lines, expected) in [
+        (
+            "size_factor,bsld_threshold,wq_threshold,size_factor\\n1,2,0,1",
+            "the points have the column `size_factor` twice",
+        ),
+        (&*format!("{header}\\\"1,2\\\",0"), "line 2 of the points: \"1 has a quotation mark"),
+        (&*format!("{header}\\n1,2,\\\"0\\n1,2,0"), "line 3 of the points: \"0 has a quotation mark"),
+        (&*format!("{header}1,\\\"2\\\"5,0"), "line 2 of the points: \"2\"5 has a quotation mark"),
+    ] {
+        let text = points(lines);
+        assert!(text.contains(expected), "{expected:?} is not in\n{text}");
+    }
+    assert!(errors(&asked("size_factor,\"bsld\n")).contains("line 1 of the points: \"bsld has a quotation mark"));
+    let whole = asked("size_factor,\"bsld_threshold\",wq_threshold\n1,\"2\",\"unlimited\"\n");
+    assert_eq!(sweep(&whole).task_count(), 2 * 2);
 }
 
 /// Runs if Python has SciPy.

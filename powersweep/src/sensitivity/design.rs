@@ -167,14 +167,53 @@ impl<'a> Design<'a> {
     }
 }
 
-/// The steps of the trajectories of a design.
+/// The steps of the trajectories of a design. The values of a list, or of integers, change by other parts of their range than the
+/// coordinates.
 fn trajectories(of: &DesignPoints) -> Morris {
     let ranges = of.parameters().count();
-    let coordinates: Vec<Vec<f64>> = (0..of.points_count()).map(|point| of.coordinates(point)).collect();
-    let step = |pair: &[Vec<f64>]| {
-        let range = (0..ranges).find(|at| pair[0][*at] != pair[1][*at])?;
-        Some(Step { range, by: pair[1][range] - pair[0][range] })
+    let points: Vec<_> = (0..of.points_count()).map(|point| (of.coordinates(point), of.places(point))).collect();
+    let step = |pair: &[(Vec<f64>, Vec<f64>)]| {
+        let [(from, place), (to, next)] = pair else { return None };
+        let range = (0..ranges).find(|at| from[*at] != to[*at])?;
+        Some(Step { range, by: next[range] - place[range] })
     };
-    let steps = coordinates.chunks(ranges + 1).flat_map(|own| own.windows(2).filter_map(step)).collect();
+    let steps = points.chunks(ranges + 1).flat_map(|own| own.windows(2).filter_map(step)).collect();
     Morris { ranges, steps }
+}
+
+#[cfg(test)]
+mod tests {
+    use powersweep_experiments::Manifest;
+
+    use super::*;
+
+    #[test]
+    fn the_effect_of_a_metric_is_its_change_over_the_whole_range() {
+        let effects = |range: &str| {
+            let manifest = format!(
+                "version = 1\nname = \"t\"\nseeds = [1]\n[designs.d]\nkind = \"morris\"\ncount = 8\n\
+                 [workloads.w]\nsource = \"lublin\"\nsynthetic_jobs_count = {{ {range}, design = \"d\" }}\n\
+                 [policies.q]\nbackfill = \"none\"\n"
+            );
+            let manifest = Manifest::parse("t", &manifest).expect("a manifest");
+            let design = manifest.designs().next().expect("a design");
+            // The metric is the value.
+            let value = |point| design.values(point)[0].to_string().parse::<f64>().expect("a number");
+            let values =
+                Values { by_seed: vec![(0..design.points_count()).map(value).collect()], range: (f64::NAN, f64::NAN) };
+            let found = indices(&trajectories(&design), &values);
+            found.iter().filter_map(|index| index.span.value()).collect::<Vec<f64>>()
+        };
+        for (range, whole) in [
+            ("from = 1, to = 2", 1.0),
+            ("from = 1, to = 3", 2.0),
+            ("from = 10, to = 90, step = 20", 80.0),
+            ("values = [1, 2, 100]", 99.0),
+            ("values = [6, 2]", 4.0),
+        ] {
+            let found = effects(range);
+            let differences = [found[0] - whole, found[1] - whole, found[2]];
+            assert!(found.len() == 3 && differences.iter().all(|of| of.abs() < 1e-12 * whole), "{range}: {found:?}");
+        }
+    }
 }

@@ -79,18 +79,25 @@ fn of_group(analysis: &Analysis<'_>, axes: &[&str], group: &[u32]) -> Vec<Stratu
         by_values.entry(pattern).or_default().push(*row);
     }
     let is_one = by_values.len() == 1;
-    let stratum = |rows: Vec<u32>| {
+    let parts: Vec<Vec<u32>> = by_values.into_values().collect();
+    let stratum = |(at, rows): (usize, &Vec<u32>)| {
         let codes = |axis: &Axis| rows.iter().map(|row| axis.code(*row as usize)).collect::<BTreeSet<u32>>();
         let (several, one): (Vec<&&Axis>, Vec<&&Axis>) = columns.iter().partition(|axis| codes(axis).len() > 1);
-        let constant = one.iter().map(|axis| condition(axis.name(), axis.cell(rows[0] as usize)));
+        let first = rows[0] as usize;
+        // Conditions on values, and those on axes without one where other rows have all these values, too.
+        let valued: Vec<&&Axis> = one.iter().copied().filter(|axis| !axis.cell(first).is_null()).collect();
+        let is_own = |row: &u32| valued.iter().any(|axis| axis.code(*row as usize) != axis.code(first));
+        let mut others = parts.iter().enumerate().filter(|(other, _)| *other != at);
+        let told = if others.all(|(_, rows)| rows.iter().all(is_own)) { &valued } else { &one };
+        let constant = told.iter().map(|axis| condition(axis.name(), axis.cell(first)));
         let constant: Vec<String> = constant.filter(|_| !is_one).collect();
         Stratum {
             axes: several.iter().map(|axis| axis.name().to_owned()).collect(),
             constant: constant.join(", "),
-            rows,
+            rows: rows.clone(),
         }
     };
-    by_values.into_values().map(stratum).collect()
+    parts.iter().enumerate().map(stratum).collect()
 }
 
 /// Adds the shares of a stratum; returns its number of cells.

@@ -3,7 +3,8 @@
 mod design;
 mod grid;
 
-use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 
 use arrow::datatypes::FieldRef;
 use powersweep_dataset::frame::UNIT;
@@ -54,22 +55,22 @@ pub enum Points {
 /// A point that lacks a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// The metric.
-    pub metric: String,
+    /// The metrics that it lacks.
+    pub metrics: Vec<String>,
     /// The parameters with their values, as conditions.
     pub point: String,
     /// The seeds of which it is missing.
     pub seeds: Vec<i64>,
-    /// Whether these rows are there, without a value of the metric.
+    /// Whether these rows are there, without a value of the metrics.
     pub has_rows: bool,
 }
 
 impl Missing {
     /// The point and what it lacks, in words.
     pub fn said(&self) -> String {
-        let Missing { metric, point, seeds, has_rows } = self;
+        let Missing { metrics, point, seeds, has_rows } = self;
         let seeds: Vec<String> = seeds.iter().map(ToString::to_string).collect();
-        let why = if *has_rows { format!("its rows have no {metric}") } else { "no row".to_owned() };
+        let why = if *has_rows { format!("its rows have no {}", metrics.join(", ")) } else { "no row".to_owned() };
         format!("{point} (seed {}): {why}", seeds.join(", "))
     }
 }
@@ -150,7 +151,7 @@ impl Sensitivity {
             (..) => format!(". Intervals (95%) are those of a bootstrap of the points and of {seeds}."),
         };
         for (metric, low, high) in &self.ranges {
-            let points = self.missing.iter().filter(|missing| missing.metric == *metric).count();
+            let points = self.missing.iter().filter(|missing| missing.metrics.contains(metric)).count();
             text += &format!(
                 " {} no value of {metric}: indices that they touch are bounded, if the missing values lie between {} and {}.",
                 match points {
@@ -233,7 +234,11 @@ pub(crate) async fn of(
         _ => options.by.iter().map(String::as_str).collect(),
     };
     if let Some(name) = by.iter().find(|name| parameters.contains(name)) {
-        return Err(failure!(Usage, "`{name}` is a parameter of the design: indices are over all its values"));
+        return Err(over_all(name));
+    }
+    let mut of_conditions = options.only.iter().map(|text| Condition::column_of(text));
+    if let Some(name) = of_conditions.find(|name| parameters.contains(name)) {
+        return Err(over_all(name));
     }
     let more = [SEED].into_iter().chain(keys(table).iter().copied());
     let all = parameters.iter().copied().chain(others.iter().copied()).chain(more);
@@ -246,6 +251,10 @@ pub(crate) async fn of(
     let measures: Vec<&str> = options.of.iter().map(|name| name.trim()).collect::<BTreeSet<_>>().into_iter().collect();
     if let Some(name) = measures.iter().find(|name| axes.contains(name)) {
         return Err(failure!(Usage, "`{name}` is an axis, no metric"));
+    }
+    if let Some((name, ..)) = options.ranges.iter().find(|(name, ..)| !measures.contains(&name.as_str())) {
+        let measures = measures.join(", ");
+        return Err(failure!(Usage, "the range of `{name}` has no use: the indices are those of {measures}"));
     }
     let rows = collected(datasets, &reading, &known, [&axes, &measures], only).await?;
     if rows.is_empty() {
@@ -316,6 +325,10 @@ fn chosen(manifest: &Manifest, label: Option<&str>) -> Result<Option<DesignPoint
     }
 }
 
+fn over_all(parameter: &str) -> Error {
+    failure!(Usage, "`{parameter}` is a parameter of the design: indices are over all its values")
+}
+
 fn without_indices(design: &DesignPoints) -> Error {
     failure!(
         Usage,
@@ -354,7 +367,7 @@ impl Analysis<'_> {
             }
             let lacking: Vec<usize> = (0..seeds.len()).filter(|seed| values.by_seed[*seed][at].is_nan()).collect();
             self.missing.push(Missing {
-                metric: metric.to_owned(),
+                metrics: vec![metric.to_owned()],
                 point: point(at),
                 has_rows: lacking.iter().all(|seed| has_row(*seed, at)),
                 seeds: lacking.into_iter().map(|seed| seeds[seed]).collect(),
@@ -372,8 +385,25 @@ impl Analysis<'_> {
     fn end(self, points: Points) -> Sensitivity {
         let seeds = self.rows.axis(SEED).map_or(1, |axis| axis.values().len());
         let Analysis { by, found: rows, missing, ranges, refused, .. } = self;
+        let missing = merged(missing);
         Sensitivity { by, rows, points, seeds, missing, ranges, refused }
     }
+}
+
+/// Each point once, with all metrics that it lacks for the same seeds.
+fn merged(all: Vec<Missing>) -> Vec<Missing> {
+    let mut merged: Vec<Missing> = Vec::new();
+    let mut places: HashMap<(String, Vec<i64>, bool), usize> = HashMap::new();
+    for missing in all {
+        match places.entry((missing.point.clone(), missing.seeds.clone(), missing.has_rows)) {
+            Entry::Occupied(place) => merged[*place.get()].metrics.extend(missing.metrics),
+            Entry::Vacant(place) => {
+                place.insert(merged.len());
+                merged.push(missing);
+            }
+        }
+    }
+    merged
 }
 
 /// Puts the parameters that move the metric most first, behind them the pairs. `at`: the index that says how much.
@@ -401,5 +431,28 @@ fn told(by: &[String], keys: &[String]) -> String {
     match by.is_empty() {
         true => "the experiment".to_owned(),
         false => by.iter().zip(keys).map(|(name, key)| format!("{name}={key}")).collect::<Vec<_>>().join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_that_lacks_several_metrics_is_named_once() {
+        let missing = |metric: &str, point: &str, has_rows| Missing {
+            metrics: vec![metric.to_owned()],
+            point: point.to_owned(),
+            seeds: vec![1],
+            has_rows,
+        };
+        let all = vec![
+            missing("a", "x=1", false),
+            missing("a", "x=2", true),
+            missing("b", "x=1", false),
+            missing("b", "x=2", true),
+        ];
+        let said: Vec<String> = merged(all).iter().map(Missing::said).collect();
+        assert_eq!(said, ["x=1 (seed 1): no row", "x=2 (seed 1): its rows have no a, b"]);
     }
 }
