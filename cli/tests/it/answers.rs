@@ -310,6 +310,26 @@ fn the_least_energy_for_most_of_the_seeds() {
     sandbox.run(&wrong).exits(2).says(&["a share of seeds is compared"]);
 }
 
+/// Half of the tasks at a small machine fail: its means are over fewer seeds.
+#[test]
+fn combinations_that_lack_seeds_are_said() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "part.toml",
+        "version = 1\nname = \"part\"\nseeds = { from = 1, count = 6 }\n[workloads.w]\nsource = \"lublin\"\n\
+         synthetic_jobs_count = 40\n[platforms.p]\nsize_factor = [0.7, 1]\n[policies.q]\n",
+    );
+    sandbox.run(&["run", "part.toml", "--quiet"]).exits(3);
+    let seeds = rows::tasks(&sandbox.path("results/data"), "part").len();
+    assert!((7..12).contains(&seeds), "{seeds} rows");
+    let best = ["best", "part", "--minimise", "energy_total_j"];
+    sandbox.run(&best).exits(0).says(&["1 of 2 combinations lack seeds that others have"]);
+    let equal = sandbox.run(&[&best[..], &["--where", "size_factor=1"]].concat()).exits(0);
+    assert!(!equal.stderr.contains("lack seeds"), "{equal}");
+    let none = ["best", "part", "--minimise", "prediction_error_s_mean"];
+    sandbox.run(&none).exits(2).says(&["no row has a number in `prediction_error_s_mean`"]);
+}
+
 #[test]
 fn several_goals_have_a_front_with_a_hypervolume() {
     let sandbox = sandbox();

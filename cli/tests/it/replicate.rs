@@ -78,7 +78,18 @@ fn a_combination_gets_the_seeds_that_its_mean_needs() {
     sandbox.write("wrong.toml", unknown);
     sandbox.run(&["run", "wrong.toml"]).exits(2).says(&["`policies`", "tells no combinations apart"]);
     sandbox.write("wrong.toml", UNTIL.replace("energy_total_j", "energy"));
-    sandbox.run(&["run", "wrong.toml"]).exits(2).says(&["`energy`"]);
+    for command in ["plan", "run"] {
+        sandbox
+            .run(&[command, "wrong.toml"])
+            .exits(2)
+            .says(&["the condition ci95(energy) < 5% of `seeds`", "`energy`"]);
+    }
+    sandbox.write("wrong.toml", UNTIL.replace("energy_total_j", "size_factor"));
+    sandbox.run(&["plan", "wrong.toml"]).exits(2).says(&["`size_factor` is an axis, no metric"]);
+    sandbox.write("known.toml", UNTIL);
+    let find = ["find", "known.toml", "--over", "size_factor=1,2", "--minimise", "energy_total_j"];
+    sandbox.run(&find).exits(2).says(&["give `seeds` a list or a range"]);
+    assert!(!sandbox.path("known-find.toml").exists());
 }
 
 /// A coordinator runs the stages of a client that waits, and no others; a client that was killed goes on.

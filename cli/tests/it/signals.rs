@@ -336,6 +336,18 @@ fn a_battery_moves_energy_to_low_values() {
         let emissions_g = number(plain, "emissions_g") + (100.0 * charged_j - 300.0 * discharged_j) / 3.6e6;
         assert!(near(number(row, "emissions_g"), emissions_g, 1e-9), "{row:?} {plain:?}");
     }
+    // A mean over batteries has no meaning: `best` tells them apart, other answers say so.
+    let of_stored = ["--where", "signal=stored", "--format", "csv"];
+    let best = ["best", "grid", "--minimise", "emissions_g"];
+    let found = sandbox.run(&[&best[..], &of_stored].concat()).exits(0);
+    assert!(found.stdout.starts_with("battery_kwh,") && found.stdout.contains("\n1000000"), "{found}");
+    let results = ["results", "grid", "--table", "accounts", "--by", "policy", "--columns", "emissions_g"];
+    let said = "a mean is over rows that differ in battery_kwh";
+    sandbox.run(&[&results[..], &of_stored].concat()).exits(0).says(&[said]);
+    let alone = sandbox.run(&[&results[..], &["--where", "signal=plain"]].concat()).exits(0);
+    assert!(!alone.stderr.contains("differ in"), "{alone}");
+    let rows = sandbox.run(&["results", "grid", "--table", "accounts", "--where", "signal=stored"]).exits(0);
+    rows.prints(&["signal_index", "emissions_g"]);
 }
 
 #[test]
