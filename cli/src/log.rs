@@ -22,13 +22,15 @@ const VARIABLE: &str = "POWERSWEEP_LOG";
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Starts the log: warnings by default, also information from `serve` and `worker`. Warnings about failed tasks would
-/// break the progress bar of `run` and `check`, which list these tasks at their end. Broken directives of the filter are
+/// break the progress bar of commands that run tasks in this process and list failed ones at their end. Broken directives of the filter are
 /// reported.
 pub fn start(cli: &Cli, ansi: bool) {
     let default = match (cli.verbose, &cli.command) {
         (0, Command::Serve(_) | Command::Worker(_)) | (1, _) => "powersweep=info,warn",
         // Errors of the state's database are reported in the words of the command.
-        (0, Command::Run(_) | Command::Check(_)) => "powersweep_worker::slots=error,slatedb=off,warn",
+        (0, Command::Run(_) | Command::Check(_) | Command::Find(_) | Command::Reproduce(_) | Command::Shard(_)) => {
+            "powersweep_worker::slots=error,slatedb=off,tiny_skia=error,warn"
+        }
         // The library that draws PNGs warns of lines without a length, such as the error bar of equal values.
         (0, _) => "tiny_skia=error,slatedb=off,warn",
         _ => "debug",
