@@ -197,7 +197,10 @@ impl Form {
                      unpacked; give the folder",
                     at + difference(&header, &expected)
                 )),
-                () if entry.bytes > length || entries.len() == FILES_MAX => Some("is too large".to_owned()),
+                () if entry.bytes > length => {
+                    Some(format!("is cut: its header states {} bytes, and the whole ZIP has {length}", entry.bytes))
+                }
+                () if entries.len() == FILES_MAX => Some("is one file too many".to_owned()),
                 () => None,
             };
             if let Some(what) = what {
