@@ -95,6 +95,30 @@ impl FooterFacts {
             Table::Failures => vec![INDEX],
         }
     }
+
+    /// Says how many combinations lack seeds that others have: their means are over other inputs, and the missing tasks, which may
+    /// have failed, would change them. Columns other than axes make no combinations.
+    ///
+    /// # Errors
+    /// A column of `by` was not read.
+    pub fn lacking_seeds(&self, rows: &Rows, by: &[&str], table: Table) -> Result<Option<String>, Error> {
+        let is_axis = |name: &&str| {
+            *name != SEED && (self.candidates.iter().any(|axis| axis.name == *name) || settings(table).contains(name))
+        };
+        let has_replications = matches!(table, Table::Tasks | Table::Accounts) && by.iter().all(is_axis);
+        let Some(seeds) = rows.axis(SEED).filter(|_| has_replications) else { return Ok(None) };
+        let of_group = |group: &Vec<u32>| group.iter().map(|row| seeds.code(*row as usize)).collect::<BTreeSet<u32>>();
+        let found: Vec<BTreeSet<u32>> = rows.groups(by)?.iter().map(of_group).collect();
+        let all = found.iter().flatten().collect::<BTreeSet<_>>().len();
+        let lacking = found.iter().filter(|of_group| of_group.len() < all).count();
+        Ok((lacking > 0).then(|| {
+            format!(
+                "{lacking} of {} lack seeds that others have, since tasks failed or have not run: their means are over fewer \
+                 inputs; compare equal seeds by a condition such as seed<=2",
+                count(found.len() as u64, "combination")
+            )
+        }))
+    }
 }
 
 /// The columns of a table, beside its task, that tell its rows apart.
@@ -201,6 +225,9 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
     }
     say_mixed(datasets, &rows, &by, &others)?;
     if baseline.is_empty() {
+        if let Some(said) = facts.lacking_seeds(&rows, &by, table)? {
+            datasets.notes().say(&said);
+        }
         return shaped(grouped(&rows, &by, &stats)?, query);
     }
     let baseline = baseline::pairs(&rows, &baseline)?;

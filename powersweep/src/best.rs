@@ -170,7 +170,7 @@ impl Place {
             by.extend(differing_settings(&rows, &by)?);
         }
         say_mixed(&datasets, &rows, &by, &others)?;
-        if let Some(said) = lacking_seeds(&rows, &by)? {
+        if let Some(said) = known.lacking_seeds(&rows, &by, table)? {
             datasets.notes().say(&said);
         }
         let mut all = grouped(&rows, &by, &[Stat::Mean, Stat::Interval(95)])?;
@@ -246,23 +246,6 @@ fn check_values(rows: &Rows) -> Result<(), Error> {
         Some((measure, _)) => Err(failure!(Usage, "no row has a number in `{}`", measure.name())),
         None => Ok(()),
     }
-}
-
-/// Says how many combinations lack seeds that others have: their means are over other inputs, and the missing tasks, which may
-/// have failed, would change them.
-fn lacking_seeds(rows: &Rows, by: &[&str]) -> Result<Option<String>, Error> {
-    let Some(seeds) = rows.axis(SEED) else { return Ok(None) };
-    let of_group = |group: &Vec<u32>| group.iter().map(|row| seeds.code(*row as usize)).collect::<BTreeSet<u32>>();
-    let found: Vec<BTreeSet<u32>> = rows.groups(by)?.iter().map(of_group).collect();
-    let all = found.iter().flatten().collect::<BTreeSet<_>>().len();
-    let lacking = found.iter().filter(|of_group| of_group.len() < all).count();
-    Ok((lacking > 0).then(|| {
-        format!(
-            "{lacking} of {} lack seeds that others have, since tasks failed or have not run: their means are over fewer inputs; \
-             compare equal seeds by a condition such as seed<=2",
-            count(found.len() as u64, "combination")
-        )
-    }))
 }
 
 /// Refuses goals that have no least value, and a goal that is given twice: the front would have one dimension too many.

@@ -324,6 +324,8 @@ fn combinations_that_lack_seeds_are_said() {
     assert!((7..12).contains(&seeds), "{seeds} rows");
     let best = ["best", "part", "--minimise", "energy_total_j"];
     sandbox.run(&best).exits(0).says(&["1 of 2 combinations lack seeds that others have"]);
+    let results = ["results", "part", "--by", "size_factor", "--columns", "energy_total_j"];
+    sandbox.run(&results).exits(0).says(&["1 of 2 combinations lack seeds that others have"]);
     let equal = sandbox.run(&[&best[..], &["--where", "size_factor=1"]].concat()).exits(0);
     assert!(!equal.stderr.contains("lack seeds"), "{equal}");
     let none = ["best", "part", "--minimise", "prediction_error_s_mean"];

@@ -92,6 +92,7 @@ impl Request<'_> {
             let hint = "a condition, a colour or a facet tells them apart";
             figure.add_note(format!("the means are over all values of {mixed}: {hint}"));
         }
+        self.facts.lacking_seeds(&rows, &by, self.table(y))?.into_iter().for_each(|said| figure.add_note(said));
         Ok(figure)
     }
 
@@ -276,7 +277,9 @@ impl Request<'_> {
         let better = |name: &String| if maximise.contains(name) { Better::Higher } else { Better::Lower };
         let ends = (Some(interval(y)), Some(interval(x)));
         let axes = kinds::Axes { interval: ends.0, interval_x: ends.1, joined, ..self.axes(x, y).await? };
-        Ok(kinds::pareto(&means, &axes, (better(x), better(y)), self.look)?)
+        let mut figure = kinds::pareto(&means, &axes, (better(x), better(y)), self.look)?;
+        self.facts.lacking_seeds(&rows, &by, self.table(x))?.into_iter().for_each(|said| figure.add_note(said));
+        Ok(figure)
     }
 
     /// Reads columns; no row is an error.
