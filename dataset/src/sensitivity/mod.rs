@@ -83,16 +83,37 @@ impl Values {
     fn means(&self, seeds: &[usize]) -> Vec<Span> {
         let count = seeds.len() as f64;
         let point = |at: usize| {
-            let (mut low, mut high) = (0.0, 0.0);
-            for seed in seeds {
-                let value = self.by_seed[*seed][at];
-                let (least, greatest) = if value.is_nan() { self.range } else { (value, value) };
-                low += least;
-                high += greatest;
-            }
-            Span { low: low / count, high: high / count }
+            let sum = seeds.iter().fold(Span::of(0.0), |sum, seed| sum + self.value(*seed, at));
+            Span { low: sum.low / count, high: sum.high / count }
         };
         (0..self.points()).map(point).collect()
+    }
+
+    /// A value, or the range of a missing one.
+    fn value(&self, seed: usize, point: usize) -> Span {
+        let value = self.by_seed[seed][point];
+        let (low, high) = if value.is_nan() { self.range } else { (value, value) };
+        Span { low, high }
+    }
+
+    /// For each seed the mean of each point over all other seeds.
+    fn means_without_each(&self) -> impl Iterator<Item = Vec<Span>> {
+        let (seeds, points) = (self.by_seed.len(), self.points());
+        let add = |sums: &[Span], seed: usize| -> Vec<Span> {
+            sums.iter().enumerate().map(|(point, sum)| *sum + self.value(seed, point)).collect()
+        };
+        // Sums over the seeds from each one on. The sum of all without one would lose digits as a difference.
+        let mut behind = vec![vec![Span::of(0.0); points]];
+        for seed in (1..seeds).rev() {
+            behind.push(add(&behind[behind.len() - 1], seed));
+        }
+        let mut before = vec![Span::of(0.0); points];
+        let share = 1.0 / (seeds as f64 - 1.0);
+        (0..seeds).zip(behind.into_iter().rev()).map(move |(seed, behind)| {
+            let means = before.iter().zip(behind).map(|(before, behind)| (*before + behind).times(share)).collect();
+            before = add(&before, seed);
+            means
+        })
     }
 }
 
@@ -143,11 +164,7 @@ fn jackknifed(values: &Values, of: impl Fn(&[Span]) -> Vec<Span>) -> Vec<Index> 
     if seeds < 2 {
         return whole.into_iter().map(|span| Index { span, ends: None }).collect();
     }
-    let without = |left_out: usize| {
-        let kept: Vec<usize> = all.iter().copied().filter(|seed| *seed != left_out).collect();
-        of(&values.means(&kept))
-    };
-    let parts: Vec<Vec<Span>> = all.iter().map(|seed| without(*seed)).collect();
+    let parts: Vec<Vec<Span>> = values.means_without_each().map(|means| of(&means)).collect();
     let count = seeds as f64;
     let index = |(at, whole): (usize, Span)| {
         let corrected = |end: fn(Span) -> f64| {
