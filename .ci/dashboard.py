@@ -146,9 +146,20 @@ class Pages:
         return answer, answer.read().decode()
 
     def stream(self, path):
-        stream = socket.create_connection(("127.0.0.1", self.port))
-        stream.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nCookie: {self.cookie}\r\n\r\n".encode())
-        return stream
+        """A stream that has begun. A browser connects again, too, where too many callers come at once."""
+        request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nCookie: {self.cookie}\r\n\r\n".encode()
+        begun = time.monotonic()
+        while True:
+            stream = socket.create_connection(("127.0.0.1", self.port))
+            try:
+                stream.sendall(request)
+                if stream.recv(1 << 16):
+                    return stream
+            except ConnectionError:
+                pass
+            stream.close()
+            check(time.monotonic() - begun < PATIENCE_S, f"no stream of {path}")
+            time.sleep(0.05)
 
 
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "dashboard.js")) as script:
