@@ -10,33 +10,42 @@ use crate::screen;
 
 /// Signals shown; the others are counted.
 const SHOWN: usize = 40;
+const HEADINGS: [&str; 9] = ["signal", "file", "column", "zone", "from", "to", "step", "rows", "changes to rows"];
 
-/// The signals as a table for people; empty without a signal.
+/// The signals as a table for people, without columns that no signal has a value of; empty without a signal. Combinations of a
+/// block's lists that read a file in one way have one row.
 pub fn text(loaded: &[Loaded]) -> String {
-    if loaded.is_empty() {
+    let mut rows: Vec<[String; HEADINGS.len()]> = loaded.iter().map(row).collect();
+    rows.dedup();
+    if rows.is_empty() {
         return String::new();
     }
+    let columns: Vec<usize> = (0..HEADINGS.len()).filter(|at| rows.iter().any(|row| !row[*at].is_empty())).collect();
     let mut table = screen::table();
-    table.set_header(["signal", "file", "column", "zone", "from", "to", "step", "rows", "changes to rows"]);
-    for one in loaded.iter().take(SHOWN) {
-        let (signal, series) = (&one.signal, &one.series);
-        let estimates = series.estimated.iter().filter(|estimated| **estimated).count();
-        let estimates = (estimates > 0).then(|| format!("{estimates} estimates"));
-        let changes = Some(changes(&one.series.ledger)).filter(|changes| !changes.is_empty());
-        table.add_row([
-            format!("{} ({})", signal.label, signal.reading.quantity.word()),
-            signal.file.to_string(),
-            format!("{} [{}]", series.facts.column, series.facts.unit),
-            series.zone.clone().unwrap_or_default(),
-            one.time_text(series.times_s[0]),
-            one.time_text(series.end_s),
-            series.facts.step.clone().unwrap_or_else(|| "uneven".to_owned()),
-            series.ledger.read.to_string(),
-            changes.into_iter().chain(estimates).collect::<Vec<_>>().join(", "),
-        ]);
+    table.set_header(columns.iter().map(|at| HEADINGS[*at]));
+    for row in rows.iter().take(SHOWN) {
+        table.add_row(columns.iter().map(|at| &row[*at]));
     }
-    let more = loaded.len().saturating_sub(SHOWN);
+    let more = rows.len().saturating_sub(SHOWN);
     if more > 0 { format!("{table}\n… and {}", screen::count(more as u64, "more signal")) } else { table.to_string() }
+}
+
+fn row(one: &Loaded) -> [String; HEADINGS.len()] {
+    let (signal, series) = (&one.signal, &one.series);
+    let estimates = series.estimated.iter().filter(|estimated| **estimated).count();
+    let estimates = (estimates > 0).then(|| format!("{estimates} estimates"));
+    let changes = Some(changes(&one.series.ledger)).filter(|changes| !changes.is_empty());
+    [
+        format!("{} ({})", signal.label, signal.reading.quantity.word()),
+        signal.file.to_string(),
+        format!("{} [{}]", series.facts.column, series.facts.unit),
+        series.zone.clone().unwrap_or_default(),
+        one.time_text(series.times_s[0]),
+        one.time_text(series.end_s),
+        series.facts.step.clone().unwrap_or_else(|| "uneven".to_owned()),
+        series.ledger.read.to_string(),
+        changes.into_iter().chain(estimates).collect::<Vec<_>>().join(", "),
+    ]
 }
 
 /// The signals for programs.

@@ -117,7 +117,10 @@ async fn show_rows(rows: usize, place: &Place, experiment: &str) -> Result<(), F
 fn closing(finished: &v1::ExperimentStatus, seconds: f64, data: &str, manifest: &str) -> String {
     let folder = format!("{data}/{}/tasks", finished.name);
     let (done, all, took) = (finished.done, finished.tasks, screen::duration(seconds));
-    let mut text = format!("{done} of {all} tasks done in {took}\nrows: {folder}/*.parquet");
+    let mut text = format!("{done} of {all} tasks done in {took}");
+    if done > 0 {
+        text.push_str(&format!("\nrows: {folder}/*.parquet"));
+    }
     if manifest == "quickstart" {
         text.push_str(
             "\n\nNext:\n  powersweep results quickstart --by policy   means with intervals; `powersweep columns` explains the columns\n  \

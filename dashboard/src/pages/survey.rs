@@ -137,14 +137,14 @@ fn front(survey: &Survey, choose: Option<&str>) -> Markup {
                     th scope="col" { "First task" }
                     th.n scope="col" { (named(survey, &choice.x)) } th.n scope="col" { (named(survey, &choice.y)) }
                     th.n scope="col" { "Seeds" }
-                    @if survey.by().is_some() { th scope="col" { (choice.by) } }
-                    @if has_others { th scope="col" { "Other axes" } }
+                    @if has_others { th scope="col" { "Combination" } }
+                    @else if survey.by().is_some() { th scope="col" { (choice.by) } }
                 } }
                 tbody { @for (at, point) in shown().enumerate() { tr {
                     th scope="row" { (task(choose, point.index, &point.index.to_string())) }
                     td.n { (across[at]) } td.n { (along[at]) } td.n { (point.tasks) }
-                    @if survey.by().is_some() { td { (point.group) } }
-                    @if has_others { td { (others(survey, point)) } }
+                    @if has_others { td { (named_values(survey, point)) } }
+                    @else if survey.by().is_some() { td { (point.group) } }
                 } } }
             } }
             @if front.len() > FRONT_MAX { p.soft { "… and " (count((front.len() - FRONT_MAX) as u64, "more combination")) "." } }
@@ -152,18 +152,14 @@ fn front(survey: &Survey, choose: Option<&str>) -> Markup {
     }
 }
 
-/// The values of a point on the axes that do not distinguish marks.
-fn others(survey: &Survey, point: &Point) -> String {
-    let axes = survey.axes.iter().zip(&survey.shown.effects).zip(&point.levels).enumerate();
-    let values = axes.filter(|(at, _)| Some(*at) != survey.by()).map(|(_, ((axis, levels), level))| {
+/// The values of a point on all axes.
+fn named_values(survey: &Survey, point: &Point) -> String {
+    let axes = survey.axes.iter().zip(&survey.shown.effects).zip(&point.levels);
+    let value = |((axis, levels), level): ((&String, &Vec<Level>), &u32)| {
         let text = levels.get(*level as usize).map_or("", |level| level.text.as_str());
-        (axis, text)
-    });
-    values
-        .filter(|(_, text)| !text.is_empty())
-        .map(|(axis, text)| format!("{axis} {text}"))
-        .collect::<Vec<_>>()
-        .join(", ")
+        (!text.is_empty()).then(|| format!("{axis} {text}"))
+    };
+    axes.filter_map(value).collect::<Vec<_>>().join(", ")
 }
 
 /// A table for each axis.
