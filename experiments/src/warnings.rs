@@ -71,12 +71,12 @@ impl Sweep {
     /// The warnings about this sweep, in the order of the manifest; at most one of a kind for each line.
     ///
     /// In a small sweep all combinations are checked, in a large one a sample. `demand` gives the jobs of a task; `None`
-    /// where they are not known, so that only findings without jobs are made. `of_signals` finds the signals that jobs of a
-    /// machine cannot have.
+    /// where they are not known, so that only findings without jobs are made. `of_signals` places the signals of a spec on the
+    /// time of its workload, and finds those that its jobs cannot have.
     pub fn warnings(
         &self,
         mut demand: impl FnMut(&TaskSpec) -> Option<Demand>,
-        of_signals: impl Fn(&Demand) -> Vec<Finding>,
+        of_signals: impl Fn(&mut SimSpec, &Demand) -> Vec<Finding>,
     ) -> Vec<Warning> {
         let manifest = self.manifest().inner();
         let Ok(top) = DeTable::parse(&manifest.text) else { return Vec::new() };
@@ -87,13 +87,13 @@ impl Sweep {
         let included = |index: &u64| !manifest.exclusion.contains(*index);
         for index in candidates(&manifest.levels).into_iter().filter(included) {
             checked += 1;
-            let sim = spec(&manifest.levels, index);
+            let mut sim = spec(&manifest.levels, index);
             let demand = demands.of(&sim, manifest.tables.accounts, || demand(&self.task(index)?));
             unrecorded.retain(|series| !physics::may_record(&sim, series));
             let mut lines = BTreeSet::new();
             let jobs = demand.filter(|demand| demand.problem.is_none() && sim.model() == Model::Batch);
-            let findings = physics::findings(&sim, demand).into_iter().chain(jobs.into_iter().flat_map(&of_signals));
-            for finding in findings {
+            let of_signals = jobs.map(|demand| of_signals(&mut sim, demand)).unwrap_or_default();
+            for finding in physics::findings(&sim, demand).into_iter().chain(of_signals) {
                 let (line, block, keys) = self.place(top.get_ref(), index, &finding);
                 // A user who gives the period means a schedule.
                 if finding.kind == FindingKind::Schedule && keys.is_some_and(|keys| keys.contains_key("cap_period_s")) {

@@ -1,5 +1,6 @@
 //! What a sweep would run, before it runs.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use powersweep_coordinator::plan::{self, TaskState};
@@ -11,7 +12,7 @@ use powersweep_engine::batch::physics::{Demand, Finding, FindingKind, Place as B
 use powersweep_engine::workload::{Workload, WorkloadError};
 use powersweep_experiments::{Manifest, Sweep, TaskSpec, Warning};
 use powersweep_inputs::library::ParsedLogs;
-use powersweep_inputs::signals::Loaded as Signal;
+use powersweep_inputs::signals::{Accounts, Loaded as Signal};
 use powersweep_proto::v1;
 use powersweep_worker::task::TaskError;
 
@@ -145,5 +146,17 @@ pub fn warnings(sweep: &Sweep, signals: &[Signal], logs: &ParsedLogs) -> Vec<War
             help: "the task fails".to_owned(),
         })
     };
-    sweep.warnings(demand, |demand| signals.iter().filter_map(|signal| of_signal(signal, demand)).collect())
+    // The signals on the time of the last workload: most workloads of a sweep begin at one time.
+    let placed: RefCell<Option<(Option<i64>, Accounts)>> = RefCell::new(None);
+    sweep.warnings(demand, |sim, demand| {
+        let mut placed = placed.borrow_mut();
+        let begin = demand.unix_start_s;
+        if sim.signal_labels().next().is_some() && placed.as_ref().is_none_or(|(known, _)| *known != begin) {
+            *placed = Accounts::new(signals, begin).ok().map(|accounts| (begin, accounts));
+        }
+        if let Some((_, accounts)) = placed.as_ref().filter(|(known, _)| *known == begin) {
+            accounts.place(sim);
+        }
+        signals.iter().filter_map(|signal| of_signal(signal, demand)).collect()
+    })
 }

@@ -350,6 +350,25 @@ fn a_battery_moves_energy_to_low_values() {
     rows.prints(&["signal_index", "emissions_g"]);
 }
 
+/// A machine of 4 procs, idle at 200 W and busy at 800 W.
+#[test]
+fn a_cap_that_is_a_signal_has_the_warnings_of_a_schedule() {
+    let sandbox = sandbox("");
+    let manifest = "version = 1\nname = \"capped\"\n[workloads.w]\nsource = \"lublin\"\nsynthetic_jobs_count = 20\n\
+        wide_jobs = \"clamp\"\n[platforms.m]\nprocs = 4\npower = \"stated\"\ngears_ghz = [2]\nbusy_w = [200]\nidle_w = 50\n\
+        [policies.p]\nbackfill = \"easy\"\npower_cap = \"admission\"\ncap_signal = \"limit\"\n\
+        [signals.limit]\nquantity = \"cap\"\nfile = \"cap.csv\"\nbeyond = \"hold\"\nanchor = \"2023-01-01\"\n";
+    sandbox.write("capped.toml", manifest);
+    for (kw, says) in [
+        (1.5, "the cap of 1500 W never binds: all 4 procs draw at most 800 W"),
+        (0.3, "needs a cap of at least 800 W, even alone on the machine; the greatest cap is 300 W"),
+        (0.1, "the idle machine draws 200 W, more than the cap of 100 W"),
+    ] {
+        sandbox.write("cap.csv", format!("time (UTC),cap_kw\n2023-01-01 00:00,{kw}\n2023-01-02 00:00,{kw}\n"));
+        sandbox.run(&["plan", "capped.toml"]).exits(0).prints(&[says, "[policies.p]"]);
+    }
+}
+
 #[test]
 fn facilities_that_make_no_sense_are_refused() {
     let sandbox = sandbox("");

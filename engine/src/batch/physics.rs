@@ -164,7 +164,7 @@ pub fn may_record(spec: &SimSpec, series: &str) -> bool {
 const FAR: f64 = 1.5;
 
 /// The findings about a spec without problems. `demand`: of its workload, where it is known; without it, jobs are not
-/// checked, nor is a machine of unknown size.
+/// checked, nor is a machine of unknown size. A cap that follows a signal is checked where the signal was placed.
 pub fn findings(spec: &SimSpec, demand: Option<&Demand>) -> Vec<Finding> {
     let mut found = Vec::new();
     if spec.model() != Model::Batch {
@@ -252,8 +252,7 @@ fn changing_cap(spec: &SimSpec) -> Option<Finding> {
 
 /// A cap that never binds, or that the idle machine reaches.
 fn caps(spec: &SimSpec, machine: &Machine) -> Option<Finding> {
-    let choice = spec.choice(Role::Cap);
-    let (about, _) = schedule::written(choice)?;
+    let about = schedule::stated_by(spec.choice(Role::Cap))?;
     let cap_w = schedule::caps_w(spec, machine).into_iter().reduce(f64::min)?;
     let sleeps = *spec.choice(Role::Capacity).component() != capacity::NONE;
     let (idle_w, peak_w) = (machine.idle_w(), machine.peak_w(sleeps));
@@ -332,7 +331,7 @@ fn over_cap_job(spec: &SimSpec, machine: &Machine, demand: &Demand) -> Option<Fi
         over.max_by(|a, b| reach.least_w(a.1, a.0, 1.0).total_cmp(&reach.least_w(b.1, b.0, 1.0)))?;
     Some(Finding {
         kind: FindingKind::OverCapJob,
-        about: schedule::written(spec.choice(Role::Cap))?.0,
+        about: schedule::stated_by(spec.choice(Role::Cap))?,
         place: Place::Choice(Role::Cap),
         message: format!(
             "job {id} of {procs} procs needs a cap of at least {}, even alone on the machine; the greatest cap is {}: it \

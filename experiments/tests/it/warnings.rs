@@ -24,7 +24,7 @@ cap_period_s = 600
 
 fn warnings(text: &str) -> Vec<Warning> {
     let demand = |task: &TaskSpec| workload::build(&task.sim, None).map(|jobs| Demand::of(&jobs)).ok();
-    sweep(text).warnings(demand, |_| Vec::new())
+    sweep(text).warnings(demand, |_, _| Vec::new())
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_schedule_without_a_period_is_shown_as_an_axis_too() {
 #[test]
 fn shipped_manifests_have_no_warnings_but_the_note_on_relative_power() {
     for (name, text) in powersweep_experiments::manifests::builtin() {
-        let found = sweep(text).warnings(|_| None, |_| Vec::new());
+        let found = sweep(text).warnings(|_| None, |_, _| Vec::new());
         assert!(found.iter().all(Warning::is_note), "{name}: {found:?}");
     }
 }
@@ -98,7 +98,7 @@ fn a_finding_about_a_signal_has_the_line_of_its_block() {
     };
     for (about, line) in [("file", 17), ("anchor", 15)] {
         let demand = |_: &TaskSpec| Some(Demand::default());
-        let found = sweep(&text).warnings(demand, |_| vec![finding(about)]);
+        let found = sweep(&text).warnings(demand, |_, _| vec![finding(about)]);
         let found = found.iter().find(|warning| warning.kind == FindingKind::SignalElsewhere).expect("the finding");
         assert_eq!((found.line, found.block.as_str(), found.found), (line, "[signals.grid]", found.checked));
     }

@@ -1,6 +1,8 @@
 //! Where the tasks of a study run: at a coordinator, or in this process.
 
-use powersweep_dataset::{Datasets, Error, failure};
+use std::time::Duration;
+
+use powersweep_dataset::{Datasets, Error, Kind, failure};
 use powersweep_proto::access::Role;
 use powersweep_proto::client::Client;
 use powersweep_proto::v1;
@@ -10,6 +12,10 @@ use crate::farm::{CoordinatorOptions, LocalCoordinator, OneSweep};
 use crate::inputs::Files;
 use crate::place::{Answerer, Place, connection};
 use crate::run::{RunOptions, Worker, local_worker_name};
+
+/// How often an owner of the data that does not answer is looked for, and the time between two looks.
+const LOOKS_MAX: u32 = 20;
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A coordinator with its workers.
 pub(super) struct Farm {
@@ -23,20 +29,32 @@ impl Farm {
     /// The coordinator that was named or serves the data, else one of this process with a worker.
     pub(super) async fn open(place: &Place, experiment: &str, files: &Files, run: &RunOptions) -> Result<Farm, Error> {
         let place = place.clone();
-        let location = match place.runner().await? {
-            Answerer::Coordinator(client) => return Ok(Farm { place, client, here: None }),
-            Answerer::Shards(location, _) | Answerer::State(location) => location,
+        let mut looks = 0;
+        let coordinator = loop {
+            let location = match place.runner().await? {
+                Answerer::Coordinator(client) => return Ok(Farm { place, client, here: None }),
+                Answerer::Shards(location, _) | Answerer::State(location) => location,
+            };
+            if crate::place::shards::find(&location, experiment).await?.is_some() {
+                return Err(failure!(
+                    Usage,
+                    "{experiment} has shards, which take no points: give the study another name"
+                ));
+            }
+            let options = CoordinatorOptions {
+                listen: run.listen,
+                take_over: run.take_over,
+                local: Some(OneSweep { experiment: experiment.to_owned(), logs: files.source.clone() }),
+                ..CoordinatorOptions::on_loopback(&place.data, place.notes.clone())
+            };
+            looks += 1;
+            match LocalCoordinator::start(options, &run.stop).await {
+                Ok(coordinator) => break coordinator,
+                // An owner that began just now, or that was slow to answer, answers soon.
+                Err(error) if error.kind == Kind::Owned && looks < LOOKS_MAX => tokio::time::sleep(LOOK_INTERVAL).await,
+                Err(error) => return Err(error),
+            }
         };
-        if crate::place::shards::find(&location, experiment).await?.is_some() {
-            return Err(failure!(Usage, "{experiment} has shards, which take no points: give the study another name"));
-        }
-        let options = CoordinatorOptions {
-            listen: run.listen,
-            take_over: run.take_over,
-            local: Some(OneSweep { experiment: experiment.to_owned(), logs: files.source.clone() }),
-            ..CoordinatorOptions::on_loopback(&place.data, place.notes.clone())
-        };
-        let coordinator = LocalCoordinator::start(options, &run.stop).await?;
         let worker = Worker::start(&coordinator, run, local_worker_name(), files.parsed.clone());
         match connection::connect(&coordinator.address(Role::Client)).await {
             Ok(client) => Ok(Farm { place, client, here: Some((coordinator, worker)) }),

@@ -13,6 +13,13 @@ pub(crate) fn written(choice: &Choice) -> Option<(&'static str, &[f64])> {
     of(CAP_SCHEDULE_W.name).or_else(|| of(CAP_SCHEDULE_SHARE.name))
 }
 
+/// The parameter that states the caps of a choice: a list, or the label of a signal; `None` without a cap.
+pub(crate) fn stated_by(choice: &Choice) -> Option<&'static str> {
+    let of_signal =
+        || [CAP_SIGNAL.name, CAP_SIGNAL_SHARE.name].into_iter().find(|name| choice.opt_text(name).is_some());
+    written(choice).map(|(name, _)| name).or_else(of_signal)
+}
+
 /// Watts of a cap of 1: shares refer to the machine's peak.
 fn unit_w(is_share: bool, machine: &Machine) -> f64 {
     // Procs that wake may draw more than busy ones, but they are no part of the peak that shares refer to.
