@@ -124,17 +124,7 @@ impl Place {
     /// An experiment, column or condition is unknown, or there is no goal.
     pub async fn best(&self, experiment: &str, options: &BestOptions) -> Result<Best, Error> {
         let BestOptions { goals, reference, .. } = options;
-        if !reference.is_empty() && (reference.len() != goals.len() || goals.len() < 2) {
-            let goals = count(goals.len() as u64, "goal");
-            return Err(failure!(
-                Usage,
-                "the reference point has {} for {goals}",
-                count(reference.len() as u64, "value")
-            ));
-        }
-        if goals.is_empty() {
-            return Err(failure!(Usage, "there is no goal: name a column that is to be small or great"));
-        }
+        check_counts(goals, reference)?;
         let of_constraints = options.subject_to.iter().map(|text| Constraint::column_of(text));
         let of_conditions = of_constraints.chain(options.only.iter().map(|text| Condition::column_of(text)));
         let of_goals = goals.iter().map(|goal| goal.column.as_str());
@@ -246,6 +236,18 @@ fn check_values(rows: &Rows) -> Result<(), Error> {
         Some((measure, _)) => Err(failure!(Usage, "no row has a number in `{}`", measure.name())),
         None => Ok(()),
     }
+}
+
+/// Refuses an answer without a goal, and a reference point of another number of goals, or of one.
+fn check_counts(goals: &[Goal], reference: &[f64]) -> Result<(), Error> {
+    if !reference.is_empty() && (reference.len() != goals.len() || goals.len() < 2) {
+        let goals = count(goals.len() as u64, "goal");
+        return Err(failure!(Usage, "the reference point has {} for {goals}", count(reference.len() as u64, "value")));
+    }
+    if goals.is_empty() {
+        return Err(failure!(Usage, "there is no goal: name a column that is to be small or great"));
+    }
+    Ok(())
 }
 
 /// Refuses goals that have no least value, and a goal that is given twice: the front would have one dimension too many.
