@@ -19,6 +19,8 @@ const VALUES_MAX: usize = 24;
 /// Values of all axes together. The page stays small.
 const ALL_VALUES_MAX: usize = 120;
 
+/// Characters of a value of an axis that are shown in a combination.
+const SHORT_MAX: usize = 7;
 /// Rows of the table of the indices of a design.
 const INDICES_MAX: usize = 60;
 
@@ -53,7 +55,7 @@ pub(super) fn headline(survey: &Survey, choose: Option<&str>) -> Markup {
 /// The values of a combination, with a link to its tasks.
 fn combination(survey: &Survey, of: &Extreme, choose: Option<&str>) -> Markup {
     let shown = survey.axes.iter().zip(&of.values).filter(|(_, value)| !value.is_empty());
-    let values = shown.map(|(axis, value)| format!("{axis} {value}")).collect::<Vec<_>>().join(", ");
+    let values = shown.map(|(axis, value)| format!("{axis} {}", short(value))).collect::<Vec<_>>().join(", ");
     let values = if values.is_empty() { format!("task {}", of.index) } else { values };
     html! { (task(choose, of.index, &values)) }
 }
@@ -157,9 +159,15 @@ fn named_values(survey: &Survey, point: &Point) -> String {
     let axes = survey.axes.iter().zip(&survey.shown.effects).zip(&point.levels);
     let value = |((axis, levels), level): ((&String, &Vec<Level>), &u32)| {
         let text = levels.get(*level as usize).map_or("", |level| level.text.as_str());
-        (!text.is_empty()).then(|| format!("{axis} {text}"))
+        (!text.is_empty()).then(|| format!("{axis} {}", short(text)))
     };
     axes.filter_map(value).collect::<Vec<_>>().join(", ")
+}
+
+/// A value of an axis, rounded where it has more digits than people read: the page of its task has all.
+fn short(text: &str) -> String {
+    let long = Some(text).filter(|text| text.contains('.') && text.len() > SHORT_MAX);
+    long.and_then(|text| text.parse().ok()).map_or_else(|| text.to_owned(), number)
 }
 
 /// A table for each axis.
