@@ -131,7 +131,7 @@ pub fn keys(table: Table) -> &'static [&'static str] {
     }
 }
 
-/// The columns of a table that [`differing_settings`] looks at, beside those of the question.
+/// The columns that [`differing_settings`] needs among the axes of rows of this table.
 pub fn settings(table: Table) -> &'static [&'static str] {
     if table == Table::Accounts { &SETTINGS } else { &[] }
 }

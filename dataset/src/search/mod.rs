@@ -33,7 +33,7 @@ pub enum Next<T> {
 pub struct Estimate {
     /// The mean or share; `None` without values.
     pub mean: Option<f64>,
-    /// The ends of the interval, which is that of Student's t for a mean; `None` below two values.
+    /// The ends of the interval: Student's of a mean, Clopper and Pearson's of a share. `None` where there is no interval.
     pub ends: Option<(f64, f64)>,
 }
 

@@ -54,7 +54,7 @@ pub struct Survey {
     pub units: BTreeMap<String, String>,
     /// What is shown.
     pub shown: Shown,
-    /// Of an experiment with a design that has indices, those of the metric of the effects.
+    /// The sensitivity indices of the metric `choice.of`; `None` without a Morris or Saltelli design.
     pub indices: Option<Indices>,
     /// The rows of parts, which do not change.
     settled: Combinations,

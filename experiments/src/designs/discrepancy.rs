@@ -6,7 +6,7 @@ use super::{Design, points};
 pub(crate) const POINTS_MAX: u64 = 2_048;
 
 /// The square of the centred L2 discrepancy (Hickernell 1998) of the first points, as `scipy.stats.qmc.discrepancy` gives it.
-/// Listed points are those of their values in the ranges.
+/// The coordinates of a listed point are the places of its values in the ranges.
 pub(crate) fn centred_l2(design: &Design) -> f64 {
     let is_listed = design.kind.name == points::NAME;
     let of = |point| from_middle(if is_listed { design.places(point) } else { design.coordinates(point) });

@@ -119,7 +119,7 @@ fn shown(estimate: Estimate) -> String {
     let Some(mean) = estimate.mean else { return String::new() };
     let shown = screen::number(mean);
     match estimate.ends {
-        // The interval of a mean has the mean in its middle, that of a share has not.
+        // Student's interval has the mean in its middle. The interval of a share of seeds is not symmetric.
         Some((low, high)) if ((low + high) / 2.0 - mean).abs() <= 1e-9 * (high - low) => {
             format!("{shown} ± {}", screen::number((high - low) / 2.0))
         }
