@@ -147,14 +147,15 @@ pub fn warnings(sweep: &Sweep, signals: &[Signal], logs: &ParsedLogs) -> Vec<War
         })
     };
     // The signals on the time of the last workload: most workloads of a sweep begin at one time.
-    let placed: RefCell<Option<(Option<i64>, Accounts)>> = RefCell::new(None);
+    let placed: RefCell<Option<(Option<i64>, Option<Accounts>)>> = RefCell::new(None);
     sweep.warnings(demand, |sim, demand| {
         let mut placed = placed.borrow_mut();
         let begin = demand.unix_start_s;
         if sim.signal_labels().next().is_some() && placed.as_ref().is_none_or(|(known, _)| *known != begin) {
-            *placed = Accounts::new(signals, begin).ok().map(|accounts| (begin, accounts));
+            // `of_signal` says why signals have no place.
+            *placed = Some((begin, Accounts::new(signals, begin).ok()));
         }
-        if let Some((_, accounts)) = placed.as_ref().filter(|(known, _)| *known == begin) {
+        if let Some((_, Some(accounts))) = placed.as_ref().filter(|(known, _)| *known == begin) {
             accounts.place(sim);
         }
         signals.iter().filter_map(|signal| of_signal(signal, demand)).collect()
