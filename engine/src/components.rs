@@ -7,14 +7,13 @@
 //!
 //! Invariants (tested): a parameter name has one declaration, which components may share, so that it can be a column name;
 //! a default lies in its own range; a released default never changes (an identity leaves out values equal to the default).
-use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use crate::batch::policy::{self, watch};
 use crate::batch::{platform, power, prediction, weekly};
 use crate::queues::{self, policies};
 use crate::series::Series;
-use crate::spec::{Choice, Component, Model, Role, SimSpec};
+use crate::spec::{Choice, Choices, Component, Model, Role, SimSpec};
 use crate::{summary, workload};
 
 pub mod refusals;
@@ -129,13 +128,13 @@ impl Role {
 impl SimSpec {
     /// Every role with its default component, seed 1: EASY at the top gear on a Lublin-Feitelson workload.
     pub fn new() -> SimSpec {
-        static DEFAULTS: LazyLock<Arc<BTreeMap<Role, Choice>>> = LazyLock::new(|| {
+        static DEFAULTS: LazyLock<Arc<Choices>> = LazyLock::new(|| {
             let choice = |role: Role| {
                 let component =
                     find(role, role.default_component()).expect("default components are registered (tested)");
-                (role, Choice::new(component))
+                Choice::new(component)
             };
-            Arc::new(Role::ALL.into_iter().map(choice).collect())
+            Arc::new(Choices::new(choice))
         });
         SimSpec::of(Arc::clone(&DEFAULTS), 1)
     }
@@ -153,7 +152,11 @@ impl SimSpec {
 
     /// Problems of the spec as a whole: components of another model than the policy's or, if there are none, the problems
     /// that the components report ([`Component::problems`]). Each is a sentence that names the parameters.
-    pub fn problems(&self) -> Vec<String> {
+    pub fn problems(&self) -> &[String] {
+        self.problems_by(SimSpec::found_problems)
+    }
+
+    fn found_problems(&self) -> Vec<String> {
         let roles = |apply: bool| Role::ALL.into_iter().filter(move |role| self.applies(*role) == apply);
         let foreign = roles(true).filter_map(|role| self.of_another_model(role));
         let mut problems: Vec<String> = foreign.chain(roles(false).filter_map(|role| self.unused(role))).collect();

@@ -22,8 +22,8 @@ pub fn simulate(
     details: &mut Details,
 ) -> Result<Measured, SimError> {
     details.clear();
-    if let Some(problem) = spec.problems().into_iter().next() {
-        return Err(SimError::Invalid(problem));
+    if let Some(problem) = spec.problems().first() {
+        return Err(SimError::Invalid(problem.clone()));
     }
     let measured = match spec.model() {
         Model::Queues => queues::simulate(spec, limits, details).map(|summary| Measured::Queues(Box::new(summary))),

@@ -60,7 +60,7 @@ pub fn push_choice(out: &mut Vec<u8>, choice: &Choice, is_in: impl Fn(&Param) ->
     let mut count = 0_u32;
     // `values` is ordered by name, and released names have the same order.
     for (name, value) in choice.values() {
-        let param = component.params.iter().find(|p| p.name == *name);
+        let param = component.params.iter().find(|p| p.name == name);
         if param.is_some_and(|param| is_in(param) && !is_default(param, value)) {
             count += 1;
             push_text(out, components::identity_name(name));

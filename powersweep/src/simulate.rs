@@ -135,7 +135,7 @@ impl SimulateOptions<'_> {
         if let Some(seed) = self.seed {
             task.sim.seed = seed;
         }
-        let problems: Vec<String> = missing(&task.sim).chain(task.sim.problems()).collect();
+        let problems: Vec<String> = missing(&task.sim).chain(task.sim.problems().iter().cloned()).collect();
         if !problems.is_empty() {
             return Err(failure!(Usage, "{}", problems.join("\n")));
         }

@@ -51,24 +51,24 @@ impl Axes {
     /// Pushes this task's values into the columns from `first` on, for these rows. Columns that do not
     /// apply get no value and become null.
     pub(crate) fn push(&self, arrays: &mut Arrays, first: usize, task: &TaskSpec, rows: &Range<usize>) {
-        arrays.push_rows(first, Datum::Int(i64::from(KERNEL_VERSION)), rows);
+        arrays.push(first, Datum::Int(i64::from(KERNEL_VERSION)), rows);
         if let Some(digest) = task.digest {
-            arrays.push_rows(first + 1, Datum::Text(&digest.to_string()), rows);
+            arrays.push(first + 1, Datum::Text(&digest.to_string()), rows);
         }
         let first_role = first + INPUTS;
         let first_param = first_role + self.roles.len();
         for (i, (role, plans)) in self.roles.iter().enumerate().filter(|(_, (role, _))| task.sim.applies(*role)) {
             let choice = task.sim.choice(*role);
-            arrays.push_rows(first_role + i, Datum::Text(choice.component().name), rows);
+            arrays.push(first_role + i, Datum::Text(choice.component().name), rows);
             let known = plans.iter().find(|c| c.component == choice.component());
             let mut params = known.expect("a choice has a registered component").params.iter();
             // Both sides are sorted by name, and a choice sets no parameter that its component lacks.
             for (name, value) in choice.values() {
                 let (_, index) = params
                     .by_ref()
-                    .find(|(param, _)| param == name)
+                    .find(|(param, _)| *param == name)
                     .expect("a choice sets its component's parameters only");
-                arrays.push_rows(first_param + index, value.datum(), rows);
+                arrays.push(first_param + index, value.datum(), rows);
             }
         }
     }

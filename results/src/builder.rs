@@ -16,6 +16,7 @@ use crate::columns::{Column, Declared};
 /// The growing arrays of one table.
 ///
 /// A column may be shorter than the table: its missing rows become null when a later value is pushed, or at the end.
+/// Nulls are never pushed.
 pub(crate) struct Arrays {
     schema: SchemaRef,
     arrays: Vec<Array>,
@@ -54,31 +55,25 @@ impl Arrays {
         self.rows
     }
 
-    /// Appends a value for each of the next `n` rows to the column at `position`. May be called several times before
-    /// [`Arrays::end_rows`] with different values of one column.
-    pub(crate) fn push(&mut self, position: usize, datum: Datum<'_>, n: usize) {
-        self.more_bytes += n * more_bytes(&datum);
-        let array = &mut self.arrays[position];
-        array.fill_nulls(self.rows);
-        array.push(datum, n);
-    }
-
     /// Sets rows of the column at `position` to one value. The column must have no value for them or for later
     /// rows.
-    pub(crate) fn push_rows(&mut self, position: usize, datum: Datum<'_>, rows: &Range<usize>) {
-        self.more_bytes += rows.len() * more_bytes(&datum);
+    pub(crate) fn push(&mut self, position: usize, datum: Datum<'_>, rows: &Range<usize>) {
         let array = &mut self.arrays[position];
+        if array.is_null(&datum) {
+            return;
+        }
+        self.more_bytes += rows.len() * more_bytes(&datum);
         array.fill_nulls(rows.start);
         debug_assert_eq!(array.values.len(), rows.start, "rows are set in order");
         array.push(datum, rows.len());
     }
 
-    /// Pushes every declared value of each record into the columns from `position` on; returns the position of the
-    /// next column.
+    /// Pushes every declared value of each record into the columns from `position` on, a row a record; returns the
+    /// position of the next column.
     pub(crate) fn push_records<R>(&mut self, position: usize, declared: &[Declared<R>], records: &[R]) -> usize {
         for (i, d) in declared.iter().enumerate() {
-            for record in records {
-                self.push(position + i, (d.get)(record), 1);
+            for (row, record) in (self.rows..).zip(records) {
+                self.push(position + i, (d.get)(record), &(row..row + 1));
             }
         }
         position + declared.len()
@@ -132,13 +127,21 @@ impl Array {
     fn fill_nulls(&mut self, rows: usize) {
         let missing = rows.saturating_sub(self.values.len());
         if missing > 0 {
-            self.push(Datum::Null, missing);
+            self.values.push_nulls(missing);
+        }
+    }
+
+    /// Whether a value is stored as null: NaN is in a column that may have nulls.
+    fn is_null(&self, datum: &Datum<'_>) -> bool {
+        match datum {
+            Datum::Null => true,
+            Datum::Real(v) => self.nullable && v.is_nan(),
+            _ => false,
         }
     }
 
     fn push(&mut self, datum: Datum<'_>, n: usize) {
         match (&mut self.values, datum) {
-            (Values::Real(b), Datum::Real(v)) if v.is_nan() && self.nullable => b.append_nulls(n),
             (Values::Real(b), Datum::Real(v)) => b.append_value_n(v, n),
             (Values::Real(b), Datum::Int(v)) => b.append_value_n(v as f64, n),
             (Values::Int(b), Datum::Int(v)) => b.append_value_n(v, n),
@@ -156,7 +159,6 @@ impl Array {
                 v.iter().for_each(|&x| b.values().append_option((!x.is_nan()).then_some(x)));
                 b.append(true);
             }),
-            (values, Datum::Null) => values.push_nulls(n),
             (values, other) => unreachable!("{other:?} pushed into a column of type {}", values.name()),
         }
     }

@@ -88,8 +88,9 @@ pub(crate) fn push_keys(arrays: &mut Arrays, task: &TaskSpec, n: usize) -> usize
         Datum::Int(task.sim.seed.cast_signed()),
     ];
     let next = values.len();
+    let rows = arrays.rows()..arrays.rows() + n;
     for (position, value) in values.into_iter().enumerate() {
-        arrays.push(position, value, n);
+        arrays.push(position, value, &rows);
     }
     next
 }

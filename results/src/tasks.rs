@@ -160,8 +160,9 @@ impl Builder {
         // A queueing model has no records for rules: nulls.
         let counts = if measured.jobs().is_some() { slice::from_ref(counts) } else { &[] };
         let position = self.arrays.push_records(d.after_axes, &d.counts, counts);
+        let row = self.len()..self.len() + 1;
         for (i, metric) in d.metrics.iter().enumerate() {
-            self.arrays.push(position + i, metric.value(measured), 1);
+            self.arrays.push(position + i, metric.value(measured), &row);
         }
         self.arrays.end_rows(1);
     }

@@ -208,7 +208,7 @@ fn explain(found: &TaskPlan, as_json: bool) -> Outcome {
     }
     for choice in task.sim.choices() {
         let component = choice.component();
-        let values = choice.values().iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>();
+        let values = choice.values().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>();
         table.add_row([
             component.role.key().to_owned(),
             format!("{} (version {})", component.name, component.version),
@@ -226,7 +226,7 @@ fn task_json(task: &TaskSpec, verdict: &str, reason: &str) -> Json {
         .map(|choice| {
             let component = choice.component();
             let values: serde_json::Map<String, Json> =
-                choice.values().iter().map(|(name, value)| ((*name).to_owned(), json!(value.to_string()))).collect();
+                choice.values().map(|(name, value)| (name.to_owned(), json!(value.to_string()))).collect();
             (
                 component.role.key().to_owned(),
                 json!({ "name": component.name, "version": component.version, "parameters": values }),

@@ -45,7 +45,7 @@ fn refused_in(component: &'static Component, role: Role) -> Vec<Refused> {
         let mut spec = base.clone();
         spec.choose(own.clone());
         spec.choose(other.clone());
-        spec.problems()
+        spec.problems().to_vec()
     };
     let own = example(component);
     let of_role =

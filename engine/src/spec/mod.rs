@@ -7,10 +7,10 @@
 mod params;
 mod sim_spec;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use params::{Default, Param, Type, Value, ValueError};
+pub(crate) use sim_spec::Choices;
 pub use sim_spec::SimSpec;
 
 /// A place in a simulation that exactly one component fills.
@@ -145,7 +145,8 @@ pub struct Component {
     /// The model of which it is a component.
     pub model: Model,
     /// The problems of a spec that has chosen it, apart from single values out of range: vectors of different lengths,
-    /// contradictory bounds, combinations that make no sense. Each is a sentence that names the parameters.
+    /// contradictory bounds, combinations that make no sense. Each is a sentence that names the parameters. They follow
+    /// from the choices alone, not from the seed or from placed signals and modules.
     pub problems: fn(&SimSpec) -> Vec<String>,
 }
 
@@ -188,7 +189,8 @@ impl Component {
 pub struct Choice {
     component: &'static Component,
     /// Shared between the tasks of a sweep that have the same values; copied when one of them changes.
-    values: Arc<BTreeMap<&'static str, Value>>,
+    /// Ordered by name.
+    values: Arc<Vec<(&'static str, Value)>>,
 }
 
 impl PartialEq for Component {
@@ -200,7 +202,9 @@ impl PartialEq for Component {
 impl Choice {
     /// The component with all defaults. Required parameters are absent until [`Choice::set`].
     pub fn new(component: &'static Component) -> Choice {
-        let values = component.params.iter().filter_map(|p| p.default.value().map(|v| (p.name, v))).collect();
+        let mut values: Vec<_> =
+            component.params.iter().filter_map(|p| p.default.value().map(|v| (p.name, v))).collect();
+        values.sort_unstable_by_key(|(name, _)| *name);
         Choice { component, values: Arc::new(values) }
     }
 
@@ -209,9 +213,9 @@ impl Choice {
         self.component
     }
 
-    /// The parameter values that are set, by name (defaults included).
-    pub fn values(&self) -> &BTreeMap<&'static str, Value> {
-        &self.values
+    /// The names and values of the parameters that are set (defaults included), ordered by name.
+    pub fn values(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.values.iter().map(|(name, value)| (*name, value))
     }
 
     /// Sets a parameter after checking type and range.
@@ -222,13 +226,17 @@ impl Choice {
             found: "an unknown name".to_owned(),
         })?;
         let value = param.check(value)?;
-        Arc::make_mut(&mut self.values).insert(param.name, value);
+        let values = Arc::make_mut(&mut self.values);
+        match values.binary_search_by_key(&param.name, |(name, _)| *name) {
+            Ok(at) => values[at].1 = value,
+            Err(at) => values.insert(at, (param.name, value)),
+        }
         Ok(())
     }
 
     /// The required parameters that are still missing.
     pub fn missing(&self) -> impl Iterator<Item = &'static Param> + '_ {
-        self.component.params.iter().filter(|p| p.default == Default::Required && !self.values.contains_key(p.name))
+        self.component.params.iter().filter(|p| p.default == Default::Required && self.get(p.name).is_none())
     }
 
     /// Whether a parameter is as in [`Choice::new`]: it has its default, or no value where it has no default.
@@ -239,12 +247,13 @@ impl Choice {
 
     /// A set value; `None` when unset.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.values.get(name)
+        // Names differ mostly in their lengths: a scan compares fewer bytes than a search by order.
+        self.values.iter().find(|(param, _)| *param == name).map(|(_, value)| value)
     }
 
     /// An optional real (integers convert).
     pub fn opt_real(&self, name: &str) -> Option<f64> {
-        match self.values.get(name)? {
+        match self.get(name)? {
             Value::Real(v) => Some(*v),
             Value::Int(v) => Some(*v as f64),
             _ => None,
@@ -253,7 +262,7 @@ impl Choice {
 
     /// An optional integer.
     pub fn opt_int(&self, name: &str) -> Option<i64> {
-        match self.values.get(name)? {
+        match self.get(name)? {
             Value::Int(v) => Some(*v),
             _ => None,
         }
@@ -261,7 +270,7 @@ impl Choice {
 
     /// An optional text.
     pub fn opt_text(&self, name: &str) -> Option<&str> {
-        match self.values.get(name)? {
+        match self.get(name)? {
             Value::Text(v) => Some(v),
             _ => None,
         }
@@ -269,7 +278,7 @@ impl Choice {
 
     /// An optional vector.
     pub fn opt_reals(&self, name: &str) -> Option<&[f64]> {
-        match self.values.get(name)? {
+        match self.get(name)? {
             Value::Reals(v) => Some(v),
             _ => None,
         }
@@ -297,7 +306,7 @@ impl Choice {
 
     /// A truth value that has a default or was required.
     pub fn bool(&self, name: &str) -> bool {
-        match self.values.get(name) {
+        match self.get(name) {
             Some(Value::Bool(v)) => *v,
             _ => panic!("{} has no truth value `{name}`", self.component.name),
         }

@@ -1,7 +1,7 @@
 //! The full specification of one simulation: a choice for every role, and a seed.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{Choice, Role, Type};
 use crate::error::SimError;
@@ -12,13 +12,35 @@ use crate::wasm::Module;
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimSpec {
     /// Shared between the tasks of a sweep that differ in the seed alone; copied when a choice changes.
-    choices: Arc<BTreeMap<Role, Choice>>,
+    choices: Arc<Choices>,
     /// Seed of every random stream (generators, tie breaks). Explicit, never drawn.
     pub seed: u64,
     /// The signals that its policy reads, by label.
     signals: BTreeMap<Arc<str>, SignalRef>,
     /// The module of its policy.
     module: Option<ModuleRef>,
+}
+
+/// A choice for every role.
+#[derive(Debug, Clone)]
+pub(crate) struct Choices {
+    /// In the order of [`Role::ALL`].
+    by_role: Vec<Choice>,
+    /// The problems of the choices together, once they were looked for.
+    problems: OnceLock<Vec<String>>,
+}
+
+impl Choices {
+    /// The choice that a function gives for each role.
+    pub(crate) fn new(choose: impl FnMut(Role) -> Choice) -> Choices {
+        Choices { by_role: Role::ALL.into_iter().map(choose).collect(), problems: OnceLock::new() }
+    }
+}
+
+impl PartialEq for Choices {
+    fn eq(&self, other: &Choices) -> bool {
+        self.by_role == other.by_role
+    }
 }
 
 /// A module that a policy calls.
@@ -52,8 +74,8 @@ impl PartialEq for SignalRef {
 }
 
 impl SimSpec {
-    /// A spec of these choices, one for each role.
-    pub(crate) fn of(choices: Arc<BTreeMap<Role, Choice>>, seed: u64) -> SimSpec {
+    /// A spec of these choices.
+    pub(crate) fn of(choices: Arc<Choices>, seed: u64) -> SimSpec {
         SimSpec { choices, seed, signals: BTreeMap::new(), module: None }
     }
 
@@ -65,17 +87,25 @@ impl SimSpec {
 
     /// Fills a role.
     pub fn choose(&mut self, choice: Choice) {
-        Arc::make_mut(&mut self.choices).insert(choice.component().role, choice);
+        let role = choice.component().role;
+        *self.choice_mut(role) = choice;
     }
 
     /// The choice for a role.
     pub fn choice(&self, role: Role) -> &Choice {
-        &self.choices[&role]
+        &self.choices.by_role[role as usize]
     }
 
     /// The choice for a role, to change its parameters.
     pub fn choice_mut(&mut self, role: Role) -> &mut Choice {
-        Arc::make_mut(&mut self.choices).get_mut(&role).expect("every role is filled from the start")
+        let choices = Arc::make_mut(&mut self.choices);
+        choices.problems.take();
+        &mut choices.by_role[role as usize]
+    }
+
+    /// The problems of these choices as `find` gives them. Specs that share their choices look for them once.
+    pub(crate) fn problems_by(&self, find: impl FnOnce(&SimSpec) -> Vec<String>) -> &[String] {
+        self.choices.problems.get_or_init(|| find(self))
     }
 
     // ---- signals
@@ -146,6 +176,6 @@ impl SimSpec {
 
     /// All choices in role order.
     pub fn choices(&self) -> impl Iterator<Item = &Choice> {
-        self.choices.values()
+        self.choices.by_role.iter()
     }
 }

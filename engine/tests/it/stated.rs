@@ -86,7 +86,7 @@ proptest! {
             let caps_w = shares.iter().map(|share| share * peak_w).collect();
             let written = watts.0.choice(Role::Cap).clone();
             let mut relative = Build(watts.0.clone()).choose(Role::Cap, written.component().name);
-            for (name, value) in written.values().iter().filter(|(name, _)| **name != "cap_schedule_w") {
+            for (name, value) in written.values().filter(|(name, _)| *name != "cap_schedule_w") {
                 relative = relative.set(name, value.clone());
             }
             relative = relative.set("cap_schedule_share", Value::Reals(shares.clone()));
@@ -111,7 +111,7 @@ proptest! {
             let signal = |param: &str, values: &[f64]| {
                 let written = schedule.0.choice(Role::Cap).clone();
                 let mut build = Build(schedule.0.clone()).choose(Role::Cap, written.component().name);
-                for (name, value) in written.values().iter().filter(|(name, _)| **name != "cap_schedule_w") {
+                for (name, value) in written.values().filter(|(name, _)| *name != "cap_schedule_w") {
                     build = build.set(name, value.clone());
                 }
                 build = build.text(param, "limit");

@@ -30,7 +30,7 @@ pub(crate) fn check(
     for index in candidates(levels).into_iter().filter(|index| !exclusion.contains(*index)) {
         let spec = spec(levels, index);
         for problem in
-            spec.problems().into_iter().chain(without_jobs(&spec, tables)).chain(without_power(&spec, tables))
+            spec.problems().iter().cloned().chain(without_jobs(&spec, tables)).chain(without_power(&spec, tables))
         {
             found.entry(problem).or_insert((index, 0)).1 += 1;
         }

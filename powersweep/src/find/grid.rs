@@ -274,7 +274,7 @@ fn forget_workload([labels, roles, params]: &mut Attributes, task: &TaskSpec) {
     let of_workload = |role: Role| role.section() == Section::Workloads;
     for choice in task.sim.choices().filter(|choice| of_workload(choice.component().role)) {
         roles.remove(choice.component().role.key());
-        choice.values().keys().for_each(|name| _ = params.remove(*name));
+        choice.values().for_each(|(name, _)| _ = params.remove(name));
     }
 }
 
