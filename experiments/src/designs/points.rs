@@ -53,13 +53,37 @@ pub(crate) fn value(param: &Param, cell: &str) -> Option<Value> {
     param.check(given).ok()
 }
 
-/// The header and the lines of a text, each with its number in it from 1, or its first cell with a quotation mark that does not
-/// enclose the whole of it; empty lines are left out.
-pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, Result<Vec<&str>, &str>)> {
-    (1..)
-        .zip(text.lines())
-        .filter(|(_, line)| !line.trim().is_empty())
-        .map(|(at, line)| (at, line.split(',').map(|cell| unquoted(cell.trim())).collect()))
+/// The lines of points of a text, which may begin with a line `# FILE`.
+pub(crate) struct Lines<'a> {
+    text: &'a str,
+    /// The file of the lines; none for lines of the manifest.
+    file: Option<&'a str>,
+}
+
+impl<'a> Lines<'a> {
+    pub(crate) fn new(text: &'a str) -> Lines<'a> {
+        let named = text.strip_prefix("# ").map(|rest| rest.split_once('\n').unwrap_or((rest, "")));
+        named.map_or(Lines { text, file: None }, |(file, text)| Lines { text, file: Some(file) })
+    }
+
+    /// The text of lines with the name of their file.
+    pub(crate) fn of_file(file: &str, lines: &str) -> String {
+        format!("# {}\n{lines}", file.replace(char::is_control, " "))
+    }
+
+    /// Where the lines stand, for messages.
+    pub(crate) fn place(&self) -> &'a str {
+        self.file.unwrap_or("the points")
+    }
+
+    /// The header and the lines, each with its number from 1, or its first cell with a quotation mark that does not enclose the
+    /// whole of it; empty lines are left out.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (usize, Result<Vec<&'a str>, &'a str>)> {
+        (1..)
+            .zip(self.text.lines())
+            .filter(|(_, line)| !line.trim().is_empty())
+            .map(|(at, line)| (at, line.split(',').map(|cell| unquoted(cell.trim())).collect()))
+    }
 }
 
 /// A cell without the quotation marks around it.

@@ -121,8 +121,8 @@ impl Designs {
     }
 }
 
-/// The text of a manifest with `points = "..."` in place of `file = "..."` in its designs, on the same lines. `read` gives the
-/// text of a file.
+/// The text of a manifest with `points = "..."` in place of `file = "..."` in its designs, on the same lines. The points begin
+/// with a line `# FILE`. `read` gives the text of a file.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -139,7 +139,8 @@ pub fn with_points<E>(text: &str, read: impl Fn(&str) -> Result<String, E>) -> R
     files.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
     for (span, file) in files {
         // A string of JSON is one of TOML, but for one character.
-        let points = serde_json::Value::from(read(file)?).to_string().replace('\u{7f}', "\\u007f");
+        let lines = points::Lines::of_file(file, &read(file)?);
+        let points = serde_json::Value::from(lines).to_string().replace('\u{7f}', "\\u007f");
         replaced.replace_range(span, &format!("points = {points}"));
     }
     Ok(replaced)
@@ -328,9 +329,10 @@ impl Block<'_, '_> {
             return None;
         };
         let text = value.get_ref().as_str().unwrap_or_default();
-        let quoted: Vec<(usize, &str)> =
-            points::lines(text).filter_map(|(at, cells)| Some((at, cells.err()?))).collect();
-        let mut lines = points::lines(text).map(|(at, cells)| (at, cells.unwrap_or_default()));
+        let points = points::Lines::new(text);
+        let place = points.place();
+        let quoted: Vec<(usize, &str)> = points.cells().filter_map(|(at, cells)| Some((at, cells.err()?))).collect();
+        let mut lines = points.cells().map(|(at, cells)| (at, cells.unwrap_or_default()));
         let header = lines.next().map(|(_, cells)| cells).unwrap_or_default();
         let lines: Vec<(usize, Vec<&str>)> = lines.filter(|(_, cells)| !cells.is_empty()).collect();
         let is_sound = problems.len() == before && quoted.is_empty();
@@ -349,23 +351,23 @@ impl Block<'_, '_> {
             );
         }
         for (at, cell) in quoted {
-            wrong(format!("line {at} of the points: {cell} has a quotation mark"), "expected values without commas");
+            wrong(format!("line {at} of {place}: {cell} has a quotation mark"), "expected values without commas");
         }
         for (_, name) in header.iter().enumerate().filter(|(at, name)| header[..*at].contains(name)) {
-            wrong(format!("the points have the column `{name}` twice"), "expected a column for each parameter");
+            wrong(format!("the column `{name}` of {place} is there twice"), "expected a column for each parameter");
         }
         for name in header.iter().filter(|name| !by_param.contains_key(**name)) {
             let expected = format!("expected {name} = {{ design = \"{}\" }} in a block", self.label.get_ref());
-            wrong(format!("the points have the column `{name}`, which no block uses"), &expected);
+            wrong(format!("no block uses the column `{name}` of {place}"), &expected);
         }
         for (at, cells) in lines.iter().filter(|(_, cells)| cells.len() != header.len()) {
-            wrong(format!("line {at} of the points has {} values", cells.len()), &format!("expected {}", header.len()));
+            wrong(format!("line {at} of {place} has {} values", cells.len()), &format!("expected {}", header.len()));
         }
         let (mut ranges, mut columns) = (Vec::new(), Vec::new());
         for (name, own) in &by_param {
             let param = own[0].param;
             let Some(column) = header.iter().position(|other| other == name) else {
-                wrong(format!("the points have no column `{name}`"), "expected a column for each parameter");
+                wrong(format!("there is no column `{name}` in {place}"), "expected a column for each parameter");
                 continue;
             };
             let mut values = Vec::new();
@@ -373,12 +375,12 @@ impl Block<'_, '_> {
                 match points::value(param, cell) {
                     Some(value) if bounds[name].as_ref().is_some_and(|bounds| !bounds.contains(&value)) => {
                         let range = bounds[name].as_ref().map(ToString::to_string).unwrap_or_default();
-                        wrong(format!("line {at} of the points: `{name}` is {value}"), &format!("expected {range}"));
+                        wrong(format!("line {at} of {place}: `{name}` is {value}"), &format!("expected {range}"));
                     }
                     Some(value) => values.push(value),
                     None => {
                         let expected = format!("expected {}", param.expectation());
-                        wrong(format!("line {at} of the points: `{name}` cannot be \"{cell}\""), &expected);
+                        wrong(format!("line {at} of {place}: `{name}` cannot be \"{cell}\""), &expected);
                     }
                 }
             }
@@ -386,8 +388,8 @@ impl Block<'_, '_> {
             different.sort_by(compare);
             different.dedup_by(|a, b| compare(a, b).is_eq());
             let different = Values::list(different);
-            let place = |value: &Value| u32::try_from(different.position(value)?).ok();
-            columns.push(values.iter().filter_map(place).collect());
+            let position = |value: &Value| u32::try_from(different.position(value)?).ok();
+            columns.push(values.iter().filter_map(position).collect());
             ranges.push(range::Range { param, scale: Scale::Listed(different), bounds: bounds[name].clone() });
         }
         (problems.len() == before).then(|| Design::listed(self.label.get_ref(), ranges, columns, false))

@@ -232,8 +232,14 @@ fn files_of_points_become_part_of_the_text_on_the_same_lines() {
     let read = |file: &str| if file == "p.csv" { Ok("bsld_threshold\n1.5\n\n2\n".to_owned()) } else { Err("another") };
     let inlined = with_points(text, read).expect("the file is there");
     assert_eq!(inlined.lines().count(), text.lines().count());
-    assert!(inlined.contains("points = \"bsld_threshold\\n1.5\\n\\n2\\n\" # here"), "{inlined}");
+    assert!(inlined.contains("points = \"# p.csv\\nbsld_threshold\\n1.5\\n\\n2\\n\" # here"), "{inlined}");
     assert_eq!(sweep(&inlined).task_count(), 2);
+    let wrong = with_points(text, |_| Ok::<_, ()>("bsld_threshold\nmany\n".to_owned())).expect("it is read");
+    assert!(
+        errors(&wrong).starts_with("error: line 2 of p.csv: `bsld_threshold` cannot be \"many\""),
+        "{}",
+        errors(&wrong)
+    );
     assert!(errors(text).contains("give the manifest by the name of its file"));
     assert_eq!(with_points(&text.replace("p.csv", "q.csv"), read), Err("another"));
 }
@@ -327,10 +333,10 @@ fn designs_that_cannot_be_told_apart_are_refused() {
     let text = points("size_factor,bsld_threshold,other\\n1,2\\nx,2,3");
     for expected in [
         "line 3 of the points: `size_factor` cannot be \"x\"",
-        "the points have the column `other`, which no block uses",
+        "no block uses the column `other` of the points",
         "line 2 of the points has 2 values",
         "line 3 of the points: `size_factor` cannot be \"x\"",
-        "the points have no column `wq_threshold`",
+        "there is no column `wq_threshold` in the points",
     ] {
         assert!(text.contains(expected), "{expected:?} is not in\n{text}");
     }
@@ -338,7 +344,7 @@ fn designs_that_cannot_be_told_apart_are_refused() {
     for (lines, expected) in [
         (
             "size_factor,bsld_threshold,wq_threshold,size_factor\\n1,2,0,1",
-            "the points have the column `size_factor` twice",
+            "the column `size_factor` of the points is there twice",
         ),
         (&*format!("{header}\\\"1,2\\\",0"), "line 2 of the points: \"1 has a quotation mark"),
         (&*format!("{header}\\n1,2,\\\"0\\n1,2,0"), "line 3 of the points: \"0 has a quotation mark"),
