@@ -21,9 +21,27 @@ pub struct Morris {
     pub steps: Vec<Step>,
 }
 
+/// An elementary effect.
+#[derive(Debug, Clone, Copy)]
+pub struct Effect {
+    size: Span,
+    /// How large an effect of 0 can be by the rounding of the values.
+    noise: f64,
+}
+
+impl Effect {
+    fn new(from: Span, to: Span, by: f64) -> Effect {
+        let largest = from.abs().high.max(to.abs().high);
+        Effect { size: (to - from).times(1.0 / by), noise: ROUNDING * largest / by.abs() }
+    }
+}
+
+/// Relative error of a mean over seeds, with room.
+const ROUNDING: f64 = 8.0 * f64::EPSILON;
+
 impl Estimates for Morris {
     /// For each range the elementary effect of each trajectory; none of a step that does not change the value.
-    type Terms = Vec<Vec<Option<Span>>>;
+    type Terms = Vec<Vec<Option<Effect>>>;
 
     fn blocks(&self) -> usize {
         self.steps.len() / self.ranges
@@ -34,20 +52,23 @@ impl Estimates for Morris {
         for (at, step) in self.steps.iter().enumerate() {
             // A trajectory has one point more than steps.
             let from = at + at / self.ranges;
-            let effect = (step.by != 0.0).then(|| (points[from + 1] - points[from]).times(1.0 / step.by));
+            let effect = (step.by != 0.0).then(|| Effect::new(points[from], points[from + 1], step.by));
             effects[step.range].push(effect);
         }
         effects
     }
 
     /// For each range mu, mu* and sigma: mean, mean of absolute values, and standard deviation of its elementary effects, in the
-    /// metric's unit for the whole range.
+    /// metric's unit for the whole range. A sigma that rounding alone can give is 0.
     fn estimate(&self, effects: &Self::Terms, blocks: &[usize]) -> Vec<Span> {
-        let of_range = |effects: &Vec<Option<Span>>| {
-            let drawn: Vec<Span> = blocks.iter().filter_map(|block| effects[*block]).collect();
+        let of_range = |effects: &Vec<Option<Effect>>| {
+            let effects = || blocks.iter().filter_map(|block| effects[*block]);
+            let drawn: Vec<Span> = effects().map(|effect| effect.size).collect();
+            let noise = effects().map(|effect| effect.noise).fold(0.0, f64::max);
             let sample = drawn.len() as f64 / (drawn.len() as f64 - 1.0);
             let variance = variance(&drawn).times(sample);
-            let sigma = Span { low: variance.low.sqrt(), high: variance.high.sqrt() };
+            let deviation = |variance: f64| if variance.sqrt() <= noise { 0.0 } else { variance.sqrt() };
+            let sigma = Span { low: deviation(variance.low), high: deviation(variance.high) };
             [mean(drawn.iter().copied()), mean(drawn.iter().map(|effect| effect.abs())), sigma]
         };
         effects.iter().flat_map(of_range).collect()

@@ -163,6 +163,20 @@ fn a_step_that_changes_no_value_has_no_effect() {
     assert_close(&found, &[1.5, 1.5, 0.5f64.sqrt()], 1e-15);
 }
 
+/// A parameter with one effect everywhere, of values that are rounded.
+#[test]
+fn a_sigma_that_rounding_alone_gives_is_0() {
+    let steps: Vec<Step> = (0..30).map(|at| Step { range: 0, by: if at % 2 == 0 { 0.3 } else { -0.7 } }).collect();
+    let mut values = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        let from = 1e6 + at as f64 / 7.0;
+        values.extend([from, from + 0.1 * step.by]);
+    }
+    let found = known(&indices(&Morris { ranges: 1, steps }, &of_one_seed(values)));
+    assert_close(&found[..2], &[0.1, 0.1], 1e-9);
+    assert_eq!(found[2], 0.0);
+}
+
 /// The Markdown and the LaTeX of a column of indices, each a value with half the width of its interval.
 fn written(indices: &[(f64, Option<f64>)]) -> [String; 2] {
     let index = |(value, half): &(f64, Option<f64>)| {
