@@ -165,7 +165,8 @@ impl ResultRows {
         File::open(&path).map_err(|error| failure!(Storage, "cannot read {}: {error}", path.display()))
     }
 
-    /// The rows for people; `None` if a table of tasks has none.
+    /// The rows for people; `None` if a table of tasks has none. Of the columns that are shown without a choice of columns, those
+    /// without a value are left out.
     pub async fn page(&self) -> Result<Option<Page>, Error> {
         let RowsOptions { table, columns, .. } = &self.options;
         if *table == Table::Tasks {
@@ -183,8 +184,13 @@ impl ResultRows {
             Ok(true)
         };
         let more = self.stored(&schema, keep).await?;
-        let rows = concat_batches(&schema, &batches).or_kind(Kind::Storage)?;
-        let headings: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let mut rows = concat_batches(&schema, &batches).or_kind(Kind::Storage)?;
+        if usual.is_some() {
+            let has_value = |at: &usize| rows.column(*at).null_count() < rows.num_rows();
+            let with_values: Vec<usize> = (0..rows.num_columns()).filter(has_value).collect();
+            rows = rows.project(&with_values).or_kind(Kind::Storage)?;
+        }
+        let headings: Vec<String> = rows.schema_ref().fields().iter().map(|field| field.name().clone()).collect();
         let shown = Shown { axes: headings.len(), headings, count: rows.num_rows(), rows, skipped: 0 };
         Ok(Some(Page { shown, more }))
     }
