@@ -104,7 +104,7 @@ impl Place {
             Answerer::Shards(location, record) => return Err(shards::takes_no_requests(&location, &record)),
             Answerer::State(location) => {
                 let coordinator = self.own_coordinator(&location).await?;
-                (connection::connect(&coordinator.address(Role::Client)).await?, Some(coordinator))
+                (connection::connect(&coordinator.address(Role::Client)).await?, Some((coordinator, location)))
             }
         };
         let reply = match request(&mut client).await {
@@ -112,8 +112,11 @@ impl Place {
             Err(status) => Err(connection::refused_about(&mut client, &status, experiment).await),
         };
         drop(client);
-        if let Some(coordinator) = own {
+        if let Some((coordinator, location)) = own {
             coordinator.end().await?;
+            if reply.is_err() && stored::has_rows_alone(&location, &stored::read(&location).await?, experiment).await? {
+                return Err(stored::without_state(&location, experiment));
+            }
         }
         Ok(reply?.into_inner())
     }

@@ -93,9 +93,7 @@ impl Place {
     /// The stored state. A note says that it was lost, if the experiment has rows without a state.
     async fn loaded(&self, location: &Location, experiment: &str) -> Result<Loaded, Error> {
         let loaded = stored::read(location).await?;
-        let known = loaded.experiments.iter().any(|record| record.name == experiment);
-        let exists = location.path().is_none_or(|path| path.exists());
-        if !known && exists && !stored::is_without_parts(location, experiment).await? {
+        if stored::has_rows_alone(location, &loaded, experiment).await? {
             self.notes
                 .say(&format!("{location} has rows of {experiment} but no state of it: run `powersweep adopt` first"));
         }

@@ -403,7 +403,7 @@ impl Running {
             Err(error) if error.kind != Kind::Interrupted => return Err(error),
             ended => closed.and(ended)?,
         };
-        if finished.rows_in_parts > 0 && stored::is_without_parts(&location, sweep.manifest().name()).await? {
+        if finished.rows_in_parts > 0 && !stored::has_parts(&location, sweep.manifest().name()).await? {
             return Err(failure!(
                 Storage,
                 "the files of {0} are missing in {location}, whose state counts {1} as done. To run these tasks again, \

@@ -148,9 +148,7 @@ async fn of_state(location: &Location, request: &v1::StatusRequest) -> Result<v1
 async fn not_stored(location: &Location, name: &str) -> Result<Error, Error> {
     let known = stored::names(location).await?;
     if known.iter().any(|known| known == name) {
-        let hint =
-            format!("`powersweep results {name}` shows its rows, `powersweep adopt` rebuilds the state from them");
-        return Ok(failure!(Usage, "{location} has no state of {name}\n{hint}"));
+        return Ok(stored::without_state(location, name));
     }
     Ok(failure!(Usage, "{location}: {}", stored::unknown(name, &known)))
 }

@@ -66,8 +66,10 @@ impl Logs {
         match self.library.load_file_of(&FileRef { format, ..FileRef::plain(log, None) }) {
             Ok(found) if found.digest == *digest => Some(found.bytes),
             Ok(found) => {
+                // The digest of a log with an import is that of the converted log.
                 tracing::info!(
-                    "{} is another file than the experiment's `{log}`; asking the coordinator",
+                    "{} has another digest than `{log}` of the experiment, as a log before its import has; asking the \
+                     coordinator",
                     found.origin
                 );
                 None

@@ -63,7 +63,8 @@ fn an_experiment_is_paused_edited_and_deleted() {
     sandbox.run(&["status"]).exits(0).prints(&["no experiment yet"]);
     terminate(worker);
     terminate(served);
-    sandbox.run(&["delete", "sweep"]).exits(8).says(&["there is no experiment sweep"]);
+    sandbox.run(&["delete", "sweep"]).exits(2).says(&["no state of sweep", "`powersweep adopt` rebuilds the state"]);
+    sandbox.run(&["delete", "other"]).exits(8).says(&["there is no experiment other"]);
 }
 
 #[test]

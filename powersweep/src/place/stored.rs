@@ -23,11 +23,25 @@ pub async fn read(location: &Location) -> Result<Loaded, Error> {
     Ok(loaded)
 }
 
-/// Whether an experiment has no part of `tasks`.
-pub async fn is_without_parts(location: &Location, experiment: &str) -> Result<bool, Error> {
+/// Whether an experiment has a part of `tasks`.
+pub async fn has_parts(location: &Location, experiment: &str) -> Result<bool, Error> {
     let store = location.object_store().or_kind(Kind::Storage)?;
     let first = store.list(Some(&layout::tasks_dir(experiment))).try_next().await;
-    Ok(first.or_kind(Kind::Storage)?.is_none())
+    Ok(first.or_kind(Kind::Storage)?.is_some())
+}
+
+/// Whether the data has rows of an experiment that this state does not know.
+pub async fn has_rows_alone(location: &Location, state: &Loaded, experiment: &str) -> Result<bool, Error> {
+    let is_known = state.experiments.iter().any(|record| record.name == experiment);
+    let exists = location.path().is_none_or(|path| path.exists());
+    Ok(!experiment.is_empty() && !is_known && exists && has_parts(location, experiment).await?)
+}
+
+/// The error about an experiment that has rows and no state.
+pub fn without_state(location: &Location, experiment: &str) -> Error {
+    let hint =
+        format!("`powersweep results {experiment}` shows its rows, `powersweep adopt` rebuilds the state from them");
+    failure!(Usage, "{location} has no state of {experiment}\n{hint}")
 }
 
 /// Whether there may be a state; an object store is not asked.
