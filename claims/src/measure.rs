@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use powersweep_dataset::replicates::{Interval, Method, Replicates, SEED};
 use powersweep_engine::Value;
 use powersweep_results::Table;
 
@@ -21,9 +22,9 @@ pub(crate) struct Scope {
 
 /// Values by group. The keys are the cells of the columns `by`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Groups {
+pub(crate) struct Groups<V = f64> {
     pub(crate) by: Vec<String>,
-    pub(crate) values: BTreeMap<Vec<String>, f64>,
+    pub(crate) values: BTreeMap<Vec<String>, V>,
 }
 
 impl Scope {
@@ -96,15 +97,7 @@ impl Scope {
         if let Some(inner) = &selection.minus {
             groups.with(&self.within(inner).value(inner, rows)?, |a, b| a - b)?;
         }
-        for value in groups.values.values_mut() {
-            if selection.one_minus == Some(true) {
-                *value = 1.0 - *value;
-            }
-            *value *= selection.times.unwrap_or(1.0);
-            if selection.absolute == Some(true) {
-                *value = value.abs();
-            }
-        }
+        groups.values.values_mut().for_each(|value| *value = selection.changed(*value));
         for step in selection.then.iter().flatten() {
             groups = groups.reduced(step.aggregate, &step.over)?;
         }
@@ -114,22 +107,80 @@ impl Scope {
         Ok(groups)
     }
 
+    /// The means of a selection of this scope with their 95% intervals over the seeds, by these columns. With `divided_by`, the
+    /// ratio of two means, with `minus` their difference: of rows that are paired by the columns of the selection. An interval
+    /// without a bound is left out.
+    pub(crate) fn intervals(
+        &self,
+        selection: &Selection,
+        rows: &Rows,
+        by: &[String],
+    ) -> Result<Groups<Interval>, String> {
+        let mut scope = self.clone();
+        if !scope.by.iter().any(|name| name == SEED) {
+            scope.by.push(SEED.to_owned());
+        }
+        let found = rows.values(&scope.manifest, scope.table, &scope.conditions, &scope.by, scope.column.as_deref())?;
+        if found.is_empty() {
+            return Err(scope.lacks_rows());
+        }
+        let partners = match selection.divided_by.as_deref().or(selection.minus.as_deref()) {
+            Some(inner) => Some(self.within(inner).value(inner, rows)?),
+            None => None,
+        };
+        let place = |name: &String| scope.by.iter().position(|by| by == name).ok_or_else(|| not_grouped(name));
+        let places = |names: &[String]| names.iter().map(place).collect::<Result<Vec<_>, String>>();
+        let (kept, seed) = (places(by)?, place(&SEED.to_owned())?);
+        let shared = partners.as_ref().map(|partners| places(&partners.by)).transpose()?;
+        let mut pairs: BTreeMap<Vec<String>, Vec<(i64, f64, f64)>> = BTreeMap::new();
+        for (key, values) in found {
+            let cells = |places: &[usize]| places.iter().map(|at| key[*at].clone()).collect::<Vec<_>>();
+            let partner = match partners.as_ref().zip(shared.as_ref()) {
+                Some((partners, shared)) => partners.partner(&cells(shared))?,
+                None => 0.0,
+            };
+            let seed = key[seed].parse().map_err(|_| format!("`{}` is no seed", key[seed]))?;
+            pairs.entry(cells(&kept)).or_default().extend(values.into_iter().map(|value| (seed, partner, value)));
+        }
+        let interval = |pairs: Vec<(i64, f64, f64)>| {
+            let replicates = Replicates::of_pairs(pairs.into_iter(), Method::T(95));
+            let found = match (&selection.divided_by, &selection.minus) {
+                (Some(_), _) => replicates.ratio(),
+                (None, Some(_)) => replicates.difference(),
+                (None, None) => replicates.mean(),
+            };
+            let changed = |end| selection.changed(end);
+            let bounded = found.ends.filter(|(low, high)| low.is_finite() && high.is_finite());
+            let ends = bounded.map(|(low, high)| (changed(low), changed(high)));
+            Interval { value: changed(found.value), ends: ends.map(|(one, other)| (one.min(other), one.max(other))) }
+        };
+        let values = pairs.into_iter().map(|(key, pairs)| (key, interval(pairs))).collect();
+        Ok(Groups { by: by.to_vec(), values })
+    }
+
     fn aggregated(&self, rows: &Rows) -> Result<Groups, String> {
         let column = self.column.as_deref();
         let found = rows.values(&self.manifest, self.table, &self.conditions, &self.by, column)?;
-        let with = || format!("{} of {} with {}", self.table, self.manifest, shown(&self.conditions));
         if found.is_empty() && self.aggregate != Aggregate::COUNT {
-            return Err(format!("there is no row in the {}", with()));
+            return Err(self.lacks_rows());
         }
         let mut values = BTreeMap::new();
         for (key, cells) in found {
-            let value = self.aggregate.of(cells).map_err(|why| format!("{why}: {}", with()))?;
+            let value = self.aggregate.of(cells).map_err(|why| format!("{why}: {}", self.place()))?;
             values.insert(key, value);
         }
         if values.is_empty() && self.by.is_empty() {
             values.insert(Vec::new(), 0.0);
         }
         Ok(Groups { by: self.by.clone(), values })
+    }
+
+    fn lacks_rows(&self) -> String {
+        format!("there is no row in the {}", self.place())
+    }
+
+    fn place(&self) -> String {
+        format!("{} of {} with {}", self.table, self.manifest, shown(&self.conditions))
     }
 }
 
@@ -149,13 +200,14 @@ impl Groups {
             .collect::<Result<_, String>>()?;
         for (key, value) in &mut self.values {
             let shared: Vec<String> = positions.iter().map(|&i| key[i].clone()).collect();
-            let second = other.values.get(&shared);
-            *value = of(
-                *value,
-                *second.ok_or_else(|| format!("there is no row to compare with for {}", shared.join(", ")))?,
-            );
+            *value = of(*value, other.partner(&shared)?);
         }
         Ok(())
+    }
+
+    /// The value of the group with this key.
+    fn partner(&self, key: &[String]) -> Result<f64, String> {
+        self.values.get(key).copied().ok_or_else(|| format!("there is no row to compare with for {}", key.join(", ")))
     }
 
     /// Aggregates the groups that differ in the columns `over` only; all groups if there are none.

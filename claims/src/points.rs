@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use powersweep_dataset::replicates::{Interval, SEED};
+
 use crate::measure::{Groups, Scope};
 use crate::presets::{Axis, NONE, Preset, Shape, Values};
 use crate::published::numbers;
@@ -22,8 +24,8 @@ pub struct Row {
     pub facet: String,
     /// The value.
     pub y: f64,
-    /// Half the width of the interval around it.
-    pub half_width: Option<f64>,
+    /// The ends of its interval.
+    pub ends: Option<(f64, f64)>,
     /// Whose value it is.
     pub role: Role,
     /// The number of its entry in the list of values: the column of a table.
@@ -57,7 +59,9 @@ impl Preset {
     pub fn needed(&self) -> Needed {
         let mut needed = Needed::new();
         for values in &self.values {
-            let outer = Scope::outermost(&self.manifest, &[], &self.by(values));
+            let mut by = self.by(values);
+            by.extend(values.interval.then(|| SEED.to_owned()));
+            let outer = Scope::outermost(&self.manifest, &[], &by);
             outer.of_value(&values.selection).need(&values.selection, &mut needed);
             if let Some(half_width) = &values.half_width {
                 let half_width = values.selection.with(half_width);
@@ -82,24 +86,15 @@ impl Preset {
     /// The reason, and the manifest whose rows are missing.
     pub fn rows(&self, rows: &Rows) -> Result<Vec<Row>, Lacking> {
         let mut found: Vec<(Keys, Row)> = Vec::new();
-        let of = |selection: &Selection, by: &[String]| {
-            let scope = Scope::outermost(&self.manifest, &[], by).of_value(selection);
-            scope.value(selection, rows).map_err(|reason| Lacking { manifest: scope.manifest.clone(), reason })
-        };
-        let zero = self.x.minus.as_ref().map(|minus| of(minus, &[])).transpose()?;
+        let zero = self.x.minus.as_ref().map(|minus| self.groups(minus, &[], rows)).transpose()?;
         let place = Place { preset: self, zero };
         for (column, values) in self.values.iter().enumerate() {
-            let by = self.by(values);
-            let groups = of(&values.selection, &by)?;
-            let half_widths =
-                values.half_width.as_ref().map(|half| of(&values.selection.with(half), &by)).transpose()?;
-            for (key, y) in &groups.values {
+            let groups = self.intervals(values, rows)?;
+            for (key, interval) in &groups.values {
                 let cells = cells(values, &groups, key);
-                let half_width = half_widths.as_ref().and_then(|half| half.values.get(key)).copied();
                 let role = if values.is_cap { Role::Cap } else { Role::Ours };
-                found.extend(
-                    place.row(values, &cells, *y).map(|(keys, row)| (keys, Row { half_width, role, column, ..row })),
-                );
+                let row = place.row(values, &cells, interval.value);
+                found.extend(row.map(|(keys, row)| (keys, Row { ends: interval.ends, role, column, ..row })));
             }
         }
         spread(self, &mut found);
@@ -120,10 +115,34 @@ impl Preset {
         found.sort_by(|(one, _), (other, _)| one.order(other, self));
         Ok(found.into_iter().map(|(_, row)| row).collect())
     }
+
+    fn groups(&self, selection: &Selection, by: &[String], rows: &Rows) -> Result<Groups, Lacking> {
+        let scope = Scope::outermost(&self.manifest, &[], by).of_value(selection);
+        scope.value(selection, rows).map_err(|reason| Lacking { manifest: scope.manifest, reason })
+    }
+
+    /// Our values with their intervals, by the columns of the axes.
+    fn intervals(&self, values: &Values, rows: &Rows) -> Result<Groups<Interval>, Lacking> {
+        let by = self.by(values);
+        if values.interval {
+            let scope = Scope::outermost(&self.manifest, &[], &by).of_value(&values.selection);
+            let found = scope.intervals(&values.selection, rows, &by);
+            return found.map_err(|reason| Lacking { manifest: scope.manifest, reason });
+        }
+        let groups = self.groups(&values.selection, &by, rows)?;
+        let half = values.half_width.as_ref();
+        let half_widths = half.map(|half| self.groups(&values.selection.with(half), &by, rows)).transpose()?;
+        let interval = |(key, value): (Vec<String>, f64)| {
+            let half_width = half_widths.as_ref().and_then(|half| half.values.get(&key));
+            let ends = half_width.map(|half| (value - half, value + half));
+            (key, Interval { value, ends })
+        };
+        Ok(Groups { by: groups.by, values: groups.values.into_iter().map(interval).collect() })
+    }
 }
 
 /// The cells of a group, with the fixed ones.
-fn cells(values: &Values, groups: &Groups, key: &[String]) -> BTreeMap<String, String> {
+fn cells<V>(values: &Values, groups: &Groups<V>, key: &[String]) -> BTreeMap<String, String> {
     let grouped = groups.by.iter().cloned().zip(key.iter().cloned());
     grouped.chain(values.fixed.clone()).collect()
 }
@@ -238,7 +257,7 @@ impl Place<'_> {
             colour: preset.colour.as_ref().map(|axis| axis.label(&colour)).unwrap_or_default(),
             facet: preset.facet.as_ref().map(|axis| axis.label(&facet)).unwrap_or_default(),
             y,
-            half_width: None,
+            ends: None,
             role: Role::Ours,
             column: 0,
             claim: None,

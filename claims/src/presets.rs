@@ -186,8 +186,11 @@ pub(crate) struct Values {
     /// A selection; the columns of the axes are added to its `by`.
     #[serde(rename = "value")]
     pub(crate) selection: Selection,
-    /// Half the width of the interval around the value. It inherits the keys of `value` that it does not set.
+    /// Half the width of the interval around the value, as a column has it. It inherits the keys of `value` that it does not set.
     pub(crate) half_width: Option<Selection>,
+    /// Whether the value is the mean of its rows with its 95% interval over the seeds: with `divided_by`, the ratio of two means,
+    /// with `minus` their difference.
+    pub(crate) interval: bool,
     /// Fixed texts for columns of axes by which the value is not grouped.
     #[serde(rename = "as", deserialize_with = "cells")]
     pub(crate) fixed: BTreeMap<String, String>,

@@ -162,6 +162,13 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
+    /// A value after `one_minus`, `times` and `absolute`.
+    pub(crate) fn changed(&self, value: f64) -> f64 {
+        let value = if self.one_minus == Some(true) { 1.0 - value } else { value };
+        let value = value * self.times.unwrap_or(1.0);
+        if self.absolute == Some(true) { value.abs() } else { value }
+    }
+
     /// The table of the rows; that of the selection around it without one.
     pub(crate) fn rows(&self, outer: Table) -> Table {
         self.table.as_deref().and_then(Table::from_name).unwrap_or(outer)

@@ -75,6 +75,10 @@ impl Context<'_> {
         self.selection(&mut values.selection, at.at("value"), Table::Tasks);
         let rows = values.selection.rows(Table::Tasks);
         values.half_width.iter_mut().for_each(|half| self.selection(half, at.at("half_width"), rows));
+        if values.interval && (values.half_width.is_some() || values.selection.then.is_some()) {
+            let message = "a mean with the interval over the seeds has neither `then` nor `half_width`";
+            at.at("interval").problem(message.to_owned(), "expected the columns of the pairs in `by`".to_owned());
+        }
         let by = preset.by(values);
         for column in by.iter().filter(|column| column_of(rows, column).is_none()) {
             let message = format!("the table {rows} has no column `{column}` for an axis");

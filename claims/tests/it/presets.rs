@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use powersweep_claims::{Claims, Presets, Role, Rows, Shape, papers};
+use powersweep_dataset::replicates::{Interval, Method, Replicates};
 use powersweep_experiments::{Manifest, manifests};
 use powersweep_results::Table;
 
@@ -164,7 +165,10 @@ fn values_have_their_places_and_published_numbers_stand_beside_them() {
     let found = presets.find("figure1").expect("it is there").rows(&rows()).expect("values");
     let seen: Vec<_> = found
         .iter()
-        .map(|row| (row.facet.as_str(), row.colour.as_str(), row.x.as_str(), row.y, row.half_width, row.role))
+        .map(|row| {
+            let half_width = row.ends.map(|(low, high)| (500.0 * (high - low)).round() / 1000.0);
+            (row.facet.as_str(), row.colour.as_str(), row.x.as_str(), row.y, half_width, row.role)
+        })
         .collect();
     let (ours, published) = (Role::Ours, Role::Published);
     assert_eq!(
@@ -184,6 +188,81 @@ fn values_have_their_places_and_published_numbers_stand_beside_them() {
     );
     let claims: Vec<&str> = found.iter().filter_map(|row| row.claim.as_deref()).collect();
     assert_eq!(claims, ["saved[b]", "saved[a]"]);
+}
+
+/// Two values of a parameter for each of three seeds are three replicates, and a ratio is that of two means.
+#[test]
+fn intervals_are_those_over_the_seeds() {
+    let of = |operation: &str, times: f64| {
+        let text = format!(
+            r#"
+version = 1
+manifests = ["m"]
+[[presets]]
+name = "figure1"
+caption = "Energy."
+kind = "bars"
+x = {{ column = "workload", title = "log" }}
+y = {{ title = "energy" }}
+[[presets.values]]
+interval = true
+[presets.values.value]
+where = {{ policy = "low" }}
+column = "energy_total_j"
+by = ["workload", "bsld_threshold", "seed"]
+times = {times}
+{operation}
+"#
+        );
+        let mut table = Rows::new();
+        table.add("m", Table::Tasks, vec![seeds()]);
+        let found = parsed(&text).expect("it is right").find("figure1").expect("it is there").rows(&table);
+        let [row] = &found.expect("values")[..] else { panic!("one workload") };
+        (row.y, row.ends.expect("an interval"))
+    };
+    let pairs = || ENERGIES.iter().map(|(seed, _, top, low)| (*seed, *top, *low));
+    let replicates = Replicates::of_pairs(pairs(), Method::T(95));
+    let close = |(value, ends): (f64, (f64, f64)), expected: Interval| {
+        let (low, high) = expected.ends.expect("an interval");
+        let near = |found: f64, expected: f64| (found - expected).abs() < 1e-9;
+        assert!(
+            near(value, expected.value) && near(ends.0, low) && near(ends.1, high),
+            "{value} {ends:?} {expected:?}"
+        );
+    };
+    let partner = |operation: &str| {
+        format!("{operation} = {{ runs = \"top\", by = [\"workload\", \"bsld_threshold\", \"seed\"] }}")
+    };
+    close(of(&partner("divided_by"), 1.0), replicates.ratio());
+    close(of(&partner("minus"), 1.0), replicates.difference());
+    close(of("aggregate = \"mean\"", 1.0), replicates.mean());
+    // A saving of the ratio 0.9 to 0.8 is 10 to 20 %.
+    let (value, (low, high)) = of(&format!("{}\none_minus = true", partner("divided_by")), 100.0);
+    let ratio = replicates.ratio();
+    close((1.0 - value / 100.0, (1.0 - high / 100.0, 1.0 - low / 100.0)), ratio);
+}
+
+/// Seed, threshold, and energy of both policies.
+const ENERGIES: [(i64, f64, f64, f64); 6] = [
+    (1, 2.0, 200.0, 170.0),
+    (1, 10.0, 200.0, 150.0),
+    (2, 2.0, 300.0, 280.0),
+    (2, 10.0, 300.0, 240.0),
+    (3, 2.0, 250.0, 200.0),
+    (3, 10.0, 250.0, 180.0),
+];
+
+fn seeds() -> RecordBatch {
+    let both = || ["top", "low"].into_iter().flat_map(|policy| ENERGIES.iter().map(move |row| (policy, row)));
+    let energy = |(policy, row): (&str, &(i64, f64, f64, f64))| if policy == "top" { row.2 } else { row.3 };
+    let batch = RecordBatch::try_from_iter([
+        ("workload", Arc::new(StringArray::from_iter_values(both().map(|_| "a"))) as ArrayRef),
+        ("policy", Arc::new(StringArray::from_iter_values(both().map(|(policy, _)| policy)))),
+        ("bsld_threshold", Arc::new(Float64Array::from_iter_values(both().map(|(_, row)| row.1)))),
+        ("seed", Arc::new(Int64Array::from_iter_values(both().map(|(_, row)| row.0)))),
+        ("energy_total_j", Arc::new(Float64Array::from_iter_values(both().map(energy)))),
+    ]);
+    batch.expect("columns of one length")
 }
 
 #[test]
@@ -209,6 +288,7 @@ fn problems_are_explained_with_their_places() {
         ("claim = \"saved\"", "claim = \"other\"", "no number of the claim `other` is under the conditions"),
         ("name = \"figure1\"", "", "`name` is missing"),
         ("column = \"wait_s_mean\", d", "column = \"wait_mean\", d", "no column `wait_mean`"),
+        ("half_width = {", "interval = true\nhalf_width = {", "has neither `then` nor `half_width`"),
         ("manifests = [\"m\"]", "", "`manifests` is missing"),
         ("version = 1", "version = 2", "`version` is not 1"),
     ] {

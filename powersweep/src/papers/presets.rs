@@ -191,8 +191,11 @@ fn frame(preset: &Preset, rows: &[Row]) -> Frame {
             Column::numbers(name, name, unit, found)
         };
         columns.push(number(title, &|row| !is_published(row), &|row| Some(row.y)));
-        if rows.iter().filter(of_column).any(|row| row.half_width.is_some()) {
-            columns.push(number(&format!("{title} half width"), &|row| !is_published(row), &|row| row.half_width));
+        if rows.iter().filter(of_column).any(|row| row.ends.is_some()) {
+            let low = |row: &Row| row.ends.map(|(low, _)| low);
+            let high = |row: &Row| row.ends.map(|(_, high)| high);
+            columns.push(number(&format!("{title} low"), &|row| !is_published(row), &low));
+            columns.push(number(&format!("{title} high"), &|row| !is_published(row), &high));
         }
         if has_published {
             columns.push(number(&format!("{title} published"), &is_published, &|row| Some(row.y)));

@@ -51,7 +51,7 @@ impl Chosen {
 /// The figure of some values. `levels`: the values of its colours in all figures of the paper.
 fn of_rows(preset: &Preset, levels: Vec<String>, rows: &[Row], look: &Look) -> Result<Figure, Error> {
     let axes = Axes {
-        interval: rows.iter().any(|row| row.half_width.is_some()).then(|| (LOW.to_owned(), HIGH.to_owned())),
+        interval: rows.iter().any(|row| row.ends.is_some()).then(|| (LOW.to_owned(), HIGH.to_owned())),
         colour: preset.colour.as_ref().map(name),
         levels,
         facet: preset.facet.as_ref().map(name),
@@ -101,8 +101,8 @@ fn table(preset: &Preset, rows: &[&Row]) -> Frame {
     let published = rows.iter().map(|row| (row.role == Role::Published).then_some(PUBLISHED));
     let values = [
         number(VALUE, &|row| Some(row.y)),
-        number(LOW, &|row| Some(row.y - row.half_width?)),
-        number(HIGH, &|row| Some(row.y + row.half_width?)),
+        number(LOW, &|row| row.ends.map(|(low, _)| low)),
+        number(HIGH, &|row| row.ends.map(|(_, high)| high)),
         Column::optional_texts(PUBLISHED, "", published),
     ];
     Frame::of(std::iter::once(x).chain(colour).chain(facet).chain(values))
