@@ -94,6 +94,11 @@ impl Code {
         encoding["color"] = self.channel(&json!(self.look.colours(&self.places)), &self.legend(0.0));
     }
 
+    /// Adds colour to the inside of points with an edge of another colour, without a legend.
+    pub(super) fn inside(&self, encoding: &mut Value) {
+        encoding["fill"] = self.channel(&json!(self.look.colours(&self.places)), &Value::Null);
+    }
+
     /// Adds colours from light to dark.
     pub(super) fn ordered(&self, encoding: &mut Value) {
         // At its ends the scheme is nearly white and nearly black.

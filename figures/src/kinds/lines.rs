@@ -56,7 +56,12 @@ pub fn lines(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
         layers.push(json!({ "mark": mark, "encoding": dot }));
     }
     let free_px = look.width.px() - code.as_ref().map_or(0.0, |code| code.legend_px(true));
-    published::beside(&mut layers, &rows, axes, with(&at, &[("y", y)]), free_px)?;
+    let mut published = with(&at, &[("y", y)]);
+    // A published number says to which of the lines it belongs.
+    if let Some(code) = &code {
+        code.inside(&mut published);
+    }
+    published::beside(&mut layers, &rows, axes, published, free_px)?;
     Content::limited(rows, layers, axes, limits).figure(look)
 }
 
