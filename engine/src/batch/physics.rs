@@ -95,6 +95,8 @@ pub enum FindingKind {
     RelativePower,
     /// The workload has no job, and the task fails.
     NoJobs,
+    /// No size of the machine is known, or it is out of range, and the task fails.
+    NoMachine,
     /// A signal has no values for the time of the workload, and the task fails.
     SignalElsewhere,
     /// A series is asked for that no task records.
@@ -114,6 +116,7 @@ impl FindingKind {
             FindingKind::Schedule => "schedule-of-one-cap",
             FindingKind::RelativePower => "relative-power",
             FindingKind::NoJobs => "no-jobs",
+            FindingKind::NoMachine => "no-machine",
             FindingKind::SignalElsewhere => "signal-elsewhere",
             FindingKind::UnrecordedSeries => "unrecorded-series",
             FindingKind::UserEstimates => "user-estimates",
@@ -178,14 +181,29 @@ pub fn findings(spec: &SimSpec, demand: Option<&Demand>) -> Vec<Finding> {
     found.extend(changing_cap(spec));
     found.extend(demand.and_then(|demand| user_estimates(spec, demand)));
     let native = demand.and_then(|demand| demand.native_procs).or_else(|| workload::stated_procs(spec));
-    // The simulation reports a machine that is wrong.
-    let Ok(machine) = Machine::new(spec, native) else { return found };
+    let machine = match Machine::new(spec, native) {
+        Ok(machine) => machine,
+        Err(error) => {
+            found.extend(demand.map(|_| no_machine(&error)));
+            return found;
+        }
+    };
     found.extend(caps(spec, &machine));
     if let Some(demand) = demand {
         found.extend(wide_job(spec, &machine, demand).or_else(|| needy_job(spec, &machine, demand)));
         found.extend(over_cap_job(spec, &machine, demand));
     }
     found
+}
+
+fn no_machine(error: &SimError) -> Finding {
+    Finding {
+        kind: FindingKind::NoMachine,
+        about: "procs",
+        place: Place::Choice(Role::Platform),
+        message: error.to_string(),
+        help: "each task fails when it begins".to_owned(),
+    }
 }
 
 fn no_jobs(problem: &str) -> Option<Finding> {

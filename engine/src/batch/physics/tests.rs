@@ -141,6 +141,18 @@ fn wide_jobs_are_reported_unless_a_rule_handles_them() {
 }
 
 #[test]
+fn a_machine_of_unknown_size_is_reported() {
+    let mut spec = SimSpec::new();
+    spec.choose(Choice::new(components::find(Role::Source, "swf").unwrap()));
+    let found = findings(&spec, Some(&demand(&[3])));
+    let machine = found.iter().find(|finding| finding.kind == FindingKind::NoMachine).expect("it is reported");
+    assert!(machine.message.contains("the size of the machine is not known"), "{found:?}");
+    assert!(findings(&spec, None).iter().all(|finding| finding.kind != FindingKind::NoMachine));
+    spec.choice_mut(Role::Platform).set("procs", Value::Int(8)).unwrap();
+    assert!(!kinds(&spec, &[3]).contains(&FindingKind::NoMachine));
+}
+
+#[test]
 fn a_workload_without_jobs_is_the_only_finding() {
     let demand = Demand::lacking("the log is empty".to_owned());
     let found = findings(&SimSpec::new(), Some(&demand));
