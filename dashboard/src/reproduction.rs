@@ -100,8 +100,10 @@ fn paper(at: usize, paper: &Reproduced) -> Markup {
             h1 { (paper.title) }
             p { (counts(paper)) "." }
             @for (number, shown) in paper.shown.iter().enumerate() { (figure(&format!("f{at}-{number}-"), shown)) }
-            h2 { "Claims of the paper" }
-            (claims(&paper.claims, ClaimKind::Published, "published"))
+            @if paper.claims.iter().any(|claim| claim.kind == ClaimKind::Published) {
+                h2 { "Claims of the paper" }
+                (claims(&paper.claims, ClaimKind::Published, "published"))
+            }
             @if paper.claims.iter().any(|claim| claim.kind == ClaimKind::Guard) {
                 h2 { "Guards: numbers that the paper does not print" }
                 (claims(&paper.claims, ClaimKind::Guard, "expected"))

@@ -24,6 +24,7 @@ use powersweep_dataset::{Column, Condition, Error, Frame, Rows, Stat, failure, g
 use powersweep_results::Table;
 
 use crate::place::Place;
+use crate::results::no_rows;
 
 /// The column that says whether a combination satisfies the conditions.
 const VERDICT: &str = "verdict";
@@ -181,7 +182,7 @@ impl Place {
         let uncertain = (0..all.rows()).map(of_row).filter(|verdict| verdict.holds && !verdict.is_certain).count();
         let feasible = all.kept(|row| of_row(row).holds);
         let why_none = match feasible.rows() {
-            _ if rows.is_empty() && options.only.is_empty() => Some("no rows yet".to_owned()),
+            _ if rows.is_empty() && options.only.is_empty() => Some(no_rows(experiment)),
             _ if rows.is_empty() => Some(source::why_none(&datasets, &reading, &options.only).await?),
             0 => Some(why_none(&all, &subject, &satisfied)?),
             _ => None,

@@ -47,6 +47,9 @@ impl Place {
     /// # Errors
     /// The manifest would be refused, or who should answer does not.
     pub async fn plan(&self, manifest: &Manifest, files: &Files) -> Result<Plan, Error> {
+        if let Some(until) = manifest.until() {
+            replicate::checked(until, &inputs::sweep(manifest, &files.digests)?)?;
+        }
         if self.names_coordinator() {
             let mut farm = self.connect().await?;
             let request = v1::SubmitRequest { dry_run: true, ..submission(manifest, files) };
@@ -54,9 +57,6 @@ impl Place {
             return Ok(Plan { reply, served: None });
         }
         let sweep = inputs::sweep(manifest, &files.digests)?;
-        if let Some(until) = manifest.until() {
-            replicate::checked(until, &sweep)?;
-        }
         let location = self.location()?;
         if let Some(record) = shards::find(&location, manifest.name()).await? {
             let states = shards::states(&location, &record).await?;

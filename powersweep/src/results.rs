@@ -43,6 +43,11 @@ const USUAL: &[(Table, &[&str])] = &[
     ),
 ];
 
+/// What an experiment without a row of `tasks` is told.
+pub(crate) fn no_rows(experiment: &str) -> String {
+    format!("{experiment} has no rows yet: `powersweep status {experiment}` says whether its tasks run or failed")
+}
+
 /// Which rows are read. The default: all rows of `tasks`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RowsOptions {
@@ -193,6 +198,11 @@ impl ResultRows {
         let headings: Vec<String> = rows.schema_ref().fields().iter().map(|field| field.name().clone()).collect();
         let shown = Shown { axes: headings.len(), headings, count: rows.num_rows(), rows, skipped: 0 };
         Ok(Some(Page { shown, more }))
+    }
+
+    /// What to say where [`ResultRows::page`] gives none.
+    pub fn without_rows(&self) -> String {
+        no_rows(self.reading.experiment())
     }
 
     /// Says why no row satisfies the conditions.

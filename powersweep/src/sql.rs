@@ -10,6 +10,7 @@ use powersweep_dataset::{Datasets, Error, failure};
 use powersweep_results::Table;
 
 use crate::place::{Answerer, Place};
+use crate::results::no_rows;
 
 impl Place {
     /// A statement for each table with rows that makes a view of it. Parts of a data folder are read where they are; other
@@ -35,10 +36,7 @@ impl Place {
             }
         }
         if text.is_empty() {
-            return Err(failure!(
-                Usage,
-                "{experiment} has no rows yet: `powersweep status {experiment}` says whether its tasks run"
-            ));
+            return Err(failure!(Usage, "{}", no_rows(experiment)));
         }
         Ok(text)
     }

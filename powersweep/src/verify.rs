@@ -26,6 +26,7 @@ use powersweep_worker::task::{Inputs, TaskError};
 use crate::inputs::{self, Files, LOGS_BYTES, ManifestFiles};
 use crate::parallel::on_all_cores;
 use crate::place::Place;
+use crate::results::no_rows;
 
 /// Which tasks run again.
 #[derive(Clone)]
@@ -125,10 +126,7 @@ impl Place {
             parts.iter().flat_map(|part| (0..part.groups().len()).map(move |group| (part, group))).collect();
         let all: usize = groups.iter().map(|(part, group)| part.rows(*group)).sum();
         if all == 0 {
-            return Err(failure!(
-                Usage,
-                "{experiment} has no rows yet: `powersweep status {experiment}` says whether its tasks run"
-            ));
+            return Err(failure!(Usage, "{}", no_rows(experiment)));
         }
         let given = options.manifest.as_ref().map(|manifest| manifest.source().to_owned());
         // Unpublished rows name no manifest; theirs is the present one, which the last part has.

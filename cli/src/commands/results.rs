@@ -99,7 +99,7 @@ async fn write(rows: &ResultRows, encoding: Encoding, args: &ResultsArgs) -> Out
 
 /// Shows the rows to people.
 async fn show(rows: &ResultRows, args: &ResultsArgs) -> Outcome {
-    let Some(Page { shown, more }) = rows.page().await? else { return screen::print("no rows yet") };
+    let Some(Page { shown, more }) = rows.page().await? else { return screen::print(&rows.without_rows()) };
     let is_on_screen = args.out.format() == RowFormat::Table;
     match more {
         _ if shown.count == 0 && (is_on_screen || args.table == Table::Tasks) => screen::print(&rows.why_none().await?),

@@ -85,7 +85,11 @@ fn a_combination_gets_the_seeds_that_its_mean_needs() {
             .says(&["the condition ci95(energy) < 5% of `seeds`", "`energy`"]);
     }
     sandbox.write("wrong.toml", UNTIL.replace("energy_total_j", "size_factor"));
-    sandbox.run(&["plan", "wrong.toml"]).exits(2).says(&["`size_factor` is an axis, no metric"]);
+    // Nothing answers at this address: the manifest is wrong before anybody is asked.
+    for place in [&["--data", "results/data"][..], &["--coordinator", "127.0.0.1:1"]] {
+        let plan = [&["plan", "wrong.toml"][..], place].concat();
+        sandbox.run(&plan).exits(2).says(&["`size_factor` is an axis, no metric"]);
+    }
     sandbox.write("known.toml", UNTIL);
     let find = ["find", "known.toml", "--over", "size_factor=1,2", "--minimise", "energy_total_j"];
     sandbox.run(&find).exits(2).says(&["give `seeds` a list or a range"]);

@@ -18,6 +18,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 use crate::place::Place;
+use crate::results::no_rows;
 
 /// The columns that place a task on the timeline.
 const PLACE: [&str; 3] = ["worker", "started_at", "wall_ms"];
@@ -58,7 +59,7 @@ impl Place {
         let reading = self.datasets().await?.read(experiment, Table::Tasks).await?;
         let (workers, lanes) = lanes(&reading).await?;
         if lanes.is_empty() {
-            return Err(failure!(Usage, "{experiment} has no rows yet"));
+            return Err(failure!(Usage, "{}", no_rows(experiment)));
         }
         let schema = scan::columns(columns(&reading).await?.iter().map(String::as_str));
         let mut trace = Trace { out, workers: &workers, lanes: &lanes, is_empty: true, row: 0 };
