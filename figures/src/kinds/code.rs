@@ -72,6 +72,12 @@ impl Code {
 
     /// Adds these colours and dashes.
     fn lines_in(&self, encoding: &mut Value, colours: &Value, dashes: &Value) {
+        let legend = self.legend_of_lines();
+        encoding["color"] = self.channel(colours, &legend);
+        encoding["strokeDash"] = self.channel(dashes, &legend);
+    }
+
+    fn legend_of_lines(&self) -> Value {
         let mut legend = self.legend(LINE_PX - SYMBOL_PX);
         let (half, shift) = (LINE_PX / SYMBOL_PX, (LINE_PX - SYMBOL_PX) / 2.0);
         let symbol = json!({
@@ -79,8 +85,7 @@ impl Code {
             "labelOffset": shift + 4.0,
         });
         look::merge(&mut legend, &symbol);
-        encoding["color"] = self.channel(colours, &legend);
-        encoding["strokeDash"] = self.channel(dashes, &legend);
+        legend
     }
 
     /// Adds colour and shape.
@@ -94,9 +99,9 @@ impl Code {
         encoding["color"] = self.channel(&json!(self.look.colours(&self.places)), &self.legend(0.0));
     }
 
-    /// Adds colour to the inside of points with an edge of another colour, without a legend.
+    /// Adds the colour of lines to the inside of points with an edge of another colour. They share the legend of the lines.
     pub(super) fn inside(&self, encoding: &mut Value) {
-        encoding["fill"] = self.channel(&json!(self.look.colours(&self.places)), &Value::Null);
+        encoding["fill"] = self.channel(&json!(self.look.colours(&self.places)), &self.legend_of_lines());
     }
 
     /// Adds colours from light to dark.
