@@ -1,5 +1,6 @@
 //! Tables that fit a terminal: texts are wrapped between words, else between the parts of a name, and numbers and times stay
-//! whole. Elsewhere a row is one line, whose long texts are not padded.
+//! whole. Where this is not enough, each row is a list of its headings and values. Without a terminal, a row is one line, whose long
+//! texts are not padded.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -43,11 +44,11 @@ impl DerefMut for Table {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = self.0.clone();
-        match table.width() {
-            Some(width) => fit(&mut table, width.into()),
-            None => return f.write_str(&without_padding(&table)),
+        let Some(width) = table.width().map(usize::from) else { return f.write_str(&without_padding(&table)) };
+        match fit(&mut table, width) {
+            true => table.fmt(f),
+            false => f.write_str(&lists(&self.0, width)),
         }
-        table.fmt(f)
     }
 }
 
@@ -72,9 +73,22 @@ fn without_padding(table: &comfy_table::Table) -> String {
     table.to_string().lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// A list of headings and values for each row, without the headings of empty cells.
+fn lists(table: &comfy_table::Table, width: usize) -> String {
+    let headings: Vec<String> = table.header().into_iter().flat_map(Row::cell_iter).map(Cell::content).collect();
+    let widest = headings.iter().map(|heading| heading.chars().count()).max().unwrap_or(0);
+    let room = width.saturating_sub(widest + 2).max(PART_MIN);
+    let item = |(heading, cell): (&String, &Cell)| {
+        let text = wrapped(&cell.content(), room).replace('\n', &format!("\n{:widest$}  ", ""));
+        (!text.is_empty()).then(|| format!("{heading:widest$}  {text}"))
+    };
+    let list = |row: &Row| headings.iter().zip(row.cell_iter()).filter_map(item).collect::<Vec<_>>().join("\n");
+    table.row_iter().map(list).collect::<Vec<_>>().join("\n\n")
+}
+
 /// Sets the widths of the columns. Padding, headings and names shrink before a number would be broken: half a number looks
-/// like another number. A table of too many numbers stays wider than the terminal.
-fn fit(table: &mut comfy_table::Table, width: usize) {
+/// like another number. Returns whether the table fits, or has no headings for [`lists`]: it may then be wider than the terminal.
+fn fit(table: &mut comfy_table::Table, width: usize) -> bool {
     let columns = table.column_count();
     let widest = |row: &Row, widths: Vec<usize>, measure: &dyn Fn(&str) -> usize| -> Vec<usize> {
         let cells = row.cell_iter().map(|cell| measure(&cell.content())).chain(std::iter::repeat(0));
@@ -88,15 +102,20 @@ fn fit(table: &mut comfy_table::Table, width: usize) {
     let whole = |text: &str| text.chars().count();
     let natural = over(&whole, &whole);
     if !is_too_wide(&natural, 2) {
-        return;
+        return true;
     }
     let least = |ends: Ends, most, padding| {
         let widths = over(&|text| longest(ends(text), most), &|text| longest(pieces(text), usize::MAX));
         (widths, padding)
     };
     let of_words = [2, 1].into_iter().map(|padding| least(words, WORD_MAX, padding));
-    let of_parts = (PART_MIN..=WORD_MAX).rev().map(|most| least(pieces, most, 1));
+    // Words are broken inside only where there are no headings for a list.
+    let part_min = if table.header().is_some() { WORD_MAX } else { PART_MIN };
+    let of_parts = (part_min..=WORD_MAX).rev().map(|most| least(pieces, most, 1));
     let fitting = of_words.chain(of_parts).find(|(widths, padding)| !is_too_wide(widths, *padding));
+    if fitting.is_none() && table.header().is_some() {
+        return false;
+    }
     let (widths, padding) = fitting.unwrap_or_else(|| least(pieces, PART_MIN, 1));
     let widths = spread(widths, &natural, width.saturating_sub(padding * columns));
     if let Some(header) = table.header() {
@@ -113,6 +132,7 @@ fn fit(table: &mut comfy_table::Table, width: usize) {
         let whole = u16::try_from(width + padding).unwrap_or(u16::MAX);
         column.set_padding((u16::from(padding > 1), 1)).set_constraint(ColumnConstraint::Absolute(Width::Fixed(whole)));
     }
+    true
 }
 
 /// Divides a text where a line may end.
@@ -214,9 +234,7 @@ mod tests {
     fn no_heading_is_broken_inside_a_word() {
         for width in [60, 45, 34, 20] {
             let all = lines(width);
-            let heading: Vec<&str> =
-                all.iter().take_while(|line| !line.contains("307039")).map(String::as_str).collect();
-            let words: Vec<&str> = heading.iter().flat_map(|line| line.split([' ', '_'])).collect();
+            let words: Vec<&str> = all.iter().flat_map(|line| line.split([' ', '_'])).collect();
             for whole in ["policy", "mean", "wait", "energy", "total"] {
                 assert!(words.contains(&whole), "{width}: {all:#?}");
             }
@@ -250,7 +268,33 @@ mod tests {
     }
 
     #[test]
-    fn too_many_numbers_stay_whole() {
-        assert!(lines(15).iter().any(|line| line.contains("307039") && line.contains("1.153e8")));
+    fn rows_that_are_too_wide_are_lists() {
+        let mut table = Table::new();
+        table.set_width(50);
+        table.set_header(["signal", "file", "from", "to", "step", "changes to rows"]);
+        let times = ["2021-01-01T00:00:00Z", "2025-01-01T00:00:00Z"];
+        table.add_row(["carbon", "SE_2021-2024.parquet", times[0], times[1], "3600 s", ""]);
+        table.add_row([
+            "price",
+            "p.csv",
+            times[0],
+            times[1],
+            "3600 s",
+            "1 dropped (no_such_time), 1 added (second_of_two)",
+        ]);
+        let expected = "signal           carbon\n\
+                        file             SE_2021-2024.parquet\n\
+                        from             2021-01-01T00:00:00Z\n\
+                        to               2025-01-01T00:00:00Z\n\
+                        step             3600 s\n\n\
+                        signal           price\n\
+                        file             p.csv\n\
+                        from             2021-01-01T00:00:00Z\n\
+                        to               2025-01-01T00:00:00Z\n\
+                        step             3600 s\n\
+                        changes to rows  1 dropped (no_such_time), 1\n                 added (second_of_two)";
+        assert_eq!(table.to_string(), expected);
+        // Numbers are whole, however narrow the terminal is.
+        assert!(["307039", "1.153e8"].iter().all(|number| lines(15).iter().any(|line| line.ends_with(number))));
     }
 }
