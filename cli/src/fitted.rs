@@ -292,7 +292,7 @@ mod tests {
                         from             2021-01-01T00:00:00Z\n\
                         to               2025-01-01T00:00:00Z\n\
                         step             3600 s\n\
-                        changes to rows  1 dropped (no_such_time), 1\n                 added (second_of_two)";
+                        changes to rows  1 dropped (no_such_time), 1 added\n                 (second_of_two)";
         assert_eq!(table.to_string(), expected);
         // Numbers are whole, however narrow the terminal is.
         assert!(["307039", "1.153e8"].iter().all(|number| lines(15).iter().any(|line| line.ends_with(number))));

@@ -9,7 +9,7 @@ use powersweep_dataset::{Cell, Frame};
 
 use crate::args::{OutArgs, RowFormat};
 use crate::exit::{Exit, Failure, Outcome, failure};
-use crate::screen;
+use crate::screen::{self, count};
 
 impl OutArgs {
     /// Refuses a file for a table on the screen.
@@ -43,7 +43,9 @@ pub fn framed(frame: &Frame, more: usize, out: &OutArgs, experiment: &str) -> Ou
 /// Shows or writes a table for people. `more`: rows that it lacks.
 pub fn sheet(sheet: &Sheet, more: usize, out: &OutArgs) -> Outcome {
     match out.format() {
-        RowFormat::Table if more > 0 => screen::print(&format!("{}\n… and {more} more rows", on_screen(sheet))),
+        RowFormat::Table if more > 0 => {
+            screen::print(&format!("{}\n… and {}", on_screen(sheet), count(more as u64, "more row")))
+        }
         RowFormat::Table => screen::print(&on_screen(sheet)),
         format => {
             write_whole(out.output.as_deref(), text_of(sheet, format)?.as_bytes())?;
@@ -94,7 +96,7 @@ pub fn written(rows: &RecordBatch, encoding: Encoding, more: usize, out: &OutArg
 /// Says how many rows were not written.
 pub fn note_more(more: usize) {
     if more > 0 {
-        screen::note(&format!("powersweep: {more} more rows: --rows N writes more"));
+        screen::note(&format!("powersweep: {}: --rows N writes more", count(more as u64, "more row")));
     }
 }
 
@@ -108,7 +110,7 @@ pub fn page_text(page: &Shown, more: usize) -> String {
     table.column_iter_mut().skip(page.axes).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     match more {
         0 => table.to_string(),
-        more => format!("{table}\n… and {more} more rows"),
+        more => format!("{table}\n… and {}", count(more as u64, "more row")),
     }
 }
 

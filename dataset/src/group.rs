@@ -132,7 +132,10 @@ fn field(measure: &Field, stat: Stat, all: &[Stat]) -> Field {
     if matches!(stat, Stat::Interval(_)) && all.contains(&Stat::Mean) {
         metadata.insert(HALF_WIDTH_OF.to_owned(), named(Stat::Mean, measure.name()));
     }
-    Field::new(named(stat, measure.name()), of, true).with_metadata(metadata)
+    // The mean of a group divided by the mean of its baseline is no mean.
+    let is_ratio_of_means = stat == Stat::Mean && metadata.contains_key(RATIO);
+    let name = if is_ratio_of_means { format!("ratio({})", measure.name()) } else { named(stat, measure.name()) };
+    Field::new(name, of, true).with_metadata(metadata)
 }
 
 /// The name of a statistic of a measure.

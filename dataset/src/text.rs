@@ -289,7 +289,8 @@ impl Format {
         if greatest == 0.0 {
             return Format { exponent: 0, decimals: 0 };
         }
-        let power = greatest.log10().floor() as i32;
+        // An interval that is wider than its value has no power of ten of its own.
+        let power = halves.iter().filter_map(finite).fold(greatest, f64::max).log10().floor() as i32;
         let exponent = if PLAIN.contains(&power) { 0 } else { power.div_euclid(3) * 3 };
         let own = |row: usize| cells.get(row).and_then(finite).unwrap_or(0.0);
         let is_wide = |row: usize, half: f64| half >= (NOISE[0] * own(row)).max(NOISE[1] * greatest);

@@ -99,7 +99,7 @@ fn a_ratio_has_one_interval() {
     let rows = lines(&sandbox, &[&args[..], &["--columns", "wait_s_mean,energy_total_j"]].concat());
     let row = rows.iter().find(|row| row["bsld_threshold"].as_f64() == Some(3.0)).expect("a row");
     for (metric, found) in ["wait_s_mean", "energy_total_j"].iter().zip(&compared) {
-        for (statistic, column) in [("mean", "ratio"), ("low95", "ratio_low"), ("high95", "ratio_high")] {
+        for (statistic, column) in [("ratio", "ratio"), ("low95", "ratio_low"), ("high95", "ratio_high")] {
             let of_results = number(row, &format!("{statistic}({metric})"));
             assert!(near(of_results, number(found, column)), "{metric} {column}: {of_results} {found:?}");
         }

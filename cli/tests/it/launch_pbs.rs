@@ -165,8 +165,8 @@ fn workers_come_with_the_tasks_and_go_after_them() {
 fn several_allocations_are_an_array_and_stop_cancels_what_waits() {
     let cluster = Cluster::new(&SYSTEM);
     cluster.0.write("pbs/mode", "hold");
-    let _served = cluster.serve_sweep(100_000);
-    // Its tasks are measured, and are work for many short allocations.
+    let _served = cluster.serve_sweep(1_000_000);
+    // Its tasks are measured, and are work for more allocations than are allowed.
     let worker = worker(&cluster.0, "w", "", &[]);
     let begun = Instant::now();
     while cluster.0.run(&["status", "sweep", "--json"]).json()["experiments"][0]["done"] == 0 {

@@ -194,6 +194,12 @@ fn a_heading_has_an_interval_if_a_value_has_one() {
 }
 
 #[test]
+fn an_interval_that_is_wider_than_its_value_sets_the_power_of_ten() {
+    let [text, _] = written(&[(8.9e-4, Some(0.044)), (1.2e-4, Some(0.03))]);
+    assert!(text.ends_with("| 0.001 [-0.043, 0.045] |\n| 0.000 [-0.030, 0.030] |\n"), "{text}");
+}
+
+#[test]
 fn rounding_noise_asks_for_no_digits() {
     assert!(written(&[(1.5, Some(2e-16))])[0].ends_with("| 1.500 [1.500, 1.500] |\n"));
     // A value that is noise itself, beside a number.
