@@ -35,6 +35,11 @@ const SETTINGS: [&str; 14] = [
     "battery_efficiency",
 ];
 
+/// The column of `accounts` with the currency of its costs.
+const CURRENCY: &str = "currency";
+/// The columns of `accounts` in that currency.
+const COSTS: [&str; 4] = ["cost", "jobs_cost", "at_once_cost", "window_cost"];
+
 /// A question about the rows of a table. The default names no column and no condition, and takes all rows.
 #[derive(Debug, Clone, Default)]
 pub struct Query {
@@ -255,16 +260,34 @@ fn shown(chosen: Vec<Stat>, table: Table, is_ratio: bool) -> Vec<Stat> {
     chosen.into_iter().flat_map(ends).collect()
 }
 
-/// Rows of a table with these axes and measures. Energies without a power of the machine are relative.
+/// Rows of a table with these axes and measures. Energies without a power of the machine are relative. Costs have the currency
+/// of the rows as their unit, if it is one.
 pub async fn collected(
     datasets: &Datasets,
     reading: &Reading,
     facts: &FooterFacts,
-    columns: [&[&str]; 2],
+    [axes, measures]: [&[&str]; 2],
     only: Vec<Condition>,
 ) -> Result<Rows, Error> {
-    let rows = source::rows(datasets, reading, columns, only).await?;
+    let is_cost = |name: &&str| reading.table() == Table::Accounts && COSTS.contains(name);
+    let currency = Some(CURRENCY).filter(|currency| measures.iter().any(is_cost) && !axes.contains(currency));
+    let read: Vec<&str> = axes.iter().copied().chain(currency).collect();
+    let mut rows = source::rows(datasets, reading, [&read, measures], only).await?;
+    if currency.is_some() {
+        rows = in_currency(rows);
+    }
     Ok(if facts.is_relative { rows.with_relative_units() } else { rows })
+}
+
+/// Rows whose costs have the only value of the axis [`CURRENCY`] as their unit, without that axis.
+fn in_currency(rows: Rows) -> Rows {
+    let found =
+        rows.axis(CURRENCY).map(|axis| axis.values().iter().filter(|value| !value.is_null()).collect::<Vec<_>>());
+    let unit = match found.as_deref() {
+        Some([only]) => Some(only.exact()),
+        _ => None,
+    };
+    rows.without(CURRENCY).with_units(|field| unit.clone().filter(|_| COSTS.contains(&field.name().as_str())))
 }
 
 /// The axes of `others`, and the settings of signals, in which rows of one group differ.

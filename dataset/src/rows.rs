@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, FieldRef, Float64Type, Int64Type, Schema};
+use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Int64Type, Schema};
 
 use crate::cell::array;
 use crate::error::{Error, usage};
@@ -175,14 +175,24 @@ impl Rows {
     }
 
     /// These rows with relative energies and powers.
-    pub fn with_relative_units(mut self) -> Rows {
+    pub fn with_relative_units(self) -> Rows {
+        self.with_units(|field| Some(unit_of(field.metadata().get(UNIT)?, true).to_owned()))
+    }
+
+    /// These rows with the units that a function gives to measures.
+    pub fn with_units(mut self, unit: impl Fn(&Field) -> Option<String>) -> Rows {
         for (field, _) in &mut self.measures {
+            let Some(unit) = unit(field) else { continue };
             let mut metadata = field.metadata().clone();
-            if let Some(unit) = metadata.get(UNIT).map(|unit| unit_of(unit, true).to_owned()) {
-                metadata.insert(UNIT.to_owned(), unit);
-                *field = FieldRef::new(field.as_ref().clone().with_metadata(metadata));
-            }
+            metadata.insert(UNIT.to_owned(), unit);
+            *field = FieldRef::new(field.as_ref().clone().with_metadata(metadata));
         }
+        self
+    }
+
+    /// These rows without an axis.
+    pub fn without(mut self, axis: &str) -> Rows {
+        self.axes.retain(|own| own.name() != axis);
         self
     }
 
