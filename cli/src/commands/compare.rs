@@ -1,5 +1,7 @@
 //! `powersweep compare`: two sets of rows, pair by pair.
 
+use std::collections::BTreeSet;
+
 use powersweep::block_on;
 use powersweep::compare::{CompareOptions, Compared};
 use powersweep_dataset::text::{Column, Entry, Sheet};
@@ -49,9 +51,13 @@ fn lacking(found: &Compared) -> String {
     text
 }
 
-/// The table for people; for a paper, its metrics are in words.
+/// The table for people; for a paper, its metrics are in words. A metric that some groups have, such as the cost of a price, has no
+/// row in the others.
 fn shown(found: &Compared, format: RowFormat) -> Sheet {
-    let all: Vec<_> = found.groups.iter().flat_map(|group| group.columns.iter().map(move |of| (group, of))).collect();
+    let each = || found.groups.iter().flat_map(|group| group.columns.iter().map(move |of| (group, of)));
+    let known: BTreeSet<&str> =
+        each().filter(|(_, of)| of.comparison.is_some()).map(|(_, of)| of.name.as_str()).collect();
+    let all: Vec<_> = each().filter(|(_, of)| of.comparison.is_some() || !known.contains(of.name.as_str())).collect();
     let number = |value: f64| Entry::Text(screen::number(value));
     let ends = |interval: Interval| match interval.ends {
         Some((low, f64::INFINITY)) => Entry::Text(format!("{} to ∞", screen::number(low))),

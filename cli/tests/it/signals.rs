@@ -231,6 +231,11 @@ fn answers_take_columns_of_accounts() {
         )
         .exits(0)
         .prints(&["wait_s_mean", "jobs_emissions_g (g) ", "window_emissions_g (g) ", "over 2 seeds"]);
+    // A cost has the currency of its price. Other signals have no cost, and no row of it.
+    let both = sandbox.run(&[&sets[..], &["--columns", "window_cost,window_emissions_g"]].concat()).exits(0);
+    let times =
+        ["window_cost", "window_cost (EUR) ", "window_emissions_g"].map(|text| both.stdout.matches(text).count());
+    assert_eq!(times, [1, 1, 1], "{both}");
     let find = ["find", "grid.toml", "--over", "defer_wait_max_s=21600,86400", "--minimise"];
     let found = sandbox.run(&[&find[..], &["window_emissions_g", "--json"]].concat()).exits(0).json();
     let answer = &found["groups"][0]["answer"];
