@@ -107,31 +107,25 @@ impl Scope {
         Ok(groups)
     }
 
-    /// The means of a selection of this scope with their 95% intervals over the seeds, by these columns. With `divided_by`, the
-    /// ratio of two means, with `minus` their difference: of rows that are paired by the columns of the selection. An interval
-    /// without a bound is left out.
+    /// The means of a selection of this scope with their 95% intervals over the seeds, by these columns. The scope is grouped by them
+    /// and by the seed. With `divided_by`, the value is the ratio of two means, with `minus` their difference; rows are paired by
+    /// the columns of the selection. An interval without a bound is left out.
     pub(crate) fn intervals(
         &self,
         selection: &Selection,
         rows: &Rows,
         by: &[String],
     ) -> Result<Groups<Interval>, String> {
-        let mut scope = self.clone();
-        if !scope.by.iter().any(|name| name == SEED) {
-            scope.by.push(SEED.to_owned());
-        }
-        let found = rows.values(&scope.manifest, scope.table, &scope.conditions, &scope.by, scope.column.as_deref())?;
+        let found = rows.values(&self.manifest, self.table, &self.conditions, &self.by, self.column.as_deref())?;
         if found.is_empty() {
-            return Err(scope.lacks_rows());
+            return Err(self.lacks_rows());
         }
         let partners = match selection.divided_by.as_deref().or(selection.minus.as_deref()) {
             Some(inner) => Some(self.within(inner).value(inner, rows)?),
             None => None,
         };
-        let place = |name: &String| scope.by.iter().position(|by| by == name).ok_or_else(|| not_grouped(name));
-        let places = |names: &[String]| names.iter().map(place).collect::<Result<Vec<_>, String>>();
-        let (kept, seed) = (places(by)?, place(&SEED.to_owned())?);
-        let shared = partners.as_ref().map(|partners| places(&partners.by)).transpose()?;
+        let (kept, seed) = (positions(&self.by, by)?, position(&self.by, SEED)?);
+        let shared = partners.as_ref().map(|partners| positions(&self.by, &partners.by)).transpose()?;
         let mut pairs: BTreeMap<Vec<String>, Vec<(i64, f64, f64)>> = BTreeMap::new();
         for (key, values) in found {
             let cells = |places: &[usize]| places.iter().map(|at| key[*at].clone()).collect::<Vec<_>>();
@@ -193,11 +187,7 @@ fn conditions(fixed: &[(String, Value)]) -> Conditions {
 impl Groups {
     /// Combines each group with the group of `other` that has the same key, in the columns by which `other` is grouped.
     fn with(&mut self, other: &Groups, of: impl Fn(f64, f64) -> f64) -> Result<(), String> {
-        let positions: Vec<usize> = other
-            .by
-            .iter()
-            .map(|name| self.by.iter().position(|by| by == name).ok_or_else(|| not_grouped(name)))
-            .collect::<Result<_, String>>()?;
+        let positions = positions(&self.by, &other.by)?;
         for (key, value) in &mut self.values {
             let shared: Vec<String> = positions.iter().map(|&i| key[i].clone()).collect();
             *value = of(*value, other.partner(&shared)?);
@@ -233,6 +223,15 @@ impl Groups {
             values: values.collect::<Result<_, String>>()?,
         })
     }
+}
+
+/// The position of a column among those by which a value is grouped.
+fn position(by: &[String], name: &str) -> Result<usize, String> {
+    by.iter().position(|own| own == name).ok_or_else(|| not_grouped(name))
+}
+
+fn positions(by: &[String], names: &[String]) -> Result<Vec<usize>, String> {
+    names.iter().map(|name| position(by, name)).collect()
 }
 
 fn not_grouped(name: &str) -> String {

@@ -59,13 +59,10 @@ impl Preset {
     pub fn needed(&self) -> Needed {
         let mut needed = Needed::new();
         for values in &self.values {
-            let mut by = self.by(values);
-            by.extend(values.interval.then(|| SEED.to_owned()));
-            let outer = Scope::outermost(&self.manifest, &[], &by);
-            outer.of_value(&values.selection).need(&values.selection, &mut needed);
+            self.scope(values, &values.selection).need(&values.selection, &mut needed);
             if let Some(half_width) = &values.half_width {
                 let half_width = values.selection.with(half_width);
-                outer.of_value(&half_width).need(&half_width, &mut needed);
+                self.scope(values, &half_width).need(&half_width, &mut needed);
             }
         }
         if let Some(minus) = &self.x.minus {
@@ -86,7 +83,11 @@ impl Preset {
     /// The reason, and the manifest whose rows are missing.
     pub fn rows(&self, rows: &Rows) -> Result<Vec<Row>, Lacking> {
         let mut found: Vec<(Keys, Row)> = Vec::new();
-        let zero = self.x.minus.as_ref().map(|minus| self.groups(minus, &[], rows)).transpose()?;
+        let zero = self.x.minus.as_ref().map(|minus| {
+            let scope = Scope::outermost(&self.manifest, &[], &[]).of_value(minus);
+            scope.value(minus, rows).map_err(|reason| Lacking { manifest: scope.manifest, reason })
+        });
+        let zero = zero.transpose()?;
         let place = Place { preset: self, zero };
         for (column, values) in self.values.iter().enumerate() {
             let groups = self.intervals(values, rows)?;
@@ -116,22 +117,26 @@ impl Preset {
         Ok(found.into_iter().map(|(_, row)| row).collect())
     }
 
-    fn groups(&self, selection: &Selection, by: &[String], rows: &Rows) -> Result<Groups, Lacking> {
-        let scope = Scope::outermost(&self.manifest, &[], by).of_value(selection);
-        scope.value(selection, rows).map_err(|reason| Lacking { manifest: scope.manifest, reason })
+    /// The scope of a selection of some values: grouped by the columns of the axes, and by the seed for an interval over seeds.
+    fn scope(&self, values: &Values, selection: &Selection) -> Scope {
+        let mut by = self.by(values);
+        by.extend(values.interval.then(|| SEED.to_owned()));
+        Scope::outermost(&self.manifest, &[], &by).of_value(selection)
     }
 
     /// Our values with their intervals, by the columns of the axes.
     fn intervals(&self, values: &Values, rows: &Rows) -> Result<Groups<Interval>, Lacking> {
-        let by = self.by(values);
+        let scope = self.scope(values, &values.selection);
+        let lacking = |reason| Lacking { manifest: scope.manifest.clone(), reason };
         if values.interval {
-            let scope = Scope::outermost(&self.manifest, &[], &by).of_value(&values.selection);
-            let found = scope.intervals(&values.selection, rows, &by);
-            return found.map_err(|reason| Lacking { manifest: scope.manifest, reason });
+            return scope.intervals(&values.selection, rows, &self.by(values)).map_err(lacking);
         }
-        let groups = self.groups(&values.selection, &by, rows)?;
-        let half = values.half_width.as_ref();
-        let half_widths = half.map(|half| self.groups(&values.selection.with(half), &by, rows)).transpose()?;
+        let groups = scope.value(&values.selection, rows).map_err(lacking)?;
+        let half_widths = values.half_width.as_ref().map(|half| {
+            let half = values.selection.with(half);
+            self.scope(values, &half).value(&half, rows).map_err(lacking)
+        });
+        let half_widths = half_widths.transpose()?;
         let interval = |(key, value): (Vec<String>, f64)| {
             let half_width = half_widths.as_ref().and_then(|half| half.values.get(&key));
             let ends = half_width.map(|half| (value - half, value + half));

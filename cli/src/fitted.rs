@@ -113,10 +113,11 @@ fn fit(table: &mut comfy_table::Table, width: usize) -> bool {
     let part_min = if table.header().is_some() { WORD_MAX } else { PART_MIN };
     let of_parts = (part_min..=WORD_MAX).rev().map(|most| least(pieces, most, 1));
     let fitting = of_words.chain(of_parts).find(|(widths, padding)| !is_too_wide(widths, *padding));
-    if fitting.is_none() && table.header().is_some() {
-        return false;
-    }
-    let (widths, padding) = fitting.unwrap_or_else(|| least(pieces, PART_MIN, 1));
+    let (widths, padding) = match fitting {
+        Some(fitting) => fitting,
+        None if table.header().is_some() => return false,
+        None => least(pieces, PART_MIN, 1),
+    };
     let widths = spread(widths, &natural, width.saturating_sub(padding * columns));
     if let Some(header) = table.header() {
         let headings = header.cell_iter().zip(&widths).map(|(cell, width)| wrapped(&cell.content(), *width));

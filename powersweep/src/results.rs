@@ -43,7 +43,7 @@ const USUAL: &[(Table, &[&str])] = &[
     ),
 ];
 
-/// What an experiment without a row of `tasks` is told.
+/// The sentence about an experiment without a row of `tasks`.
 pub(crate) fn no_rows(experiment: &str) -> String {
     format!("{experiment} has no rows yet: `powersweep status {experiment}` says whether its tasks run or failed")
 }
@@ -200,7 +200,7 @@ impl ResultRows {
         Ok(Some(Page { shown, more }))
     }
 
-    /// What to say where [`ResultRows::page`] gives none.
+    /// The sentence for a user where [`ResultRows::page`] gives no page.
     pub fn without_rows(&self) -> String {
         no_rows(self.reading.experiment())
     }

@@ -66,7 +66,7 @@ impl Logs {
         match self.library.load_file_of(&FileRef { format, ..FileRef::plain(log, None) }) {
             Ok(found) if found.digest == *digest => Some(found.bytes),
             Ok(found) => {
-                // The digest of a log with an import is that of the converted log.
+                // The experiment has the digest of the converted log, and this file may be the log before its import.
                 tracing::info!(
                     "{} has another digest than `{log}` of the experiment, as a log before its import has; asking the \
                      coordinator",

@@ -9,6 +9,7 @@ use crate::claim::Claims;
 use crate::deserialize::{Node, parse};
 use crate::presets::{Axis, Preset, Presets, Shape, Values};
 use crate::published::numbers;
+use crate::selection::Selection;
 
 use super::{Context, check_conditions, check_head, column_of};
 
@@ -75,8 +76,12 @@ impl Context<'_> {
         self.selection(&mut values.selection, at.at("value"), Table::Tasks);
         let rows = values.selection.rows(Table::Tasks);
         values.half_width.iter_mut().for_each(|half| self.selection(half, at.at("half_width"), rows));
-        if values.interval && (values.half_width.is_some() || values.selection.then.is_some()) {
-            let message = "a mean with the interval over the seeds has neither `then` nor `half_width`";
+        let Selection { aggregate, divided_by, minus, absolute, then, .. } = &values.selection;
+        let has_both = divided_by.is_some() && minus.is_some();
+        let is_changed = aggregate.is_some() || absolute.is_some() || then.is_some() || values.half_width.is_some();
+        if values.interval && (is_changed || has_both) {
+            let message = "a mean with the interval over the seeds has neither `then` nor `half_width`, `aggregate` or \
+                           `absolute`, and one of `divided_by` and `minus`";
             at.at("interval").problem(message.to_owned(), "expected the columns of the pairs in `by`".to_owned());
         }
         let by = preset.by(values);

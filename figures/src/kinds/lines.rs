@@ -56,12 +56,12 @@ pub fn lines(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
         layers.push(json!({ "mark": mark, "encoding": dot }));
     }
     let free_px = look.width.px() - code.as_ref().map_or(0.0, |code| code.legend_px(true));
-    let mut published = with(&at, &[("y", y)]);
+    let mut point = with(&at, &[("y", y)]);
     // A published number says to which of the lines it belongs.
     if let Some(code) = &code {
-        code.inside(&mut published);
+        code.inside(&mut point);
     }
-    published::beside(&mut layers, &rows, axes, published, free_px)?;
+    published::beside(&mut layers, &rows, axes, point, free_px)?;
     Content::limited(rows, layers, axes, limits).figure(look)
 }
 
