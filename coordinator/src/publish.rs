@@ -8,6 +8,8 @@
 //! Uploads are published in the same order: the commit that accepts a hand-in has a record of each upload, uploads stay
 //! in the staging folder until they are enough for a part, and are deleted after the commit that closes its intent.
 
+use std::time::Duration;
+
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use object_store::path::Path;
@@ -136,11 +138,10 @@ fn merged_all(intent: &Intent, inputs: &[Bytes], mut footer: Footer) -> Result<B
     merge::merge(inputs, &footer).map_err(of_the_part)
 }
 
-/// CPU time of this thread so far (ms); `None` where the system does not measure it (only Linux does).
-fn thread_cpu_ms() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanoseconds: u64 = stat.split(' ').next()?.parse().ok()?;
-    Some(nanoseconds as f64 / 1e6)
+/// CPU time of this thread so far (ms).
+fn thread_cpu_ms() -> f64 {
+    let time = Duration::try_from(rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime));
+    time.unwrap_or_default().as_secs_f64() * 1e3
 }
 
 /// The bytes of an intent's part, and the number of uploads that it lacks.
@@ -163,10 +164,10 @@ fn encode(
     let encoded = match ((!table.is_optional()).then(|| table.schema()), &groups[..]) {
         (None, _) => merged(intent, uploads, footer).map(|(bytes, lacks)| {
             left_out = lacks;
-            (bytes, Some(0.0))
+            (bytes, 0.0)
         }),
         // A small part is encoded on this thread, and no batch is decoded twice.
-        (Some(schema), [] | [_]) => encode_whole(rows, &schema, &footer).map(|bytes| (bytes, Some(0.0))),
+        (Some(schema), [] | [_]) => encode_whole(rows, &schema, &footer).map(|bytes| (bytes, 0.0)),
         (Some(schema), groups) => encode_groups(groups, &schema, &footer),
     };
     let (bytes, threads_cpu_ms) = encoded.map_err(|(seq, source)| PublishError::Rows {
@@ -177,10 +178,8 @@ fn encode(
         source,
     })?;
     // Logged because no other work of a coordinator grows with the columns of a row.
-    if let (Some(before), Some(after), Some(threads)) = (before, thread_cpu_ms(), threads_cpu_ms) {
-        let encoding_cpu_ms = after - before + threads;
-        tracing::debug!(%part_id, rows = count, bytes = bytes.len(), encoding_cpu_ms, "part encoded");
-    }
+    let encoding_cpu_ms = thread_cpu_ms() - before + threads_cpu_ms;
+    tracing::debug!(%part_id, rows = count, bytes = bytes.len(), encoding_cpu_ms, "part encoded");
     Ok((bytes, left_out))
 }
 
@@ -216,14 +215,10 @@ fn encode_whole(records: &[RowsRecord], schema: &SchemaRef, footer: &Footer) -> 
 
 /// Encodes row groups on several threads, because users wait for the last rows of a sweep. Also returns the CPU time of
 /// these threads (ms), if it is known.
-fn encode_groups(
-    groups: &[&[RowsRecord]],
-    schema: &SchemaRef,
-    footer: &Footer,
-) -> Result<(Bytes, Option<f64>), Damage> {
+fn encode_groups(groups: &[&[RowsRecord]], schema: &SchemaRef, footer: &Footer) -> Result<(Bytes, f64), Damage> {
     let first = encode_with(groups.first().copied().unwrap_or_default(), schema, |batches| batches.next().transpose())?;
     let (mut part, encoder) = part::in_groups(schema, footer, first.as_ref()).map_err(of_the_part)?;
-    let encode_some = |groups: &[&[RowsRecord]]| -> (Vec<Result<Vec<Group>, Damage>>, Option<f64>) {
+    let encode_some = |groups: &[&[RowsRecord]]| -> (Vec<Result<Vec<Group>, Damage>>, f64) {
         let encode = |records: &&[RowsRecord]| {
             let mut groups = Vec::new();
             let encoded = encode_with(records, schema, |batches| {

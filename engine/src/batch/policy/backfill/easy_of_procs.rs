@@ -258,7 +258,6 @@ impl<A: Resources> EasyOfProcs<A> {
         let again = self.stale || self.queue.head() >= self.swept || cluster.free(0) != self.free;
         if again {
             if order.changes() {
-                self.forget();
                 let needs_first = gears.head_gear() != HeadGear::Renew || (A::CAPPED && cluster.running_count() == 0);
                 let widest = self.widest(cluster);
                 let none_starts = || match self.overtaking {

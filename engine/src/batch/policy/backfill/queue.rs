@@ -5,10 +5,8 @@
 //! arrival, which is the job's index.
 //!
 //! An order that changes with time does not sort the queue: positions are in any order, and a pass brings the first job to
-//! the head and sorts the few jobs that may start. If keys never rise, the first job is for a time among a few near jobs, the
-//! others being known to have greater keys until then: a pass takes the keys of the near jobs alone.
-use std::cmp::Ordering;
-
+//! the head and sorts the few jobs that may start. If keys never rise, the key of a job at a later instant is a bound of its key
+//! until then: a pass takes the keys of those jobs alone whose bounds are at most the key of the first job.
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::batch::policy::order::Order;
 
@@ -27,10 +25,21 @@ fn narrow(procs: u32) -> i16 {
     procs.min(STARTED as u32 - 1) as i16
 }
 
-/// A time in a column: the leading bits of the number. A longer time has no smaller number.
+/// A time or a key in a column: the leading bits of the number. A greater number has no smaller ones.
 #[inline]
-fn leading(time_s: f64) -> i16 {
-    ((time_s as f32).to_bits() >> 16) as i16
+fn leading(value: f64) -> i16 {
+    let bits = ((value as f32).to_bits() >> 16) as i16;
+    // Numbers below 0 are ordered the other way round.
+    bits ^ ((bits >> 15) & i16::MAX)
+}
+
+/// A bound of a started job and of no job: above every key.
+const NONE: i16 = i16::MAX;
+
+/// Whether the first of two jobs goes before the second, by their keys and then by their numbers.
+#[inline]
+fn is_before(a: (f64, JobId), b: (f64, JobId)) -> bool {
+    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).is_lt()
 }
 
 /// Waiting jobs in the order of the policy, unless it changes with time.
@@ -41,27 +50,22 @@ pub(crate) struct Queue {
     procs: Vec<i16>,
     /// Estimates of the jobs ([`leading`]), and [`PADDING`].
     estimates: Vec<i16>,
-    /// Sort keys, least first; empty under FCFS. Of an order that changes with time: those of the last pass that needed them.
+    /// Sort keys, least first; empty under FCFS. If keys may rise: those of the present pass, in which starts do not change them.
+    /// If they never rise: not in use.
     keys: Vec<f64>,
-    /// The near jobs of an order that changes with time are at the positions from the head to this one.
-    near_end: usize,
-    /// Number of near jobs when they were chosen.
-    chosen: usize,
-    /// Until `until_s`, other jobs have keys above this one.
-    near_key: f64,
+    /// If the order changes with time: bounds ([`leading`]), below which no key is until `until_s`, and [`PADDING`].
+    bounds: Vec<i16>,
     until_s: f64,
-    /// Time for which near jobs are chosen (s).
+    /// Time for which bounds are taken (s).
     span_s: f64,
+    /// Number of keys that were taken since the bounds, except one for each pass.
+    taken: usize,
+    /// The position of a job that is likely the first one once the head has started, or one before the head.
+    second: usize,
     /// Position of the first waiting job; those before it have started.
     head: usize,
     /// Number of positions behind the head whose job has started.
     started: usize,
-}
-
-/// Number of jobs with the least keys that are chosen as near jobs. A pass takes the keys of the near jobs. A choice takes the keys
-/// of all jobs, and lasts for about this number of starts.
-fn near_count(len: usize) -> usize {
-    4 + len.isqrt() / 2
 }
 
 /// Conditions for overtaking at the top gear.
@@ -99,11 +103,11 @@ impl Default for Queue {
             procs: vec![STARTED; PADDING],
             estimates: vec![0; PADDING],
             keys: Vec::new(),
-            near_end: 0,
-            chosen: 0,
-            near_key: f64::INFINITY,
-            until_s: f64::INFINITY,
+            bounds: vec![NONE; PADDING],
+            until_s: f64::NEG_INFINITY,
             span_s: 3_600.0,
+            taken: 0,
+            second: 0,
             head: 0,
             started: 0,
         }
@@ -143,13 +147,11 @@ impl Queue {
     #[inline(always)]
     pub(crate) fn insert<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>, job: JobId) -> usize {
         if order.is_fcfs() || order.changes() {
-            let mut at = self.jobs.len();
+            let at = self.jobs.len();
             self.push(job, cluster);
             if order.changes() {
                 self.keys.push(f64::INFINITY);
-                self.swap(at, self.near_end.max(self.head));
-                at = self.near_end.max(self.head);
-                self.near_end = at + 1;
+                self.bounds[at] = self.bound(order, cluster, job);
             }
             return at;
         }
@@ -159,6 +161,7 @@ impl Queue {
         self.jobs.insert(at, job);
         self.procs.insert(at, narrow(cluster.procs(job)));
         self.estimates.insert(at, leading(cluster.estimate_s(job)));
+        self.bounds.push(NONE);
         at
     }
 
@@ -171,103 +174,100 @@ impl Queue {
         self.procs.push(STARTED);
         self.estimates[end] = leading(cluster.estimate_s(job));
         self.estimates.push(0);
+        self.bounds.push(NONE);
     }
 
-    /// Takes the present keys of an order that changes with time, and brings the first job to the head.
+    /// Begins a pass of an order that changes with time: brings the job with the least key to the head.
     pub(crate) fn order_anew<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
-        let many = self.near_end > self.head + 2 * self.chosen.max(3 * near_count(self.len()));
-        if cluster.now_s() > self.until_s || (many && order.never_rises()) {
-            self.choose_near(order, cluster);
-        } else {
-            for at in self.head..self.near_end {
-                if self.procs[at] != STARTED {
-                    self.keys[at] = order.key(cluster, self.jobs[at]);
-                }
+        if !order.never_rises() {
+            for at in (self.head..self.jobs.len()).filter(|at| self.procs[*at] != STARTED) {
+                self.keys[at] = order.key(cluster, self.jobs[at]);
             }
         }
         self.bring_first(order, cluster);
     }
 
-    /// Brings the job with the least key to the head, which holds a waiting job or is the end.
-    pub(crate) fn bring_first<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
-        let mut first = self.first_near();
-        if self.len() > 0 && first.is_none_or(|at| self.keys[at] > self.near_key) {
-            self.choose_near(order, cluster);
-            first = self.first_near();
-        }
-        first.into_iter().for_each(|at| self.swap(at, self.head));
+    /// The key of a job in the present pass of an order that changes with time.
+    pub(crate) fn key<R: Recorder>(&self, at: usize, order: Order, cluster: &Cluster<'_, R>) -> f64 {
+        if order.never_rises() { order.key(cluster, self.jobs[at]) } else { self.keys[at] }
     }
 
-    /// The position of the near job with the least key.
-    fn first_near(&self) -> Option<usize> {
-        let near = (self.head..self.near_end).filter(|at| self.procs[*at] != STARTED);
-        near.reduce(|first, at| if self.compare(at, first).is_lt() { at } else { first })
+    /// Brings the job with the least key of an order that changes with time to the head, which holds a waiting job or is the
+    /// end.
+    pub(crate) fn bring_first<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
+        if self.len() == 0 {
+            return;
+        }
+        if cluster.now_s() > self.until_s || self.taken > 4 * self.len() + 16 {
+            self.take_bounds(order, cluster);
+        }
+        let key = |at: usize| (self.key(at, order, cluster), self.jobs[at]);
+        let (head, bounds) = (self.head, &self.bounds);
+        let waits = self.second > head && self.procs[self.second] != STARTED;
+        let second = if waits { self.second } else { head };
+        let (mut first, mut other) = ((key(head), head), (key(second), second));
+        if is_before(other.0, first.0) {
+            (first, other) = (other, first);
+        }
+        let (mut taken, mut from) = (0, head + 1);
+        while let Some(at) = next_of(bounds, bounds, from, |bound, _| bound <= leading(first.0.0), |at| at != second) {
+            taken += 1;
+            let found = (key(at), at);
+            if is_before(found.0, first.0) {
+                (first, other) = (found, first);
+            } else if is_before(found.0, other.0) {
+                other = found;
+            }
+            from = at + 1;
+        }
+        let first = first.1;
+        self.second = if other.1 == head { first } else { other.1 };
+        self.taken += taken;
+        self.jobs.swap(first, head);
+        self.procs.swap(first, head);
+        self.estimates.swap(first, head);
+        self.bounds.swap(first, head);
+        self.keys.swap(first, head);
     }
 
     /// Whether the first job certainly needs more procs than are free: none that fits goes before the job at the head, which
     /// does not fit.
     pub(crate) fn first_waits<R: Recorder>(&self, order: Order, free: u32, cluster: &Cluster<'_, R>) -> bool {
         let (free, head) = (narrow(free), self.head);
-        let is_known = |at| self.procs[at] != STARTED && self.keys[at] <= self.near_key;
         if self.len() == 0 || self.procs[head] <= free || cluster.now_s() > self.until_s {
             return self.len() == 0;
         }
         let key = |at: usize| (order.key(cluster, self.jobs[at]), self.jobs[at]);
-        let (head_key, head_job) = key(head);
-        (self.near_key == f64::INFINITY || (head..self.near_end).any(is_known))
-            && (head + 1..self.near_end).filter(|at| self.procs[*at] <= free).all(|at| {
-                let (other_key, other_job) = key(at);
-                head_key.total_cmp(&other_key).then(head_job.cmp(&other_job)).is_lt()
-            })
+        let head_key = key(head);
+        let limit = leading(head_key.0);
+        let may = |procs: i16, bound: i16| (procs <= free) & (bound <= limit);
+        let goes_before = |at| is_before(key(at), head_key);
+        next_of(&self.procs, &self.bounds, head + 1, may, goes_before).is_none()
     }
 
-    /// Takes the present keys of all jobs, and chooses the near jobs: those with the least keys, and those that may go before
-    /// them within `span_s`.
+    /// Takes the bounds of all jobs anew, for a time in which about as many keys are taken as bounds.
     #[inline(never)]
-    fn choose_near<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
+    fn take_bounds<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
         self.drop_started();
-        self.keys.clear();
-        self.keys.extend(self.jobs.iter().map(|job| order.key(cluster, *job)));
-        let (len, count) = (self.len(), near_count(self.len()));
-        (self.near_end, self.near_key, self.until_s) = (len, f64::INFINITY, f64::INFINITY);
-        if len > 3 * count {
-            let mut keys = self.keys.clone();
-            self.near_key = *keys.select_nth_unstable_by(count, f64::total_cmp).1;
-            self.until_s = cluster.now_s() + self.span_s;
-            self.near_end = 0;
-            for at in 0..len {
-                if order.key_at(cluster, self.jobs[at], self.until_s) <= self.near_key {
-                    self.swap(at, self.near_end);
-                    self.near_end += 1;
-                }
-            }
-            let factor = if self.near_end > 2 * count { 0.5 } else { 2.0 };
-            self.span_s = (self.span_s * factor).clamp(1.0, 1e9);
+        let factor = if self.taken > self.len() { 0.5 } else { 2.0 };
+        self.span_s = (self.span_s * factor).clamp(1.0, 1e9);
+        self.until_s = cluster.now_s() + self.span_s;
+        self.taken = 0;
+        for at in 0..self.len() {
+            self.bounds[at] = self.bound(order, cluster, self.jobs[at]);
         }
-        self.chosen = self.near_end;
     }
 
-    fn swap(&mut self, a: usize, b: usize) {
-        self.jobs.swap(a, b);
-        self.procs.swap(a, b);
-        self.estimates.swap(a, b);
-        self.keys.swap(a, b);
-    }
-
-    /// Sort key of the job at a position in the present pass, under an order that changes with time.
-    pub(crate) fn key<R: Recorder>(&self, at: usize, order: Order, cluster: &Cluster<'_, R>) -> f64 {
-        if at < self.near_end { self.keys[at] } else { order.key(cluster, self.jobs[at]) }
-    }
-
-    #[inline]
-    fn compare(&self, a: usize, b: usize) -> Ordering {
-        self.keys[a].total_cmp(&self.keys[b]).then(self.jobs[a].cmp(&self.jobs[b]))
+    /// A bound of a job's key until `until_s`.
+    fn bound<R: Recorder>(&self, order: Order, cluster: &Cluster<'_, R>, job: JobId) -> i16 {
+        let is_known = order.never_rises() && cluster.now_s() <= self.until_s;
+        if is_known { leading(order.key_at(cluster, job, self.until_s)) } else { i16::MIN }
     }
 
     /// Whether a waiting job needs at most these procs.
     pub(crate) fn any_fits(&self, free: u32) -> bool {
         let free = narrow(free);
-        free > 0 && self.procs[self.head..].iter().any(|procs| *procs <= free)
+        free > 0 && next_of(&self.procs, &self.procs, self.head, |procs, _| procs <= free, |_| true).is_some()
     }
 
     /// Removes the first job.
@@ -287,6 +287,7 @@ impl Queue {
     #[inline]
     pub(crate) fn take(&mut self, at: usize) {
         self.procs[at] = STARTED;
+        self.bounds[at] = NONE;
         self.started += 1;
     }
 
@@ -300,21 +301,20 @@ impl Queue {
 
     #[inline(never)]
     fn drop_started(&mut self) {
-        let (mut to, mut near_end) = (0, 0);
+        let mut to = 0;
         for from in self.head..self.jobs.len() {
             if self.procs[from] == STARTED {
                 continue;
             }
-            near_end += usize::from(from < self.near_end);
             self.jobs[to] = self.jobs[from];
             self.procs[to] = self.procs[from];
             self.estimates[to] = self.estimates[from];
             if !self.keys.is_empty() {
                 self.keys[to] = self.keys[from];
             }
+            self.bounds[to] = self.bounds[from];
             to += 1;
         }
-        self.near_end = near_end;
         self.truncate(to);
     }
 
@@ -326,7 +326,9 @@ impl Queue {
         self.procs[len..].fill(STARTED);
         self.estimates.truncate(len + PADDING);
         self.keys.truncate(len);
-        (self.head, self.started, self.near_end) = (0, 0, self.near_end.min(len));
+        self.bounds.truncate(len + PADDING);
+        self.bounds[len..].fill(NONE);
+        (self.head, self.started, self.second) = (0, 0, 0);
     }
 
     /// Whether the waiting job at a position may overtake within `reach`.
@@ -355,19 +357,30 @@ impl Queue {
         let left = leading(reach.until_s - reach.now_s + 1.0);
         // Without branches, because a single condition predicts badly whether a job may start.
         let may = |procs: i16, estimate: i16| (procs <= free) & ((procs <= extra) | (estimate <= left));
-        let procs = self.procs[from..].as_chunks::<LANES>().0;
-        let estimates = self.estimates[from..].as_chunks::<LANES>().0;
-        for (block, (procs, estimates)) in procs.iter().zip(estimates).enumerate() {
-            if procs.iter().zip(estimates).fold(false, |any, (&procs, &estimate)| any | may(procs, estimate)) {
-                // A closure here would not be inlined.
-                for lane in 0..LANES {
-                    let at = from + block * LANES + lane;
-                    if may(procs[lane], estimates[lane]) && self.reaches(at, reach, cluster) {
-                        return Some(at);
-                    }
+        next_of(&self.procs, &self.estimates, from, may, |at| self.reaches(at, reach, cluster))
+    }
+}
+
+/// The first position from `from` on at which a condition holds for two columns, and another one for the position.
+#[inline(always)]
+fn next_of(
+    a: &[i16],
+    b: &[i16],
+    from: usize,
+    may: impl Fn(i16, i16) -> bool,
+    holds: impl Fn(usize) -> bool,
+) -> Option<usize> {
+    let (a, b) = (a[from..].as_chunks::<LANES>().0, b[from..].as_chunks::<LANES>().0);
+    for (block, (a, b)) in a.iter().zip(b).enumerate() {
+        if a.iter().zip(b).fold(false, |any, (&a, &b)| any | may(a, b)) {
+            // A closure here would not be inlined.
+            for lane in 0..LANES {
+                let at = from + block * LANES + lane;
+                if may(a[lane], b[lane]) && holds(at) {
+                    return Some(at);
                 }
             }
         }
-        None
     }
+    None
 }
