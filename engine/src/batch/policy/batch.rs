@@ -101,9 +101,19 @@ impl Batch {
         Batch { order: ChosenOrder::Fcfs, backfill, gears }
     }
 
-    /// Whether a job may start now if these procs were free; `true` if that is not known.
-    pub(super) fn may_start<R: Recorder>(&self, procs: u32, cluster: &Cluster<'_, R>) -> bool {
-        self.backfill.may_start(self.order.get(), procs, cluster)
+    /// Procs of the jobs that a pass would start if `free` procs were free and no others were about to wake; `None` if that
+    /// takes a pass of a copy.
+    pub(super) fn procs_of_starts<R: Recorder>(
+        &mut self,
+        free: u32,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<Option<u32>> {
+        match &mut self.backfill {
+            BackfillRule::EasyOfProcs(easy) | BackfillRule::InOrder(easy) => {
+                each_gear_rule!(&self.gears, gears => easy.procs_of_starts(self.order.get(), gears, free, cluster))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// A pass follows, possibly without an arrival or an end since the last one.

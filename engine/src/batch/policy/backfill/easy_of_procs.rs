@@ -13,6 +13,8 @@
 //! Under a cap, watts only decrease between two completions, too, and the bound holds for them. It does not hold once the
 //! cap, the estimated end of a running job or the power of procs that no job holds changes: then all jobs are considered
 //! again. It never holds where the gear of a refused job depends on the queue, or jobs have powers of their own.
+mod trial;
+
 use super::easy::overtaking;
 use super::list::Start;
 use super::power::Power;
@@ -50,8 +52,12 @@ pub(in crate::batch::policy) struct EasyOfProcs<A = i32> {
     stale: bool,
     /// Positions of the queue before this one have been considered.
     swept: usize,
-    /// Free procs after the last pass.
+    /// Free procs in a pass, then after it.
     free: u32,
+    /// The pass is a trial, which plans starts.
+    trial: bool,
+    /// Releases without running jobs: procs that wake, in a trial those of planned starts.
+    others: Vec<Release<A>>,
     /// The reserved head with its chosen gear, unless the gear is chosen at each pass.
     reserved: Option<(JobId, u8)>,
     /// A job has ended before its estimate since the last pass.
@@ -116,7 +122,7 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
         }
         if self.exclusive || self.bound.at_s < cluster.now_s() || !self.bound.extra.covers(A::default()) {
             // The head may have a later reservation, by which more jobs end.
-            self.bound = Self::unbounded(cluster);
+            self.bound = Self::unbounded(cluster.free(0));
             self.exact = false;
             if self.queue.any_fits(cluster.free(0)) {
                 self.procs_changed();
@@ -156,23 +162,6 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
 
     fn jobs(&self) -> impl Iterator<Item = JobId> {
         self.queue.jobs()
-    }
-
-    fn may_start<R: Recorder>(&self, order: Order, procs: u32, cluster: &Cluster<'_, R>) -> bool {
-        let head = self.queue.head();
-        if A::CAPPED || order.changes() || self.queue.len() == 0 {
-            return self.queue.any_fits(procs);
-        }
-        let head_procs = cluster.procs(self.queue.job(head));
-        if head_procs <= procs || self.overtaking.is_none() {
-            return head_procs <= procs;
-        }
-        let (free, need) = (A::procs(procs), A::procs(head_procs));
-        let shadow = self.releases.shadow(cluster.now_s(), free, need, |job| cluster.is_running(job));
-        shadow.is_none_or(|shadow| {
-            let reach = Reach { free: procs, ..self.reach(shadow, cluster) };
-            self.queue.next_candidate(head + 1, &reach, cluster).is_some()
-        })
     }
 
     fn procs_changed(&mut self) {
@@ -228,8 +217,8 @@ impl<A: Resources> EasyOfProcs<A> {
 
     /// Procs: no wider job can start now.
     #[inline]
-    fn widest<R: Recorder>(&self, cluster: &Cluster<'_, R>) -> u32 {
-        if A::CAPPED { self.power.widest } else { cluster.free(0) }
+    fn widest(&self) -> u32 {
+        if A::CAPPED { self.power.widest } else { self.free }
     }
 
     /// The resources that a job takes at a gear.
@@ -244,8 +233,8 @@ impl<A: Resources> EasyOfProcs<A> {
     }
 
     /// The bound of every reservation: no job is considered that does not fit now.
-    fn unbounded<R: Recorder>(cluster: &Cluster<'_, R>) -> Shadow<A> {
-        Shadow { at_s: f64::INFINITY, extra: A::procs(cluster.free(0)) }
+    fn unbounded(free: u32) -> Shadow<A> {
+        Shadow { at_s: f64::INFINITY, extra: A::procs(free) }
     }
 
     /// Makes the results of earlier passes invalid.
@@ -256,16 +245,19 @@ impl<A: Resources> EasyOfProcs<A> {
     #[inline(never)]
     fn pass_in<G: Gears, R: Recorder>(&mut self, order: Order, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let again = self.stale || self.queue.head() >= self.swept || cluster.free(0) != self.free;
+        if !self.trial {
+            self.free = cluster.free(0);
+        }
         if again {
             if order.changes() {
                 let needs_first = gears.head_gear() != HeadGear::Renew || (A::CAPPED && cluster.running_count() == 0);
-                let widest = self.widest(cluster);
+                let widest = self.widest();
                 let none_starts = || match self.overtaking {
                     Some(_) => !self.queue.any_fits(widest),
                     None => self.queue.first_waits(order, widest, cluster),
                 };
                 if order.has_all_keys() && !needs_first && none_starts() {
-                    (self.stale, self.swept, self.free) = (false, self.queue.end(), cluster.free(0));
+                    (self.stale, self.swept) = (false, self.queue.end());
                     return Ok(());
                 }
                 self.queue.order_anew(order, cluster);
@@ -280,13 +272,14 @@ impl<A: Resources> EasyOfProcs<A> {
         }
         if self.queue.len() <= 1 || self.overtaking.is_none() {
             // The instant of the reservation can pass before the next job arrives.
-            (self.bound, self.exact) = (Self::unbounded(cluster), false);
+            (self.bound, self.exact) = (Self::unbounded(self.free), false);
         } else if self.queue.end() > self.swept {
             self.sweep(order, gears, cluster)?;
         }
-        self.queue.tidy();
+        if !self.trial {
+            self.queue.tidy();
+        }
         self.swept = self.queue.end();
-        self.free = cluster.free(0);
         if A::CAPPED && (!gears.is_constant() || cluster.has_scales()) {
             // A refused job can get another gear or another power.
             self.procs_changed();
@@ -305,7 +298,7 @@ impl<A: Resources> EasyOfProcs<A> {
         if std::mem::take(&mut self.early_end) && gears.head_gear() == HeadGear::UntilEarlyEnd {
             self.reserved = None;
         }
-        while self.queue.len() > 0 && cluster.procs(self.queue.job(self.queue.head())) <= self.widest(cluster) {
+        while self.queue.len() > 0 && cluster.procs(self.queue.job(self.queue.head())) <= self.widest() {
             let head = self.queue.head();
             let job = self.queue.job(head);
             let gear = match self.reserved {
@@ -342,6 +335,11 @@ impl<A: Resources> EasyOfProcs<A> {
     ) -> Result<()> {
         let job = self.queue.job(at);
         let procs = cluster.procs(job);
+        self.free -= procs;
+        if self.trial {
+            self.plan(job, start.gear, cluster);
+            return Ok(());
+        }
         let end_s = cluster.start(job, start.gear, overtook)?;
         if self.overtaking.is_some() {
             let taken = self.taken(cluster, job, procs, start.gear);
@@ -376,7 +374,7 @@ impl<A: Resources> EasyOfProcs<A> {
         if !self.exact {
             let job = Some(self.queue.job(head));
             if self.bounded != job || self.bound.at_s < now_s {
-                (self.bound, self.bounded) = (Self::unbounded(cluster), job);
+                (self.bound, self.bounded) = (Self::unbounded(self.free), job);
             }
             let Some(at) = self.queue.next_candidate(from, &self.reach(self.bound, cluster), cluster) else {
                 return Ok(());
@@ -436,7 +434,7 @@ impl<A: Resources> EasyOfProcs<A> {
         };
         if let Some((start, late)) = start {
             self.start(at, start, true, cluster)?;
-            self.queue.take(at);
+            self.queue.take(at, self.trial);
             if late {
                 shadow.extra += -self.taken(cluster, job, procs, start.gear);
             }
@@ -452,7 +450,7 @@ impl<A: Resources> EasyOfProcs<A> {
         let (least_w, left_w) = if cluster.has_scales() { (0.0, f64::INFINITY) } else { (*least_w, *left_w) };
         let extra = if self.overtaking == Some(true) { shadow.extra.widest(allowance, least_w) } else { 0 };
         let gears = if A::CAPPED { &gears[..] } else { &[] };
-        Reach { free: self.widest(cluster), extra, now_s: cluster.now_s(), until_s: shadow.at_s, left_w, gears }
+        Reach { free: self.widest(), extra, now_s: cluster.now_s(), until_s: shadow.at_s, left_w, gears }
     }
 
     /// The head's reservation.
@@ -464,8 +462,9 @@ impl<A: Resources> EasyOfProcs<A> {
         let (now_s, head) = (cluster.now_s(), self.queue.head());
         let job = self.queue.job(head);
         let procs = cluster.procs(job);
-        let (free, need) = (A::free(cluster, &self.power.allowance), self.taken(cluster, job, procs, 0));
-        let found = if (A::CAPPED && self.power.moved) || cluster.any_coming() {
+        let need = self.taken(cluster, job, procs, 0);
+        let free = if A::CAPPED { A::free(cluster, &self.power.allowance) } else { A::procs(self.free) };
+        let found = if A::CAPPED && (self.power.moved || cluster.any_coming()) {
             let mut collected = std::mem::take(&mut self.collected);
             self.collect(cluster, &mut collected);
             if A::CAPPED && self.power.moved && !self.power.moves && cluster.suspended(0) == 0 {
@@ -478,6 +477,8 @@ impl<A: Resources> EasyOfProcs<A> {
             let found = collected.shadow_of_collected(now_s, free, need, all_give);
             self.collected = collected;
             found
+        } else if self.trial || cluster.any_coming() {
+            self.shadow_with_others(free, need, cluster)
         } else {
             self.releases.shadow(now_s, free, need, |job| cluster.is_running(job))
         };

@@ -133,10 +133,6 @@ impl BackfillRule {
         each!(self, rule => rule.jobs().any(holds))
     }
 
-    pub(super) fn may_start<R: Recorder>(&self, order: Order, procs: u32, cluster: &Cluster<'_, R>) -> bool {
-        each!(self, rule => rule.may_start(order, procs, cluster))
-    }
-
     pub(super) fn procs_changed(&mut self) {
         each!(self, rule => rule.procs_changed());
     }

@@ -270,6 +270,16 @@ impl Queue {
         free > 0 && next_of(&self.procs, &self.procs, self.head, |procs, _| procs <= free, |_| true).is_some()
     }
 
+    /// Position of the first job and number of started jobs behind it: what [`Queue::put_back`] needs.
+    pub(crate) fn front(&self) -> (usize, usize) {
+        (self.head, self.started)
+    }
+
+    /// Puts back the jobs that a trial has removed since then, before [`Queue::tidy`].
+    pub(crate) fn put_back(&mut self, front: (usize, usize)) {
+        (self.head, self.started) = front;
+    }
+
     /// Removes the first job.
     #[inline]
     pub(crate) fn pop_head(&mut self) {
@@ -278,23 +288,25 @@ impl Queue {
             self.head += 1;
             self.started -= 1;
         }
-        if self.head == self.jobs.len() {
-            self.truncate(0);
-        }
     }
 
-    /// Removes a started job behind the head. Positions stay the same.
+    /// Removes a started job behind the head; in a trial only from the number of jobs. Positions stay the same.
     #[inline]
-    pub(crate) fn take(&mut self, at: usize) {
-        self.procs[at] = STARTED;
-        self.bounds[at] = NONE;
+    pub(crate) fn take(&mut self, at: usize, trial: bool) {
+        if !trial {
+            (self.procs[at], self.bounds[at]) = (STARTED, NONE);
+        }
         self.started += 1;
     }
 
-    /// Removes the positions of started jobs if there are many. Positions change.
+    /// Removes the positions of started jobs if they are many, or no job waits. Positions change.
     #[inline]
     pub(crate) fn tidy(&mut self) {
-        if self.started + self.head > 16 + self.len() {
+        if self.len() == 0 {
+            if self.head > 0 {
+                self.truncate(0);
+            }
+        } else if self.started + self.head > 16 + self.len() {
             self.drop_started();
         }
     }

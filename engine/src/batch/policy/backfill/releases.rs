@@ -9,13 +9,13 @@ use crate::batch::kernel::{Cluster, JobId, Recorder};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Release<A> {
     pub(crate) end_s: f64,
-    /// [`WAKING`] for procs that wake.
+    /// [`NO_JOB`] for procs that wake, and for planned starts.
     pub(crate) job: JobId,
     pub(crate) taken: A,
 }
 
 /// The number of no job.
-pub(crate) const WAKING: JobId = JobId::MAX;
+pub(crate) const NO_JOB: JobId = JobId::MAX;
 
 /// The head's reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -152,11 +152,17 @@ impl<A: Copy> Releases<A> {
     }
 }
 
+impl<A: Resources> Release<A> {
+    /// The procs that wake.
+    pub(crate) fn coming<R: Recorder>(cluster: &Cluster<'_, R>) -> impl Iterator<Item = Release<A>> {
+        cluster.coming(0).map(|(end_s, procs)| Release { end_s, job: NO_JOB, taken: A::procs(procs) })
+    }
+}
+
 impl<A: Resources> Releases<A> {
     /// Adds the procs that wake to a collected list.
     pub(crate) fn add_waking<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
-        let coming = cluster.coming(0);
-        self.all.extend(coming.map(|(end_s, procs)| Release { end_s, job: WAKING, taken: A::procs(procs) }));
+        self.all.extend(Release::coming(cluster));
         self.unsorted = self.all.len();
     }
 
@@ -170,6 +176,23 @@ impl<A: Resources> Releases<A> {
             return walk(now_s, free, need, || releases.next().copied(), |_| true);
         }
         walk(now_s, free, need, || releases.next().copied(), runs)
+    }
+
+    /// [`Releases::shadow`] with other releases, in the order of time and without jobs.
+    pub(crate) fn shadow_with(
+        &self,
+        others: &[Release<A>],
+        now_s: f64,
+        free: A,
+        need: A,
+        runs: impl Fn(JobId) -> bool,
+    ) -> Option<Shadow<A>> {
+        let (mut releases, mut others) = (self.all[self.front..].iter().copied().peekable(), others.iter().peekable());
+        let next = || {
+            let end_s = others.peek().map_or(f64::INFINITY, |other| other.end_s);
+            releases.next_if(|release| release.end_s <= end_s).or_else(|| others.next().copied())
+        };
+        walk(now_s, free, need, next, |job| job == NO_JOB || runs(job))
     }
 
     /// [`Releases::shadow`] of a collected list. `all_give`: no release takes anything.
@@ -271,7 +294,7 @@ mod tests {
     #[test]
     fn procs_that_wake_count_as_releases() {
         // 3 procs wake at 5: 4 are free then. At 10 there are 6.
-        let collected = releases(&[(0, 4, 30.0), (1, 2, 10.0), (WAKING, 3, 5.0)]).all;
+        let collected = releases(&[(0, 4, 30.0), (1, 2, 10.0), (NO_JOB, 3, 5.0)]).all;
         let mut releases = Releases { unsorted: collected.len(), all: collected, ..Releases::default() };
         releases.sort();
         let all = |_| true;

@@ -49,11 +49,6 @@ pub(super) trait Backfill: Clone {
         Ok(())
     }
 
-    /// Whether a job may start now if these procs were free; `true` if that is not known.
-    fn may_start<R: Recorder>(&self, _: Order, procs: u32, cluster: &Cluster<'_, R>) -> bool {
-        self.jobs().any(|job| cluster.procs(job) <= procs)
-    }
-
     /// Procs have been put to sleep or woken since the last pass, or have finished waking.
     fn procs_changed(&mut self) {}
 

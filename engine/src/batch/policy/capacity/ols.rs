@@ -121,7 +121,11 @@ impl CapacityRule for Ols {
     }
 
     /// The number of active procs, if a decision is due.
-    fn before_pass<R: Recorder>(&mut self, batch: &CappedBatch, cluster: &mut Cluster<'_, R>) -> Result<Option<u32>> {
+    fn before_pass<R: Recorder>(
+        &mut self,
+        batch: &mut CappedBatch,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<Option<u32>> {
         if !std::mem::take(&mut self.due) {
             return Ok(None);
         }

@@ -2,12 +2,11 @@
 use std::collections::VecDeque;
 
 use super::rule::{CapacityRule, TOKEN, problems, too_many};
-use crate::batch::kernel::{Cluster, Durations, Finished, Policy, Recorder};
+use crate::batch::kernel::{Cluster, Durations, Outcomes, Policy, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::policy::capped::CappedBatch;
 use crate::error::Result;
 use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type};
-use crate::workload::Job;
 
 /// Description of power saving.
 pub const COMPONENT: Component = Component {
@@ -106,7 +105,11 @@ impl CapacityRule for PowerSave {
     }
 
     /// Wakes the procs that jobs could start on.
-    fn before_pass<R: Recorder>(&mut self, batch: &CappedBatch, cluster: &mut Cluster<'_, R>) -> Result<Option<u32>> {
+    fn before_pass<R: Recorder>(
+        &mut self,
+        batch: &mut CappedBatch,
+        cluster: &mut Cluster<'_, R>,
+    ) -> Result<Option<u32>> {
         self.free = cluster.free(0);
         self.wanted = if self.reads_wanted(batch, cluster) { procs_to_start(batch, cluster)? } else { 0 };
         let missing = self.wanted.saturating_sub(self.free + cluster.waking(0));
@@ -134,15 +137,13 @@ impl PowerSave {
     /// coming, or procs are about to be switched off.
     fn reads_wanted<R: Recorder>(&self, batch: &CappedBatch, cluster: &Cluster<'_, R>) -> bool {
         let unready = cluster.asleep(0) + cluster.switching(0);
-        let (mut coming, awake) = (self.free + cluster.waking(0), self.free + unready);
+        let mut coming = self.free + cluster.waking(0);
         let too_many = |job| {
             let fits = cluster.procs(job) <= coming;
             coming -= if fits { cluster.procs(job) } else { 0 };
             !fits
         };
-        unready > 0
-            && (self.idle.is_ripe(cluster.now_s(), self.suspend_time_s) || batch.waiting().any(too_many))
-            && batch.batch.may_start(awake, cluster)
+        unready > 0 && (self.idle.is_ripe(cluster.now_s(), self.suspend_time_s) || batch.waiting().any(too_many))
     }
 
     /// Sets the timer for the next instant at which procs have been idle for long enough, or a rate allows more.
@@ -161,9 +162,19 @@ impl PowerSave {
 }
 
 /// Procs of the jobs that would start now if all procs were awake.
-fn procs_to_start<R: Recorder>(batch: &CappedBatch, cluster: &mut Cluster<'_, R>) -> Result<u32> {
+fn procs_to_start<R: Recorder>(batch: &mut CappedBatch, cluster: &mut Cluster<'_, R>) -> Result<u32> {
+    let awake = cluster.free(0) + cluster.asleep(0) + cluster.switching(0);
+    match batch.batch.procs_of_starts(awake, cluster)? {
+        Some(procs) => Ok(procs),
+        None if batch.waiting().any(|job| cluster.procs(job) <= awake) => procs_to_start_on_a_copy(batch, cluster),
+        None => Ok(0),
+    }
+}
+
+/// [`procs_to_start`] by a pass of a copy, whose jobs do not end: its recorder has no places.
+pub(super) fn procs_to_start_on_a_copy<R: Recorder>(batch: &CappedBatch, cluster: &mut Cluster<'_, R>) -> Result<u32> {
     let copied = cluster.copied_jobs(&batch.waiting().jobs(), Durations::Run);
-    let mut copy = cluster.fork(&copied, Unrecorded);
+    let mut copy = cluster.fork(&copied, Outcomes::new(0));
     let mut policy = batch.fork(&copied, &copy);
     copy.wake_all_at_once();
     let free = copy.free(0);
@@ -263,19 +274,5 @@ impl Idle {
     /// The instant since which the oldest procs are idle that are not ripe (s).
     fn next_since_s(&self) -> Option<f64> {
         self.since.front().map(|(since_s, _)| *since_s)
-    }
-}
-
-/// Records nothing.
-#[derive(Debug, Clone)]
-struct Unrecorded;
-
-impl Recorder for Unrecorded {
-    fn started(&mut self, _: &Job, _: f64) {}
-
-    fn finished(&mut self, _: &Finished) {}
-
-    fn bytes(&self) -> usize {
-        0
     }
 }

@@ -33,7 +33,7 @@ pub(super) trait CapacityRule: Clone {
     }
 
     /// Before the scheduling pass, with the arrived jobs waiting: active procs from now on, if the number changes.
-    fn before_pass<R: Recorder>(&mut self, _: &CappedBatch, _: &mut Cluster<'_, R>) -> Result<Option<u32>> {
+    fn before_pass<R: Recorder>(&mut self, _: &mut CappedBatch, _: &mut Cluster<'_, R>) -> Result<Option<u32>> {
         Ok(None)
     }
 

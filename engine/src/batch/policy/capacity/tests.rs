@@ -38,6 +38,13 @@ impl Policy for Checked {
 
     fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let (mut copy, mut fresh) = (cluster.clone(), self.policy.clone());
+        let awake = cluster.free(0) + cluster.asleep(0) + cluster.switching(0);
+        if let Some(procs) = fresh.batch.batch.procs_of_starts(awake, &mut copy)? {
+            let of_copy = power_save::procs_to_start_on_a_copy(&self.policy.batch, &mut copy)?;
+            assert_eq!(procs, of_copy, "a trial and a pass of a copy");
+            assert_eq!(fresh.batch.waiting().jobs(), self.policy.batch.waiting().jobs(), "a trial leaves the queue");
+        }
+        let (mut copy, mut fresh) = (cluster.clone(), self.policy.clone());
         self.policy.pass(cluster)?;
         if self.memoryless {
             fresh.batch.procs_changed();
