@@ -140,6 +140,12 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.entry(job).map(|entry| self.estimated_end(&self.running[entry]))
     }
 
+    /// What was left of the estimate of a job that holds procs when it was last suspended, resumed or given a gear, at the top
+    /// gear (s).
+    pub(crate) fn estimate_left_s(&self, job: JobId) -> Option<f64> {
+        self.entry(job).map(|entry| self.running[entry].estimate_left_s)
+    }
+
     /// What is left of a job that holds procs, at its gear: of its estimate, negative once it has outlived it, and of its
     /// true run time (s).
     pub(crate) fn left_s(&self, job: JobId) -> Option<[f64; 2]> {

@@ -43,7 +43,7 @@ impl CappedBatch {
         }
         self.batch.time_passed();
         self.batch.pass(cluster)?;
-        self.cap.as_mut().map_or(Ok(()), |cap| cap.after_pass(&self.batch.backfill, cluster))
+        self.cap.as_mut().map_or(Ok(()), |cap| cap.after_pass(&mut self.batch.backfill, cluster))
     }
 
     /// The policy for a copy of the cluster, in which only the caller changes the number of active procs.

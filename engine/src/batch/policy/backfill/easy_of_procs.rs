@@ -13,6 +13,7 @@
 //! Under a cap, watts only decrease between two completions, too, and the bound holds for them. It does not hold once the
 //! cap, the estimated end of a running job or the power of procs that no job holds changes: then all jobs are considered
 //! again. It never holds where the gear of a refused job depends on the queue, or jobs have powers of their own.
+mod suspended;
 mod trial;
 
 use super::easy::overtaking;
@@ -39,6 +40,8 @@ pub(in crate::batch::policy) struct EasyOfProcs<A = i32> {
     /// A job that ends at the reservation is not in time.
     exclusive: bool,
     releases: Releases<A>,
+    /// Releases of the suspended jobs that were reported, the least remaining estimate first; `end_s` is that estimate.
+    suspended: Vec<Release<A>>,
     /// Buffer of releases that are collected for one reservation.
     collected: Releases<A>,
     /// A bound of the head's reservation: it is not later, and has no more extra procs. No considered job behind the head
@@ -56,7 +59,7 @@ pub(in crate::batch::policy) struct EasyOfProcs<A = i32> {
     free: u32,
     /// The pass is a trial, which plans starts.
     trial: bool,
-    /// Releases without running jobs: procs that wake, in a trial those of planned starts.
+    /// Releases besides `releases`: of suspended jobs and procs that wake, in a trial of planned starts.
     others: Vec<Release<A>>,
     /// The reserved head with its chosen gear, unless the gear is chosen at each pass.
     reserved: Option<(JobId, u8)>,
@@ -188,7 +191,8 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
         let EasyOfProcs { overtaking, exclusive, early_end, ref backfill_order, .. } = *self;
         let Power { allowance, least_w, ref gears, .. } = self.power;
         let reserved = self.reserved.and_then(|(job, gear)| Some((copied.number(job)?, gear)));
-        let power = Power { allowance, least_w, gears: gears.clone(), ..Power::default() };
+        let moved = copy.suspended(0) > 0;
+        let power = Power { allowance, least_w, gears: gears.clone(), moved, ..Power::default() };
         let (backfill_order, rest) = (backfill_order.clone(), EasyOfProcs::default());
         let mut fork = EasyOfProcs { overtaking, exclusive, reserved, early_end, power, backfill_order, ..rest };
         let mut releases = Releases::default();
@@ -206,9 +210,9 @@ impl<A: Resources> EasyOfProcs<A> {
         self.power.started.clear();
         let (before_w, rescheduled_count) = (self.power.left_w, cluster.rescheduled_count());
         self.power.measure(cluster);
+        self.power.moved |= self.power.rescheduled_count != rescheduled_count;
         // The expected end of a suspended job moves with the clock.
         let moves = self.power.rescheduled_count != rescheduled_count || (self.stale && cluster.suspended(0) > 0);
-        self.power.moved |= moves;
         (self.power.moves, self.power.rescheduled_count) = (moves, rescheduled_count);
         if moves || if self.stale { cluster.in_transition() } else { self.power.left_w > before_w } {
             self.procs_changed();
@@ -471,13 +475,14 @@ impl<A: Resources> EasyOfProcs<A> {
                 // Sorted to its end, the list can be kept.
                 collected.sort();
                 (self.releases, self.power.moved) = (collected.clone(), false);
+                self.suspended.clear();
             }
             collected.add_waking(cluster);
             let all_give = !cluster.has_scales() && self.power.least_w >= 0.0;
             let found = collected.shadow_of_collected(now_s, free, need, all_give);
             self.collected = collected;
             found
-        } else if self.trial || cluster.any_coming() {
+        } else if self.trial || cluster.any_coming() || !self.suspended.is_empty() {
             self.shadow_with_others(free, need, cluster)
         } else {
             self.releases.shadow(now_s, free, need, |job| cluster.is_running(job))

@@ -87,6 +87,13 @@ impl BackfillRule {
         each!(self, rule => rule.corrected(cluster, job, before_s));
     }
 
+    /// A cap has suspended or resumed a job, whose estimated end was `before_s` (s). The rule that keeps a list of ends needs it.
+    pub(super) fn rescheduled<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId, before_s: f64) {
+        if let BackfillRule::EasyUnderCap(easy) = self {
+            easy.rescheduled(cluster, job, before_s);
+        }
+    }
+
     /// Whether every key of the backfilling order so far had a value.
     pub(super) fn check(&self) -> Result<()> {
         each!(self, rule => rule.check())

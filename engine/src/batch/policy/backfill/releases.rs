@@ -136,6 +136,16 @@ impl<A: Copy> Releases<A> {
         }
     }
 
+    /// A running job gives nothing at its estimated end (s), because it is suspended.
+    pub(crate) fn take(&mut self, job: JobId, end_s: f64) {
+        let first = self.front + self.all[self.front..].partition_point(|release| release.end_s < end_s);
+        let at = self.all[first..].iter().position(|release| release.job == job);
+        debug_assert!(at.is_some(), "job {job} is not expected to end at {end_s}");
+        if let Some(at) = at {
+            self.all.remove(first + at);
+        }
+    }
+
     /// The estimated end of a running job has moved to a later instant (s).
     pub(crate) fn move_later(&mut self, job: JobId, from_s: f64, to_s: f64) {
         let all = &mut self.all[self.front..];
@@ -192,7 +202,7 @@ impl<A: Resources> Releases<A> {
             let end_s = others.peek().map_or(f64::INFINITY, |other| other.end_s);
             releases.next_if(|release| release.end_s <= end_s).or_else(|| others.next().copied())
         };
-        walk(now_s, free, need, next, |job| job == NO_JOB || runs(job))
+        walk(now_s, free, need, next, |job| self.ended == 0 || job == NO_JOB || runs(job))
     }
 
     /// [`Releases::shadow`] of a collected list. `all_give`: no release takes anything.

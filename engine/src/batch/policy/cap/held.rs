@@ -46,10 +46,12 @@ enum Step {
 pub(super) struct HeldJobs {
     /// By priority, the highest (1) first, then in order of arrival.
     pub(super) jobs: Vec<Held>,
-    /// Power of the machine at the planned gears (W).
-    power_w: f64,
+    /// Power of the machine at the planned gears (W); of a rule that suspends: when it last changed nothing, else NaN.
+    pub(super) power_w: f64,
     /// Greatest power that does not exceed the cap (W).
     pub(super) limit_w: f64,
+    /// Jobs that this pass has suspended or resumed, with their estimated ends before (s).
+    pub(super) rescheduled: Vec<(JobId, f64)>,
 }
 
 impl HeldJobs {
@@ -63,7 +65,7 @@ impl HeldJobs {
     /// A copy of these jobs with their numbers in copies of the cluster.
     pub(super) fn fork(&self, copied: &Copied) -> HeldJobs {
         let known = |held: &Held| copied.number(held.job).map(|job| Held { job, ..*held });
-        HeldJobs { jobs: self.jobs.iter().filter_map(known).collect(), ..*self }
+        HeldJobs { jobs: self.jobs.iter().filter_map(known).collect(), rescheduled: Vec::new(), ..*self }
     }
 
     pub(super) fn remove<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {

@@ -202,7 +202,7 @@ impl Cap {
     /// After the scheduling pass: adjusts gears, or suspends and resumes jobs.
     pub(super) fn after_pass<R: Recorder>(
         &mut self,
-        backfill: &BackfillRule,
+        backfill: &mut BackfillRule,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<()> {
         for &(job, ceiling) in backfill.started() {
@@ -212,6 +212,9 @@ impl Cap {
         }
         let (held, changed) = (&mut self.held, std::mem::take(&mut self.changed));
         each!(&self.rule, rule => rule.after_pass(held, changed, cluster))?;
+        for (job, before_s) in self.held.rescheduled.drain(..) {
+            backfill.rescheduled(cluster, job, before_s);
+        }
         self.check_starvation(backfill, cluster)?;
         self.cap_changed = false;
         Ok(())

@@ -34,26 +34,39 @@ impl CapRule for PowerPrecedence {
 
     /// Suspends jobs until the power fits, and resumes the others. It does so at every event, because procs that fall
     /// asleep or wake change the power, too.
-    fn after_pass<R: Recorder>(&self, held: &mut HeldJobs, _: bool, cluster: &mut Cluster<'_, R>) -> Result<()> {
+    fn after_pass<R: Recorder>(&self, held: &mut HeldJobs, changed: bool, cluster: &mut Cluster<'_, R>) -> Result<()> {
+        let present_w = cluster.power_w();
+        // The last pass changed nothing with the same numbers. A sum after a change is rounded otherwise.
+        if !changed && held.power_w == present_w && !cluster.has_scales() {
+            return Ok(());
+        }
         let suspended_w = held.jobs.iter().filter(|held| held.suspended).map(|held| held.added_w(cluster));
-        let mut power_w = cluster.power_w() + suspended_w.sum::<f64>();
+        let mut power_w = present_w + suspended_w.sum::<f64>();
         let mut suspended_procs = cluster.suspended(0);
+        let mut steps = 0;
         for job in held.jobs.iter_mut().rev() {
             let suspend = power_w > held.limit_w;
             if !suspend && suspended_procs == 0 {
                 break;
             }
-            cluster.step()?;
+            steps += 1;
             if suspend {
                 power_w -= job.added_w(cluster);
             }
             suspended_procs -= if job.suspended { job.procs } else { 0 };
-            match (suspend, std::mem::replace(&mut job.suspended, suspend)) {
-                (true, false) => cluster.suspend(job.job)?,
-                (false, true) => drop(cluster.resume(job.job)?),
-                _ => {}
+            if suspend != job.suspended {
+                job.suspended = suspend;
+                let before_s = cluster.estimated_end_s(job.job).expect("the job holds procs");
+                if suspend {
+                    cluster.suspend(job.job)?;
+                } else {
+                    cluster.resume(job.job)?;
+                }
+                held.rescheduled.push((job.job, before_s));
             }
         }
+        cluster.count_steps(steps)?;
+        held.power_w = if held.rescheduled.is_empty() { present_w } else { f64::NAN };
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
 //! Trials: passes that plan starts on given free procs and start no job, for rules that decide by what would start.
-use super::{EasyOfProcs, Release, Resources, Shadow};
+use super::{EasyOfProcs, Release, Releases, Resources, Shadow};
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 use crate::batch::policy::backfill::releases::NO_JOB;
 use crate::batch::policy::backfill::rule::Backfill;
@@ -41,7 +41,7 @@ impl<A: Resources> EasyOfProcs<A> {
         self.others.push(Release { end_s, job: NO_JOB, taken: A::procs(cluster.procs(job)) });
     }
 
-    /// The reservation of a head that needs `need`, with procs that wake or the planned starts.
+    /// The reservation of a head that needs `need`, with other releases than those of executing jobs.
     #[cold]
     pub(super) fn shadow_with_others<R: Recorder>(
         &mut self,
@@ -51,9 +51,18 @@ impl<A: Resources> EasyOfProcs<A> {
     ) -> Option<Shadow<A>> {
         if !self.trial {
             self.others.clear();
-            self.others.extend(Release::coming(cluster));
+            let now_s = cluster.now_s();
+            let suspended = |release: &Release<A>| Release { end_s: now_s + release.end_s, job: NO_JOB, ..*release };
+            self.others.extend(self.suspended.iter().map(suspended).chain(Release::coming(cluster)));
         }
         self.others.sort_unstable_by(|a, b| a.end_s.total_cmp(&b.end_s));
-        self.releases.shadow_with(&self.others, cluster.now_s(), free, need, |job| cluster.is_running(job))
+        let found = self.releases.shadow_with(&self.others, cluster.now_s(), free, need, |job| cluster.is_running(job));
+        if cfg!(debug_assertions) && !self.trial {
+            let mut all = Releases::default();
+            self.collect(cluster, &mut all);
+            all.add_waking(cluster);
+            assert_eq!(found, all.shadow_of_collected(cluster.now_s(), free, need, false), "the kept list is wrong");
+        }
+        found
     }
 }
