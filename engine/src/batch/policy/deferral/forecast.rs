@@ -27,7 +27,8 @@ enum Kind {
 }
 
 /// Forecasts of a signal. A forecast is issued at the begin of each interval of the signal: all jobs that are decided about
-/// in this interval see the same one. Its intervals have numbers from 0, the present one.
+/// in this interval see the same one. Its intervals have numbers from 0, the present one. True values are kept from one forecast
+/// to the next.
 #[derive(Debug, Clone)]
 pub(super) struct Forecast {
     curve: Curve,
@@ -36,12 +37,19 @@ pub(super) struct Forecast {
     issued: Option<i64>,
     /// The end of that interval (s).
     until_s: f64,
+    /// Begins of the reached intervals (s), and their values, with passed ones at the front.
     begins_s: Vec<f64>,
     values: Vec<f64>,
-    /// Integral from the begin of the forecast to the begin of each interval.
+    /// Number of passed intervals at the front.
+    passed: usize,
+    /// The place from which on the begins have equal steps.
+    even_from: usize,
+    /// Intervals in a second, by the length of the present one.
+    rate: f64,
+    /// Number of forecasts whose values were not kept from the one before.
+    renewed_count: u64,
+    /// Integral from the begin of the forecast to the begin of each interval, as far as windows were read.
     sums: Vec<f64>,
-    /// Whether all intervals that were reached behind the present one have begins with equal steps.
-    is_even: bool,
     /// Buffer of the integrals over the windows of a job.
     windows: Vec<f64>,
 }
@@ -60,8 +68,11 @@ impl Forecast {
             until_s: f64::NEG_INFINITY,
             begins_s: Vec::new(),
             values: Vec::new(),
+            passed: 0,
+            even_from: 0,
+            rate: 0.0,
+            renewed_count: 0,
             sums: Vec::new(),
-            is_even: true,
             windows: Vec::new(),
         }
     }
@@ -73,37 +84,55 @@ impl Forecast {
         }
         let present = self.curve.interval(now_s);
         let Some(value) = self.curve.value(present) else { return false };
-        self.issued = Some(present);
         self.until_s = self.curve.begin_s(present + 1);
-        // The interval before a series has no begin.
-        let begin_s = self.curve.begin_s(present).max(f64::MIN).max(if present < 0 { now_s } else { f64::MIN });
-        self.begins_s.clear();
-        self.values.clear();
         self.sums.clear();
-        self.is_even = true;
-        self.push(begin_s, value, 0.0);
+        // The interval before a series has no begin, and that of the present forecast may have the instant of its issue.
+        let before = self.issued.replace(present).filter(|before| *before >= 0 && matches!(self.kind, Kind::Oracle));
+        let steps = before.and_then(|before| usize::try_from(present - before).ok());
+        if let Some(steps) = steps.filter(|steps| *steps < self.values().len()) {
+            self.pass(steps);
+        } else {
+            self.begins_s.clear();
+            self.values.clear();
+            (self.passed, self.even_from) = (0, 0);
+            self.renewed_count += 1;
+            let earliest_s = if present < 0 { now_s } else { f64::MIN };
+            self.push(self.curve.begin_s(present).max(earliest_s), value);
+        }
+        self.rate = 1.0 / (self.until_s - self.present_s());
         if let Kind::Noise(noise) = &mut self.kind {
             noise.issue(present);
         }
         true
     }
 
+    /// Makes a later interval the present one.
+    fn pass(&mut self, steps: usize) {
+        self.passed += steps;
+        if self.passed > 64 + self.begins_s.len() / 2 {
+            self.begins_s.drain(..self.passed);
+            self.values.drain(..self.passed);
+            self.even_from = self.even_from.saturating_sub(self.passed);
+            self.passed = 0;
+        }
+    }
+
     /// Adds an interval.
-    fn push(&mut self, begin_s: f64, value: f64, sum: f64) {
-        if let [_, first_s, second_s, ..] = self.begins_s[..] {
-            let last_s = self.begins_s[self.begins_s.len() - 1];
-            self.is_even &= begin_s - last_s == second_s - first_s;
+    fn push(&mut self, begin_s: f64, value: f64) {
+        if let [.., before_s, last_s] = self.begins_s[..]
+            && begin_s - last_s != last_s - before_s
+        {
+            self.even_from = self.begins_s.len() - 1;
         }
         self.begins_s.push(begin_s);
         self.values.push(value);
-        self.sums.push(sum);
     }
 
     /// Extends the forecast by an interval; `false` if the signal ends.
     fn extend(&mut self) -> bool {
         let Some(present) = self.issued else { return false };
-        let (first_s, count) = (self.begins_s[0], self.begins_s.len());
-        let next = present + count as i64;
+        let first_s = self.present_s();
+        let next = present + self.values().len() as i64;
         let begin_s = self.curve.begin_s(next);
         let Some(truth) = self.curve.value(next).filter(|_| begin_s < f64::INFINITY) else { return false };
         let value = match &mut self.kind {
@@ -112,18 +141,30 @@ impl Forecast {
                 let days = ((begin_s - first_s) / DAY_S).ceil();
                 let known = self.curve.interval(begin_s - days * DAY_S);
                 // Before the first day, the present value is all that is known.
-                self.curve.value(known).unwrap_or(self.values[0])
+                self.curve.value(known).unwrap_or(self.values[self.passed])
             }
             Kind::Noise(noise) => truth * (1.0 + noise.error((begin_s - first_s) / HOUR_S)).max(0.0),
         };
-        self.push(begin_s, value, self.sum_to(count - 1, begin_s));
+        self.push(begin_s, value);
         true
     }
 
     /// The integral from the begin of the forecast to an instant in an interval.
     #[inline]
     fn sum_to(&self, interval: usize, at_s: f64) -> f64 {
-        self.sums[interval] + self.values[interval] * (at_s - self.begins_s[interval])
+        self.sums[interval] + self.values()[interval] * (at_s - self.begins_s()[interval])
+    }
+
+    /// Adds the integrals to the begins of the intervals up to this one.
+    fn integrate(&mut self, last: usize) {
+        if self.sums.is_empty() {
+            self.sums.push(0.0);
+        }
+        while let next = self.sums.len()
+            && next <= last
+        {
+            self.sums.push(self.sum_to(next - 1, self.begins_s()[next]));
+        }
     }
 
     /// Extends the forecast until it has the interval that holds an instant (s). Returns the instant up to which it is known
@@ -135,7 +176,7 @@ impl Forecast {
                 return last_s;
             }
             if !self.extend() {
-                return self.end_of(self.begins_s.len() - 1);
+                return self.end_of(self.values().len() - 1);
             }
         }
         f64::NEG_INFINITY
@@ -145,33 +186,40 @@ impl Forecast {
     /// or earlier.
     #[inline]
     pub(super) fn begins_s(&self) -> &[f64] {
-        &self.begins_s
+        &self.begins_s[self.passed..]
     }
 
     /// Values of these intervals.
     #[inline]
     pub(super) fn values(&self) -> &[f64] {
-        &self.values
+        &self.values[self.passed..]
+    }
+
+    /// Number of forecasts that were not kept from the one before, and the number of the present interval: between two forecasts
+    /// with one of the former, intervals keep their values, and the present one moves by the difference of the latter.
+    #[inline]
+    pub(super) fn version(&self) -> (u64, i64) {
+        (self.renewed_count, self.issued.unwrap_or_default())
     }
 
     /// Begin of the present interval (s).
     #[inline]
     pub(super) fn present_s(&self) -> f64 {
-        self.begins_s[0]
+        self.begins_s[self.passed]
     }
 
     /// The begin of the next interval (s), as far as the forecast was extended; infinite behind that.
     pub(super) fn next_s(&self) -> f64 {
-        self.begins_s.get(1).copied().unwrap_or(f64::INFINITY)
+        self.begins_s.get(self.passed + 1).copied().unwrap_or(f64::INFINITY)
     }
 
     /// The interval that holds an instant (s), among those that were reached.
     #[inline]
     pub(super) fn interval_of(&self, at_s: f64) -> usize {
-        let (begins_s, last) = (&self.begins_s, self.begins_s.len() - 1);
+        let begins_s = self.begins_s();
+        let last = begins_s.len() - 1;
         // Most series have equal steps: the guess is right for them.
-        let step_s = self.next_s() - begins_s[0];
-        let mut interval = (((at_s - begins_s[0]) / step_s) as usize).min(last);
+        let mut interval = (((at_s - begins_s[0]) * self.rate) as usize).min(last);
         while interval > 0 && begins_s[interval] > at_s {
             interval -= 1;
         }
@@ -189,18 +237,19 @@ impl Forecast {
         windows.clear();
         if now_s <= last_s {
             let end_s = now_s + length_s;
-            let end = self.interval_of(end_s);
+            let (end, last) = (self.interval_of(end_s), self.interval_of(last_s));
+            self.integrate(self.interval_of(last_s + length_s));
             windows.push(self.sum_to(end, end_s) - self.sum_to(0, now_s));
-            self.later_windows(1..self.interval_of(last_s) + 1, end, length_s, &mut windows);
+            self.later_windows(1..last + 1, end, length_s, &mut windows);
         }
         self.windows = windows;
-        (&self.begins_s, &mut self.windows)
+        (&self.begins_s[self.passed..], &mut self.windows)
     }
 
     /// Adds the integrals over the windows that begin with these intervals. `end`: the interval in which the window from now
     /// on ends; the others end there or later.
     fn later_windows(&self, begins: Range<usize>, mut end: usize, length_s: f64, windows: &mut Vec<f64>) {
-        let begins_s = &self.begins_s;
+        let (begins_s, values) = (self.begins_s(), self.values());
         let mut end_of = |begin: usize| {
             while begins_s.get(end + 1).is_some_and(|next_s| *next_s <= begins_s[begin] + length_s) {
                 end += 1;
@@ -210,10 +259,10 @@ impl Forecast {
         let Some(first) = begins.clone().next() else { return };
         let first_end = end_of(first);
         let ends = first_end..first_end + begins.len();
-        if self.is_even && ends.end <= begins_s.len() {
+        if self.even_from <= self.passed + 1 && ends.end <= self.sums.len() {
             // The end of each window is as many intervals ahead: a loop without branches.
             let begins = begins_s[begins.clone()].iter().zip(&self.sums[begins]);
-            let ends = begins_s[ends.clone()].iter().zip(&self.values[ends.clone()]).zip(&self.sums[ends]);
+            let ends = begins_s[ends.clone()].iter().zip(&values[ends.clone()]).zip(&self.sums[ends]);
             windows.extend(begins.zip(ends).map(|((begin_s, sum), ((end_begin_s, value), end_sum))| {
                 end_sum + value * (begin_s + length_s - end_begin_s) - sum
             }));

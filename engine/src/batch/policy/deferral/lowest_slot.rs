@@ -1,6 +1,6 @@
 //! Lowest slot: a job starts in the interval with the least value.
 use super::forecast::Forecast;
-use super::rule::{Ask, DEFERRAL, DeferralRule, Verdict, best};
+use super::rule::{Ask, DEFERRAL, DeferralRule, Lows, TIE, Verdict};
 use crate::spec::{Choice, Component};
 
 /// Description of the rule.
@@ -19,16 +19,21 @@ pub const COMPONENT: Component = Component {
 
 /// The rule `lowest-slot`.
 #[derive(Debug, Clone)]
-pub(super) struct LowestSlot;
+pub(super) struct LowestSlot {
+    lows: Lows,
+}
 
 impl DeferralRule for LowestSlot {
     fn of(_: &Choice) -> Option<LowestSlot> {
-        Some(LowestSlot)
+        Some(LowestSlot { lows: Lows::new(TIE) })
     }
 
     fn decide(&mut self, ask: &Ask, forecast: &mut Forecast) -> Verdict {
         forecast.reach(ask.latest_s);
         let count = forecast.interval_of(ask.latest_s) + 1;
-        best(forecast.begins_s(), &forecast.values()[..count])
+        match self.lows.among(count, forecast) {
+            [.., least] if *least > 0 => Verdict::At(forecast.begins_s()[*least]),
+            _ => Verdict::Now,
+        }
     }
 }

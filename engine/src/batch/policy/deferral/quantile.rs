@@ -96,15 +96,15 @@ pub(super) struct Quantile {
     shares: [f64; 3],
     short_s: f64,
     horizon_s: f64,
-    /// The last threshold of each group: begin of the forecast, number of values, whether the group is open.
-    known: [Option<(f64, usize, bool)>; 3],
+    /// Begin of the forecast that was read (s), the number of values that were read, and the number of those below the present one.
+    known: (f64, usize, usize),
 }
 
 impl DeferralRule for Quantile {
     fn of(choice: &Choice) -> Option<Quantile> {
         let real = |param: Param| choice.real(param.name);
         let shares = [real(SHORT), real(LONG), choice.opt_real(SUSPEND.name).unwrap_or(1.0)];
-        Some(Quantile { shares, short_s: real(SHORT_S), horizon_s: real(HORIZON_S), known: [None; 3] })
+        Some(Quantile { shares, short_s: real(SHORT_S), horizon_s: real(HORIZON_S), known: (f64::NAN, 0, 0) })
     }
 
     fn decide(&mut self, ask: &Ask, forecast: &mut Forecast) -> Verdict {
@@ -115,19 +115,17 @@ impl DeferralRule for Quantile {
     fn opens(&mut self, group: usize, now_s: f64, forecast: &mut Forecast) -> bool {
         let end_s = now_s + self.horizon_s;
         forecast.reach(end_s);
-        let (present_s, present) = (forecast.present_s(), forecast.values()[0]);
         let count = forecast.begins_s().partition_point(|begin_s| *begin_s < end_s).max(1);
-        if let Some((known_s, known, opens)) = self.known[group]
-            && (known_s, known) == (present_s, count)
-        {
-            return opens;
+        let (mut read, mut below) = (self.known.1, self.known.2);
+        if self.known.0 != forecast.present_s() || read > count {
+            (read, below) = (0, 0);
         }
+        let (values, present) = (forecast.values(), forecast.values()[0]);
+        below += values[read..count].iter().filter(|value| **value < present).count();
+        self.known = (forecast.present_s(), count, below);
+        // The present value is at most the value of a rank if no more values are below it.
         let rank = (count as f64 * self.shares[group]).floor() as usize;
-        let mut coming = forecast.values()[..count].to_vec();
-        let (_, threshold, _) = coming.select_nth_unstable_by(rank.min(count - 1), f64::total_cmp);
-        let opens = present <= *threshold;
-        self.known[group] = Some((present_s, count, opens));
-        opens
+        below <= rank.min(count - 1)
     }
 
     fn executes(&mut self, ask: &Ask, forecast: &mut Forecast) -> bool {

@@ -147,18 +147,67 @@ pub(super) trait DeferralRule: Clone {
 /// Relative difference up to which two costs are equal: sums of the same values in another order differ by less.
 pub(super) const TIE: f64 = 1e-11;
 
+/// Values from this one on are no better than a value, if values that differ by `tie` are equal.
+#[inline]
+fn bound(value: f64, tie: f64) -> f64 {
+    value - tie * value.abs()
+}
+
+/// The intervals of a forecast whose values are better than all before them, the present interval first. Jobs of one forecast share
+/// them.
+#[derive(Debug, Clone)]
+pub(super) struct Lows {
+    tie: f64,
+    /// Begin of the forecast (s).
+    present_s: f64,
+    found: Vec<usize>,
+    /// Number of intervals that were read.
+    read: usize,
+    /// The next one is below this value.
+    bound: f64,
+}
+
+impl Lows {
+    /// `tie`: relative difference up to which two values are equal.
+    pub(super) fn new(tie: f64) -> Lows {
+        Lows { tie, present_s: f64::NAN, found: Vec::new(), read: 0, bound: f64::INFINITY }
+    }
+
+    /// Those among a number of intervals that were reached; at least one.
+    #[inline]
+    pub(super) fn among(&mut self, count: usize, forecast: &Forecast) -> &[usize] {
+        if self.present_s != forecast.present_s() {
+            self.found.clear();
+            (self.present_s, self.read, self.bound) = (forecast.present_s(), 0, f64::INFINITY);
+        }
+        if self.read < count {
+            self.read_on(&forecast.values()[..count]);
+        }
+        let behind = self.found.iter().rev().take_while(|at| **at >= count).count();
+        &self.found[..self.found.len() - behind]
+    }
+
+    fn read_on(&mut self, values: &[f64]) {
+        for (at, &value) in values.iter().enumerate().skip(self.read) {
+            if value < self.bound {
+                self.found.push(at);
+                self.bound = bound(value, self.tie);
+            }
+        }
+        self.read = values.len();
+    }
+}
+
 /// The best of the possible releases, the first of equal ones.
 ///
 /// `costs`: of the release now, and at the begin of each later interval; none if nothing is known.
 #[inline]
 pub(super) fn best(begins_s: &[f64], costs: &[f64]) -> Verdict {
     let Some((now, later)) = costs.split_first() else { return Verdict::Now };
-    // Costs from this one on are no better.
-    let bound = |cost: f64| cost - TIE * cost.abs();
-    let (mut bound_of_best, mut best) = (bound(*now), Verdict::Now);
+    let (mut bound_of_best, mut best) = (bound(*now, TIE), Verdict::Now);
     for (cost, begin_s) in later.iter().zip(&begins_s[1..]) {
         if *cost < bound_of_best {
-            (bound_of_best, best) = (bound(*cost), Verdict::At(*begin_s));
+            (bound_of_best, best) = (bound(*cost, TIE), Verdict::At(*begin_s));
         }
     }
     best

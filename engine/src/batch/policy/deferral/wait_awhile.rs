@@ -1,8 +1,10 @@
 //! Wait awhile: a job executes in the intervals of least value, and is suspended between them.
+use std::collections::VecDeque;
+
 use super::forecast::Forecast;
 use super::rule::{
     Ask, DEFER_FORECAST, DEFER_FORECAST_ERROR, DEFER_LENGTH, DEFER_SHARE, DEFER_SIGNAL, DEFER_WAIT_MAX_S, DEFERRAL,
-    DeferralRule, Verdict, of_run, problems_of_suspension,
+    DeferralRule, Lows, Verdict, of_run, problems_of_suspension,
 };
 use crate::spec::{Choice, Component};
 
@@ -29,68 +31,96 @@ pub const COMPONENT: Component = Component {
 #[derive(Debug, Clone)]
 pub(super) struct WaitAwhile {
     of_run: bool,
-    /// Begin of the forecast that `below_s` is of (s).
-    present_s: f64,
-    /// By interval, as far as it was read: time before its begin in which values are below the present one (s).
-    below_s: Vec<f64>,
-    /// Buffer: the intervals with values below all before them.
-    falls: Vec<usize>,
+    lows: Lows,
+    below: Below,
 }
 
 impl DeferralRule for WaitAwhile {
     fn of(choice: &Choice) -> Option<WaitAwhile> {
-        let (below_s, falls) = (Vec::new(), Vec::new());
-        Some(WaitAwhile { of_run: of_run(choice), present_s: f64::NAN, below_s, falls })
+        Some(WaitAwhile { of_run: of_run(choice), lows: Lows::new(0.0), below: Below::default() })
     }
 
     fn decide(&mut self, ask: &Ask, forecast: &mut Forecast) -> Verdict {
-        if self.executes(ask, forecast) {
-            return Verdict::Now;
-        }
+        let length_s = ask.length_s(self.of_run);
+        let end = End::of(ask.latest_s + length_s, forecast);
+        self.below.follow(forecast);
         // A job needs an interval unless the intervals of lower values suffice. So the first needed interval has a value below
         // all values before it, and all later intervals with such a value are needed, too.
-        let length_s = ask.length_s(self.of_run);
-        let (begins_s, values) = (forecast.begins_s(), forecast.values());
-        let (last, last_s) = last_of(ask.latest_s + length_s, forecast);
-        let mut least = values[0];
-        self.falls.clear();
-        for (at, &value) in values.iter().enumerate().take(last + usize::from(last_s > 0.0)) {
-            if value < least {
-                self.falls.push(at);
-                least = value;
-            }
-        }
-        let suffice = |at: &usize| {
-            let time_s = |below: usize| if below == last { last_s } else { begins_s[below + 1] - begins_s[below] };
-            let below = (1..=last).map(|below| if values[below] < values[*at] { time_s(below) } else { 0.0 });
-            below.sum::<f64>() >= length_s
-        };
-        let first = self.falls.get(self.falls.partition_point(suffice));
-        first.map_or(Verdict::Now, |at| Verdict::At(begins_s[*at]))
+        let lows = self.lows.among(end.last + usize::from(end.last_s > 0.0), forecast);
+        let first = lows.partition_point(|low| self.below.time_s(*low, &end, forecast) >= length_s);
+        lows.get(first).filter(|low| **low > 0).map_or(Verdict::Now, |low| Verdict::At(forecast.begins_s()[*low]))
     }
 
     fn executes(&mut self, ask: &Ask, forecast: &mut Forecast) -> bool {
         let length_s = ask.length_s(self.of_run);
-        let end_s = ask.latest_s + length_s;
-        forecast.reach(end_s);
-        if self.present_s != forecast.present_s() {
-            self.present_s = forecast.present_s();
-            self.below_s.clear();
-            self.below_s.push(0.0);
-        }
-        let (last, last_s) = last_of(end_s, forecast);
-        let (begins_s, values) = (forecast.begins_s(), forecast.values());
-        let is_below = |at: usize| values[at] < values[0];
-        for at in self.below_s.len() - 1..last {
-            let time_s = if is_below(at) { begins_s[at + 1] - begins_s[at] } else { 0.0 };
-            self.below_s.push(self.below_s[at] + time_s);
-        }
-        self.below_s[last] + if is_below(last) { last_s } else { 0.0 } < length_s
+        let end = End::of(ask.latest_s + length_s, forecast);
+        self.below.follow(forecast);
+        self.below.time_s(0, &end, forecast) < length_s
     }
 }
 
-/// The interval of the forecast that holds an instant, or its last one, and the part of it before the instant (s).
-fn last_of(end_s: f64, forecast: &Forecast) -> (usize, f64) {
-    let last = forecast.interval_of(end_s);
-    (last, forecast.end_of(last).min(end_s) - forecast.begins_s()[last])
+/// The end of a job.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    /// The interval that holds it, or the last one that is known.
+    last: usize,
+    /// The part of that interval before the end (s).
+    last_s: f64,
+}
+
+impl End {
+    #[inline]
+    fn of(end_s: f64, forecast: &mut Forecast) -> End {
+        let known_s = forecast.reach(end_s);
+        let last = forecast.interval_of(end_s);
+        let until_s = if known_s > end_s { end_s } else { forecast.end_of(last).min(end_s) };
+        End { last, last_s: until_s - forecast.begins_s()[last] }
+    }
+}
+
+/// Time with values below that of an interval.
+#[derive(Debug, Clone, Default)]
+struct Below {
+    /// See [`Forecast::version`].
+    version: (u64, i64),
+    /// By interval, as far as it was read: by the number of intervals from it on, time behind it in which values are below its own
+    /// (s).
+    times_s: VecDeque<Vec<f64>>,
+}
+
+impl Below {
+    /// Keeps the times of the intervals that have kept their values.
+    #[inline]
+    fn follow(&mut self, forecast: &Forecast) {
+        let version = forecast.version();
+        if version != self.version {
+            let kept = (version.0 == self.version.0).then_some(version.1 - self.version.1);
+            let passed = kept.and_then(|passed| usize::try_from(passed).ok()).unwrap_or(usize::MAX);
+            self.times_s.drain(..passed.min(self.times_s.len()));
+            self.version = version;
+        }
+    }
+
+    /// Time behind an interval and before an end in which values are below that of the interval (s).
+    #[inline]
+    fn time_s(&mut self, interval: usize, end: &End, forecast: &Forecast) -> f64 {
+        if self.times_s.len() <= interval {
+            self.times_s.resize_with(interval + 1, Vec::new);
+        }
+        let (times_s, count, values) = (&mut self.times_s[interval], end.last - interval, forecast.values());
+        let value = values[interval];
+        if times_s.len() <= count {
+            let mut time_s = times_s.last().copied().unwrap_or(0.0);
+            let first = interval + times_s.len().saturating_sub(1);
+            if times_s.is_empty() {
+                times_s.push(time_s);
+            }
+            let steps_s = forecast.begins_s()[first..=end.last].windows(2).map(|begins_s| begins_s[1] - begins_s[0]);
+            times_s.extend(values[first..end.last].iter().zip(steps_s).map(|(other, step_s)| {
+                time_s += if *other < value { step_s } else { 0.0 };
+                time_s
+            }));
+        }
+        times_s[count] + if values[end.last] < value { end.last_s } else { 0.0 }
+    }
 }
