@@ -140,19 +140,20 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.entry(job).map(|entry| self.estimated_end(&self.running[entry]))
     }
 
-    /// What was left of the estimate of a job that holds procs when it was last suspended, resumed or given a gear, at the top
-    /// gear (s).
-    pub(crate) fn estimate_left_s(&self, job: JobId) -> Option<f64> {
-        self.entry(job).map(|entry| self.running[entry].estimate_left_s)
-    }
-
     /// What is left of a job that holds procs, at its gear: of its estimate, negative once it has outlived it, and of its
-    /// true run time (s).
-    pub(crate) fn left_s(&self, job: JobId) -> Option<[f64; 2]> {
+    /// true run time (s); and whether the job executes.
+    #[inline]
+    pub(crate) fn left_s(&self, job: JobId) -> Option<([f64; 2], bool)> {
         let run = &self.running[self.entry(job)?];
         let factor = self.gear_of(run).time_factor;
         let since_s = if run.executing { self.now_s - run.since_s } else { 0.0 };
-        Some([run.estimate_left_s, run.run_left_s].map(|left_s| left_s * factor - since_s))
+        let left_s = [run.estimate_left_s, run.run_left_s].map(|left_s| left_s * factor - since_s);
+        Some((left_s, run.executing))
+    }
+
+    /// What is left of the estimate of a suspended job at the top gear (s).
+    pub(crate) fn suspended_left_s(&self, job: JobId) -> Option<f64> {
+        self.entry(job).map(|entry| &self.running[entry]).filter(|run| !run.executing).map(|run| run.estimate_left_s)
     }
 
     /// Number of changes of running jobs' estimated ends: by another gear, a suspension or a resumption. A policy that

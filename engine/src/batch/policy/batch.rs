@@ -117,6 +117,7 @@ impl Batch {
     }
 
     /// A pass follows, possibly without an arrival or an end since the last one.
+    #[inline]
     pub(super) fn time_passed(&mut self) {
         self.backfill.time_passed(self.order.get());
     }

@@ -31,6 +31,11 @@ impl CappedBatch {
         self.batch.backfill.procs_changed();
     }
 
+    /// A deferral rule has suspended or resumed running jobs.
+    pub(super) fn rescheduled<R: Recorder>(&mut self, jobs: &mut Vec<JobId>, cluster: &Cluster<'_, R>) {
+        jobs.drain(..).for_each(|job| self.batch.backfill.rescheduled(cluster, job));
+    }
+
     /// The cap changes if its period has ended.
     pub(super) fn change<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         self.cap.as_mut().map_or(Ok(()), |cap| cap.change(cluster))

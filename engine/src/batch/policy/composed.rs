@@ -125,21 +125,31 @@ impl Policy for Composed {
             self.begun = true;
             self.batch.cap.as_mut().map_or(Ok(()), |cap| cap.begin(cluster))?;
         }
-        if let Some(deferral) = &mut self.deferral {
+        if let Some(deferral) = self.deferral.as_mut().filter(|deferral| !deferral.is_idle(cluster.now_s())) {
             let mut released = std::mem::take(&mut self.released);
             deferral.release(cluster, &mut released)?;
+            if let Some(changed) = deferral.changed() {
+                self.batch.rescheduled(changed, cluster);
+            }
             for job in released.drain(..) {
                 self.enter(cluster, job);
             }
             self.released = released;
         }
         self.batch.change(cluster)?;
-        self.capacity.before_pass(&mut self.batch, cluster)?;
-        self.batch.schedule(cluster)?;
-        if let Some(deferral) = &mut self.deferral {
-            deferral.after_pass(self.batch.waiting().started(), cluster)?;
+        if self.capacity.changes() {
+            self.capacity.before_pass(&mut self.batch, cluster)?;
         }
-        self.capacity.after_pass(&self.batch, cluster)?;
+        self.batch.schedule(cluster)?;
+        if let Some(deferral) = self.deferral.as_mut().filter(|deferral| deferral.suspends()) {
+            deferral.after_pass(self.batch.waiting().started(), cluster)?;
+            if let Some(changed) = deferral.changed() {
+                self.batch.rescheduled(changed, cluster);
+            }
+        }
+        if self.capacity.changes() {
+            self.capacity.after_pass(&self.batch, cluster)?;
+        }
         if let Some(watch) = &mut self.watch {
             watch.observe(cluster, self.batch.cap.as_ref().map(Cap::cap_w));
         }

@@ -13,6 +13,8 @@
 //! Under a cap, watts only decrease between two completions, too, and the bound holds for them. It does not hold once the
 //! cap, the estimated end of a running job or the power of procs that no job holds changes: then all jobs are considered
 //! again. It never holds where the gear of a refused job depends on the queue, or jobs have powers of their own.
+//!
+//! A deferral rule that suspends running jobs moves estimated ends, too. Without a cap, the list of releases is kept all the same.
 mod suspended;
 mod trial;
 
@@ -26,6 +28,7 @@ use super::rule::Backfill;
 use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 use crate::batch::platform::Machine;
 use crate::batch::policy::cap::allowance::Allowance;
+use crate::batch::policy::deferral;
 use crate::batch::policy::gear::{Candidate, Gears, HeadGear, RESERVATION_INCLUSIVE};
 use crate::batch::policy::order::{ChosenOrder, Order};
 use crate::error::{Result, SimError, Stop};
@@ -39,9 +42,9 @@ pub(in crate::batch::policy) struct EasyOfProcs<A = i32> {
     pub(super) overtaking: Option<bool>,
     /// A job that ends at the reservation is not in time.
     exclusive: bool,
+    /// A deferral rule suspends running jobs.
+    suspends: bool,
     releases: Releases<A>,
-    /// Releases of the suspended jobs that were reported, the least remaining estimate first; `end_s` is that estimate.
-    suspended: Vec<Release<A>>,
     /// Buffer of releases that are collected for one reservation.
     collected: Releases<A>,
     /// A bound of the head's reservation: it is not later, and has no more extra procs. No considered job behind the head
@@ -80,9 +83,11 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
         let power = Power { least_w, gears, ..Power::default() };
         let (overtaking, backfill_order) = (overtaking(spec), ChosenOrder::of_backfilling(spec).ok()?);
         let exclusive = spec.choice(Role::GearRule).get(RESERVATION_INCLUSIVE.name) == Some(&Value::Bool(false));
-        A::are_of(spec, machine).then(|| EasyOfProcs {
+        let suspends = !A::CAPPED && deferral::suspends(spec);
+        (suspends || A::are_of(spec, machine)).then(|| EasyOfProcs {
             overtaking,
             exclusive,
+            suspends,
             power,
             backfill_order,
             ..EasyOfProcs::default()
@@ -119,6 +124,9 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
         }
         let end_s = cluster.estimated_end_s(job).expect("the job runs");
         self.releases.move_later(job, before_s, end_s);
+        if self.suspends {
+            return self.procs_changed();
+        }
         if end_s > self.bound.at_s {
             // The job was expected to end by the shadow time, and now holds its procs beyond it.
             self.bound.extra += -A::procs(cluster.procs(job));
@@ -133,6 +141,10 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
         }
     }
 
+    fn rescheduled<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
+        self.reschedule(cluster, job);
+    }
+
     fn check(&self) -> Result<()> {
         self.backfill_order.as_ref().map_or(Ok(()), ChosenOrder::check)
     }
@@ -140,7 +152,7 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
     /// Whether no new job can start, and no other has to be considered. If so, the new jobs are marked as considered.
     #[inline(always)]
     fn refuses_all<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) -> bool {
-        if A::CAPPED {
+        if A::CAPPED || self.suspends {
             self.begin(cluster);
         }
         // The head has been considered, or there is none.
@@ -188,28 +200,35 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
     }
 
     fn fork<R: Recorder>(&self, copied: &Copied, copy: &Cluster<'_, R>) -> EasyOfProcs<A> {
-        let EasyOfProcs { overtaking, exclusive, early_end, ref backfill_order, .. } = *self;
+        let EasyOfProcs { overtaking, exclusive, suspends, early_end, ref backfill_order, .. } = *self;
         let Power { allowance, least_w, ref gears, .. } = self.power;
         let reserved = self.reserved.and_then(|(job, gear)| Some((copied.number(job)?, gear)));
         let moved = copy.suspended(0) > 0;
         let power = Power { allowance, least_w, gears: gears.clone(), moved, ..Power::default() };
         let (backfill_order, rest) = (backfill_order.clone(), EasyOfProcs::default());
-        let mut fork = EasyOfProcs { overtaking, exclusive, reserved, early_end, power, backfill_order, ..rest };
+        let mut fork =
+            EasyOfProcs { overtaking, exclusive, suspends, reserved, early_end, power, backfill_order, ..rest };
         let mut releases = Releases::default();
         fork.collect(copy, &mut releases);
         releases.sort();
         fork.releases = releases;
+        if suspends {
+            let suspended = copy.each_running().filter(|(job, ..)| !copy.is_executing(*job));
+            suspended.for_each(|(job, ..)| fork.rescheduled(copy, job));
+        }
         fork
     }
 }
 
 impl<A: Resources> EasyOfProcs<A> {
-    /// Begins a pass under a cap. What earlier passes found holds while estimated ends do not move and the power changes with
-    /// the starts and ends of jobs alone.
+    /// Begins a pass under a cap or a rule that suspends jobs. What earlier passes found holds while estimated ends do not move and
+    /// the power changes with the starts and ends of jobs alone.
     fn begin<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
         self.power.started.clear();
         let (before_w, rescheduled_count) = (self.power.left_w, cluster.rescheduled_count());
-        self.power.measure(cluster);
+        if A::CAPPED {
+            self.power.measure(cluster);
+        }
         self.power.moved |= self.power.rescheduled_count != rescheduled_count;
         // The expected end of a suspended job moves with the clock.
         let moves = self.power.rescheduled_count != rescheduled_count || (self.stale && cluster.suspended(0) > 0);
@@ -284,7 +303,7 @@ impl<A: Resources> EasyOfProcs<A> {
             self.queue.tidy();
         }
         self.swept = self.queue.end();
-        if A::CAPPED && (!gears.is_constant() || cluster.has_scales()) {
+        if (A::CAPPED || self.suspends) && (!gears.is_constant() || cluster.has_scales()) {
             // A refused job can get another gear or another power.
             self.procs_changed();
         }
@@ -349,8 +368,10 @@ impl<A: Resources> EasyOfProcs<A> {
             let taken = self.taken(cluster, job, procs, start.gear);
             self.releases.add(Release { end_s, job, taken }, |job| cluster.is_running(job));
         }
-        if A::CAPPED {
+        if A::CAPPED || self.suspends {
             self.power.started.push((job, start.ceiling));
+        }
+        if A::CAPPED {
             self.power.measure(cluster);
         }
         Ok(())
@@ -475,14 +496,13 @@ impl<A: Resources> EasyOfProcs<A> {
                 // Sorted to its end, the list can be kept.
                 collected.sort();
                 (self.releases, self.power.moved) = (collected.clone(), false);
-                self.suspended.clear();
             }
             collected.add_waking(cluster);
             let all_give = !cluster.has_scales() && self.power.least_w >= 0.0;
             let found = collected.shadow_of_collected(now_s, free, need, all_give);
             self.collected = collected;
             found
-        } else if self.trial || cluster.any_coming() || !self.suspended.is_empty() {
+        } else if self.trial || cluster.any_coming() {
             self.shadow_with_others(free, need, cluster)
         } else {
             self.releases.shadow(now_s, free, need, |job| cluster.is_running(job))

@@ -87,11 +87,9 @@ impl BackfillRule {
         each!(self, rule => rule.corrected(cluster, job, before_s));
     }
 
-    /// A cap has suspended or resumed a job, whose estimated end was `before_s` (s). The rule that keeps a list of ends needs it.
-    pub(super) fn rescheduled<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId, before_s: f64) {
-        if let BackfillRule::EasyUnderCap(easy) = self {
-            easy.rescheduled(cluster, job, before_s);
-        }
+    /// A running job has been suspended or resumed.
+    pub(super) fn rescheduled<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
+        each!(self, rule => rule.rescheduled(cluster, job));
     }
 
     /// Whether every key of the backfilling order so far had a value.
@@ -144,7 +142,11 @@ impl BackfillRule {
         each!(self, rule => rule.procs_changed());
     }
 
+    #[inline]
     pub(super) fn time_passed(&mut self, order: Order) {
+        if let BackfillRule::EasyOfProcs(easy) = self {
+            return easy.time_passed(order);
+        }
         each!(self, rule => rule.time_passed(order));
     }
 

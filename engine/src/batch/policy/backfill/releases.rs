@@ -1,7 +1,7 @@
 //! Running jobs by estimated end, from which EASY finds reservations.
 //!
-//! While estimated ends do not move, the list is kept from pass to pass: [`Releases::add`], [`Releases::remove`]. Changes
-//! of gears and suspensions move them: then a pass collects the list again.
+//! The list is kept from pass to pass: [`Releases::add`], [`Releases::remove`]. The estimated end of a suspended job moves with the
+//! clock: [`Releases::reschedule`]. Under a power cap, changes of gears move estimated ends: then a pass collects the list again.
 use super::resources::Resources;
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 
@@ -39,6 +39,8 @@ pub(crate) struct Releases<A> {
     ended: usize,
     /// Number of releases at the back that are not sorted yet: a pass sorts a collected list up to the last release that the pass reads.
     unsorted: usize,
+    /// Suspended jobs of a kept list, with what is left of their estimates instead of an end, in this order.
+    suspended: Vec<Release<A>>,
 }
 
 impl<A: Copy> Releases<A> {
@@ -136,16 +138,6 @@ impl<A: Copy> Releases<A> {
         }
     }
 
-    /// A running job gives nothing at its estimated end (s), because it is suspended.
-    pub(crate) fn take(&mut self, job: JobId, end_s: f64) {
-        let first = self.front + self.all[self.front..].partition_point(|release| release.end_s < end_s);
-        let at = self.all[first..].iter().position(|release| release.job == job);
-        debug_assert!(at.is_some(), "job {job} is not expected to end at {end_s}");
-        if let Some(at) = at {
-            self.all.remove(first + at);
-        }
-    }
-
     /// The estimated end of a running job has moved to a later instant (s).
     pub(crate) fn move_later(&mut self, job: JobId, from_s: f64, to_s: f64) {
         let all = &mut self.all[self.front..];
@@ -154,6 +146,28 @@ impl<A: Copy> Releases<A> {
         let behind = at + all[at..].partition_point(|release| release.end_s <= to_s);
         all[at].end_s = to_s;
         all[at..behind].rotate_left(1);
+    }
+
+    /// A running job has been resumed, or suspended: then `release` has what is left of its estimate. `runs`: whether a job
+    /// still holds its procs.
+    pub(crate) fn reschedule(&mut self, release: Release<A>, executes: bool, runs: impl Fn(JobId) -> bool) {
+        let is_job = |other: &Release<A>| other.job == release.job;
+        if let Some(at) = self.suspended.iter().position(is_job) {
+            self.suspended.remove(at);
+        } else if let Some(at) = self.all[self.front..].iter().position(is_job) {
+            self.all.remove(self.front + at);
+        }
+        if executes {
+            self.add(release, runs);
+        } else {
+            let at = self.suspended.partition_point(|other| other.end_s <= release.end_s);
+            self.suspended.insert(at, release);
+        }
+    }
+
+    /// The releases of suspended jobs that resume now, in the order of their ends.
+    pub(crate) fn suspended(&self, now_s: f64) -> impl Iterator<Item = Release<A>> {
+        self.suspended.iter().map(move |release| Release { end_s: now_s + release.end_s, ..*release })
     }
 
     #[inline]
@@ -182,6 +196,16 @@ impl<A: Resources> Releases<A> {
     #[inline]
     pub(crate) fn shadow(&self, now_s: f64, free: A, need: A, runs: impl Fn(JobId) -> bool) -> Option<Shadow<A>> {
         let mut releases = self.all[self.front..].iter();
+        if !self.suspended.is_empty() {
+            let mut suspended = self.suspended(now_s).peekable();
+            let mut releases = releases.copied().peekable();
+            let next = || match (releases.peek(), suspended.peek()) {
+                (Some(release), Some(moving)) if moving.end_s < release.end_s => suspended.next(),
+                (None, _) => suspended.next(),
+                _ => releases.next(),
+            };
+            return walk(now_s, free, need, next, runs);
+        }
         if self.ended == 0 {
             return walk(now_s, free, need, || releases.next().copied(), |_| true);
         }

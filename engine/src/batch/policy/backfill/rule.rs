@@ -25,6 +25,10 @@ pub(super) trait Backfill: Clone {
         self.procs_changed();
     }
 
+    /// A running job has been suspended or resumed: one change of [`Cluster::rescheduled_count`]. Only for rules that keep a list
+    /// of estimated ends.
+    fn rescheduled<R: Recorder>(&mut self, _: &Cluster<'_, R>, _: JobId) {}
+
     /// Whether a pass would start no job; it is then skipped. Only for rules that can tell without a pass.
     #[inline(always)]
     fn refuses_all<R: Recorder>(&mut self, _: &Cluster<'_, R>) -> bool {

@@ -50,8 +50,8 @@ pub(super) struct HeldJobs {
     pub(super) power_w: f64,
     /// Greatest power that does not exceed the cap (W).
     pub(super) limit_w: f64,
-    /// Jobs that this pass has suspended or resumed, with their estimated ends before (s).
-    pub(super) rescheduled: Vec<(JobId, f64)>,
+    /// Jobs that this pass has suspended or resumed.
+    pub(super) rescheduled: Vec<JobId>,
 }
 
 impl HeldJobs {

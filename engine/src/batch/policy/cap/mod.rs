@@ -212,8 +212,8 @@ impl Cap {
         }
         let (held, changed) = (&mut self.held, std::mem::take(&mut self.changed));
         each!(&self.rule, rule => rule.after_pass(held, changed, cluster))?;
-        for (job, before_s) in self.held.rescheduled.drain(..) {
-            backfill.rescheduled(cluster, job, before_s);
+        for job in self.held.rescheduled.drain(..) {
+            backfill.rescheduled(cluster, job);
         }
         self.check_starvation(backfill, cluster)?;
         self.cap_changed = false;

@@ -56,13 +56,12 @@ impl CapRule for PowerPrecedence {
             suspended_procs -= if job.suspended { job.procs } else { 0 };
             if suspend != job.suspended {
                 job.suspended = suspend;
-                let before_s = cluster.estimated_end_s(job.job).expect("the job holds procs");
                 if suspend {
                     cluster.suspend(job.job)?;
                 } else {
                     cluster.resume(job.job)?;
                 }
-                held.rescheduled.push((job.job, before_s));
+                held.rescheduled.push(job.job);
             }
         }
         cluster.count_steps(steps)?;

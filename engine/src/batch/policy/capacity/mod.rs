@@ -87,6 +87,12 @@ impl Capacity {
         }
     }
 
+    /// Whether the number of active procs changes.
+    #[inline]
+    pub(crate) fn changes(&self) -> bool {
+        self.rule.is_some()
+    }
+
     /// Before the scheduling pass: wakes procs for wide jobs, then applies the decision of the rule.
     pub(crate) fn before_pass<R: Recorder>(
         &mut self,

@@ -77,11 +77,19 @@ impl Forecast {
         }
     }
 
+    /// Whether the forecast was issued in the present interval. `now_s` never decreases.
+    #[inline]
+    pub(super) fn is_present(&self, now_s: f64) -> bool {
+        now_s < self.until_s
+    }
+
     /// Issues the forecast of the present interval; `false` if the signal does not cover it. `now_s` never decreases.
+    #[inline]
     pub(super) fn issue(&mut self, now_s: f64) -> bool {
-        if now_s < self.until_s {
-            return true;
-        }
+        self.is_present(now_s) || self.issue_next(now_s)
+    }
+
+    fn issue_next(&mut self, now_s: f64) -> bool {
         let present = self.curve.interval(now_s);
         let Some(value) = self.curve.value(present) else { return false };
         self.until_s = self.curve.begin_s(present + 1);
@@ -214,12 +222,12 @@ impl Forecast {
     }
 
     /// The interval that holds an instant (s), among those that were reached.
-    #[inline]
+    #[inline(always)]
     pub(super) fn interval_of(&self, at_s: f64) -> usize {
         let begins_s = self.begins_s();
         let last = begins_s.len() - 1;
         // Most series have equal steps: the guess is right for them.
-        let mut interval = (((at_s - begins_s[0]) * self.rate) as usize).min(last);
+        let mut interval = (((at_s - begins_s[0]) * self.rate) as u32 as usize).min(last);
         while interval > 0 && begins_s[interval] > at_s {
             interval -= 1;
         }

@@ -127,6 +127,25 @@ impl Deferral {
         self.timer_s = f64::INFINITY;
     }
 
+    /// The running jobs that were suspended or resumed, if there are any; the caller takes them.
+    #[inline]
+    pub(super) fn changed(&mut self) -> Option<&mut Vec<JobId>> {
+        self.suspension.as_mut().map(|suspension| &mut suspension.changed).filter(|changed| !changed.is_empty())
+    }
+
+    /// Whether jobs that have started in a pass may be suspended.
+    #[inline]
+    pub(super) fn suspends(&self) -> bool {
+        self.suspension.is_some()
+    }
+
+    /// Whether nothing can change now: no job has arrived, and the timer that is set is for a later instant.
+    #[inline]
+    pub(super) fn is_idle(&self, now_s: f64) -> bool {
+        let is_later = now_s < self.timer_s && self.timer_s < f64::INFINITY;
+        is_later && self.arrived.is_empty() && self.forecast.is_present(now_s)
+    }
+
     /// Before the scheduling pass: suspends and resumes running jobs, and adds the jobs that enter the queue now to
     /// `released`, arrived ones last.
     pub(super) fn release<R: Recorder>(
@@ -199,7 +218,7 @@ impl Deferral {
         started: &[(JobId, u8)],
         cluster: &mut Cluster<'_, R>,
     ) -> Result<()> {
-        if self.suspension.is_none() || started.is_empty() {
+        if started.is_empty() {
             return Ok(());
         }
         self.issue(cluster.now_s())?;
@@ -243,6 +262,7 @@ impl Deferral {
         Ok(false)
     }
 
+    #[inline]
     fn issue(&mut self, now_s: f64) -> Result<()> {
         if self.forecast.issue(now_s) {
             return Ok(());

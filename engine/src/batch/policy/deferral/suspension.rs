@@ -31,6 +31,8 @@ pub(super) struct Suspension {
     reviewed_s: f64,
     /// The first instant at which a suspended job must resume (s).
     resume_s: f64,
+    /// Jobs that were suspended or resumed, until the backfilling rule is told.
+    pub(super) changed: Vec<JobId>,
 }
 
 impl Suspension {
@@ -41,6 +43,7 @@ impl Suspension {
             started: Vec::new(),
             reviewed_s: f64::NEG_INFINITY,
             resume_s: f64::INFINITY,
+            changed: Vec::new(),
         }
     }
 
@@ -78,16 +81,22 @@ impl Suspension {
         let changes = forecast.present_s() > self.reviewed_s;
         self.reviewed_s = forecast.present_s();
         self.resume_s = f64::INFINITY;
-        self.started.retain(|started| cluster.is_running(started.job));
+        cluster.count_steps(self.started.len() as u64)?;
+        let mut kept = 0;
         for at in 0..self.started.len() {
-            cluster.step()?;
             let mut started = self.started[at];
             if changes || started.resume_s <= cluster.now_s() {
-                self.decide(&mut started, rule, forecast, cluster)?;
-                self.started[at] = started;
+                if !self.decide(&mut started, rule, forecast, cluster)? {
+                    continue;
+                }
+            } else if !cluster.is_running(started.job) {
+                continue;
             }
             self.resume_s = self.resume_s.min(started.resume_s);
+            self.started[kept] = started;
+            kept += 1;
         }
+        self.started.truncate(kept);
         Ok(())
     }
 
@@ -115,25 +124,30 @@ impl Suspension {
         Ok(())
     }
 
-    /// Suspends or resumes a job as the rule says.
+    /// Suspends or resumes a job as the rule says; `false` if the job has ended.
+    #[inline]
     fn decide<R: Recorder>(
-        &self,
+        &mut self,
         started: &mut Started,
         rule: &mut Rule,
         forecast: &mut Forecast,
         cluster: &mut Cluster<'_, R>,
-    ) -> Result<()> {
-        let Some([estimate_s, run_s]) = cluster.left_s(started.job) else { return Ok(()) };
+    ) -> Result<bool> {
+        let Some(([estimate_s, run_s], executed)) = cluster.left_s(started.job) else { return Ok(false) };
         let basis = usize::from(self.of_run);
         let rest_s = [estimate_s, run_s][basis].max(1.0);
         let (now_s, latest_s) = (cluster.now_s(), started.end_s[basis] - rest_s);
         let ask = Ask { now_s, latest_s, estimate_s, run_s };
         let executes = latest_s <= now_s || rule.executes(&ask, forecast);
         started.resume_s = if executes { f64::INFINITY } else { latest_s };
-        match (executes, cluster.is_executing(started.job)) {
-            (true, false) => cluster.resume(started.job).map(drop),
-            (false, true) => cluster.suspend(started.job),
-            _ => Ok(()),
+        if executes != executed {
+            if executes {
+                cluster.resume(started.job)?;
+            } else {
+                cluster.suspend(started.job)?;
+            }
+            self.changed.push(started.job);
         }
+        Ok(true)
     }
 }

@@ -9,7 +9,7 @@ use crate::error::Result;
 
 impl EasyOfProcs {
     /// Procs of the jobs that a pass would start if `free` procs were free and none slept or woke. `None` in orders that
-    /// change: they move the queue, and a key may read what starts change.
+    /// change, which move the queue and whose keys may read what starts change, and with a rule that suspends jobs.
     pub(in crate::batch::policy) fn procs_of_starts<G: Gears, R: Recorder>(
         &mut self,
         order: Order,
@@ -17,7 +17,7 @@ impl EasyOfProcs {
         free: u32,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<Option<u32>> {
-        if order.changes() || self.backfill_order.as_ref().is_some_and(|order| order.get().changes()) {
+        if self.suspends || order.changes() || self.backfill_order.as_ref().is_some_and(|order| order.get().changes()) {
             return Ok(None);
         }
         let (reserved, early_end, front) = (self.reserved, self.early_end, self.queue.front());
@@ -51,9 +51,7 @@ impl<A: Resources> EasyOfProcs<A> {
     ) -> Option<Shadow<A>> {
         if !self.trial {
             self.others.clear();
-            let now_s = cluster.now_s();
-            let suspended = |release: &Release<A>| Release { end_s: now_s + release.end_s, job: NO_JOB, ..*release };
-            self.others.extend(self.suspended.iter().map(suspended).chain(Release::coming(cluster)));
+            self.others.extend(self.releases.suspended(cluster.now_s()).chain(Release::coming(cluster)));
         }
         self.others.sort_unstable_by(|a, b| a.end_s.total_cmp(&b.end_s));
         let found = self.releases.shadow_with(&self.others, cluster.now_s(), free, need, |job| cluster.is_running(job));
