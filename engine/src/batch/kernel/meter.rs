@@ -233,7 +233,8 @@ impl Meter {
 
     /// Power at this instant (W).
     pub(crate) fn power_now_w(&self) -> f64 {
-        self.static_w + self.excess.watts + self.levels.iter().map(|level| level.procs * level.watts).sum::<f64>()
+        let used = &self.levels[self.used.clone()];
+        self.static_w + self.excess.watts + used.iter().map(|level| level.procs * level.watts).sum::<f64>()
     }
 
     /// How long the machine drew each power.

@@ -75,19 +75,14 @@ impl Composed {
     }
 }
 
-impl Composed {
-    /// A job enters the queue.
-    fn enter<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
-        self.batch.submitted(cluster, job);
-        self.capacity.submitted(cluster, job);
-    }
-}
-
 impl Policy for Composed {
     fn submitted<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, job: JobId) {
         match &mut self.deferral {
             Some(deferral) => deferral.submitted(job),
-            None => self.enter(cluster, job),
+            None => {
+                self.batch.submitted(cluster, job);
+                self.capacity.submitted(cluster, job);
+            }
         }
     }
 
@@ -126,15 +121,14 @@ impl Policy for Composed {
             self.batch.cap.as_mut().map_or(Ok(()), |cap| cap.begin(cluster))?;
         }
         if let Some(deferral) = self.deferral.as_mut().filter(|deferral| !deferral.is_idle(cluster.now_s())) {
-            let mut released = std::mem::take(&mut self.released);
-            deferral.release(cluster, &mut released)?;
+            deferral.release(cluster, &mut self.released)?;
             if let Some(changed) = deferral.changed() {
                 self.batch.rescheduled(changed, cluster);
             }
-            for job in released.drain(..) {
-                self.enter(cluster, job);
+            for job in self.released.drain(..) {
+                self.batch.submitted(cluster, job);
+                self.capacity.submitted(cluster, job);
             }
-            self.released = released;
         }
         self.batch.change(cluster)?;
         if self.capacity.changes() {

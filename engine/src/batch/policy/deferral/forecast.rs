@@ -168,10 +168,13 @@ impl Forecast {
         if self.sums.is_empty() {
             self.sums.push(0.0);
         }
-        while let next = self.sums.len()
-            && next <= last
-        {
-            self.sums.push(self.sum_to(next - 1, self.begins_s()[next]));
+        let (from, mut sum) = (self.sums.len() - 1, self.sums[self.sums.len() - 1]);
+        if from < last {
+            let steps = self.begins_s[self.passed..][from..=last].windows(2);
+            self.sums.extend(self.values[self.passed..][from..last].iter().zip(steps).map(|(value, begins_s)| {
+                sum += value * (begins_s[1] - begins_s[0]);
+                sum
+            }));
         }
     }
 
@@ -179,6 +182,13 @@ impl Forecast {
     /// then: that one or a later one, unless the signal ends before.
     #[inline]
     pub(super) fn reach(&mut self, at_s: f64) -> f64 {
+        match self.begins_s.last() {
+            Some(&last_s) if last_s > at_s => last_s,
+            _ => self.extend_to(at_s),
+        }
+    }
+
+    fn extend_to(&mut self, at_s: f64) -> f64 {
         while let Some(&last_s) = self.begins_s.last() {
             if last_s > at_s {
                 return last_s;

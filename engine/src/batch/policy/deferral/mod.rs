@@ -80,6 +80,8 @@ pub(super) struct Deferral {
     arrived: Vec<JobId>,
     /// Jobs by the time key of their release, in the order of their submission.
     held: BTreeMap<u64, Vec<JobId>>,
+    /// Unused buffers for them.
+    spare: Vec<Vec<JobId>>,
     /// Jobs that are released together, in the order of their submission.
     groups: [VecDeque<JobId>; GROUPS],
     /// The instant of the timer that is set; infinite if there is none.
@@ -111,6 +113,7 @@ impl Deferral {
             draws: Philox::stream(spec.seed, Purpose::Deferral),
             arrived: Vec::new(),
             held: BTreeMap::new(),
+            spare: Vec::new(),
             groups: Default::default(),
             timer_s: f64::INFINITY,
             suspension: suspends(spec).then(|| Suspension::new(rule::of_run(choice))),
@@ -139,11 +142,16 @@ impl Deferral {
         self.suspension.is_some()
     }
 
-    /// Whether nothing can change now: no job has arrived, and the timer that is set is for a later instant.
+    /// Whether nothing can change now.
     #[inline]
     pub(super) fn is_idle(&self, now_s: f64) -> bool {
-        let is_later = now_s < self.timer_s && self.timer_s < f64::INFINITY;
-        is_later && self.arrived.is_empty() && self.forecast.is_present(now_s)
+        self.arrived.is_empty() && !self.is_due(now_s)
+    }
+
+    /// Whether a held or a running job may change now: the timer that is set is not for a later instant.
+    #[inline]
+    fn is_due(&self, now_s: f64) -> bool {
+        now_s >= self.timer_s || self.timer_s == f64::INFINITY || !self.forecast.is_present(now_s)
     }
 
     /// Before the scheduling pass: suspends and resumes running jobs, and adds the jobs that enter the queue now to
@@ -153,13 +161,45 @@ impl Deferral {
         cluster: &mut Cluster<'_, R>,
         released: &mut Vec<JobId>,
     ) -> Result<()> {
+        let is_due = self.is_due(cluster.now_s());
+        if is_due {
+            self.release_held(cluster, released)?;
+        }
+        for at in 0..self.arrived.len() {
+            let job = self.arrived[at];
+            // One number for each job, so that a share changes no other draw.
+            let stays = self.share < 1.0 && self.draws.uniform() >= self.share;
+            if let Some(suspension) = self.suspension.as_mut().filter(|_| !stays) {
+                suspension.may_defer(job);
+            }
+            if stays || self.enters(cluster, job)? {
+                released.push(job);
+            }
+        }
+        self.arrived.clear();
+        if is_due {
+            self.review(cluster)?;
+        }
+        let mut next_s = self.held.first_key_value().map_or(f64::INFINITY, |(key, _)| key_time(*key));
+        for group in &self.groups {
+            if let Some(first) = group.front() {
+                next_s = next_s.min(cluster.submit_s(*first) + self.wait_max_s);
+                next_s = next_s.min(self.forecast.next_s());
+            }
+        }
+        self.set_timer(next_s, cluster)
+    }
+
+    /// Adds the held jobs that enter the queue now to `released`.
+    fn release_held<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, released: &mut Vec<JobId>) -> Result<()> {
         let now_s = cluster.now_s();
         while let Some(first) = self.held.first_entry()
             && key_time(*first.key()) <= now_s
         {
-            released.append(&mut first.remove());
+            let mut jobs = first.remove();
+            released.append(&mut jobs);
+            self.spare.push(jobs);
         }
-        let mut next_s = f64::INFINITY;
         let together = released.len();
         if self.groups.iter().any(|group| !group.is_empty()) {
             self.issue(now_s)?;
@@ -176,27 +216,7 @@ impl Deferral {
         }
         // Groups do not go before one another: jobs are numbered by submission.
         released[together..].sort_unstable();
-        for at in 0..self.arrived.len() {
-            let job = self.arrived[at];
-            // One number for each job, so that a share changes no other draw.
-            let stays = self.share < 1.0 && self.draws.uniform() >= self.share;
-            if let Some(suspension) = self.suspension.as_mut().filter(|_| !stays) {
-                suspension.may_defer(job);
-            }
-            if stays || self.enters(cluster, job)? {
-                released.push(job);
-            }
-        }
-        self.arrived.clear();
-        self.review(cluster)?;
-        for group in &self.groups {
-            if let Some(first) = group.front() {
-                next_s = next_s.min(cluster.submit_s(*first) + self.wait_max_s);
-                next_s = next_s.min(self.forecast.next_s());
-            }
-        }
-        next_s = next_s.min(self.held.first_key_value().map_or(f64::INFINITY, |(key, _)| key_time(*key)));
-        self.set_timer(next_s, cluster)
+        Ok(())
     }
 
     /// Suspends and resumes running jobs, if it is time to ask the rule about them.
@@ -256,7 +276,10 @@ impl Deferral {
         let ask = Ask { now_s, latest_s, estimate_s: cluster.estimate_s(job), run_s: cluster.true_run_s(job) };
         match each!(&mut self.rule, rule => rule.decide(&ask, &mut self.forecast)) {
             Verdict::Now => return Ok(true),
-            Verdict::At(at_s) => self.held.entry(time_key(at_s)).or_default().push(job),
+            Verdict::At(at_s) => {
+                let spare = || self.spare.pop().unwrap_or_default();
+                self.held.entry(time_key(at_s)).or_insert_with(spare).push(job);
+            }
             Verdict::With(group) => self.groups[group].push_back(job),
         }
         Ok(false)

@@ -125,7 +125,7 @@ impl Suspension {
     }
 
     /// Suspends or resumes a job as the rule says; `false` if the job has ended.
-    #[inline]
+    #[inline(always)]
     fn decide<R: Recorder>(
         &mut self,
         started: &mut Started,

@@ -86,41 +86,51 @@ struct Below {
     /// By interval, as far as it was read: by the number of intervals from it on, time behind it in which values are below its own
     /// (s).
     times_s: VecDeque<Vec<f64>>,
+    /// Unused buffers.
+    spare: Vec<Vec<f64>>,
 }
 
 impl Below {
     /// Keeps the times of the intervals that have kept their values.
     #[inline]
     fn follow(&mut self, forecast: &Forecast) {
-        let version = forecast.version();
-        if version != self.version {
-            let kept = (version.0 == self.version.0).then_some(version.1 - self.version.1);
-            let passed = kept.and_then(|passed| usize::try_from(passed).ok()).unwrap_or(usize::MAX);
-            self.times_s.drain(..passed.min(self.times_s.len()));
-            self.version = version;
+        if forecast.version() != self.version {
+            self.forget(forecast.version());
         }
     }
 
+    fn forget(&mut self, version: (u64, i64)) {
+        let kept = (version.0 == self.version.0).then_some(version.1 - self.version.1);
+        let passed = kept.and_then(|passed| usize::try_from(passed).ok()).unwrap_or(usize::MAX);
+        self.spare.extend(self.times_s.drain(..passed.min(self.times_s.len())));
+        self.version = version;
+    }
+
     /// Time behind an interval and before an end in which values are below that of the interval (s).
-    #[inline]
+    #[inline(always)]
     fn time_s(&mut self, interval: usize, end: &End, forecast: &Forecast) -> f64 {
-        if self.times_s.len() <= interval {
-            self.times_s.resize_with(interval + 1, Vec::new);
+        let values = forecast.values();
+        let known = self.times_s.get(interval).and_then(|times_s| times_s.get(end.last - interval)).copied();
+        let time_s = known.unwrap_or_else(|| self.read_on(interval, end.last, forecast));
+        time_s + if values[end.last] < values[interval] { end.last_s } else { 0.0 }
+    }
+
+    /// Reads the times of an interval up to another one, and returns the last.
+    fn read_on(&mut self, interval: usize, last: usize, forecast: &Forecast) -> f64 {
+        let spare = &mut self.spare;
+        while self.times_s.len() <= interval {
+            let mut times_s = spare.pop().unwrap_or_default();
+            times_s.clear();
+            times_s.push(0.0);
+            self.times_s.push_back(times_s);
         }
-        let (times_s, count, values) = (&mut self.times_s[interval], end.last - interval, forecast.values());
-        let value = values[interval];
-        if times_s.len() <= count {
-            let mut time_s = times_s.last().copied().unwrap_or(0.0);
-            let first = interval + times_s.len().saturating_sub(1);
-            if times_s.is_empty() {
-                times_s.push(time_s);
-            }
-            let steps_s = forecast.begins_s()[first..=end.last].windows(2).map(|begins_s| begins_s[1] - begins_s[0]);
-            times_s.extend(values[first..end.last].iter().zip(steps_s).map(|(other, step_s)| {
-                time_s += if *other < value { step_s } else { 0.0 };
-                time_s
-            }));
-        }
-        times_s[count] + if values[end.last] < value { end.last_s } else { 0.0 }
+        let (times_s, value) = (&mut self.times_s[interval], forecast.values()[interval]);
+        let (from, mut time_s) = (interval + times_s.len() - 1, times_s[times_s.len() - 1]);
+        let steps = forecast.begins_s()[from..=last].windows(2);
+        times_s.extend(forecast.values()[from..last].iter().zip(steps).map(|(other, begins_s)| {
+            time_s += if *other < value { begins_s[1] - begins_s[0] } else { 0.0 };
+            time_s
+        }));
+        time_s
     }
 }
