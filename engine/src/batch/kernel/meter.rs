@@ -37,6 +37,8 @@ pub(crate) struct Meter {
     /// The levels that have had procs; those before and behind have no integrals.
     used: Range<usize>,
     now_s: f64,
+    /// Number of changes of levels and of the excess.
+    pub(crate) changes_count: u64,
     /// Number of submitted jobs that have not started.
     pub(crate) waiting_count: u32,
     pub(crate) waiting_max: u32,
@@ -111,6 +113,7 @@ impl Meter {
             used: first..levels.iter().rposition(has_procs).map_or(first, |last| last + 1),
             levels,
             now_s,
+            changes_count: 0,
             waiting_count: 0,
             waiting_max: 0,
             waiting_s: 0.0,
@@ -133,6 +136,7 @@ impl Meter {
             levels: self.levels.clone(),
             used: self.used.clone(),
             now_s: self.now_s,
+            changes_count: 0,
             waiting_count: 0,
             waiting_max: 0,
             waiting_s: 0.0,
@@ -194,6 +198,7 @@ impl Meter {
         let procs = f64::from(procs);
         self.levels[from].procs -= procs;
         self.levels[to].procs += procs;
+        self.changes_count += 1;
         self.used = self.used.start.min(to)..self.used.end.max(to + 1);
     }
 
@@ -201,6 +206,7 @@ impl Meter {
     #[inline(always)]
     pub(crate) fn exceed(&mut self, parts: i128) {
         self.excess.add(parts);
+        self.changes_count += 1;
     }
 
     /// Widens the range of the power distribution to procs of other powers (W); called before the first instant.

@@ -162,6 +162,11 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.rescheduled_count
     }
 
+    /// Number of changes of the states and powers of procs.
+    pub(crate) fn proc_changes_count(&self) -> u64 {
+        self.meter.changes_count
+    }
+
     /// Power of the whole machine now (W).
     pub fn power_w(&self) -> f64 {
         self.meter.power_now_w()

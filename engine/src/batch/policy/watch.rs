@@ -61,6 +61,8 @@ pub(crate) struct Watch {
     /// Instant from which `present` holds (s).
     since_s: f64,
     present: Option<Present>,
+    /// [`Cluster::proc_changes_count`] at that instant.
+    changes_count: u64,
     integrals: PowerIntegrals,
     series: Option<Steps>,
 }
@@ -72,6 +74,7 @@ impl Watch {
         Watch {
             since_s: 0.0,
             present: None,
+            changes_count: 0,
             integrals: PowerIntegrals { capped, suspends: deferral::suspends(spec), ..PowerIntegrals::default() },
             series: series.then(|| Steps::new(spec.choice(Role::Platform).reals("gears_ghz").to_vec())),
         }
@@ -84,6 +87,11 @@ impl Watch {
             self.advance(now_s);
         }
         self.since_s = now_s;
+        let changes_count = cluster.proc_changes_count();
+        if self.changes_count == changes_count && self.present.is_some_and(|present| present.cap_w == cap_w) {
+            return;
+        }
+        self.changes_count = changes_count;
         self.present = Some(Present {
             power_w: cluster.power_w(),
             cap_w,

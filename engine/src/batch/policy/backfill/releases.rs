@@ -197,14 +197,7 @@ impl<A: Resources> Releases<A> {
     pub(crate) fn shadow(&self, now_s: f64, free: A, need: A, runs: impl Fn(JobId) -> bool) -> Option<Shadow<A>> {
         let mut releases = self.all[self.front..].iter();
         if !self.suspended.is_empty() {
-            let mut suspended = self.suspended(now_s).peekable();
-            let mut releases = releases.copied().peekable();
-            let next = || match (releases.peek(), suspended.peek()) {
-                (Some(release), Some(moving)) if moving.end_s < release.end_s => suspended.next(),
-                (None, _) => suspended.next(),
-                _ => releases.next(),
-            };
-            return walk(now_s, free, need, next, runs);
+            return self.shadow_with(self.suspended(now_s), now_s, free, need, runs);
         }
         if self.ended == 0 {
             return walk(now_s, free, need, || releases.next().copied(), |_| true);
@@ -212,19 +205,22 @@ impl<A: Resources> Releases<A> {
         walk(now_s, free, need, || releases.next().copied(), runs)
     }
 
-    /// [`Releases::shadow`] with other releases, in the order of time and without jobs.
+    /// [`Releases::shadow`] of the executing jobs and other releases, in the order of time.
     pub(crate) fn shadow_with(
         &self,
-        others: &[Release<A>],
+        mut others: impl Iterator<Item = Release<A>>,
         now_s: f64,
         free: A,
         need: A,
         runs: impl Fn(JobId) -> bool,
     ) -> Option<Shadow<A>> {
-        let (mut releases, mut others) = (self.all[self.front..].iter().copied().peekable(), others.iter().peekable());
-        let next = || {
-            let end_s = others.peek().map_or(f64::INFINITY, |other| other.end_s);
-            releases.next_if(|release| release.end_s <= end_s).or_else(|| others.next().copied())
+        let (mut executing, mut other) = (&self.all[self.front..], others.next());
+        let next = || match executing {
+            [release, later @ ..] if other.is_none_or(|other| release.end_s <= other.end_s) => {
+                executing = later;
+                Some(*release)
+            }
+            _ => std::mem::replace(&mut other, others.next()),
         };
         walk(now_s, free, need, next, |job| self.ended == 0 || job == NO_JOB || runs(job))
     }

@@ -169,8 +169,8 @@ impl Deferral {
             let job = self.arrived[at];
             // One number for each job, so that a share changes no other draw.
             let stays = self.share < 1.0 && self.draws.uniform() >= self.share;
-            if let Some(suspension) = self.suspension.as_mut().filter(|_| !stays) {
-                suspension.may_defer(job);
+            if let Some(suspension) = self.suspension.as_mut().filter(|_| stays) {
+                suspension.exempt(job);
             }
             if stays || self.enters(cluster, job)? {
                 released.push(job);

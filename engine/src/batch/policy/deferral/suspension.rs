@@ -24,8 +24,8 @@ struct Started {
 pub(super) struct Suspension {
     /// Whether the rule assumes true run times instead of estimates.
     of_run: bool,
-    /// Whether each submitted job may be deferred, by its number.
-    deferrable: Vec<bool>,
+    /// Jobs that may not be deferred, in the order of their submission.
+    exempt: Vec<JobId>,
     started: Vec<Started>,
     /// Begin of the interval in which all were reviewed last (s).
     reviewed_s: f64,
@@ -39,7 +39,7 @@ impl Suspension {
     pub(super) fn new(of_run: bool) -> Suspension {
         Suspension {
             of_run,
-            deferrable: Vec::new(),
+            exempt: Vec::new(),
             started: Vec::new(),
             reviewed_s: f64::NEG_INFINITY,
             resume_s: f64::INFINITY,
@@ -47,13 +47,9 @@ impl Suspension {
         }
     }
 
-    /// A job may be deferred.
-    pub(super) fn may_defer(&mut self, job: JobId) {
-        let at = job as usize;
-        if self.deferrable.len() <= at {
-            self.deferrable.resize(at + 1, false);
-        }
-        self.deferrable[at] = true;
+    /// An arrived job may not be deferred.
+    pub(super) fn exempt(&mut self, job: JobId) {
+        self.exempt.push(job);
     }
 
     /// Whether jobs have started that may be suspended and have not ended.
@@ -109,7 +105,7 @@ impl Suspension {
         forecast: &mut Forecast,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<()> {
-        if !self.deferrable.get(job as usize).is_some_and(|deferrable| *deferrable) {
+        if self.exempt.binary_search(&job).is_ok() {
             return Ok(());
         }
         let latest_s = cluster.submit_s(job) + wait_max_s;

@@ -69,7 +69,7 @@ struct End {
 }
 
 impl End {
-    #[inline]
+    #[inline(always)]
     fn of(end_s: f64, forecast: &mut Forecast) -> End {
         let known_s = forecast.reach(end_s);
         let last = forecast.interval_of(end_s);

@@ -54,7 +54,9 @@ impl<A: Resources> EasyOfProcs<A> {
             self.others.extend(self.releases.suspended(cluster.now_s()).chain(Release::coming(cluster)));
         }
         self.others.sort_unstable_by(|a, b| a.end_s.total_cmp(&b.end_s));
-        let found = self.releases.shadow_with(&self.others, cluster.now_s(), free, need, |job| cluster.is_running(job));
+        let found = self
+            .releases
+            .shadow_with(self.others.iter().copied(), cluster.now_s(), free, need, |job| cluster.is_running(job));
         if cfg!(debug_assertions) && !self.trial {
             let mut all = Releases::default();
             self.collect(cluster, &mut all);
