@@ -7,6 +7,7 @@ use powersweep_engine::spec::Role;
 use serde::{Serialize, Serializer};
 
 use crate::designs::discrepancy;
+use crate::designs::projection::{Projection, VALUES_MAX};
 use crate::exclusion::{Exclusion, Rule};
 use crate::manifest::block::section_key;
 use crate::manifest::exclude::{LABELS, rule_of_value};
@@ -126,14 +127,15 @@ impl Sweep {
         let points = || inner.levels[DESIGN_LEVEL].variants.iter().flat_map(|variant| &variant.designed);
         let designs = inner.designs.iter().map(|design| {
             let own = points().filter(|designed| Arc::ptr_eq(&designed.points.design, design));
-            let whole = own.max_by_key(|designed| designed.points.ranges.len());
+            let whole = own.max_by_key(|designed| designed.points.ranges.len()).map(|designed| designed.points.clone());
+            // A design that signals alone have ranges of has few points.
+            let all = || Arc::new(Projection::new(design, (0..design.ranges.len()).collect(), &mut { VALUES_MAX }));
+            let whole = whole.unwrap_or_else(all);
             DesignSummary {
                 design: design.label.clone(),
                 kind: design.kind.name,
                 points_count: if design.is_empty { 0 } else { design.points },
-                repeated_count: whole
-                    .filter(|_| !design.is_empty)
-                    .map_or(0, |designed| designed.points.repeated.len() as u64),
+                repeated_count: if design.is_empty { 0 } else { whole.repeated.len() as u64 },
                 ranges: design
                     .ranges
                     .iter()

@@ -188,7 +188,7 @@ pub fn signal_keys() -> &'static [Param] {
 /// A block of signals.
 fn signal() -> Json {
     let mut properties: Map<String, Json> =
-        SIGNAL_KEYS.iter().map(|param| (param.name.to_owned(), axis(param))).collect();
+        SIGNAL_KEYS.iter().map(|param| (param.name.to_owned(), designed_axis(param))).collect();
     properties.insert("zip".to_owned(), zip(properties.keys()));
     let required: Vec<&str> =
         SIGNAL_KEYS.iter().filter(|key| key.default == ParamDefault::Required).map(|key| key.name).collect();
@@ -218,12 +218,7 @@ fn block(section: Section, doc: &str) -> Json {
         properties.insert(role.key().to_owned(), choice(role));
     }
     for (_, param) in params(section) {
-        let mut schema = axis(param);
-        if param.is_identity()
-            && let Some(Json::Array(forms)) = schema.get_mut("anyOf")
-        {
-            forms.push(range_of_design(param));
-        }
+        let schema = if param.is_identity() { designed_axis(param) } else { axis(param) };
         properties.insert(param.name.to_owned(), schema);
     }
     properties.insert("zip".to_owned(), zip(properties.keys()));
@@ -241,6 +236,15 @@ fn choice(role: Role) -> Json {
         "default": role.default_component(),
         "anyOf": [one.clone(), { "type": "array", "minItems": 1, "uniqueItems": true, "items": one }],
     })
+}
+
+/// An axis, or the range of a design.
+fn designed_axis(param: &Param) -> Json {
+    let mut schema = axis(param);
+    if let Some(Json::Array(forms)) = schema.get_mut("anyOf") {
+        forms.push(range_of_design(param));
+    }
+    schema
 }
 
 /// A value of a parameter, a list of values, or a range.

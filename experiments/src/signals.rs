@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 pub use powersweep_engine::battery::Battery;
 pub use powersweep_engine::signal::{Beyond, Sample};
+use powersweep_engine::{SimSpec, Value};
 
 use crate::Digest;
+use crate::canonical::compare;
 
 /// The quantity of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -267,6 +269,45 @@ pub struct Signal {
     pub anchor_s: Option<i64>,
     /// The facility around the machine.
     pub facility: Facility,
+    /// For each design with ranges in its block the points that have its values.
+    pub points: Vec<SignalPoints>,
+}
+
+/// The points of one design that have the values of a signal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SignalPoints {
+    /// The keys of the signal's block with ranges of the design, and the signal's values.
+    pub values: Vec<(&'static str, Value)>,
+    /// The parameters of workloads, platforms and policies with ranges of the design.
+    pub parameters: Vec<&'static str>,
+    /// The values of these parameters at each of the points.
+    pub of_parameters: Arc<[Vec<Value>]>,
+}
+
+/// Which of the signals of a manifest weigh a task. In each block these are the signals at whose points all parameters that the
+/// task has are equal to the task's. A task that is at no point is weighed by all.
+pub fn weighing<T>(all: &[T], signal: impl Fn(&T) -> &Signal, sim: &SimSpec) -> Vec<bool> {
+    let value = |name: &&'static str| sim.choices().find_map(|choice| choice.get(name));
+    let mut weighing = Vec::with_capacity(all.len());
+    for block in all.chunk_by(|one, next| signal(one).label == signal(next).label) {
+        // The signals of a block have ranges of the same parameters.
+        let given: Vec<Vec<Option<&Value>>> =
+            signal(&block[0]).points.iter().map(|points| points.parameters.iter().map(value).collect()).collect();
+        let own =
+            block.iter().map(|one| signal(one).points.iter().zip(&given).all(|(points, given)| points.have(given)));
+        let own: Vec<bool> = own.collect();
+        let is_at_none = !own.contains(&true);
+        weighing.extend(own.into_iter().map(|has_point| has_point || is_at_none));
+    }
+    weighing
+}
+
+impl SignalPoints {
+    /// Whether some point has these values of the parameters, as far as there are values.
+    fn have(&self, given: &[Option<&Value>]) -> bool {
+        let is_equal = |(own, given): (&Value, &Option<&Value>)| given.is_none_or(|given| compare(own, given).is_eq());
+        self.of_parameters.iter().any(|point| point.iter().zip(given).all(is_equal))
+    }
 }
 
 impl Signal {

@@ -47,7 +47,7 @@ pub(crate) fn value(param: &Param, cell: &str) -> Option<Value> {
         Type::Bool => Value::Bool(cell.parse().ok()?),
         Type::Int { .. } => Value::Int(cell.parse().ok()?),
         Type::Real { .. } => cell.parse().map_or_else(|_| Value::Text(cell.to_owned()), Value::Real),
-        Type::OneOf(_) => Value::Text(cell.to_owned()),
+        Type::OneOf(_) | Type::Locator => Value::Text(cell.to_owned()),
         _ => return None,
     };
     param.check(given).ok()

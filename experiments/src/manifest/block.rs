@@ -43,13 +43,8 @@ pub(crate) enum What {
 }
 
 impl Axis {
-    pub(crate) fn of_param(
-        param: &'static Param,
-        values: Values,
-        key_span: Range<usize>,
-        spans: Vec<Range<usize>>,
-    ) -> Axis {
-        Axis { what: What::Param(param, values), key_span, spans, zip: None, used: false }
+    pub(crate) fn new(what: What, key_span: Range<usize>, spans: Vec<Range<usize>>) -> Axis {
+        Axis { what, key_span, spans, zip: None, used: false }
     }
 
     fn param(&self) -> Option<&'static Param> {
@@ -108,8 +103,7 @@ impl Block<'_, '_> {
             if name == "zip" {
                 continue;
             }
-            let axis =
-                |what, spans: Vec<Range<usize>>| Axis { what, key_span: key.span(), spans, zip: None, used: false };
+            let axis = |what, spans| Axis::new(what, key.span(), spans);
             if let Some(role) = roles(self.section).find(|role| role.key() == name) {
                 if let Some((components, spans)) = components_of(role, value, problems) {
                     axes.insert(name.to_owned(), axis(What::Role(components), spans));

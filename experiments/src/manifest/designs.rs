@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use powersweep_engine::Value;
+use powersweep_engine::spec::Param;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -20,6 +21,7 @@ use crate::values::Values;
 
 use super::design_range::{DESIGN, Reference, is_reference, scale, shape};
 use super::sections::{blocks, params};
+use super::signals;
 use super::values::{integer, kind};
 
 /// Greatest number of levels of a Morris design.
@@ -167,17 +169,28 @@ pub fn with_lines(text: &str, lines: &BTreeMap<String, String>) -> Option<String
 /// The parameters of all blocks with values of designs, by the names of the designs.
 fn references<'a, 'i>(top: &'a DeTable<'i>) -> BTreeMap<String, Vec<Reference<'a, 'i>>> {
     let mut found: BTreeMap<String, Vec<Reference<'a, 'i>>> = BTreeMap::new();
+    let mut note = |value: &'a Spanned<DeValue<'i>>, param: Option<&'static Param>| {
+        let (Some(table), true) = (value.get_ref().as_table(), is_reference(value)) else { return };
+        let (Some(param), Some(named)) = (param, table.get(DESIGN)) else { return };
+        // A name that is no text is no name of a design: it is reported as an unknown one.
+        let name = named.get_ref().as_str().unwrap_or_default().to_owned();
+        found.entry(name).or_default().push(Reference { param, table, value });
+    };
     for section in SECTIONS {
         for (key, value) in blocks(top, section).into_iter().flatten() {
-            let (Some(table), true) = (value.get_ref().as_table(), is_reference(value)) else { continue };
-            let param = params(section).find(|(_, param)| param.name == key.get_ref().as_ref());
-            let (Some((_, param)), Some(named)) = (param, table.get(DESIGN)) else { continue };
-            // A name that is no text is no name of a design: it is reported as an unknown one.
-            let name = named.get_ref().as_str().unwrap_or_default().to_owned();
-            found.entry(name).or_default().push(Reference { param, table, value });
+            note(value, params(section).map(|(_, param)| param).find(|param| param.name == key.get_ref().as_ref()));
         }
     }
+    for (key, value) in signals::blocks(top).into_iter().flatten() {
+        note(value, signals::key(key.get_ref()));
+    }
     found
+}
+
+/// Whether a parameter may have values of a design of a kind. Listed points are one text, in which places of files would stay.
+fn may_vary(param: &Param, kind: &Kind) -> bool {
+    param.is_identity()
+        || signals::key(param.name).is_some() && (kind.name, param.name) != (points::NAME, signals::FILE)
 }
 
 /// The table of a design.
@@ -207,6 +220,12 @@ impl Block<'_, '_> {
             let message = format!("{} has {} ranges", self.header(), by_param.len());
             problems.push(Problem::new(self.label.span(), message, format!("expected at most {}", kind.ranges_max)));
         }
+        for own in by_param.values().filter(|own| !may_vary(own[0].param, kind)) {
+            let message = format!("`{}` cannot have the values of a design", own[0].param.name);
+            let expected = "expected a list: it is crossed with the points of the design";
+            problems.push(Problem::new(own[0].value.span(), message, expected));
+        }
+        by_param.retain(|_, own| may_vary(own[0].param, kind));
         if kind.name == points::NAME {
             return self.listed(by_param, problems);
         }
@@ -285,12 +304,6 @@ impl Block<'_, '_> {
     /// The range of a parameter. It stands in one block, or is equal in several.
     fn range(&self, own: &[Reference<'_, '_>], problems: &mut Vec<Problem>) -> Option<range::Range> {
         let param = own.first()?.param;
-        if !param.is_identity() {
-            let message = format!("`{}` cannot have the values of a design", param.name);
-            let expected = "expected a list: it is crossed with the points of the design";
-            problems.push(Problem::new(own[0].value.span(), message, expected));
-            return None;
-        }
         let mut found: Option<Scale> = None;
         let mut is_given = false;
         for reference in own.iter().filter(|reference| reference.table.len() > 1) {

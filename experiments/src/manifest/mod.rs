@@ -44,6 +44,7 @@ pub(crate) mod exclude;
 mod facility;
 mod places;
 pub(crate) mod sections;
+mod signal_points;
 pub(crate) mod signals;
 pub(crate) mod top;
 pub(crate) mod unique;

@@ -17,13 +17,16 @@ use crate::space::{Column, Digit, Level, Variant};
 use crate::url::is_url;
 
 use super::block::{Axis, What, digits, repeated};
+use super::design_range::is_reference;
+use super::designs::Designs;
 use super::facility::{self, Refused};
+use super::signal_points::{self, OfDesign};
 use super::top::secret;
 use super::values::{Read, kind, read};
 use super::zip;
 
 /// Greatest number of signals of a manifest: each gives a row for each task.
-const SIGNALS_MAX: u64 = 10_000;
+pub(super) const SIGNALS_MAX: u64 = 10_000;
 
 pub(super) const fn text(name: &'static str, default: Default, doc: &'static str) -> Param {
     Param { name, ty: Type::Locator, unit: "", default, doc }
@@ -50,7 +53,7 @@ static FILE_KEYS: [Param; 16] = [
         "Carbon intensity (g/kWh), price (currency/kWh), greatest power (W, or as a share of the machine's peak), or temperature of \
          the air (degrees Celsius).",
     ),
-    text("file", Default::Required, "Path from the manifest's folder, or http(s) URL, of the signal's file."),
+    text(FILE, Default::Required, "Path from the manifest's folder, or http(s) URL, of the signal's file."),
     text("file_sha256", Default::Unset, "SHA-256 of the file as downloaded; required for a URL."),
     one_of(
         "form",
@@ -122,8 +125,22 @@ static FILE_KEYS: [Param; 16] = [
     ),
 ];
 
+/// The name of the key of the file.
+pub(super) const FILE: &str = "file";
+
+/// The key of this name.
+pub(crate) fn key(name: &str) -> Option<&'static Param> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+/// The tables of the blocks.
+pub(super) fn blocks<'a, 'i>(top: &'a DeTable<'i>) -> impl Iterator<Item = &'a DeTable<'i>> {
+    let blocks = top.get("signals").and_then(|value| value.get_ref().as_table());
+    blocks.into_iter().flat_map(|blocks| blocks.values()).filter_map(|block| block.get_ref().as_table())
+}
+
 /// The signals of a manifest: blocks in the order of their labels, combinations with the last key fastest.
-pub(crate) fn read_all(top: &DeTable<'_>, problems: &mut Vec<Problem>) -> Vec<Signal> {
+pub(crate) fn read_all(top: &DeTable<'_>, designs: &Designs, problems: &mut Vec<Problem>) -> Vec<Signal> {
     let Some(value) = top.get("signals") else { return Vec::new() };
     let Some(blocks) = value.get_ref().as_table() else {
         let message = "`signals` must be a table of blocks";
@@ -138,7 +155,7 @@ pub(crate) fn read_all(top: &DeTable<'_>, problems: &mut Vec<Problem>) -> Vec<Si
                 let message = format!("`{}` cannot be a label", name.escape_debug());
                 problems.push(Problem::new(label.span(), message, format!("expected {LABEL_RULE}")));
             }
-            Some(table) => signals.extend(Block { label: name, span: label.span(), table }.signals(problems)),
+            Some(table) => signals.extend(Block { label: name, span: label.span(), table }.signals(designs, problems)),
             None => {
                 let message = format!("[signals] holds named blocks, not the key `{}`", name.escape_debug());
                 problems.push(Problem::new(label.span(), message, "expected it in a block [signals.NAME]"));
@@ -159,9 +176,9 @@ struct Block<'a, 'i> {
 }
 
 impl Block<'_, '_> {
-    fn signals(&self, problems: &mut Vec<Problem>) -> Vec<Signal> {
+    fn signals(&self, designs: &Designs, problems: &mut Vec<Problem>) -> Vec<Signal> {
         let before = problems.len();
-        let mut axes = self.axes(problems);
+        let mut axes = self.axes(designs, problems);
         let zips = zip::read(self.table, &mut axes, problems);
         repeated(&axes, problems);
         for key in KEYS.iter().filter(|key| key.default == Default::Required && !self.table.contains_key(key.name)) {
@@ -169,6 +186,7 @@ impl Block<'_, '_> {
             let expected = format!("expected {}", key.expectation());
             problems.push(Problem::new(self.span.clone(), message, expected).help(key.doc));
         }
+        let Some(designed) = signal_points::read(self.label, &axes, designs, problems) else { return Vec::new() };
         if problems.len() > before {
             return Vec::new();
         }
@@ -178,23 +196,29 @@ impl Block<'_, '_> {
             }
             What::Role(_) | What::Designed(..) => None,
         });
-        let digits = digits(columns.collect(), &zips);
+        let mut digits = digits(columns.collect(), &zips);
+        digits.extend(designed.iter().map(OfDesign::digit));
         let count = digits.iter().try_fold(1_u64, |n, digit| n.checked_mul(digit.len()));
         let Some(count) = count.filter(|count| *count <= SIGNALS_MAX) else {
             let message = format!("[signals.{}] has more than {SIGNALS_MAX} combinations", self.label);
-            problems.push(Problem::new(self.span.clone(), message, "expected shorter lists"));
+            problems.push(Problem::new(
+                self.span.clone(),
+                message,
+                "expected shorter lists, or designs of fewer points",
+            ));
             return Vec::new();
         };
-        let signals: Vec<Signal> = (0..count).filter_map(|at| self.signal(&digits, at, problems)).collect();
+        let signals: Vec<Signal> =
+            (0..count).filter_map(|at| self.signal((&digits, &designed), at, problems)).collect();
         problems.dedup_by(|a, b| a.span() == b.span() && a.message() == b.message());
         signals
     }
 
-    fn axes(&self, problems: &mut Vec<Problem>) -> BTreeMap<String, Axis> {
+    fn axes(&self, designs: &Designs, problems: &mut Vec<Problem>) -> BTreeMap<String, Axis> {
         let mut axes = BTreeMap::new();
         for (key, value) in self.table.iter().filter(|(key, _)| key.get_ref() != "zip") {
             let name = key.get_ref().as_ref();
-            let Some(param) = KEYS.iter().find(|param| param.name == name) else {
+            let Some(param) = self::key(name) else {
                 let message = format!("[signals.{}] has no key `{name}`", self.label);
                 let known = KEYS.iter().map(|param| param.name).chain(["zip"]);
                 let help = suggestion(name, known.collect::<Vec<_>>());
@@ -208,20 +232,31 @@ impl Block<'_, '_> {
                     .push(Problem::new(value.span(), message, format!("expected {}", param.expectation())).help(help));
                 continue;
             }
-            if let Some(Read { values, spans }) = read(param, value, problems) {
-                axes.insert(name.to_owned(), Axis::of_param(param, values, key.span(), spans));
+            if is_reference(value) {
+                let what = What::Designed(param, designs.range(value, param.name));
+                axes.insert(name.to_owned(), Axis::new(what, key.span(), Vec::new()));
+            } else if let Some(Read { values, spans }) = read(param, value, problems) {
+                axes.insert(name.to_owned(), Axis::new(What::Param(param, values), key.span(), spans));
             }
         }
         axes
     }
 
-    /// The signal of a combination.
-    fn signal(&self, digits: &[Digit], at: u64, problems: &mut Vec<Problem>) -> Option<Signal> {
+    /// The signal of a combination. The last of the digits are those of designs.
+    fn signal(
+        &self,
+        (digits, designed): (&[Digit], &[OfDesign]),
+        at: u64,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Signal> {
         let mut rest = at;
         let mut values: BTreeMap<&str, Value> = BTreeMap::new();
-        for digit in digits.iter().rev() {
+        let mut points = Vec::new();
+        let of_designs = designed.iter().rev().map(Some).chain(std::iter::repeat(None));
+        for (digit, of_design) in digits.iter().rev().zip(of_designs) {
             let row = rest % digit.len();
             rest /= digit.len();
+            points.extend(of_design.map(|design| design.points(row)));
             for column in &digit.columns {
                 values.insert(column.name, column.values.get(row));
             }
@@ -287,6 +322,7 @@ impl Block<'_, '_> {
             beyond: word(given("beyond")).unwrap_or(Beyond::Error),
             anchor_s,
             facility,
+            points,
         })
     }
 

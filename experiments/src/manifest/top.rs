@@ -91,7 +91,7 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
     let statistics = section(table, Section::Statistics, &designs, problems);
     let until = read_until(table, problems);
     let seeds = seeds(table, until.as_ref(), problems);
-    let signals = signals::read_all(table, problems);
+    let signals = signals::read_all(table, &designs, problems);
     tables.accounts = !signals.is_empty();
     let sections = [workloads?, platforms?, policies?, statistics?];
     let seeds = seeds?;
