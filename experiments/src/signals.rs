@@ -1,6 +1,7 @@
 //! Signals: series of values over time that a manifest names, such as carbon intensity and price. This module has their
 //! settings; `signals` of the crate `inputs` reads their files.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -284,29 +285,86 @@ pub struct SignalPoints {
     pub of_parameters: Arc<[Vec<Value>]>,
 }
 
-/// Which of the signals of a manifest weigh a task. In each block these are the signals at whose points all parameters that the
-/// task has are equal to the task's. A task that is at no point is weighed by all.
-pub fn weighing<T>(all: &[T], signal: impl Fn(&T) -> &Signal, sim: &SimSpec) -> Vec<bool> {
-    let value = |name: &&'static str| sim.choices().find_map(|choice| choice.get(name));
-    let mut weighing = Vec::with_capacity(all.len());
-    for block in all.chunk_by(|one, next| signal(one).label == signal(next).label) {
-        // The signals of a block have ranges of the same parameters.
-        let given: Vec<Vec<Option<&Value>>> =
-            signal(&block[0]).points.iter().map(|points| points.parameters.iter().map(value).collect()).collect();
-        let own =
-            block.iter().map(|one| signal(one).points.iter().zip(&given).all(|(points, given)| points.have(given)));
-        let own: Vec<bool> = own.collect();
-        let is_at_none = !own.contains(&true);
-        weighing.extend(own.into_iter().map(|has_point| has_point || is_at_none));
-    }
-    weighing
+/// Which signals of a manifest weigh a task. In each block these are the signals at whose points all parameters that the task has
+/// are equal to the task's. A task that is at no point is weighed by all.
+#[derive(Debug, Default)]
+pub struct Weighing(Vec<OfBlock>);
+
+/// The signals of a block.
+#[derive(Debug)]
+struct OfBlock {
+    signals: usize,
+    designs: Vec<Pairs>,
 }
 
-impl SignalPoints {
-    /// Whether some point has these values of the parameters, as far as there are values.
-    fn have(&self, given: &[Option<&Value>]) -> bool {
-        let is_equal = |(own, given): (&Value, &Option<&Value>)| given.is_none_or(|given| compare(own, given).is_eq());
-        self.of_parameters.iter().any(|point| point.iter().zip(given).all(is_equal))
+/// The points of a design with ranges in a block.
+#[derive(Debug)]
+struct Pairs {
+    parameters: Vec<&'static str>,
+    /// For each parameter its values at all points.
+    columns: Vec<Vec<Value>>,
+    /// For each of these points the number of its values in the block.
+    rows: Vec<usize>,
+    /// For each signal of the block the number of its values.
+    of_signals: Vec<usize>,
+}
+
+impl Weighing {
+    /// Of all signals of a manifest, in their order.
+    pub fn new(signals: &[&Signal]) -> Weighing {
+        let of_block = |block: &[&Signal]| {
+            let designs = (0..block[0].points.len()).filter(|at| !block[0].points[*at].parameters.is_empty());
+            OfBlock { signals: block.len(), designs: designs.map(|at| Pairs::new(block, at)).collect() }
+        };
+        Weighing(signals.chunk_by(|one, next| one.label == next.label).map(of_block).collect())
+    }
+
+    /// For each signal whether it weighs the task.
+    pub fn of(&self, sim: &SimSpec) -> Vec<bool> {
+        let mut all = Vec::new();
+        for OfBlock { signals, designs } in &self.0 {
+            let found: Vec<Vec<bool>> = designs.iter().map(|pairs| pairs.have(sim)).collect();
+            let own = (0..*signals)
+                .map(|at| found.iter().zip(designs).all(|(found, pairs)| found[pairs.of_signals[at]]))
+                .collect::<Vec<bool>>();
+            let is_at_none = !own.contains(&true);
+            all.extend(own.into_iter().map(|is_own| is_own || is_at_none));
+        }
+        all
+    }
+}
+
+impl Pairs {
+    /// Of one of the designs of a block. Signals with equal values share their points.
+    fn new(block: &[&Signal], design: usize) -> Pairs {
+        let parameters = block[0].points[design].parameters.clone();
+        let (mut columns, mut rows) = (vec![Vec::new(); parameters.len()], Vec::new());
+        let mut known = HashMap::new();
+        let of_signal = |signal: &&Signal| {
+            let points = &signal.points[design].of_parameters;
+            let number = known.len();
+            *known.entry(Arc::as_ptr(points)).or_insert_with(|| {
+                for point in points.iter() {
+                    columns.iter_mut().zip(point).for_each(|(column, value)| column.push(value.clone()));
+                    rows.push(number);
+                }
+                number
+            })
+        };
+        let of_signals = block.iter().map(of_signal).collect();
+        Pairs { parameters, columns, rows, of_signals }
+    }
+
+    /// For each number of values whether the task is at one of their points.
+    fn have(&self, sim: &SimSpec) -> Vec<bool> {
+        let value = |name: &&'static str| sim.choices().find_map(|choice| choice.get(name));
+        let given = self.columns.iter().zip(self.parameters.iter().map(value));
+        let given: Vec<(&Vec<Value>, &Value)> = given.filter_map(|(column, given)| Some((column, given?))).collect();
+        let mut found = vec![false; self.rows.iter().max().map_or(0, |last| last + 1)];
+        for (at, row) in self.rows.iter().enumerate() {
+            found[*row] |= given.iter().all(|(column, given)| compare(&column[at], given).is_eq());
+        }
+        found
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Designs {
     /// Those without problems, in the order of their labels.
     pub(crate) all: Vec<Arc<Design>>,
     known: RefCell<Projections>,
-    /// Values that were computed to compare points.
+    /// Values that were computed to compare points, and to list those of signals.
     computed: Cell<u64>,
 }
 
@@ -94,6 +94,12 @@ impl Designs {
         let label = value.get_ref().as_table()?.get(DESIGN)?.get_ref().as_str()?;
         let design = self.all.iter().position(|design| *design.label == *label)?;
         Some((design, self.all[design].ranges.iter().position(|range| range.param.name == name)?))
+    }
+
+    /// Whether so many values may be computed, beside those before.
+    pub(super) fn may_compute(&self, values: u64) -> bool {
+        self.computed.set(self.computed.get().saturating_add(values).min(VALUES_MAX));
+        self.computed.get() < VALUES_MAX
     }
 
     /// The parameters of a variant that have values of designs: ranges with the choices that have them.
@@ -181,7 +187,7 @@ fn references<'a, 'i>(top: &'a DeTable<'i>) -> BTreeMap<String, Vec<Reference<'a
             note(value, params(section).map(|(_, param)| param).find(|param| param.name == key.get_ref().as_ref()));
         }
     }
-    for (key, value) in signals::blocks(top).into_iter().flatten() {
+    for (key, value) in signals::blocks(top).flatten() {
         note(value, signals::key(key.get_ref()));
     }
     found

@@ -52,18 +52,19 @@ pub(super) fn read(
     }
     let of_design = |(number, (axis, ranges)): (usize, (&Axis, Vec<usize>))| {
         let design = &designs.all[number];
-        let (message, expected) = match design.points {
-            _ if design.is_empty => {
-                let expected = "expected points: none can be added, since rows of `accounts` are made with their tasks";
-                (format!("the design `{}` has no points", design.label), expected.to_owned())
-            }
-            points if points > SIGNALS_MAX => {
-                let expected = format!(
-                    "expected at most {SIGNALS_MAX}, or an own design of [signals.{label}] with at most as many"
-                );
-                (format!("the design `{}` has {points} points, each with a signal", design.label), expected)
-            }
-            _ => return Some(OfDesign::new(design, &ranges)),
+        let Design { label: name, points, .. } = &**design;
+        let (message, expected) = if design.is_empty {
+            let expected = "expected points: none can be added, since rows of `accounts` are made with their tasks";
+            (format!("the design `{name}` has no points"), expected.to_owned())
+        } else if *points > SIGNALS_MAX {
+            let expected =
+                format!("expected at most {SIGNALS_MAX}, or an own design of [signals.{label}] with at most as many");
+            (format!("the design `{name}` has {points} points, each with a signal"), expected)
+        } else if !designs.may_compute(points * design.ranges.len() as u64) {
+            let message = "the blocks of [signals] have too many ranges of designs".to_owned();
+            (message, "expected fewer blocks with ranges, or fewer points".to_owned())
+        } else {
+            return Some(OfDesign::new(design, &ranges));
         };
         problems.push(Problem::new(axis.key_span.clone(), message, expected));
         None
@@ -76,18 +77,20 @@ impl OfDesign {
         let name = |range: usize| design.ranges[range].param.name;
         let others: Vec<usize> = (0..design.ranges.len()).filter(|range| key(name(*range)).is_none()).collect();
         let mut places: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
-        let mut rows: Vec<(Vec<Value>, BTreeMap<Vec<u8>, Vec<Value>>)> = Vec::new();
+        let mut keys: Vec<Vec<Value>> = Vec::new();
+        let mut points: Vec<BTreeMap<Vec<u8>, Vec<Value>>> = Vec::new();
         for point in 0..design.points {
             let values =
                 |ranges: &[usize]| ranges.iter().map(|range| design.value(point, *range)).collect::<Vec<Value>>();
             let (of_keys, of_parameters) = (values(ranges), values(&others));
-            let place = *places.entry(bytes(&of_keys)).or_insert(rows.len());
-            if place == rows.len() {
-                rows.push((of_keys, BTreeMap::new()));
+            let place = *places.entry(bytes(&of_keys)).or_insert(keys.len());
+            if place == keys.len() {
+                keys.push(of_keys);
+                points.push(BTreeMap::new());
             }
-            rows[place].1.insert(bytes(&of_parameters), of_parameters);
+            points[place].insert(bytes(&of_parameters), of_parameters);
         }
-        let rows = rows.into_iter();
+        let rows = keys.into_iter().zip(points);
         let rows = rows.map(|(of_keys, points)| Row { of_keys, of_parameters: points.into_values().collect() });
         let names = |ranges: &[usize]| ranges.iter().map(|range| name(*range)).collect();
         OfDesign { keys: names(ranges), parameters: names(&others), rows: rows.collect() }

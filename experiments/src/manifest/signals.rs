@@ -10,6 +10,7 @@ use powersweep_engine::spec::{Default, Param, Type};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::Digest;
 use crate::errors::Problem;
 use crate::names::{LABEL_RULE, is_label, suggestion};
 use crate::signals::{Beyond, ClockChange, Duplicates, Form, Gaps, Pue, Quantity, Reading, Sample, Signal, Word};
@@ -404,6 +405,9 @@ pub(crate) fn check_facilities(top: &DeTable<'_>, signals: &[Signal], problems: 
     let mut seen = BTreeSet::new();
     for signal in signals {
         let Pue::Curve { signal: label, .. } = &signal.facility.pue else { continue };
+        if !seen.insert(label) {
+            continue;
+        }
         let of_label: Vec<&Signal> = signals.iter().filter(|other| other.label == *label).collect();
         let message = match of_label[..] {
             [one] if one.reading.quantity == Quantity::Temperature => continue,
@@ -411,11 +415,9 @@ pub(crate) fn check_facilities(top: &DeTable<'_>, signals: &[Signal], problems: 
             [one] => format!("the quantity of [signals.{label}] is {}", one.reading.quantity.word()),
             [..] => format!("[signals.{label}] has {} combinations", of_label.len()),
         };
-        if seen.insert(label) {
-            let place = super::top::find_text(top.get("signals"), label).unwrap_or(0..0);
-            let expected = "expected the label of a block of temperatures without lists";
-            problems.push(Problem::new(place, message, expected));
-        }
+        let place = super::top::find_text(top.get("signals"), label).unwrap_or(0..0);
+        let expected = "expected the label of a block of temperatures without lists";
+        problems.push(Problem::new(place, message, expected));
     }
 }
 
@@ -425,9 +427,9 @@ pub(crate) fn check(top: &DeTable<'_>, signals: &[Signal], logs: &[super::LogRef
         let table = top.get("signals").and_then(|value: &Spanned<DeValue<'_>>| value.get_ref().as_table());
         super::top::find_text(table.and_then(|table| table.get(&*signal.label)), &signal.file).unwrap_or(0..0)
     };
-    for (at, signal) in signals.iter().enumerate() {
-        let other = signals[..at].iter().find(|other| other.file == signal.file && other.sha256 != signal.sha256);
-        if other.is_some() {
+    let mut sums: BTreeMap<&str, Option<Digest>> = BTreeMap::new();
+    for signal in signals {
+        if *sums.entry(&signal.file).or_insert(signal.sha256) != signal.sha256 {
             let message = format!("the file `{}` is given different digests", signal.file);
             problems.push(Problem::new(place(signal), message, "expected one `file_sha256` for each file"));
         }

@@ -20,7 +20,7 @@ manifest. Unknown keys, wrong values and combinations that make no sense are err
 
 An axis is a list, such as `bsld_threshold = [1.5, 2]`, or a range, such as `{ from = 1.5, to = 3, step = 0.5 }` or
 `{ from = 1, count = 10 }`, whose ends are included and whose decimals are exact. Any component and any parameter below can be
-an axis, and any parameter below that is part of a task's identity can have a range of a design, such as
+an axis, and any parameter below that is part of a task's identity, or a key of signals, can have a range of a design, such as
 `{ from = 1.5, to = 3, design = \"knobs\" }`.
 
 ## Top level

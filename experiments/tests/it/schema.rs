@@ -72,6 +72,11 @@ fn wrong_manifests_do_not_fit_the_schema() {
     let schema = schema::json_schema();
     let good = "version = 1\nname = \"a\"\n[workloads.w]\n[platforms.p]\nsize_factor = 1\n[policies.q]\nqueue_order = \"fcfs\"\n";
     assert!(fits(&schema, &json_of(good)));
+    let designed = |range: &str| {
+        format!("{good}[signals.s]\nquantity = \"carbon\"\nfile = \"a.csv\"\npue = {{ {range}, design = \"d\" }}\n")
+    };
+    assert!(fits(&schema, &json_of(&designed("from = 1, to = 2"))));
+    assert!(!fits(&schema, &json_of(&designed("from = 1, until = 2"))));
     for (from, to) in [
         ("version = 1", "version = 2"),
         ("name", "nmae"),

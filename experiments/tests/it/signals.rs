@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use powersweep_experiments::signals::{Beyond, Gaps, Quantity, Sample, Signal, weighing};
+use powersweep_engine::SimSpec;
+use powersweep_experiments::signals::{Beyond, Gaps, Quantity, Sample, Signal, Weighing};
 use powersweep_experiments::{Digest, Manifest, Sweep, TaskSpec};
 
 use crate::errors;
@@ -140,6 +141,10 @@ fn tasks(sweep: &Sweep) -> Vec<TaskSpec> {
     (0..sweep.index_count()).filter_map(|index| sweep.task(index)).collect()
 }
 
+fn weighing(signals: &[Signal], sim: &SimSpec) -> Vec<bool> {
+    Weighing::new(&signals.iter().collect::<Vec<_>>()).of(sim)
+}
+
 /// The values that a signal has of designs, as text.
 fn values_of(signal: &Signal) -> Vec<(&'static str, String)> {
     let values = signal.points.iter().flat_map(|points| &points.values);
@@ -167,7 +172,7 @@ fn a_task_is_weighed_by_the_signals_of_its_points() {
         };
         let expected: BTreeSet<[String; 2]> =
             points.iter().filter(has_point).map(|point| [point[0].clone(), point[2].clone()]).collect();
-        let own = weighing(manifest.signals(), |signal| signal, &task.sim);
+        let own = weighing(manifest.signals(), &task.sim);
         let own: Vec<&Signal> =
             manifest.signals().iter().zip(own).filter(|(_, own)| *own).map(|(one, _)| one).collect();
         let (price, grid) = own.split_last().expect("the price weighs all tasks");
@@ -182,6 +187,9 @@ fn a_task_is_weighed_by_the_signals_of_its_points() {
         assert!(found == expected && found.len() == grid.len() && !found.is_empty(), "{found:?} {expected:?}");
         rows += grid.len();
     }
+    // A task at no point is weighed by all.
+    let elsewhere = sweep_of(&JOINT.replace("from = 1, to = 2", "from = 3, to = 4"));
+    assert!(!weighing(manifest.signals(), &elsewhere.task(0).expect("a task").sim).contains(&false));
     // Each point has a row of each policy. Without `bsld_threshold`, its row of AB is a row of A.
     let different = |ranges: &[usize]| {
         points
@@ -200,7 +208,7 @@ fn a_task_is_weighed_by_the_signals_of_its_points() {
 fn values_of_a_design_of_signals_that_are_written_by_hand_are_the_same_tasks_and_signals() {
     let sweep = sweep_of(JOINT);
     let task = tasks(&sweep).into_iter().find(|task| &*task.policy == "slow").expect("a task");
-    let own = weighing(sweep.manifest().signals(), |signal| signal, &task.sim);
+    let own = weighing(sweep.manifest().signals(), &task.sim);
     let signal = sweep.manifest().signals().iter().zip(own).find(|(_, own)| *own).expect("a signal").0;
     let given = |name: &str| task.sim.choices().find_map(|choice| choice.get(name)).expect("a value").to_string();
     let mut text = JOINT.replace("[designs.knobs]\nkind = \"saltelli\"\ncount = 4\n", "");
@@ -232,9 +240,7 @@ fn a_design_of_signals_alone_weighs_every_task() {
     let shown: Vec<_> = signals.iter().map(|signal| (signal.index, &*signal.file, signal.anchor_s)).collect();
     let days = [1_609_459_200, 1_625_097_600].map(Some);
     assert_eq!(shown, [(0, "a.csv", days[0]), (1, "a.csv", days[1]), (2, "b.csv", days[0]), (3, "b.csv", days[1])]);
-    assert!(
-        sweep.task_count() == 1 && weighing(signals, |signal| signal, &sweep.task(0).expect("a task").sim) == [true; 4]
-    );
+    assert!(sweep.task_count() == 1 && weighing(signals, &sweep.task(0).expect("a task").sim) == [true; 4]);
     // `plan` counts the points that repeat an earlier one.
     let design = &sweep.designs()[0];
     assert_eq!(
@@ -256,6 +262,15 @@ fn a_design_of_signals_alone_weighs_every_task() {
     let windows: BTreeSet<String> =
         sweep.manifest().signals().iter().map(|signal| values_of(signal)[0].1.clone()).collect();
     assert_eq!(windows, ["1", "10", "100", "1000", "31"].map(str::to_owned).into());
+}
+
+/// A design has the ranges of sections and of signals by name.
+#[test]
+fn no_key_of_signals_has_the_name_of_a_parameter() {
+    let params = powersweep_engine::components::COMPONENTS.iter().flat_map(|component| component.params);
+    let names: BTreeSet<&str> = params.map(|param| param.name).collect();
+    let keys = powersweep_experiments::schema::signal_keys();
+    assert!(keys.iter().all(|key| !names.contains(key.name)));
 }
 
 #[test]
