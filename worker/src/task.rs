@@ -126,6 +126,7 @@ impl Inputs {
             }
         })?;
         let accounts = self.accounts(&workload, files)?;
+        let accounts = accounts.map(|accounts| accounts.of_task(&task.sim));
         if let Some(accounts) = &accounts {
             accounts.place(&mut task.sim);
         }
@@ -186,7 +187,7 @@ pub struct Prepared {
     pub task: TaskSpec,
     /// Its jobs.
     pub workload: Arc<Workload>,
-    /// The signals that its energy is weighed by; `None` for a manifest without signals.
+    /// The signals that weigh its energy; `None` for a manifest without signals.
     pub accounts: Option<Arc<Accounts>>,
 }
 

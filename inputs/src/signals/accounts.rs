@@ -10,7 +10,7 @@ use powersweep_engine::energy::Cell;
 use powersweep_engine::signal::{Edges, Signal as Placed, SignalError as Uncovered};
 use powersweep_engine::{Account, SimSpec};
 
-use powersweep_experiments::signals::{BatteryRule, Beyond, Facility, Pue, Quantity, Reading, Signal, Word};
+use powersweep_experiments::signals::{BatteryRule, Beyond, Facility, Pue, Quantity, Reading, Signal, Weighing, Word};
 
 use crate::ReadError;
 use crate::signals::{Base, Series};
@@ -75,18 +75,22 @@ pub struct Loaded {
 /// The signals of a manifest on the time of one workload.
 #[derive(Debug)]
 pub struct Accounts {
-    entries: Vec<Entry>,
+    entries: Vec<Arc<Entry>>,
+    /// None of the signals of one task.
+    weighing: Weighing,
     edges: Arc<AllEdges>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Entry {
     loaded: Loaded,
     placed: Arc<Placed>,
     /// Calendar time of simulated time 0; `None` for a series on simulated time.
     anchor_s: Option<i64>,
-    /// Position of the temperatures that the PUE follows.
-    temperatures: Option<usize>,
+    /// The first signal with changes at the same times.
+    grid: Arc<Placed>,
+    /// The temperatures that the PUE follows.
+    temperatures: Option<Arc<Entry>>,
 }
 
 /// The changes of several signals.
@@ -206,23 +210,42 @@ impl Accounts {
     /// # Errors
     /// See [`Loaded::place`].
     pub fn new(loaded: &[Loaded], unix_start_s: Option<i64>) -> Result<Accounts, PlaceError> {
-        let mut entries = Vec::with_capacity(loaded.len());
+        let mut placed_all: Vec<Entry> = Vec::with_capacity(loaded.len());
         // Signals of several zones mostly have the same times.
         let mut grids: BTreeMap<(Beyond, Vec<u64>), Arc<Placed>> = BTreeMap::new();
         for loaded in loaded {
             let (placed, anchor_s) = loaded.place(unix_start_s)?;
             let placed = Arc::new(placed);
             let grid = (loaded.signal.beyond, placed.edges().map(f64::to_bits).collect());
-            grids.entry(grid).or_insert_with(|| Arc::clone(&placed));
-            entries.push(Entry { loaded: loaded.clone(), placed, anchor_s, temperatures: None });
+            let grid = Arc::clone(grids.entry(grid).or_insert_with(|| Arc::clone(&placed)));
+            placed_all.push(Entry { loaded: loaded.clone(), placed, anchor_s, grid, temperatures: None });
         }
-        for at in 0..entries.len() {
-            if let Pue::Curve { signal, .. } = &entries[at].loaded.signal.facility.pue {
-                let followed = entries.iter().position(|entry| entry.loaded.signal.label == *signal);
-                entries[at].temperatures = followed;
+        let with_temperatures = |entry: &Entry| {
+            let Pue::Curve { signal, .. } = &entry.loaded.signal.facility.pue else { return Arc::new(entry.clone()) };
+            let followed = placed_all.iter().find(|other| other.loaded.signal.label == *signal);
+            Arc::new(Entry { temperatures: followed.cloned().map(Arc::new), ..entry.clone() })
+        };
+        let entries = placed_all.iter().map(with_temperatures).collect();
+        let signals: Vec<&Signal> = loaded.iter().map(|loaded| &loaded.signal).collect();
+        let weighing = Weighing::new(&signals);
+        Ok(Accounts { entries, weighing, edges: Arc::new(AllEdges(grids.into_values().collect())) })
+    }
+
+    /// The signals that weigh a task, see [`Weighing`].
+    pub fn of_task(self: &Arc<Accounts>, sim: &SimSpec) -> Arc<Accounts> {
+        let is_own = self.weighing.of(sim);
+        if !is_own.contains(&false) {
+            return Arc::clone(self);
+        }
+        let own = self.entries.iter().zip(is_own).filter(|(_, is_own)| *is_own);
+        let entries: Vec<Arc<Entry>> = own.map(|(entry, _)| Arc::clone(entry)).collect();
+        let mut grids: Vec<Arc<Placed>> = Vec::new();
+        for entry in &entries {
+            if !grids.iter().any(|grid| Arc::ptr_eq(grid, &entry.grid)) {
+                grids.push(Arc::clone(&entry.grid));
             }
         }
-        Ok(Accounts { entries, edges: Arc::new(AllEdges(grids.into_values().collect())) })
+        Arc::new(Accounts { entries, weighing: Weighing::default(), edges: Arc::new(AllEdges(grids)) })
     }
 
     /// The instants at which the energy of a run must be split.
@@ -253,15 +276,17 @@ impl Accounts {
     pub fn of(&self, spec: &SimSpec, cells: &[Cell], procs: u32) -> Result<Vec<Account>, PlaceError> {
         let one = |entry: &Entry| {
             let is_read = spec.signal_labels().any(|(_, label)| *label == *entry.loaded.signal.label);
-            entry.account(cells, &self.factors(entry, cells)?, procs, is_read)
+            entry.account(cells, &entry.factors(cells)?, procs, is_read)
         };
-        self.entries.iter().map(one).collect()
+        self.entries.iter().map(|entry| one(entry)).collect()
     }
+}
 
+impl Entry {
     /// The facility's power divided by the machine's power, in each cell.
-    fn factors(&self, entry: &Entry, cells: &[Cell]) -> Result<Vec<f64>, PlaceError> {
-        let Facility { pue, supply_efficiency, .. } = &entry.loaded.signal.facility;
-        match (pue, entry.temperatures.map(|at| &self.entries[at])) {
+    fn factors(&self, cells: &[Cell]) -> Result<Vec<f64>, PlaceError> {
+        let Facility { pue, supply_efficiency, .. } = &self.loaded.signal.facility;
+        match (pue, &self.temperatures) {
             (Pue::Curve { points, .. }, Some(temperatures)) => {
                 let factor = |cell: &Cell| {
                     let middle_s = 0.5 * (cell.from_s + cell.to_s);
@@ -276,9 +301,7 @@ impl Accounts {
             (Pue::Curve { signal, .. }, None) => Err(PlaceError::NoTemperatures { label: signal.to_string() }),
         }
     }
-}
 
-impl Entry {
     fn account(&self, cells: &[Cell], factors: &[f64], procs: u32, is_read: bool) -> Result<Account, PlaceError> {
         let hours = match (cells.first(), cells.last()) {
             (Some(first), Some(last)) => (last.to_s - first.from_s) / 3600.0,
