@@ -15,7 +15,7 @@ use crate::{Condition, Datasets, Error, Frame, Rows, Stat, baseline, grouped, pa
 /// The column that tells the signals of `accounts` apart.
 pub const SIGNAL: &str = "signal";
 /// The number of a combination of the lists in a signal's block.
-const SIGNAL_INDEX: &str = "signal_index";
+pub const SIGNAL_INDEX: &str = "signal_index";
 /// The columns of `accounts` about a signal's block. Behind the first two, its settings, which may differ between the
 /// combinations of its lists.
 const SETTINGS: [&str; 14] = [

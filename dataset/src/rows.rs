@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Int64Type, Schema};
 
 use crate::cell::array;
@@ -187,6 +187,15 @@ impl Rows {
             metadata.insert(UNIT.to_owned(), unit);
             *field = FieldRef::new(field.as_ref().clone().with_metadata(metadata));
         }
+        self
+    }
+
+    /// These rows with one more axis, of a text or nothing for each row.
+    pub fn with_texts(mut self, name: &str, texts: impl Iterator<Item = Option<String>>) -> Rows {
+        let texts: StringArray = texts.collect();
+        let mut axis = Axis::new(FieldRef::new(Field::new(name, DataType::Utf8, true)));
+        axis.push(&texts, &(0..self.len()).collect::<Vec<_>>());
+        self.axes.push(axis);
         self
     }
 

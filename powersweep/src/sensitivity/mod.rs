@@ -8,13 +8,14 @@ use std::collections::{BTreeSet, HashMap};
 
 use arrow::datatypes::FieldRef;
 use powersweep_dataset::frame::UNIT;
-use powersweep_dataset::grouped::{FooterFacts, check_one_signal, collected, keys};
+use powersweep_dataset::grouped::{FooterFacts, SIGNAL, SIGNAL_INDEX, check_one_signal, collected, keys};
 use powersweep_dataset::scan::SEED;
 use powersweep_dataset::sensitivity::{Index, Values, table};
 use powersweep_dataset::source::{conditions, table_of, why_none};
 use powersweep_dataset::survey::Indices;
 use powersweep_dataset::words::{count, number};
 use powersweep_dataset::{Cell, Column, Condition, Datasets, Error, Frame, Kind, OrKind, Rows, failure};
+use powersweep_experiments::signals::Signal;
 use powersweep_experiments::{DesignPoints, Manifest};
 use powersweep_results::Table;
 
@@ -226,6 +227,7 @@ pub(crate) async fn of(
     let manifest = Manifest::parse("the manifest of the rows", &text).or_kind(Kind::Usage)?;
     let design = chosen(&manifest, options.design.as_deref())?;
     let parameters: Vec<&str> = design.iter().flat_map(DesignPoints::parameters).collect();
+    let of_signals: Vec<&str> = design.iter().flat_map(DesignPoints::of_signals).collect();
     let varying = known.candidates.iter().filter(|candidate| candidate.distinguishes() && candidate.name != SEED);
     let others = varying.map(|candidate| candidate.name.as_str()).filter(|name| !parameters.contains(name));
     let others: Vec<&str> = others.collect();
@@ -244,7 +246,7 @@ pub(crate) async fn of(
     let all = parameters.iter().copied().chain(others.iter().copied()).chain(more);
     let mut axes: Vec<&str> = by.clone();
     for name in all {
-        if !axes.contains(&name) {
+        if !axes.contains(&name) && !of_signals.contains(&name) {
             axes.push(name);
         }
     }
@@ -263,6 +265,7 @@ pub(crate) async fn of(
     }
     check_one_signal(&rows, &by)?;
     let by = by.into_iter().map(str::to_owned).collect();
+    let rows = of_signals.iter().fold(rows, |rows, name| with_key(rows, &manifest, name));
     let mut analysis =
         Analysis { options, rows, by, found: Vec::new(), missing: Vec::new(), ranges: Vec::new(), refused: Vec::new() };
     let points = match &design {
@@ -302,6 +305,27 @@ pub(crate) async fn of_design(datasets: &Datasets, experiment: &str, metric: &st
         Err(error) if error.kind == Kind::Usage => without(error.message),
         Err(error) => Err(error),
     }
+}
+
+/// Rows of `accounts` with the values that the signals have of designs in a key of their blocks; other rows without a value.
+fn with_key(rows: Rows, manifest: &Manifest, key: &str) -> Rows {
+    let value = |signal: &Signal| {
+        let values = signal.points.iter().flat_map(|points| &points.values);
+        values.into_iter().find(|(name, _)| *name == key).map(|(_, value)| value.to_string())
+    };
+    let known: HashMap<(&str, i64), String> = manifest
+        .signals()
+        .iter()
+        .filter_map(|signal| Some(((&*signal.label, i64::try_from(signal.index).ok()?), value(signal)?)))
+        .collect();
+    let [signals, indices] = [SIGNAL, SIGNAL_INDEX].map(|name| rows.axis(name));
+    let texts: Vec<Option<String>> = (0..rows.len())
+        .map(|row| match (signals?.cell(row), indices?.cell(row)) {
+            (Cell::Text(label), Cell::Int(index)) => known.get(&(label.as_str(), *index)).cloned(),
+            _ => None,
+        })
+        .collect();
+    rows.with_texts(key, texts.into_iter())
 }
 
 /// The design that is chosen; `None` for the grid.
