@@ -1,5 +1,6 @@
 //! The signals of a manifest on the command line.
 
+use powersweep::find::Values;
 use powersweep::inputs::ledgers::changes;
 use powersweep_experiments::signals::Word;
 use powersweep_inputs::ledger::Rule as _;
@@ -52,6 +53,8 @@ fn row(one: &Loaded) -> [String; HEADINGS.len()] {
 pub fn json(loaded: &[Loaded]) -> Vec<Json> {
     let one = |loaded: &Loaded| {
         let (signal, series) = (&loaded.signal, &loaded.series);
+        let designed = signal.points.iter().flat_map(|points| points.values.iter());
+        let designed = designed.map(|(key, value)| ((*key).to_owned(), value.clone()));
         let ledger: serde_json::Map<String, Json> =
             series.ledger.rules().map(|(rule, count)| (rule.name().to_owned(), json!(count.rows))).collect();
         json!({ "signal": &*signal.label, "signal_index": signal.index, "quantity": signal.reading.quantity.word(),
@@ -60,7 +63,8 @@ pub fn json(loaded: &[Loaded]) -> Vec<Json> {
                 "zone": series.zone, "currency": series.currency, "from": loaded.time_text(series.times_s[0]),
                 "to": loaded.time_text(series.end_s), "step_s": series.facts.step_s, "rows_read": series.ledger.read,
                 "rows_kept": series.ledger.kept, "rows_by_rule": ledger,
-                "estimates": series.estimated.iter().filter(|estimated| **estimated).count() })
+                "estimates": series.estimated.iter().filter(|estimated| **estimated).count(),
+                "designed": Values(designed.collect()) })
     };
     loaded.iter().map(one).collect()
 }

@@ -15,6 +15,7 @@ mod cluster;
 mod config;
 mod dashboard;
 mod dashboard_rows;
+mod designed_signals;
 mod doctor;
 mod documents;
 mod edits;
