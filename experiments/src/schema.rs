@@ -13,7 +13,7 @@ use crate::limits::{self, DEADLINE, EVENTS};
 use crate::manifest::block::{params, roles, section_key};
 use crate::manifest::design_range::RANGE_KEYS;
 use crate::manifest::exclude::LABELS;
-use crate::manifest::signals::KEYS as SIGNAL_KEYS;
+use crate::manifest::signal_keys::KEYS as SIGNAL_KEYS;
 use crate::manifest::top::{SEEDS, series_names};
 use crate::manifest::{TEXT_MAX, Tables};
 use crate::names::NAME_MAX;

@@ -29,7 +29,6 @@ use self::kind::Generator;
 pub use self::kind::Kind;
 pub(crate) use self::kind::{COUNT_MAX, Settings};
 use self::range::{Range, Scale};
-use crate::manifest::signals;
 use crate::values::Values;
 
 /// All kinds of designs, in the order of the documentation.
@@ -161,11 +160,6 @@ impl DesignPoints {
     /// The parameters, in the order of [`DesignPoints::values`].
     pub fn parameters(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.0.ranges.iter().map(|range| range.param.name)
-    }
-
-    /// Those of the parameters that are keys of blocks of signals.
-    pub fn of_signals(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.parameters().filter(|name| signals::key(name).is_some())
     }
 
     /// Number of points.

@@ -21,7 +21,7 @@ use crate::values::Values;
 
 use super::design_range::{DESIGN, Reference, is_reference, scale, shape};
 use super::sections::{blocks, params};
-use super::signals;
+use super::signal_keys;
 use super::values::{integer, kind};
 
 /// Greatest number of levels of a Morris design.
@@ -96,7 +96,7 @@ impl Designs {
         Some((design, self.all[design].ranges.iter().position(|range| range.param.name == name)?))
     }
 
-    /// Whether so many values may be computed, beside those before.
+    /// Whether this number of values may be computed, beside those before.
     pub(super) fn may_compute(&self, values: u64) -> bool {
         self.computed.set(self.computed.get().saturating_add(values).min(VALUES_MAX));
         self.computed.get() < VALUES_MAX
@@ -187,8 +187,8 @@ fn references<'a, 'i>(top: &'a DeTable<'i>) -> BTreeMap<String, Vec<Reference<'a
             note(value, params(section).map(|(_, param)| param).find(|param| param.name == key.get_ref().as_ref()));
         }
     }
-    for (key, value) in signals::blocks(top).flatten() {
-        note(value, signals::key(key.get_ref()));
+    for (key, value) in signal_keys::blocks(top).flatten() {
+        note(value, signal_keys::key(key.get_ref()));
     }
     found
 }
@@ -196,7 +196,7 @@ fn references<'a, 'i>(top: &'a DeTable<'i>) -> BTreeMap<String, Vec<Reference<'a
 /// Whether a parameter may have values of a design of a kind. Listed points are one text, in which places of files would stay.
 fn may_vary(param: &Param, kind: &Kind) -> bool {
     param.is_identity()
-        || signals::key(param.name).is_some() && (kind.name, param.name) != (points::NAME, signals::FILE)
+        || signal_keys::key(param.name).is_some() && (kind.name, param.name) != (points::NAME, signal_keys::FILE)
 }
 
 /// The table of a design.

@@ -44,6 +44,7 @@ pub(crate) mod exclude;
 mod facility;
 mod places;
 pub(crate) mod sections;
+pub(crate) mod signal_keys;
 mod signal_points;
 pub(crate) mod signals;
 pub(crate) mod top;

@@ -14,7 +14,7 @@ use crate::values::Values;
 
 use super::block::{Axis, What};
 use super::designs::Designs;
-use super::signals::{SIGNALS_MAX, key};
+use super::signal_keys::{SIGNALS_MAX, key};
 
 /// The different values of one design in the ranges of a block.
 pub(super) struct OfDesign {

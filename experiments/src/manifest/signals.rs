@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime};
 use powersweep_engine::Value;
@@ -13,7 +13,9 @@ use toml::de::{DeTable, DeValue};
 use crate::Digest;
 use crate::errors::Problem;
 use crate::names::{LABEL_RULE, is_label, suggestion};
-use crate::signals::{Beyond, ClockChange, Duplicates, Form, Gaps, Pue, Quantity, Reading, Sample, Signal, Word};
+use crate::signals::{
+    Beyond, ClockChange, Duplicates, Form, Gaps, Pue, Quantity, Reading, Sample, Signal, SignalPoints, Word,
+};
 use crate::space::{Column, Digit, Level, Variant};
 use crate::url::is_url;
 
@@ -21,124 +23,11 @@ use super::block::{Axis, What, digits, repeated};
 use super::design_range::is_reference;
 use super::designs::Designs;
 use super::facility::{self, Refused};
+use super::signal_keys::{KEYS, SIGNALS_MAX, key as signal_key};
 use super::signal_points::{self, OfDesign};
 use super::top::secret;
 use super::values::{Read, kind, read};
 use super::zip;
-
-/// Greatest number of signals of a manifest: each gives a row for each task.
-pub(super) const SIGNALS_MAX: u64 = 10_000;
-
-pub(super) const fn text(name: &'static str, default: Default, doc: &'static str) -> Param {
-    Param { name, ty: Type::Locator, unit: "", default, doc }
-}
-
-pub(super) const fn one_of(
-    name: &'static str,
-    words: &'static [&'static str],
-    default: Default,
-    doc: &'static str,
-) -> Param {
-    Param { name, ty: Type::OneOf(words), unit: "", default, doc }
-}
-
-/// The keys of a block.
-pub(crate) static KEYS: LazyLock<Vec<Param>> = LazyLock::new(|| [&FILE_KEYS[..], &facility::KEYS[..]].concat());
-
-/// The keys of the file, and of its place in time.
-static FILE_KEYS: [Param; 16] = [
-    one_of(
-        "quantity",
-        &["carbon", "price", "cap", "cap-share", "temperature"],
-        Default::Required,
-        "Carbon intensity (g/kWh), price (currency/kWh), greatest power (W, or as a share of the machine's peak), or temperature of \
-         the air (degrees Celsius).",
-    ),
-    text(FILE, Default::Required, "Path from the manifest's folder, or http(s) URL, of the signal's file."),
-    text("file_sha256", Default::Unset, "SHA-256 of the file as downloaded; required for a URL."),
-    one_of(
-        "form",
-        &["electricity-maps", "opendc", "csv", "open-meteo", "json"],
-        Default::Unset,
-        "Form of the file; without this key it is found from the content.",
-    ),
-    text("column", Default::Unset, "Column of the values. Of Electricity Maps also `direct` or `lifecycle`."),
-    text("time_column", Default::Unset, "Column of the times; without this key it is found from the header."),
-    text(
-        "unit",
-        Default::Unset,
-        "Unit of the values in the file, such as `lb/MWh`, `EUR/MWh`, `kW`. A number before it is a factor, such as an exchange \
-         rate: with `0.087 EUR/MWh`, a value of 1 is 0.087 EUR/MWh.",
-    ),
-    one_of(
-        "interval_time",
-        &["begin", "end"],
-        Default::Unset,
-        "Whether times are the begins or the ends of the intervals of their values; without this key, the ends if the name of \
-         the column of times says so, else the begins.",
-    ),
-    text(
-        "zone",
-        Default::Unset,
-        "Zone of the grid whose rows are read, such as `DK1`, in a file with a column of zones or areas.",
-    ),
-    text(
-        "timezone",
-        Default::Unset,
-        "Time zone of times without an offset, by its IANA name, such as `Europe/Berlin` or `UTC`.",
-    ),
-    one_of(
-        "sample",
-        &["mean", "point"],
-        Default::Text("mean"),
-        "A value is the mean of the interval up to the next time, or the value at its time with lines between them.",
-    ),
-    one_of(
-        "beyond",
-        &["error", "hold", "wrap"],
-        Default::Text("error"),
-        "Outside of the file: tasks fail, the first or last value holds, or the series is repeated.",
-    ),
-    one_of(
-        "gaps",
-        &["error", "hold", "interpolate"],
-        Default::Text("error"),
-        "Missing times: the file is refused, the value before holds, or values are interpolated.",
-    ),
-    one_of(
-        "duplicates",
-        &["error", "first", "last", "mean"],
-        Default::Text("error"),
-        "Times with several values: the file is refused unless they are equal, or one of them or the mean counts.",
-    ),
-    one_of(
-        "clock_change",
-        &["error", "repair"],
-        Default::Text("error"),
-        "Local times that do not exist, or exist twice and are in the file once: the file is refused, or they are \
-         dropped or hold for both hours.",
-    ),
-    text(
-        "anchor",
-        Default::Unset,
-        "Calendar time of the workload's second 0 (UTC), such as `2023-01-01` or `2023-01-01T06:00:00Z`; without this \
-         key it is that of the log.",
-    ),
-];
-
-/// The name of the key of the file.
-pub(super) const FILE: &str = "file";
-
-/// The key of this name.
-pub(crate) fn key(name: &str) -> Option<&'static Param> {
-    KEYS.iter().find(|key| key.name == name)
-}
-
-/// The tables of the blocks.
-pub(super) fn blocks<'a, 'i>(top: &'a DeTable<'i>) -> impl Iterator<Item = &'a DeTable<'i>> {
-    let blocks = top.get("signals").and_then(|value| value.get_ref().as_table());
-    blocks.into_iter().flat_map(|blocks| blocks.values()).filter_map(|block| block.get_ref().as_table())
-}
 
 /// The signals of a manifest: blocks in the order of their labels, combinations with the last key fastest.
 pub(crate) fn read_all(top: &DeTable<'_>, designs: &Designs, problems: &mut Vec<Problem>) -> Vec<Signal> {
@@ -219,7 +108,7 @@ impl Block<'_, '_> {
         let mut axes = BTreeMap::new();
         for (key, value) in self.table.iter().filter(|(key, _)| key.get_ref() != "zip") {
             let name = key.get_ref().as_ref();
-            let Some(param) = self::key(name) else {
+            let Some(param) = signal_key(name) else {
                 let message = format!("[signals.{}] has no key `{name}`", self.label);
                 let known = KEYS.iter().map(|param| param.name).chain(["zip"]);
                 let help = suggestion(name, known.collect::<Vec<_>>());
@@ -243,25 +132,9 @@ impl Block<'_, '_> {
         axes
     }
 
-    /// The signal of a combination. The last of the digits are those of designs.
-    fn signal(
-        &self,
-        (digits, designed): (&[Digit], &[OfDesign]),
-        at: u64,
-        problems: &mut Vec<Problem>,
-    ) -> Option<Signal> {
-        let mut rest = at;
-        let mut values: BTreeMap<&str, Value> = BTreeMap::new();
-        let mut points = Vec::new();
-        let of_designs = designed.iter().rev().map(Some).chain(std::iter::repeat(None));
-        for (digit, of_design) in digits.iter().rev().zip(of_designs) {
-            let row = rest % digit.len();
-            rest /= digit.len();
-            points.extend(of_design.map(|design| design.points(row)));
-            for column in &digit.columns {
-                values.insert(column.name, column.values.get(row));
-            }
-        }
+    /// The signal of a combination.
+    fn signal(&self, axes: (&[Digit], &[OfDesign]), at: u64, problems: &mut Vec<Problem>) -> Option<Signal> {
+        let (values, points) = combination(axes, at);
         let before = problems.len();
         let given = |key: &str| match values.get(key) {
             Some(Value::Text(text)) => Some(text.clone()),
@@ -331,6 +204,22 @@ impl Block<'_, '_> {
     fn place(&self, key: &str, value: &str) -> Range<usize> {
         super::top::find_text(self.table.get(key), value).unwrap_or(self.span.clone())
     }
+}
+
+/// The values of a combination, and the points that have those of designs. The last of the digits are those of designs.
+fn combination(
+    (digits, designed): (&[Digit], &[OfDesign]),
+    at: u64,
+) -> (BTreeMap<&'static str, Value>, Vec<SignalPoints>) {
+    let (mut values, mut points, mut rest) = (BTreeMap::new(), Vec::new(), at);
+    let of_designs = designed.iter().rev().map(Some).chain(std::iter::repeat(None));
+    for (digit, of_design) in digits.iter().rev().zip(of_designs) {
+        let row = rest % digit.len();
+        rest /= digit.len();
+        points.extend(of_design.map(|design| design.points(row)));
+        values.extend(digit.columns.iter().map(|column| (column.name, column.values.get(row))));
+    }
+    (values, points)
 }
 
 fn word<T: Word>(text: Option<String>) -> Option<T> {
