@@ -14,8 +14,8 @@
 //! cap, the estimated end of a running job or the power of procs that no job holds changes: then all jobs are considered
 //! again. It never holds where the gear of a refused job depends on the queue, or jobs have powers of their own.
 //!
-//! A deferral rule that suspends running jobs moves estimated ends, too. Without a cap, the list of releases is kept all the same.
-mod suspended;
+//! Suspensions by a deferral rule move estimated ends, too. Without a cap, the list of releases is kept all the same.
+mod ends;
 mod trial;
 
 use super::easy::overtaking;
@@ -212,32 +212,13 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
         fork.collect(copy, &mut releases);
         releases.sort();
         fork.releases = releases;
-        if suspends {
-            let suspended = copy.each_running().filter(|(job, ..)| !copy.is_executing(*job));
-            suspended.for_each(|(job, ..)| fork.rescheduled(copy, job));
-        }
+        let suspended = copy.each_running().filter(|(job, ..)| !copy.is_executing(*job));
+        suspended.for_each(|(job, ..)| fork.rescheduled(copy, job));
         fork
     }
 }
 
 impl<A: Resources> EasyOfProcs<A> {
-    /// Begins a pass under a cap or a rule that suspends jobs. What earlier passes found holds while estimated ends do not move and
-    /// the power changes with the starts and ends of jobs alone.
-    fn begin<R: Recorder>(&mut self, cluster: &Cluster<'_, R>) {
-        self.power.started.clear();
-        let (before_w, rescheduled_count) = (self.power.left_w, cluster.rescheduled_count());
-        if A::CAPPED {
-            self.power.measure(cluster);
-        }
-        self.power.moved |= self.power.rescheduled_count != rescheduled_count;
-        // The expected end of a suspended job moves with the clock.
-        let moves = self.power.rescheduled_count != rescheduled_count || (self.stale && cluster.suspended(0) > 0);
-        (self.power.moves, self.power.rescheduled_count) = (moves, rescheduled_count);
-        if moves || if self.stale { cluster.in_transition() } else { self.power.left_w > before_w } {
-            self.procs_changed();
-        }
-    }
-
     /// Procs: no wider job can start now.
     #[inline]
     fn widest(&self) -> u32 {

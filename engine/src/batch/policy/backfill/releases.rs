@@ -1,7 +1,8 @@
 //! Running jobs by estimated end, from which EASY finds reservations.
 //!
-//! The list is kept from pass to pass: [`Releases::add`], [`Releases::remove`]. The estimated end of a suspended job moves with the
-//! clock: [`Releases::reschedule`]. Under a power cap, changes of gears move estimated ends: then a pass collects the list again.
+//! The list is kept from pass to pass: [`Releases::add`], [`Releases::remove`]. The estimated end of a suspended job moves
+//! with the clock: [`Releases::reschedule`]. Under a power cap, changes of gears move estimated ends: then a pass collects
+//! the list again.
 use super::resources::Resources;
 use crate::batch::kernel::{Cluster, JobId, Recorder};
 
@@ -319,6 +320,20 @@ mod tests {
         releases.move_later(0, 10.0, 40.0);
         let order: Vec<(JobId, f64)> = releases.all.iter().map(|release| (release.job, release.end_s)).collect();
         assert_eq!(order, [(2, 20.0), (1, 20.0), (3, 30.0), (0, 40.0)]);
+    }
+
+    #[test]
+    fn suspended_jobs_give_their_procs_as_if_they_resumed_now() {
+        let mut releases = releases(&[(0, 4, 30.0), (1, 2, 10.0), (2, 3, 8.0)]);
+        let all = |_| true;
+        // Job 2 is suspended with 6 s left: at 2 s it would end at 8 s, at 7 s at 13 s.
+        releases.reschedule(Release { end_s: 6.0, job: 2, taken: 3 }, false, all);
+        assert_eq!(releases.shadow(2.0, 1, 3, all), Some(Shadow { at_s: 8.0, extra: 1 }));
+        assert_eq!(releases.shadow(7.0, 1, 3, all), Some(Shadow { at_s: 10.0, extra: 0 }));
+        assert_eq!(releases.shadow(4.0, 1, 3, all), Some(Shadow { at_s: 10.0, extra: 3 }));
+        assert_eq!(releases.shadow(7.0, 1, 11, all), None);
+        releases.reschedule(Release { end_s: 13.0, job: 2, taken: 3 }, true, all);
+        assert_eq!(releases.shadow(9.0, 1, 6, all), Some(Shadow { at_s: 13.0, extra: 0 }));
     }
 
     #[test]

@@ -96,7 +96,7 @@ pub(super) struct Quantile {
     shares: [f64; 3],
     short_s: f64,
     horizon_s: f64,
-    /// Begin of the forecast that was read (s), the number of values that were read, and the number of those below the present one.
+    /// Begin of the forecast that was read (s), number of values that were read, and of those below the present one.
     known: (f64, usize, usize),
 }
 

@@ -153,8 +153,8 @@ fn bound(value: f64, tie: f64) -> f64 {
     value - tie * value.abs()
 }
 
-/// The intervals of a forecast whose values are better than all before them, the present interval first. Jobs of one forecast share
-/// them.
+/// The intervals of a forecast whose values are better than all before them, the present interval first. Jobs of one forecast
+/// share them.
 #[derive(Debug, Clone)]
 pub(super) struct Lows {
     tie: f64,

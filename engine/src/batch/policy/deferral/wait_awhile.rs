@@ -83,8 +83,8 @@ impl End {
 struct Below {
     /// See [`Forecast::version`].
     version: (u64, i64),
-    /// By interval, as far as it was read: by the number of intervals from it on, time behind it in which values are below its own
-    /// (s).
+    /// By interval, as far as it was read: by the number of intervals from it on, time behind it in which values are below
+    /// its own (s).
     times_s: VecDeque<Vec<f64>>,
     /// Unused buffers.
     spare: Vec<Vec<f64>>,
