@@ -25,7 +25,7 @@
 use super::easy_of_procs;
 use super::list::{List, ListRule, Listed, Start, Waiting};
 use super::profile::Amount;
-use super::releases::Releases;
+use super::releases::{Release, Releases};
 use super::resources::ProcsAndWatts;
 use crate::batch::kernel::{Cluster, Copied, JobId, Recorder};
 use crate::batch::platform::Machine;
@@ -99,10 +99,9 @@ struct Fitting {
 pub(in crate::batch::policy) struct Easy {
     /// See [`overtaking`].
     overtaking: Option<bool>,
-    /// Releases of the present pass.
+    /// Releases of the running jobs, if they are `kept`.
     releases: Releases<()>,
-    /// The releases are those of the present running jobs.
-    collected: bool,
+    kept: bool,
     /// The next pass considers all jobs.
     again: bool,
     /// The pools that considered jobs wait for, one bit each.
@@ -159,6 +158,16 @@ impl ListRule for Easy {
         Ok(())
     }
 
+    fn ended(&mut self, job: JobId) {
+        if self.kept {
+            self.releases.remove(job);
+        }
+    }
+
+    fn running_changed(&mut self) {
+        self.kept = false;
+    }
+
     fn fork(&self, copied: &Copied) -> Easy {
         let chosen = self.chosen.map(|chosen| chosen.and_then(|(job, gear)| Some((copied.number(job)?, gear))));
         Easy { overtaking: self.overtaking, chosen, ..Easy::default() }
@@ -188,7 +197,7 @@ impl Easy {
         }
         self.reservations.clear();
         self.unreserved.clear();
-        (self.collected, self.blocked, self.partitions) = (false, 0, 0);
+        (self.blocked, self.partitions) = (0, 0);
         0
     }
 
@@ -227,11 +236,13 @@ impl Easy {
 
     /// A job has started: it takes extra resources of the reservations that it outlasts.
     fn started<G: Gears, R: Recorder>(&mut self, fitting: &Fitting, gears: &G, cluster: &Cluster<'_, R>) {
-        self.collected = false;
+        let end_s = cluster.estimated_end_s(fitting.job).expect("the job runs");
+        if self.kept {
+            self.releases.add(Release { end_s, job: fitting.job, taken: () }, |job| cluster.is_running(job));
+        }
         if !fitting.competes {
             return;
         }
-        let end_s = cluster.estimated_end_s(fitting.job).expect("the job runs");
         let taken = taken(cluster, fitting.job);
         for reservation in self.reservations.iter_mut().filter(|reservation| reservation.pools & fitting.pools != 0) {
             if !gears.in_time(end_s, reservation.at_s) {
@@ -274,23 +285,29 @@ impl Easy {
         pools: u16,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<Option<Reservation>> {
-        if !std::mem::replace(&mut self.collected, true) {
+        if !std::mem::replace(&mut self.kept, true) {
             self.releases.collect(cluster, |_, _, _| ());
+            self.releases.sort();
         }
-        let (now_s, need) = (cluster.now_s(), taken(cluster, job));
-        let (mut at_s, mut next, mut free, mut fits) = (now_s, 0, *cluster.free_amounts(), false);
+        let (now_s, needs, need) = (cluster.now_s(), cluster.needs(job), taken(cluster, job));
+        let (mut at_s, mut free, mut fits) = (now_s, *cluster.free_amounts(), false);
+        let mut releases = self.releases.kept().filter(|release| cluster.is_running(release.job)).peekable();
+        let mut steps = 0;
         while !fits {
-            cluster.step()?;
-            let Some(release) = self.releases.get(next) else { return Ok(None) };
+            steps += 1;
+            let Some(release) = releases.next() else { break };
             at_s = release.end_s.max(now_s);
-            free += taken(cluster, release.job);
-            next += 1;
-            fits = free.covers(need) && self.fits_beside(need, pools, at_s, free);
+            free.give(cluster.needs(release.job));
+            fits = free.cover(needs) && self.fits_beside(need, pools, at_s, free);
         }
         // Releases at the same instant count, too.
-        while let Some(release) = self.releases.get(next).filter(|release| release.end_s <= at_s) {
-            free += taken(cluster, release.job);
-            next += 1;
+        while let Some(release) = releases.next_if(|release| fits && release.end_s <= at_s) {
+            free.give(cluster.needs(release.job));
+        }
+        drop(releases);
+        cluster.count_steps(steps)?;
+        if !fits {
+            return Ok(None);
         }
         let mut extra = self.beside(pools, at_s, free);
         extra += -need;

@@ -23,6 +23,12 @@ pub(in crate::batch::policy) trait ListRule: Clone + Default {
     /// Those of the decisions and of [`Cluster::step`].
     fn pass<G: Gears, R: Recorder>(&mut self, list: &mut List, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()>;
 
+    /// A running job has ended.
+    fn ended(&mut self, _: JobId) {}
+
+    /// Procs or estimated ends of running jobs have changed in another way.
+    fn running_changed(&mut self) {}
+
     /// The rule for a copy of the cluster, whose first pass looks at all jobs.
     fn fork(&self, _: &Copied) -> Self {
         self.clone()
@@ -54,6 +60,7 @@ impl<T: ListRule> Backfill for Listed<T> {
     fn ended<R: Recorder>(&mut self, cluster: &Cluster<'_, R>, ended: &Ended) {
         self.list.seen = 0;
         self.list.early_end |= cluster.now_s() < ended.estimated_end_s;
+        self.rule.ended(ended.job);
     }
 
     fn pass<G: Gears, R: Recorder>(&mut self, order: Order, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
@@ -72,6 +79,7 @@ impl<T: ListRule> Backfill for Listed<T> {
 
     fn procs_changed(&mut self) {
         self.list.seen = 0;
+        self.rule.running_changed();
     }
 
     fn time_passed(&mut self, order: Order) {

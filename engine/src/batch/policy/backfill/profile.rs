@@ -2,7 +2,7 @@
 use std::fmt::Debug;
 use std::ops::{AddAssign, Neg, Range};
 
-use crate::batch::platform::pools::{Amounts, POOLS_MAX};
+use crate::batch::platform::pools::{Amounts, NEEDS_MAX, POOLS_MAX};
 
 /// Number of steps that are compared at once.
 const LANES: usize = 8;
@@ -12,28 +12,64 @@ pub(crate) trait Amount: Copy + Debug + PartialEq + AddAssign + Neg<Output = Sel
     /// Less than every need.
     const LEAST: Self;
 
+    /// A need, as it is compared with the amounts of many steps.
+    type Need: Copy;
+
     /// Whether the amount is enough for a need.
     fn covers(self, need: Self) -> bool;
+
+    /// The amount as a need.
+    fn need(self) -> Self::Need;
+
+    /// [`Amount::covers`] for a need that is compared with many amounts.
+    fn is_enough(&self, need: &Self::Need) -> bool;
 }
 
 /// Procs.
 impl Amount for i32 {
+    type Need = i32;
+
     const LEAST: i32 = i32::MIN;
 
     #[inline]
     fn covers(self, need: i32) -> bool {
         self >= need
     }
+
+    #[inline]
+    fn need(self) -> i32 {
+        self
+    }
+
+    #[inline]
+    fn is_enough(&self, need: &i32) -> bool {
+        self >= need
+    }
 }
 
 /// Amounts of pools.
 impl Amount for Amounts {
+    /// Pools and amounts of what a job needs.
+    type Need = [(u8, i64); NEEDS_MAX];
+
     const LEAST: Amounts = Amounts([i64::MIN; POOLS_MAX]);
 
     #[inline]
     fn covers(self, need: Amounts) -> bool {
         // A pool of which nothing is needed may be held by more than it has: a job has outlived its reservation.
         self.0.iter().zip(&need.0).all(|(free, need)| *need == 0 || free >= need)
+    }
+
+    fn need(self) -> [(u8, i64); NEEDS_MAX] {
+        let mut needs = [(0, i64::MIN); NEEDS_MAX];
+        let needed = (0..).zip(self.0).filter(|(_, amount)| *amount != 0);
+        needs.iter_mut().zip(needed).for_each(|(need, needed)| *need = needed);
+        needs
+    }
+
+    #[inline]
+    fn is_enough(&self, need: &[(u8, i64); NEEDS_MAX]) -> bool {
+        need.iter().fold(true, |all, (pool, amount)| all & (self.0[usize::from(*pool) % POOLS_MAX] >= *amount))
     }
 }
 
@@ -119,11 +155,11 @@ impl<A: Amount> Profile<A> {
     /// The earliest start in `[from_s, latest_s]`, from now on, from which `need` is free for `duration_s`, or up to `until_s` if
     /// that is earlier. With a duration of 0, `need` must be free at the start.
     pub(crate) fn earliest(&self, from_s: f64, latest_s: f64, need: A, duration_s: f64, until_s: f64) -> Option<f64> {
-        let mut step = self.step_at(from_s);
+        let (mut step, need) = (self.step_at(from_s), need.need());
         if from_s + duration_s >= until_s {
             // Every hole that is long enough reaches `until_s`.
             let end = step + self.begins_s[step..].partition_point(|begin_s| *begin_s < until_s);
-            let last = self.free[step..end].iter().rposition(|free| !free.covers(need));
+            let last = self.free[step..end].iter().rposition(|free| !free.is_enough(&need));
             let start_s = last.map_or(from_s, |last| self.begins_s[step + last + 1]);
             return (start_s <= latest_s && start_s < until_s).then_some(start_s);
         }
@@ -132,8 +168,8 @@ impl<A: Amount> Profile<A> {
         loop {
             // Steps that are all alike are passed at once.
             while let Some(steps) = self.free[step..].first_chunk::<LANES>() {
-                let any = steps.iter().fold(false, |any, free| any | free.covers(need));
-                let all = steps.iter().fold(true, |all, free| all & free.covers(need));
+                let any = steps.iter().fold(false, |any, free| any | free.is_enough(&need));
+                let all = steps.iter().fold(true, |all, free| all & free.is_enough(&need));
                 if any != all {
                     break;
                 }
@@ -154,7 +190,7 @@ impl<A: Amount> Profile<A> {
             for free in &self.free[step..end] {
                 step += 1;
                 // An index without a branch: whether a step has enough is hard to predict.
-                first = if free.covers(need) { first } else { step };
+                first = if free.is_enough(&need) { first } else { step };
                 let (start_s, end_s) = (begin_of(first), self.begins_s[step]);
                 if (end_s >= start_s + duration_s) | (end_s >= until_s) | (start_s > latest_s) {
                     if start_s > latest_s {

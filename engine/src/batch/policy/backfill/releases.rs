@@ -166,6 +166,11 @@ impl<A: Copy> Releases<A> {
         }
     }
 
+    /// The releases of a sorted list, and of ended jobs that have not been removed.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &Release<A>> {
+        self.all[self.front..].iter()
+    }
+
     /// The releases of suspended jobs that resume now, in the order of their ends.
     pub(crate) fn suspended(&self, now_s: f64) -> impl Iterator<Item = Release<A>> {
         self.suspended.iter().map(move |release| Release { end_s: now_s + release.end_s, ..*release })

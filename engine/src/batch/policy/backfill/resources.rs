@@ -180,10 +180,22 @@ impl Neg for ProcsAndWatts {
 }
 
 impl Amount for ProcsAndWatts {
+    type Need = ProcsAndWatts;
+
     const LEAST: ProcsAndWatts = ProcsAndWatts { procs: i32::MIN, parts: i64::MIN };
 
     fn covers(self, need: ProcsAndWatts) -> bool {
         (self.procs >= need.procs) & (self.parts >= need.parts)
+    }
+
+    #[inline]
+    fn need(self) -> ProcsAndWatts {
+        self
+    }
+
+    #[inline]
+    fn is_enough(&self, need: &ProcsAndWatts) -> bool {
+        self.covers(*need)
     }
 }
 
