@@ -189,7 +189,8 @@ fn a_task_is_weighed_by_the_signals_of_its_points() {
     }
     // A task at no point is weighed by all.
     let elsewhere = sweep_of(&JOINT.replace("from = 1, to = 2", "from = 3, to = 4"));
-    assert!(!weighing(manifest.signals(), &elsewhere.task(0).expect("a task").sim).contains(&false));
+    let task = tasks(&elsewhere).into_iter().next().expect("a task");
+    assert!(!weighing(manifest.signals(), &task.sim).contains(&false));
     // Each point has a row of each policy. Without `bsld_threshold`, its row of AB is a row of A.
     let different = |ranges: &[usize]| {
         points

@@ -245,7 +245,7 @@ impl Queue {
         next_of(&self.procs, &self.bounds, head + 1, may, goes_before).is_none()
     }
 
-    /// Takes the bounds of all jobs anew, for a time in which about as many keys are taken as bounds.
+    /// Takes the bounds of all jobs again, for a time in which about as many keys are taken as bounds.
     #[inline(never)]
     fn take_bounds<R: Recorder>(&mut self, order: Order, cluster: &Cluster<'_, R>) {
         self.drop_started();
