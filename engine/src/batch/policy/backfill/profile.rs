@@ -12,7 +12,7 @@ pub(crate) trait Amount: Copy + Debug + PartialEq + AddAssign + Neg<Output = Sel
     /// Less than every need.
     const LEAST: Self;
 
-    /// A need, as it is compared with the amounts of many steps.
+    /// The form of a need that is compared with the amounts of many steps.
     type Need: Copy;
 
     /// Whether the amount is enough for a need.
