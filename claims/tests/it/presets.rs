@@ -191,7 +191,7 @@ fn values_have_their_places_and_published_numbers_stand_beside_them() {
 }
 
 /// The interval has three replicates, one for each seed, although each seed has two rows. A ratio divides the mean of one policy by
-/// that of the other.
+/// the mean of the other one.
 #[test]
 fn intervals_are_those_over_the_seeds() {
     let of = |operation: &str, times: f64| {

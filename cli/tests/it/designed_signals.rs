@@ -6,9 +6,7 @@ use serde_json::Value as Json;
 
 use crate::rows::{Row, lines, near, number, read};
 use crate::sandbox::Sandbox;
-
-/// A day of two intensities.
-const CARBON: &str = "offset,carbon_intensity\n0,100\n43200,300\n86400,100\n";
+use crate::signals::CARBON;
 
 /// A design over a platform and a block of signals, and one of another block alone.
 const DESIGNED: &str = r#"
@@ -89,7 +87,8 @@ fn a_task_has_accounts_of_its_points_of_a_design() {
     let first = accounts.iter().find(|row| row["task_index"] == 0).expect("task 0 has accounts");
     assert!(one.contains(&first["emissions_g"].to_string()), "{one}");
 
-    // The indices of a key are those of a parameter. The mean PUE depends on `pue` alone, the energy of a task not at all.
+    // A key of signals has indices as a parameter has. The mean PUE depends on `pue` alone. The energy of a task does not depend on
+    // `pue`.
     let sensitivity = |more: &[&str]| lines(&sandbox, &[&["sensitivity", "grid"], more].concat());
     let of = |found: &[Row], name: &str| {
         let row = found.iter().find(|row| row["parameter"] == name);

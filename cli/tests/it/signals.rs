@@ -5,9 +5,12 @@ use serde_json::Value as Json;
 use crate::rows::{Row, near, number, read};
 use crate::sandbox::Sandbox;
 
+/// A day of two intensities.
+pub(crate) const CARBON: &str = "offset,carbon_intensity\n0,100\n43200,300\n86400,100\n";
+
 /// A day of two intensities that repeats, a tariff in local time over a spring change of clocks, and a cap at night.
 const FILES: [(&str, &str); 3] = [
-    ("carbon.csv", "offset,carbon_intensity\n0,100\n43200,300\n86400,100\n"),
+    ("carbon.csv", CARBON),
     (
         "price.csv",
         "Date,Price (EUR/MWh)\n2023-03-26 00:00,50\n2023-03-26 01:00,60\n2023-03-26 03:00,70\n2023-03-26 04:00,80\n",

@@ -151,7 +151,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         Some((left_s, run.executing))
     }
 
-    /// What is left of the estimate of a suspended job at the top gear (s).
+    /// Rest of the estimate of a suspended job, at the top gear (s); `None` for another job.
     pub(crate) fn suspended_left_s(&self, job: JobId) -> Option<f64> {
         self.entry(job).map(|entry| &self.running[entry]).filter(|run| !run.executing).map(|run| run.estimate_left_s)
     }

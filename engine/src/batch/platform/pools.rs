@@ -9,9 +9,6 @@ use crate::workload::needs;
 /// Greatest number of pools.
 pub const POOLS_MAX: usize = 16;
 
-/// Greatest number of pools of which a job takes something: procs, GPUs and memory.
-pub const NEEDS_MAX: usize = 3;
-
 /// Greatest number of partitions: GPUs and memory are two further pools.
 const PARTITIONS_MAX: usize = POOLS_MAX - 2;
 
@@ -89,21 +86,21 @@ pub struct Pool {
 /// What a job takes of each pool while it holds procs: of one pool of procs, of the GPUs and of the memory.
 #[derive(Debug, Clone, Copy, PartialEq, std::default::Default)]
 pub struct Needs {
-    amounts: [u64; NEEDS_MAX],
-    pools: [u8; NEEDS_MAX],
+    amounts: [u64; 3],
+    pools: [u8; 3],
     /// The pools of which it takes something, one bit each.
     mask: u16,
 }
 
 impl Needs {
     /// No needs, to which [`Needs::add`] adds.
-    pub const NONE: Needs = Needs { amounts: [0; NEEDS_MAX], pools: [0; NEEDS_MAX], mask: 0 };
+    pub const NONE: Needs = Needs { amounts: [0; 3], pools: [0; 3], mask: 0 };
 
     /// Adds the need of the next pool; at most three can be added.
     pub fn add(&mut self, at: usize, pool: usize, amount: u64) {
         if at == 0 {
             // Unused places need 0 of the first pool.
-            self.pools = [pool as u8; NEEDS_MAX];
+            self.pools = [pool as u8; 3];
         }
         (self.amounts[at], self.pools[at]) = (amount.min(NEED_MAX), pool as u8);
         self.mask |= u16::from(amount > 0) << pool;

@@ -142,11 +142,7 @@ impl BackfillRule {
         each!(self, rule => rule.procs_changed());
     }
 
-    #[inline]
     pub(super) fn time_passed(&mut self, order: Order) {
-        if let BackfillRule::EasyOfProcs(easy) = self {
-            return easy.time_passed(order);
-        }
         each!(self, rule => rule.time_passed(order));
     }
 

@@ -2,7 +2,7 @@
 use std::fmt::Debug;
 use std::ops::{AddAssign, Neg, Range};
 
-use crate::batch::platform::pools::{Amounts, NEEDS_MAX, POOLS_MAX};
+use crate::batch::platform::pools::{Amounts, Needs, POOLS_MAX};
 
 /// Number of steps that are compared at once.
 const LANES: usize = 8;
@@ -49,8 +49,7 @@ impl Amount for i32 {
 
 /// Amounts of pools.
 impl Amount for Amounts {
-    /// Pools and amounts of what a job needs.
-    type Need = [(u8, i64); NEEDS_MAX];
+    type Need = Needs;
 
     const LEAST: Amounts = Amounts([i64::MIN; POOLS_MAX]);
 
@@ -60,16 +59,17 @@ impl Amount for Amounts {
         self.0.iter().zip(&need.0).all(|(free, need)| *need == 0 || free >= need)
     }
 
-    fn need(self) -> [(u8, i64); NEEDS_MAX] {
-        let mut needs = [(0, i64::MIN); NEEDS_MAX];
-        let needed = (0..).zip(self.0).filter(|(_, amount)| *amount != 0);
-        needs.iter_mut().zip(needed).for_each(|(need, needed)| *need = needed);
+    fn need(self) -> Needs {
+        let mut needs = Needs::NONE;
+        let needed = self.0.into_iter().enumerate().filter(|(_, amount)| *amount != 0);
+        needed.enumerate().for_each(|(at, (pool, amount))| needs.add(at, pool, amount as u64));
         needs
     }
 
     #[inline]
-    fn is_enough(&self, need: &[(u8, i64); NEEDS_MAX]) -> bool {
-        need.iter().fold(true, |all, (pool, amount)| all & (self.0[usize::from(*pool) % POOLS_MAX] >= *amount))
+    fn is_enough(&self, need: &Needs) -> bool {
+        // Nothing is also there of a pool that is held by more than it has.
+        need.mask() == 0 || self.cover(*need)
     }
 }
 

@@ -50,8 +50,8 @@ pub(crate) struct Queue {
     procs: Vec<i16>,
     /// Estimates of the jobs ([`leading`]), and [`PADDING`].
     estimates: Vec<i16>,
-    /// Sort keys, least first; empty under FCFS. If keys may rise: those of the present pass, in which starts do not change them.
-    /// If they never rise: not in use.
+    /// Sort keys, least first; empty under FCFS. Of an order that changes with time, in any order: if keys may rise, the keys as
+    /// of the begin of the pass; if they never rise, not in use.
     keys: Vec<f64>,
     /// If the order changes with time: bounds ([`leading`]), below which no key is until `until_s`, and [`PADDING`].
     bounds: Vec<i16>,

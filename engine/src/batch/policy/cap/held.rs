@@ -46,12 +46,14 @@ enum Step {
 pub(super) struct HeldJobs {
     /// By priority, the highest (1) first, then in order of arrival.
     pub(super) jobs: Vec<Held>,
-    /// Power of the machine at the planned gears (W); of a rule that suspends: when it last changed nothing, else NaN.
-    pub(super) power_w: f64,
+    /// Power of the machine at the planned gears (W).
+    power_w: f64,
     /// Greatest power that does not exceed the cap (W).
     pub(super) limit_w: f64,
     /// Jobs that this pass has suspended or resumed.
     pub(super) rescheduled: Vec<JobId>,
+    /// Power of the machine (W) at which the last pass suspended and resumed no job; `None` if it did.
+    pub(super) settled_w: Option<f64>,
 }
 
 impl HeldJobs {

@@ -37,7 +37,7 @@ impl CapRule for PowerPrecedence {
     fn after_pass<R: Recorder>(&self, held: &mut HeldJobs, changed: bool, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let present_w = cluster.power_w();
         // The last pass changed nothing with the same numbers. A sum after a change is rounded otherwise.
-        if !changed && held.power_w == present_w && !cluster.has_scales() {
+        if !changed && held.settled_w == Some(present_w) && !cluster.has_scales() {
             return Ok(());
         }
         let suspended_w = held.jobs.iter().filter(|held| held.suspended).map(|held| held.added_w(cluster));
@@ -65,7 +65,7 @@ impl CapRule for PowerPrecedence {
             }
         }
         cluster.count_steps(steps)?;
-        held.power_w = if held.rescheduled.is_empty() { present_w } else { f64::NAN };
+        held.settled_w = held.rescheduled.is_empty().then_some(present_w);
         Ok(())
     }
 }

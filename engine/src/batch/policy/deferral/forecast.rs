@@ -94,7 +94,7 @@ impl Forecast {
         let Some(value) = self.curve.value(present) else { return false };
         self.until_s = self.curve.begin_s(present + 1);
         self.sums.clear();
-        // The interval before a series has no begin, and that of the present forecast may have the instant of its issue.
+        // The interval before a series has no begin: its forecast begins at the instant of its issue, and cannot be kept.
         let before = self.issued.replace(present).filter(|before| *before >= 0 && matches!(self.kind, Kind::Oracle));
         let steps = before.and_then(|before| usize::try_from(present - before).ok());
         if let Some(steps) = steps.filter(|steps| *steps < self.values().len()) {

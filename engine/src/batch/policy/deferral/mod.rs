@@ -80,8 +80,6 @@ pub(super) struct Deferral {
     arrived: Vec<JobId>,
     /// Jobs by the time key of their release, in the order of their submission.
     held: BTreeMap<u64, Vec<JobId>>,
-    /// Unused buffers for them.
-    spare: Vec<Vec<JobId>>,
     /// Jobs that are released together, in the order of their submission.
     groups: [VecDeque<JobId>; GROUPS],
     /// The instant of the timer that is set; infinite if there is none.
@@ -113,7 +111,6 @@ impl Deferral {
             draws: Philox::stream(spec.seed, Purpose::Deferral),
             arrived: Vec::new(),
             held: BTreeMap::new(),
-            spare: Vec::new(),
             groups: Default::default(),
             timer_s: f64::INFINITY,
             suspension: suspends(spec).then(|| Suspension::new(rule::of_run(choice))),
@@ -196,9 +193,7 @@ impl Deferral {
         while let Some(first) = self.held.first_entry()
             && key_time(*first.key()) <= now_s
         {
-            let mut jobs = first.remove();
-            released.append(&mut jobs);
-            self.spare.push(jobs);
+            released.extend(first.remove());
         }
         let together = released.len();
         if self.groups.iter().any(|group| !group.is_empty()) {
@@ -276,10 +271,7 @@ impl Deferral {
         let ask = Ask { now_s, latest_s, estimate_s: cluster.estimate_s(job), run_s: cluster.true_run_s(job) };
         match each!(&mut self.rule, rule => rule.decide(&ask, &mut self.forecast)) {
             Verdict::Now => return Ok(true),
-            Verdict::At(at_s) => {
-                let spare = || self.spare.pop().unwrap_or_default();
-                self.held.entry(time_key(at_s)).or_insert_with(spare).push(job);
-            }
+            Verdict::At(at_s) => self.held.entry(time_key(at_s)).or_default().push(job),
             Verdict::With(group) => self.groups[group].push_back(job),
         }
         Ok(false)

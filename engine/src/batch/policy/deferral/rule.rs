@@ -201,31 +201,7 @@ impl Lows {
 /// The best of the possible releases, the first of equal ones.
 ///
 /// `costs`: of the release now, and at the begin of each later interval; none if nothing is known.
-#[inline]
 pub(super) fn best(begins_s: &[f64], costs: &[f64]) -> Verdict {
-    let least = least(costs);
-    // If no cost before the first least one is nearly equal to it, that one is the best.
-    match costs.iter().position(|cost| bound(*cost, TIE) <= least) {
-        None | Some(0) => Verdict::Now,
-        Some(at) if costs[at] == least => Verdict::At(begins_s[at]),
-        Some(_) => best_of_near(begins_s, costs),
-    }
-}
-
-/// The least of numbers; infinite if there are none.
-#[inline]
-fn least(numbers: &[f64]) -> f64 {
-    let lesser = |a: f64, b: f64| if b < a { b } else { a };
-    // Several at a time, without branches.
-    let (blocks, rest) = numbers.as_chunks::<4>();
-    let of_blocks =
-        blocks.iter().fold([f64::INFINITY; 4], |least, block| std::array::from_fn(|at| lesser(least[at], block[at])));
-    of_blocks.into_iter().chain(rest.iter().copied()).fold(f64::INFINITY, lesser)
-}
-
-/// [`best`], for costs of which some are nearly equal: one after the other.
-#[cold]
-fn best_of_near(begins_s: &[f64], costs: &[f64]) -> Verdict {
     let Some((now, later)) = costs.split_first() else { return Verdict::Now };
     let (mut bound_of_best, mut best) = (bound(*now, TIE), Verdict::Now);
     for (cost, begin_s) in later.iter().zip(&begins_s[1..]) {

@@ -78,7 +78,7 @@ impl End {
     }
 }
 
-/// Time with values below that of an interval.
+/// Times in which the signal is below the value of an interval.
 #[derive(Debug, Clone, Default)]
 struct Below {
     /// See [`Forecast::version`].
@@ -106,7 +106,7 @@ impl Below {
         self.version = version;
     }
 
-    /// Time behind an interval and before an end in which values are below that of the interval (s).
+    /// Time between an interval and an end in which the signal is below the value of the interval (s).
     #[inline(always)]
     fn time_s(&mut self, interval: usize, end: &End, forecast: &Forecast) -> f64 {
         let values = forecast.values();

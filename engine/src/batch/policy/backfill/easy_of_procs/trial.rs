@@ -41,7 +41,7 @@ impl<A: Resources> EasyOfProcs<A> {
         self.others.push(Release { end_s, job: NO_JOB, taken: A::procs(cluster.procs(job)) });
     }
 
-    /// The reservation of a head that needs `need`, with other releases than those of executing jobs.
+    /// The reservation of a head that needs `need`, beside executing jobs also from procs that wake, suspended jobs or planned starts.
     #[cold]
     pub(super) fn shadow_with_others<R: Recorder>(
         &mut self,
