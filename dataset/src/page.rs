@@ -1,4 +1,4 @@
-//! Some rows of `tasks` for people: chosen columns, or those that vary and the usual metrics.
+//! Some rows of `tasks`, for people: chosen columns, or those that vary and the usual metrics.
 //!
 //! Only what is shown is read: the footers of the parts, the index of the row groups that may have the first rows, and
 //! the shown columns of these rows.
@@ -40,6 +40,9 @@ const METRICS: &[(&str, &str)] = &[
 const POWER: [&str; 2] = ["power", "power_top_w"];
 /// The column that tells queueing models from batch simulations.
 pub const KIND: &str = "kind";
+
+/// Rows that are read at once for a program.
+const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// What is shown.
 #[derive(Debug, Default)]
@@ -99,6 +102,26 @@ pub async fn shown(reading: &Reading, wanted: &Wanted) -> Result<Option<Shown>, 
     let metrics = metrics.iter().map(|(_, heading)| if *heading == ENERGY { energy } else { *heading });
     let headings = axes.iter().copied().chain(metrics).map(str::to_owned).collect();
     Ok(Some(Shown { headings, axes: axes.len(), rows, count: first.count, skipped }))
+}
+
+/// Calls `each` with the chosen columns of the wanted rows, some rows at a time, until it returns false. Returns the number of
+/// rows after the wanted ones.
+pub async fn each(
+    reading: &Reading,
+    wanted: &Wanted,
+    mut each: impl FnMut(&RecordBatch) -> Result<bool, Error>,
+) -> Result<usize, Error> {
+    let schema = scan::columns(wanted.columns.iter().map(String::as_str));
+    let needed: BTreeSet<&str> = wanted.columns.iter().map(String::as_str).chain(wanted.order.needs()).collect();
+    let tasks = Tasks::open(reading, &scan::columns(needed)).await?;
+    let groups = tasks.groups();
+    let first = order::first(&groups, &wanted.order, wanted.skip.saturating_add(wanted.rows)).await?;
+    for places in first.places.get(wanted.skip..).unwrap_or_default().chunks(ROWS_AT_ONCE) {
+        if !each(&order::rows_at(&groups, places, &schema).await?)? {
+            break;
+        }
+    }
+    Ok(first.count - first.places.len())
 }
 
 /// The columns that [`usual_metrics`] and [`are_relative`] look at.

@@ -1,5 +1,6 @@
 //! The rows of one table, batch by batch: published rows from parts, unpublished rows from state and staging folder.
 
+mod newest;
 mod part;
 
 use std::collections::BTreeSet;
@@ -17,11 +18,13 @@ use powersweep_results::folded::FoldedBatch;
 use powersweep_results::layout::StoredPart;
 use powersweep_results::part::{Footer, encode_from};
 use powersweep_results::unpublished;
+use tokio::sync::OnceCell;
 use uuid::Uuid;
 
+use self::newest::Newest;
 pub use self::part::{ColumnStats, Part};
 
-use crate::tables::{Datasets, Listing};
+use crate::tables::{Datasets, Listing, Wanted};
 use crate::{Error, Kind, OrKind, failure};
 
 /// Rows of a batch: the fixed costs are small, and so is the memory.
@@ -36,6 +39,8 @@ pub struct Reading {
     listing: Listing,
     experiment: String,
     table: Table,
+    /// The manifest whose indices all rows are given; `None` if there are less than two parts, or the newest names none.
+    newest: OnceCell<Option<Arc<Newest>>>,
 }
 
 /// The parts and rows that earlier readings of a table had, which [`Reading::only_new`] leaves out.
@@ -48,7 +53,7 @@ pub struct ReadBefore {
 
 impl Reading {
     pub(crate) fn new(datasets: Datasets, listing: Listing, experiment: &str, table: Table) -> Reading {
-        Reading { datasets, listing, experiment: experiment.to_owned(), table }
+        Reading { datasets, listing, experiment: experiment.to_owned(), table, newest: OnceCell::new() }
     }
 
     /// Name of the experiment.
@@ -96,6 +101,13 @@ impl Reading {
             return Ok(());
         }
         let (experiment, table) = (&self.experiment, self.table);
+        if table == Table::Accounts {
+            return Err(failure!(
+                Usage,
+                "the manifest of {experiment} has no signals, so that it has no table `{table}`: add [signals.NAME] and give \
+                 it a new name, so that all its tasks run with this table"
+            ));
+        }
         Err(failure!(
             Usage,
             "the manifest of {experiment} has no table `{table}`: add tables = [\"{table}\"] at its top and give it a new \
@@ -138,12 +150,32 @@ impl Reading {
 
     async fn part(&self, number: usize) -> Result<Part, Error> {
         match self.listing.parts.get(number) {
-            Some(part) => Part::stored(self.datasets.tables(), &part.path, part.bytes).await,
+            Some(part) => {
+                let newest = self.newest.get_or_try_init(|| self.newest()).await?;
+                let part = Part::stored(self.datasets.tables(), &part.path, part.bytes).await?;
+                Ok(part.indexed_by(newest.as_ref()))
+            }
             None => {
                 let (path, bytes) = &self.listing.uploads[number - self.listing.parts.len()];
                 Part::held(path, bytes.clone()).await
             }
         }
+    }
+
+    /// The manifest of the newest part. Tasks that failed under the newest manifest may have no part of `failures`, so that
+    /// `tasks` tells its manifest, too.
+    async fn newest(&self) -> Result<Option<Arc<Newest>>, Error> {
+        let tables = self.datasets.tables();
+        let tasks = match self.table {
+            Table::Failures => tables.list(&self.experiment, Table::Tasks, Wanted::Published).await?.parts,
+            _ => Vec::new(),
+        };
+        let parts = self.listing.parts.iter().chain(&tasks);
+        // Names begin with the time of a part.
+        let newest = parts.max_by(|one, other| one.path.filename().cmp(&other.path.filename()));
+        let Some(part) = newest.filter(|_| self.listing.parts.len() + tasks.len() > 1) else { return Ok(None) };
+        let origin = Part::stored(tables, &part.path, part.bytes).await?.origin();
+        Ok((!origin.manifest.is_empty()).then(|| Arc::new(Newest::new(origin))))
     }
 
     /// All Parquet objects, with their footers.

@@ -141,7 +141,7 @@ impl Place {
             if wanted.is_empty() {
                 continue;
             }
-            let manifest = given.clone().or_else(|| part.manifest()).or_else(|| last.clone());
+            let manifest = given.clone().or_else(|| part.manifest_of_indices()).or_else(|| last.clone());
             let manifest = manifest.ok_or_else(|| {
                 failure!(Usage, "no file of {experiment} has its manifest: give the manifest of the rows")
             })?;

@@ -61,7 +61,13 @@ pub(crate) fn keys() -> [Column; KEYS] {
             "farm",
             "UUID (version 5) of the task's canonical spec: equal for equal simulations.",
         ),
-        Column::new("task_index", Int, "farm", "Index of the task in the sweep of the manifest that it ran under."),
+        Column::new(
+            "task_index",
+            Int,
+            "farm",
+            "Index of the task in the sweep of the manifest of its file. Tables, figures and exports show the index in the \
+             sweep of the newest manifest.",
+        ),
         Column::new("workload", Text, "manifest", "Name of the manifest's workload block."),
         Column::new("platform", Text, "manifest", "Name of the manifest's platform block."),
         Column::new("policy", Text, "manifest", "Name of the manifest's policy block."),

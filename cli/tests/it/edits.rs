@@ -61,3 +61,29 @@ fn a_submit_of_another_experiment_of_the_same_name_is_refused() {
     assert_eq!((&status["experiments"][0]["tasks"], &status["experiments"][0]["owner"]), (&6.into(), &"ada".into()));
     submit(&["--replace"], "bob").exits(0).prints(&["6 tasks, 0 done already, 6 to run"]);
 }
+
+/// Rows keep the indices of the manifests that they ran under. Commands order them, and make artifacts of them, by the newest.
+#[test]
+fn after_an_edit_rows_have_the_order_of_the_newest_manifest() {
+    let sandbox = Sandbox::new();
+    let run = |orders: &str| {
+        let head = "version = 1\nname = \"sweep\"\nseeds = { from = 1, count = 7 }\n";
+        let workload = "[workloads.w]\nsource = \"lublin\"\nsynthetic_jobs_count = 40\n";
+        sandbox.write("sweep.toml", format!("{head}{workload}[policies.p]\nqueue_order = [{orders}]\n"));
+        sandbox.run(&["run", "sweep.toml", "--quiet", "--show", "0"]).exits(0);
+    };
+    run("\"sjf\", \"wfp3\"");
+    run("\"fcfs\", \"sjf\", \"f1\", \"wfp3\"");
+    let columns = ["--columns", "queue_order,seed", "--format", "csv"];
+    let shown = |args: &[&str]| sandbox.run(&[&["results", "sweep"], args].concat()).exits(0).stdout;
+    let groups = shown(&["--by", "queue_order", "--columns", "wait_s_mean", "--format", "csv"]);
+    let order: Vec<&str> = groups.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    assert_eq!(order, ["fcfs", "sjf", "f1", "wfp3"]);
+    let by_index = shown(&[&["--sort", "task_index"], &columns[..]].concat());
+    // A program gets all rows, of which people see the first 24.
+    let all = order.iter().flat_map(|order| (1..=7).map(move |seed| format!("{order},{seed}")));
+    assert!(by_index.lines().skip(1).eq(all), "{by_index}");
+    sandbox.run(&["artifact", "sweep", "--output", "sweep.zip"]).exits(0);
+    sandbox.run(&["verify", "sweep.zip"]).exits(0).prints(&["28 rows equal"]);
+    sandbox.run(&["verify", "sweep"]).exits(0).prints(&["28 rows equal"]);
+}

@@ -21,7 +21,9 @@ use parquet::file::statistics::Statistics;
 use powersweep_results::part::{KEY_PART_ID, Origin};
 use uuid::Uuid;
 
+use super::newest::Newest;
 use super::{fitted, unreadable};
+use crate::scan::INDEX;
 use crate::tables::Tables;
 use crate::{Cell, Error, Kind, OrKind};
 
@@ -43,6 +45,8 @@ pub struct Part {
     footer: ArrowReaderMetadata,
     /// Number of each column in the footer's row groups.
     columns: HashMap<String, usize>,
+    /// The manifest whose indices the rows are given; `None` for those that are stored.
+    newest: Option<Arc<Newest>>,
 }
 
 /// Where the bytes of a part are.
@@ -99,7 +103,13 @@ impl Part {
         let footer = ArrowReaderMetadata::try_new(Arc::new(footer), ArrowReaderOptions::default()).map_err(wrong)?;
         let leaves = footer.parquet_schema().columns().iter().enumerate();
         let columns = leaves.map(|(at, leaf)| (leaf.path().parts()[0].clone(), at)).collect();
-        Ok(Part { path, bytes: size, source, whole: RwLock::default(), footer, columns })
+        Ok(Part { path, bytes: size, source, whole: RwLock::default(), footer, columns, newest: None })
+    }
+
+    /// This part with the indices that its tasks have under the newest manifest.
+    pub(super) fn indexed_by(self, newest: Option<&Arc<Newest>>) -> Part {
+        let newest = newest.filter(|newest| newest.is_after(&self.origin())).cloned();
+        Part { newest, ..self }
     }
 
     /// Size of the object.
@@ -149,6 +159,12 @@ impl Part {
         Some(self.origin().manifest).filter(|manifest| !manifest.is_empty())
     }
 
+    /// The manifest whose indices the rows have; `None` if it is not known.
+    pub fn manifest_of_indices(&self) -> Option<String> {
+        let newest = self.newest.as_ref().filter(|newest| newest.moved(&self.origin()).is_some());
+        newest.map_or_else(|| self.manifest(), |newest| Some(newest.text().to_owned()))
+    }
+
     /// What the rows come from, as far as the footer says.
     pub fn origin(&self) -> Origin {
         let pairs = self.metadata().file_metadata().key_value_metadata();
@@ -183,6 +199,7 @@ impl Part {
     /// What the footer tells of a column in a row group. A column that the part lacks is null.
     pub fn stats(&self, name: &str, group: usize) -> ColumnStats {
         match self.chunk(name, group) {
+            Some(_) if name == INDEX && self.newest.is_some() => ColumnStats::Unknown,
             Some(chunk) => stats(chunk, self.groups()[group].num_rows()),
             None => ColumnStats::Equal(Cell::Null),
         }
@@ -204,7 +221,7 @@ impl Part {
     }
 
     /// Calls `each` with batches of these columns until `each` returns false; false is returned then. Columns that the
-    /// part lacks are missing in the batches.
+    /// part lacks are missing in the batches. Indices are those of the newest manifest.
     pub async fn each(
         &self,
         names: &[&str],
@@ -213,6 +230,8 @@ impl Part {
         mut each: impl FnMut(RecordBatch) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
         let wrong = |error| unreadable(&self.path, &error);
+        let newest = self.newest.as_ref().filter(|_| names.contains(&INDEX));
+        let moved = newest.and_then(|newest| newest.moved(&self.origin()));
         let known = names.iter().filter(|name| self.columns.contains_key(**name));
         let mask = ProjectionMask::columns(self.footer.parquet_schema(), known.copied());
         let batch_rows = self.rows_at_once(names, &from, batch_rows);
@@ -234,6 +253,10 @@ impl Part {
                     decoder.push_ranges(ranges, found).map_err(wrong)?;
                 }
                 DecodeResult::Data(batch) => {
+                    let batch = match &moved {
+                        Some(moved) => moved.applied(batch),
+                        None => batch,
+                    };
                     if !each(batch)? {
                         break false;
                     }
