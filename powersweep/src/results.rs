@@ -151,9 +151,7 @@ impl ResultRows {
             return Ok(Some(0));
         }
         let columns = self.schema.fields().iter().map(|field| field.name().clone()).collect();
-        let Some(shown) = page::shown(&self.reading, &self.wanted(columns)).await? else { return Ok(Some(0)) };
-        each(&shown.rows)?;
-        Ok(Some(shown.more()))
+        page::each(&self.reading, &self.wanted(columns), each).await.map(Some)
     }
 
     /// The rows in a file without a name, read from its begin on.

@@ -115,8 +115,7 @@ pub struct ResultsArgs {
     /// Only these columns, in this order; `powersweep columns` lists them.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = column)]
     pub columns: Vec<String>,
-    /// Number of rows. By default, all rows of --by; otherwise 24 for people, and all rows for programs, unless --sort,
-    /// --where or --skip is given.
+    /// Number of rows. By default, all rows of --by, and all rows for programs; otherwise 24 for people.
     #[arg(long, visible_alias = "top", value_name = "N")]
     pub rows: Option<usize>,
     #[command(flatten)]
@@ -171,13 +170,6 @@ pub struct RowFilterArgs {
     /// Leave out this number of rows before the first one.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub skip: usize,
-}
-
-impl RowFilterArgs {
-    /// Whether any of them is given.
-    pub fn is_given(&self) -> bool {
-        self.sort.is_some() || self.descending || !self.only.is_empty() || self.skip > 0
-    }
 }
 
 #[derive(Debug, Args)]

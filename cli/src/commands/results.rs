@@ -59,13 +59,12 @@ fn groups(args: &ResultsArgs) -> GroupsOptions {
     }
 }
 
-/// The options for rows. Programs get all rows, unless some rows of `tasks` are asked for.
+/// The options for rows. Programs get all of them.
 fn options(args: &ResultsArgs, for_programs: bool) -> Result<RowsOptions, Failure> {
     let (some, is_tasks) = (&args.some, args.table == Table::Tasks);
     if !is_tasks && (some.sort.is_some() || some.descending || some.skip > 0) {
         return Err(failure!(Usage, "--sort, --descending and --skip are for the table `tasks`, or need --by"));
     }
-    let gets_all = for_programs && !(is_tasks && some.is_given());
     Ok(RowsOptions {
         table: args.table,
         columns: args.columns.clone(),
@@ -73,7 +72,7 @@ fn options(args: &ResultsArgs, for_programs: bool) -> Result<RowsOptions, Failur
         sort: some.sort.clone(),
         descending: some.descending,
         skip: some.skip,
-        rows: if gets_all { args.rows } else { args.rows.or(Some(ROWS)) },
+        rows: if for_programs { args.rows } else { args.rows.or(Some(ROWS)) },
     })
 }
 
