@@ -44,12 +44,15 @@ pub struct Setting {
     pub origin: String,
 }
 
+/// The state of a file whose settings count.
+pub const READ: &str = "read";
+
 /// The settings of all files.
 #[derive(Debug, Default)]
 pub struct Config {
     settings: Vec<Setting>,
-    /// The files in the order of their precedence; true for those that were read.
-    pub files: Vec<(PathBuf, bool)>,
+    /// The files in the order of their precedence, and whether each was read, is not there, or is ignored.
+    pub files: Vec<(PathBuf, &'static str)>,
 }
 
 impl Config {
@@ -61,7 +64,12 @@ impl Config {
             if let Some(text) = &text {
                 config.add(settings(&path, text)?);
             }
-            config.files.push((path, text.is_some()));
+            let state = match text {
+                Some(_) => READ,
+                None if path.exists() => "ignored: another user could have written it",
+                None => "not there",
+            };
+            config.files.push((path, state));
         }
         Ok(config)
     }

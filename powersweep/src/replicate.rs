@@ -104,12 +104,27 @@ impl Place {
     }
 }
 
+/// Refuses metrics of `accounts` where no task has rows of it.
+///
+/// # Errors
+/// The manifest has no signals.
+pub(crate) fn check_table(table: Table, manifest: &Manifest) -> Result<(), Error> {
+    if table == Table::Accounts && manifest.signals().is_empty() {
+        return Err(failure!(
+            Usage,
+            "the manifest has no [signals.NAME], so that its tasks have no rows of `accounts`"
+        ));
+    }
+    Ok(())
+}
+
 /// The table of the metrics, and the combinations of the sweep.
 ///
 /// # Errors
-/// A metric or a column is unknown, or a metric is no number or an axis.
+/// A metric or a column is unknown, or a metric is no number or an axis, or needs signals that the manifest lacks.
 pub(crate) fn checked(until: &Until, sweep: &Sweep) -> Result<(Table, Grid), Error> {
     let table = table_of(until.precisions.iter().map(|precision| precision.metric.as_str()));
+    check_table(table, sweep.manifest())?;
     let axes = sweep.axes();
     for Precision { metric, text, .. } in &until.precisions {
         let place = |what: &str| failure!(Usage, "the condition {text} of `seeds`: {what}");

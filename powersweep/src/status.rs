@@ -86,7 +86,7 @@ fn experiment_json(e: &v1::ExperimentStatus) -> Json {
     json!({
         "name": e.name, "owner": e.owner, "state": e.state().word(), "priority": e.priority,
         "generation": e.generation, "reason": e.reason, "tasks": e.tasks, "done": e.done, "running": e.running,
-        "failed": e.failed, "quarantined": e.quarantined, "extra": e.extra, "rows_in_parts": e.rows_in_parts,
+        "failed": e.failed + e.quarantined, "quarantined": e.quarantined, "extra": e.extra, "rows_in_parts": e.rows_in_parts,
         "rows_unpublished": e.rows_unpublished, "tasks_per_s": e.tasks_per_s, "eta_s": e.eta_s,
         "eta_least_s": e.eta_least_s, "eta_most_s": e.eta_most_s,
         "spent": { "engine_s": spent.engine_s, "parse_s": spent.parse_s, "store_s": spent.store_s,

@@ -367,7 +367,7 @@ def _has_ended(found: dict[str, Any]) -> bool:
     """Whether an experiment has ended well. An end of another kind raises an exception."""
     if found["state"] == "failed":
         reasons = [found["reason"], *dict.fromkeys(failure["message"] for failure in found["failures"])]
-        failed = found["failed"] + found["quarantined"]
+        failed = found["failed"]
         text = "\n".join(filter(None, [f"{found['name']}: {failed} of {found['tasks']} tasks failed", *reasons]))
         raise TasksFailedError(text)
     if found["state"] in ("cancelled", "leaving"):

@@ -212,9 +212,15 @@ class Study:
             time.sleep(_INTERVAL_S)
 
     def at(self, coordinates: Sequence[float], *, design: str | None = None) -> dict[str, Any]:
-        """The values at coordinates from 0 to 1, one for each parameter of the design in the order of `ranges`."""
+        """The values at coordinates from 0 to 1, one for each parameter of the design in the order of `ranges`.
+
+        Other coordinates raise `UsageError`: they would have the values of another point.
+        """
         label = design or next(iter(self.ranges))
-        return self._native.at(list(self.ranges).index(label), [float(of) for of in coordinates])
+        coordinates = [float(of) for of in coordinates]
+        if any(not 0 <= of <= 1 for of in coordinates):
+            raise UsageError(f"coordinates of a point lie between 0 and 1: {coordinates}")
+        return self._native.at(list(self.ranges).index(label), coordinates)
 
     def close(self) -> None:
         """Ends what runs in this process: finished rows are kept, and the same study continues later."""

@@ -1,10 +1,12 @@
 //! `powersweep config show`: the defaults of options, and where each comes from.
 
+use std::path::PathBuf;
+
 use clap::CommandFactory;
 use serde_json::{Value as Json, json};
 
 use crate::args::{Cli, ShowConfigArgs};
-use crate::config::{Config, KEYS};
+use crate::config::{Config, KEYS, READ};
 use crate::exit::Outcome;
 use crate::{inputs, screen};
 
@@ -31,8 +33,7 @@ pub fn show(args: &ShowConfigArgs, config: &Config) -> Outcome {
     let mut text = table.to_string();
     if args.origin {
         text.push_str("\n\nfiles, the first with a key decides:");
-        for (path, was_read) in &config.files {
-            let state = if *was_read { "read" } else { "not there" };
+        for (path, state) in &config.files {
             text.push_str(&format!("\n  {} ({state})", path.display()));
         }
     }
@@ -41,8 +42,7 @@ pub fn show(args: &ShowConfigArgs, config: &Config) -> Outcome {
 
 fn to_json(shown: &[Shown], config: &Config) -> Json {
     let setting = |s: &Shown| json!({ "key": s.key, "value": s.value, "origin": s.origin });
-    let file =
-        |(path, was_read): &(std::path::PathBuf, bool)| json!({ "path": path.to_string_lossy(), "read": was_read });
+    let file = |(path, state): &(PathBuf, &str)| json!({ "path": path.to_string_lossy(), "read": *state == READ });
     json!({
         "settings": shown.iter().map(setting).collect::<Vec<Json>>(),
         "files": config.files.iter().map(file).collect::<Vec<Json>>(),

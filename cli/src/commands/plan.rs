@@ -75,8 +75,8 @@ pub fn run(args: &PlanArgs) -> Outcome {
     let excluded = sweep.index_count() - sweep.task_count();
     if excluded > 0 {
         let causes = match designs.is_empty() {
-            true => " by [[exclude]]",
-            false => ": repeated points, points that their blocks do not use, and [[exclude]]",
+            true => " by [[exclude]] and `zip`",
+            false => ": repeated points, points that their blocks do not use, [[exclude]] and `zip`",
         };
         text.push_str(&format!("{} combinations, {excluded} of them left out{causes}\n", sweep.index_count()));
     }

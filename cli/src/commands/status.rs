@@ -224,6 +224,12 @@ pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
         }
         shown += if f.r#final { equal } else { 0 };
     }
+    if experiment.failures.iter().any(|failure| failure.r#final) {
+        let name = &experiment.name;
+        text.push_str(&format!(
+            "  `powersweep retry {name}` tries them again, with the limits of the present manifest\n"
+        ));
+    }
     let more = failed.saturating_sub(shown);
     if more > 0 {
         text.push_str(&format!(

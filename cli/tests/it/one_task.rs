@@ -66,7 +66,7 @@ fn plan_counts_done_missing_and_extra_tasks() {
     sandbox.write("sweep.toml", synthetic("sweep", 3) + "[[exclude]]\nseed = 3\nqueue_order = \"sjf\"\n");
     let plan = |args: &[&str]| sandbox.run(&[&["plan", "sweep.toml"], args].concat()).exits(0);
     plan(&[]).prints(&[
-        "6 combinations, 1 of them left out by [[exclude]]",
+        "6 combinations, 1 of them left out by [[exclude]] and `zip`",
         "sweep: 5 tasks, 0 done already, 5 would run",
         "fcfs (3), sjf (2)",
         "1 (2), 2 (2), 3 (1)",

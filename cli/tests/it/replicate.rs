@@ -84,6 +84,10 @@ fn a_combination_gets_the_seeds_that_its_mean_needs() {
             .exits(2)
             .says(&["the condition ci95(energy) < 5% of `seeds`", "`energy`"]);
     }
+    sandbox.write("wrong.toml", UNTIL.replace("energy_total_j", "emissions_g"));
+    for command in ["plan", "run"] {
+        sandbox.run(&[command, "wrong.toml"]).exits(2).says(&["no [signals.NAME]", "no rows of `accounts`"]);
+    }
     sandbox.write("wrong.toml", UNTIL.replace("energy_total_j", "size_factor"));
     // Nothing answers at this address: the manifest is wrong before anybody is asked.
     for place in [&["--data", "results/data"][..], &["--coordinator", "127.0.0.1:1"]] {

@@ -335,6 +335,7 @@ fn a_table_that_the_manifest_does_not_have_is_refused() {
     sandbox.run(&["results", "s", "--table", "jobs"]).exits(2).says(&[reason]);
     sandbox.run(&["results", "s", "--table", "jobs", "--format", "csv"]).exits(2).says(&[reason]);
     sandbox.run(&["export", "s", "--table", "jobs", "--output", "jobs.parquet"]).exits(2).says(&[reason]);
+    sandbox.run(&["results", "s", "--table", "accounts"]).exits(2).says(&["no signals", "add [signals.NAME]"]);
     sandbox.run(&["results", "s", "--table", "failures"]).exits(0).prints(&["no rows yet"]);
 }
 

@@ -19,7 +19,6 @@ use powersweep_dataset::{Cell, Datasets, Error, failure};
 use powersweep_experiments::{Derivation, Manifest, Over};
 use powersweep_inputs::library::Library;
 use powersweep_proto::v1;
-use powersweep_results::Table;
 use tokio_util::sync::CancellationToken;
 
 pub use self::found::{
@@ -31,6 +30,7 @@ use crate::best::Goal;
 use crate::derived::DerivedOptions;
 use crate::inputs::{self, Files};
 use crate::place::{Answerer, Place, connection, stored};
+use crate::replicate::check_table;
 use crate::run::{RunOptions, Running};
 use crate::submit::{submission, upload_missing};
 
@@ -179,9 +179,7 @@ impl Place {
                 "--rungs is for a goal that is a metric: a parameter is searched by bisection"
             ));
         }
-        if question.table == Table::Accounts && original.signals().is_empty() {
-            return Err(failure!(Usage, "the manifest has no [signals], so that its tasks have no rows of `accounts`"));
-        }
+        check_table(question.table, original)?;
         Ok(Search {
             place: self.clone(),
             original: original.clone(),

@@ -340,6 +340,9 @@ fn chosen(manifest: &Manifest, label: Option<&str>) -> Result<Option<DesignPoint
     match (found.as_slice(), label) {
         ([design], _) if has_indices(design) => Ok(Some(design.clone())),
         ([design], _) => Err(without_indices(design)),
+        ([], Some(label)) if all.is_empty() => {
+            Err(failure!(Usage, "the manifest has no design `{label}`, and no other"))
+        }
         ([], Some(label)) => Err(failure!(Usage, "the manifest has no design `{label}`; it has {}", named(&all))),
         ([], None) => match all.first() {
             Some(design) => Err(without_indices(design)),

@@ -27,6 +27,7 @@ pub use self::options::{Asked, StudyOptions, Told, Wait};
 use crate::find::{Values, add, each_row};
 use crate::inputs::{self, Files};
 use crate::place::Place;
+use crate::replicate::check_table;
 use crate::submit::{stopped, submission, upload_missing, why_waiting};
 
 /// Column by which rows find their task.
@@ -88,6 +89,7 @@ impl Place {
         let of_conditions = options.only.iter().map(|text| Condition::column_of(text));
         let table = table_of(options.metrics.iter().map(String::as_str).chain(of_conditions));
         options.metrics.iter().try_for_each(|name| type_of(table, name).map(drop))?;
+        check_table(table, original)?;
         let choosing = conditions(table, &options.only)?;
         let files = Files::read(original, &options.manifest.library, Some(&options.manifest.logs), &self.notes)?;
         let farm = Farm::open(self, original.name(), &files, &options.manifest.run).await?;
