@@ -13,6 +13,7 @@
 //! | comparisons, Pareto fronts, searches, calibration | [`compare`], [`best`], [`search`], [`calibration`] |
 //! | means of combinations with their front, and the effect of each axis | [`survey`] |
 //! | shares of variance and elementary effects of parameters | [`sensitivity`] |
+//! | long names in little room | [`labels`] |
 //! | when tasks ran: ended tasks, busy and idle slots over time; a slot for each task | [`activity`], [`lanes`] |
 //! | rows for other tools; one sorted copy of a table | [`writing`], [`partial`], [`sorted_copy`] |
 //!
@@ -32,6 +33,7 @@ pub mod frame;
 pub mod group;
 pub mod grouped;
 pub mod hypervolume;
+pub mod labels;
 pub mod lanes;
 mod notes;
 pub mod order;

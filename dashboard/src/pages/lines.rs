@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use maud::{Markup, html};
+use powersweep_dataset::labels::shortened;
 use powersweep_dataset::survey::{Level, Point, Survey};
 use powersweep_dataset::words::{count, number};
 
@@ -24,7 +25,7 @@ const AXES_MAX: usize = 8;
 const LINES_MAX: usize = 200;
 /// Values of an axis that have a label.
 const LABELS_MAX: usize = 16;
-/// Characters of a label.
+/// Characters of a label, as far as labels stay different.
 const LABEL_MAX: usize = 14;
 /// Steps of the scale of colours.
 const STEPS: usize = 5;
@@ -112,11 +113,10 @@ fn columns(survey: &Survey, points: &[&Point]) -> Vec<Coordinate> {
     let axis = |(at, (title, levels)): (usize, (&String, &Vec<Level>))| {
         let place = |level: usize| low - (low - high) * (level as f64 + 0.5) / levels.len().max(1) as f64;
         let every = levels.len().div_ceil(LABELS_MAX).max(1);
-        let text = |level: &Level| match level.text.as_str() {
-            "" => "none".to_owned(),
-            text => text.chars().take(LABEL_MAX).collect(),
-        };
-        let labels = levels.iter().enumerate().step_by(every).map(|(level, of)| (place(level), text(of))).collect();
+        let text = |level: &Level| if level.text.is_empty() { "none".to_owned() } else { level.text.clone() };
+        let texts = levels.iter().map(text).collect::<Vec<_>>();
+        let texts = shortened(&texts, |text| text.chars().count() <= LABEL_MAX);
+        let labels = (0..).map(place).zip(texts).step_by(every).collect();
         let places = points.iter().map(|point| Some(place(point.levels[at] as usize))).collect();
         Coordinate { title: title.clone(), labels, places }
     };

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use maud::{Markup, html};
 use powersweep_dataset::activity::{Activity, Moment, Ran};
+use powersweep_dataset::labels::shortened;
 use powersweep_dataset::lanes::{Lanes, Span};
 use powersweep_dataset::words::{count, duration, instant, number};
 use powersweep_proto::v1;
@@ -29,7 +30,7 @@ const WINDOW_US: i64 = 600_000_000;
 const INTERVALS_LEAST: usize = 3;
 /// The last tasks of the table.
 const TABLE_MAX: usize = 10;
-/// Characters of a worker's name.
+/// Characters of a worker's name, as far as names stay different.
 const NAME_MAX: usize = 14;
 
 /// Start, elapsed time and end, as entries of a list. `now_us`: the present time.
@@ -146,6 +147,8 @@ fn stream(activity: &Activity, choose: Option<&str>) -> Markup {
     let firsts: Vec<u32> =
         workers.values().scan(0, |next, worker| Some(std::mem::replace(next, *next + lanes.slots(*worker)))).collect();
     let all = workers.values().map(|worker| lanes.slots(*worker) as usize).sum::<usize>();
+    let names: Vec<String> = workers.keys().map(|name| (*name).to_owned()).collect();
+    let labels = shortened(&names, |name| name.chars().count() <= NAME_MAX);
     let height = all.min(LANES_MAX) as f64 * LANE;
     let left = LEFT + 40.0;
     let at = |us: i64| {
@@ -170,8 +173,8 @@ fn stream(activity: &Activity, choose: Option<&str>) -> Markup {
                     }
                 }
                 g aria-hidden="true" {
-                    @for ((name, _), first) in workers.iter().zip(&firsts).filter(|(_, first)| (**first as usize) < LANES_MAX) {
-                        text text-anchor="end" x=(left - 6.0) y=(format!("{:.0}", (f64::from(*first) + 0.8) * LANE)) { (name.chars().take(NAME_MAX).collect::<String>()) }
+                    @for (name, first) in labels.iter().zip(&firsts).filter(|(_, first)| (**first as usize) < LANES_MAX) {
+                        text text-anchor="end" x=(left - 6.0) y=(format!("{:.0}", (f64::from(*first) + 0.8) * LANE)) { (name) }
                     }
                     text x=(left) y=(format!("{:.0}", height + 18.0)) { (duration((last_us - begin_us) as f64 / 1e6)) " before the last end" }
                 }
