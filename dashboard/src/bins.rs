@@ -32,9 +32,9 @@ const CELLS_OF: [(Cell, &str, &str); 5] = [
     (Cell::Pending, "pending", "not started"),
 ];
 
-fn cell(bins: &TaskBins, tasks: u64, at: usize) -> Cell {
+fn cell(bins: &TaskBins, at: usize) -> Cell {
     let of = |counts: &[u64]| counts.get(at).copied().unwrap_or(0);
-    let all = tasks.saturating_sub(bins.width * at as u64).min(bins.width);
+    let all = bins.tasks.get(at).copied().unwrap_or(bins.width);
     match (of(&bins.failed), of(&bins.leased), of(&bins.done)) {
         (1.., _, _) => Cell::Failed,
         (_, _, done) if done >= all => Cell::Done,
@@ -45,11 +45,16 @@ fn cell(bins: &TaskBins, tasks: u64, at: usize) -> Cell {
 }
 
 /// The grid with its legend.
-pub(crate) fn grid(bins: &TaskBins, tasks: u64) -> Markup {
-    let cells: Vec<Cell> = (0..bins.done.len()).map(|at| cell(bins, tasks, at)).collect();
+pub(crate) fn grid(bins: &TaskBins) -> Markup {
+    let cells: Vec<Cell> = (0..bins.done.len()).map(|at| cell(bins, at)).collect();
     let columns = cells.len().clamp(1, COLUMNS);
     let height = cells.len().div_ceil(columns).max(1);
-    let each = if bins.width == 1 { "one task".to_owned() } else { format!("{} tasks", bins.width) };
+    let most = bins.tasks.iter().max().copied().unwrap_or(bins.width);
+    let each = match bins.tasks.iter().rev().skip(1).all(|tasks| *tasks == most) {
+        true if most == 1 => "one task".to_owned(),
+        true => format!("{most} tasks"),
+        false => format!("up to {most} tasks"),
+    };
     let counts = CELLS_OF.map(|(cell, class, words)| (class, words, cells.iter().filter(|of| **of == cell).count()));
     let spoken = counts.iter().map(|(_, words, count)| format!("{count} {words}")).collect::<Vec<_>>().join(", ");
     html! {
@@ -98,8 +103,9 @@ mod tests {
             done: vec![10, 9, 3, 3, 0, 4],
             failed: vec![0, 1, 0, 0, 0, 0],
             leased: vec![0, 0, 2, 0, 0, 0],
+            tasks: vec![10, 10, 10, 10, 10, 4],
         };
-        let cells: Vec<Cell> = (0..6).map(|at| cell(&bins, 54, at)).collect();
+        let cells: Vec<Cell> = (0..6).map(|at| cell(&bins, at)).collect();
         assert_eq!(cells, [Cell::Done, Cell::Failed, Cell::Running, Cell::Some, Cell::Pending, Cell::Done]);
         assert_eq!(strokes(&cells, Cell::Done, 3), "M0 0.5h1M2 1.5h1");
     }
@@ -107,9 +113,13 @@ mod tests {
     #[test]
     fn a_grid_is_small_whatever_its_cells_are() {
         let mixed = |period: u64| (0..2_000).map(|at| u64::from(at % period == 0)).collect();
-        let bins = TaskBins { width: 500, done: mixed(1), failed: mixed(3), leased: mixed(2) };
-        let grid = grid(&bins, 1_000_000).into_string();
+        let tasks = vec![500; 2_000];
+        let bins = TaskBins { width: 500, done: mixed(1), failed: mixed(3), leased: mixed(2), tasks };
+        let grid = grid(&bins).into_string();
         assert!(grid.len() < 40_000, "{} bytes", grid.len());
         assert!(grid.contains("Each cell is 500 tasks"));
+        let uneven = TaskBins { width: 4, done: vec![1, 4], failed: vec![0, 0], leased: vec![0, 0], tasks: vec![1, 4] };
+        let grid = super::grid(&uneven).into_string();
+        assert!(grid.contains("Each cell is up to 4 tasks") && grid.contains("all done: 2"), "{grid}");
     }
 }

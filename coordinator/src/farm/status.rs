@@ -202,17 +202,20 @@ impl Farm {
     }
 }
 
-/// The tasks counted in at most `bins` intervals of equal width; `None` for no interval or no task.
+/// The tasks counted in at most `bins` intervals of indices of equal width; `None` for no interval or no task.
 fn task_bins(experiment: &Experiment, bins: u32) -> Option<v1::TaskBins> {
-    let tasks = experiment.tasks();
-    if bins == 0 || tasks == 0 {
-        return None;
-    }
-    let width = tasks.div_ceil(u64::from(bins));
-    let bins = usize::try_from(tasks.div_ceil(width)).expect("at most BINS_MAX");
+    let sweep = experiment.sweep.as_ref().filter(|sweep| bins > 0 && sweep.task_count() > 0)?;
+    let indices = sweep.index_count();
+    let width = indices.div_ceil(u64::from(bins));
+    let all: Vec<u64> =
+        (0..indices.div_ceil(width)).map(|bin| sweep.tasks_in(bin * width..(bin + 1) * width)).collect();
+    let with_tasks = |counts: Vec<u64>| {
+        let of_bins = counts.into_iter().zip(&all).filter(|(_, tasks)| **tasks > 0);
+        of_bins.map(|(count, _)| count).collect()
+    };
     let [done, failed, leased] =
-        [&experiment.done, &experiment.failed, &experiment.leased].map(|set| set.counts(width, bins));
-    Some(v1::TaskBins { width, done, failed, leased })
+        [&experiment.done, &experiment.failed, &experiment.leased].map(|set| with_tasks(set.counts(width, all.len())));
+    Some(v1::TaskBins { width, done, failed, leased, tasks: with_tasks(all.clone()) })
 }
 
 /// At most `count` failures: the first of each kind and message, apart for tasks that are tried again, then the others. A hundred tasks that fail for one

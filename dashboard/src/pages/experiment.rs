@@ -51,5 +51,5 @@ pub(super) fn facts(experiment: &v1::ExperimentStatus, linked: Option<&str>) -> 
 
 /// The grid of tasks.
 pub(super) fn tasks(experiment: &v1::ExperimentStatus) -> Markup {
-    html! { @if let Some(found) = &experiment.bins { h2 { "Tasks" } (bins::grid(found, experiment.tasks)) } }
+    html! { @if let Some(found) = &experiment.bins { h2 { "Tasks" } (bins::grid(found)) } }
 }

@@ -817,7 +817,7 @@ pub struct ByteRange {
     #[prost(uint64, tag = "2")]
     pub end: u64,
 }
-/// The tasks counted in intervals of equal width, in the order of their indices: the first has the indices from 0 on.
+/// The tasks counted in intervals of indices of equal width, in their order. Intervals in which every index is excluded are left out.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TaskBins {
     /// indices of an interval; the last one may have fewer
@@ -831,6 +831,8 @@ pub struct TaskBins {
     pub failed: ::prost::alloc::vec::Vec<u64>,
     #[prost(uint64, repeated, tag = "4")]
     pub leased: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "5")]
+    pub tasks: ::prost::alloc::vec::Vec<u64>,
 }
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use powersweep_proto::v1;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
 
-use super::wire::{Wire, hand_in, sweep, tasks};
+use super::wire::{Wire, hand_in, sweep, sweep_of, tasks};
 use crate::farm::Action;
 
 #[test]
@@ -54,6 +54,28 @@ fn status_names_the_allocation_of_a_worker() {
     wire.commit_all();
     wire.disconnect(conn, true);
     assert!(!status(&wire).workers.remove(0).connected);
+}
+
+/// Indices run over the product: 3 to 5 and 9 to 11 of twelve are excluded.
+#[test]
+fn cells_of_tasks_leave_out_excluded_indices() {
+    let mut wire = Wire::new();
+    let text = "version = 1\nname = \"e\"\nseeds = [1, 2, 3]\n[workloads.a]\nsource = \"lublin\"\nsynthetic_jobs_count = [5, 6]\n\
+                [platforms.c]\n[policies.p]\nqueue_order = [\"fcfs\", \"sjf\"]\n\
+                [[exclude]]\nqueue_order = \"sjf\"\n";
+    wire.submit(sweep_of(text));
+    let conn = wire.connect(1, 16, vec![]);
+    wire.commit_all();
+    wire.work_off(conn);
+    wire.settle();
+    let bins = |bins| {
+        let request = v1::StatusRequest { experiment: "e".to_owned(), bins, ..Default::default() };
+        wire.farm.status(&request, wire.now).experiments.remove(0).bins.expect("cells")
+    };
+    let each = bins(100);
+    assert_eq!((each.width, each.tasks, each.done), (1, vec![1; 6], vec![1; 6]));
+    let (four, done) = (bins(3), vec![3, 2, 1]);
+    assert_eq!((four.width, &four.tasks, &four.done), (4, &done, &done));
 }
 
 /// A worker of two experiments of unlike costs: the tasks of one count by their cost in the other.
