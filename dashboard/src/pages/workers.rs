@@ -185,9 +185,14 @@ fn allocations(workers: &[v1::WorkerStatus]) -> Markup {
 
 fn slot_hours(experiments: &[v1::ExperimentStatus]) -> Markup {
     let spent = experiments.iter().filter_map(|experiment| Some((&experiment.name, experiment.spent?)));
+    let shown = |spent: &v1::TimeSpent, seconds: f64| match *spent == v1::TimeSpent::default() {
+        true => String::new(),
+        false => duration(seconds),
+    };
     html! {
         @if !experiments.is_empty() {
             h2 { "Slot time" }
+            p.soft { "Of tasks whose rows arrived since the coordinator's last start; empty without any." }
             div.table.cards { table {
                 thead { tr {
                     th.name scope="col" { "Experiment" } th.n scope="col" { "Simulation" } th.n scope="col" { "Logs" }
@@ -195,10 +200,28 @@ fn slot_hours(experiments: &[v1::ExperimentStatus]) -> Markup {
                 } }
                 tbody { @for (name, spent) in spent.take(ROWS_MAX) { tr {
                     th.name scope="row" { (name) }
-                    td.n data-label="Simulation" { (duration(spent.engine_s)) } td.n data-label="Logs" { (duration(spent.parse_s)) }
-                    td.n data-label="Storage" { (duration(spent.store_s)) } td.n data-label="Idle" { (duration(spent.idle_s)) }
+                    td.n data-label="Simulation" { (shown(&spent, spent.engine_s)) } td.n data-label="Logs" { (shown(&spent, spent.parse_s)) }
+                    td.n data-label="Storage" { (shown(&spent, spent.store_s)) } td.n data-label="Idle" { (shown(&spent, spent.idle_s)) }
                 } } }
             } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slot_time_that_the_coordinator_did_not_see_is_empty() {
+        let of = |name: &str, engine_s: f64| {
+            let spent = Some(v1::TimeSpent { engine_s, ..Default::default() });
+            v1::ExperimentStatus { name: name.to_owned(), spent, ..Default::default() }
+        };
+        let html = slot_hours(&[of("before", 0.0), of("since", 3.0)]).into_string();
+        let rows: Vec<&str> = html.split("<tr>").collect();
+        assert!(rows.iter().any(|row| row.contains("before") && !row.contains(" s<")), "{html}");
+        assert!(rows.iter().any(|row| row.contains("since") && row.contains(">3.0 s<")), "{html}");
+        assert!(html.contains("since the coordinator's last start"), "{html}");
     }
 }

@@ -557,6 +557,7 @@ pub struct ExperimentStatus {
     /// likely remaining time; unset before the first hand-in, and while storage is stalled
     #[prost(double, optional, tag = "11")]
     pub eta_s: ::core::option::Option<f64>,
+    /// by the tasks that were handed in since the coordinator started
     #[prost(message, optional, tag = "12")]
     pub spent: ::core::option::Option<TimeSpent>,
     #[prost(message, repeated, tag = "13")]
