@@ -6,6 +6,7 @@ Screenshots of every page, in light and dark, wide and narrow, go into FOLDER. S
 requests and what it can show are judged; times are printed. Lines that begin with "note: " are results.
 """
 
+import base64
 import http.client
 import json
 import os
@@ -279,6 +280,7 @@ def browse(binary, folder):
             farm.submit(SLOW)
             until("rows", lambda: farm.experiment("running")["done"] > 20)
             fills_in(browser, farm)
+            survives(browser, farm)
             reaches_a_failed_task(browser, farm)
             farm.run("report", "mixed", "-o", "report.html")
             pages = [
@@ -332,6 +334,33 @@ def fills_in(browser, farm):
     until("more points", lambda: browser.value(points) != first)
     check(browser.value("document.querySelector('[name=x]').value") == "typed", "an update has changed what was typed")
     check(browser.value("document.querySelectorAll('.marks').length") > 0, "the plot has no marks")
+
+
+def survives(browser, farm):
+    """An open page keeps its contents when its stream is refused, and asks for it again."""
+    shown = "document.querySelector('main').textContent"
+    browser.call("Fetch.enable", patterns=[{"urlPattern": "*/events*"}])
+    browser.call("Page.navigate", url=f"http://127.0.0.1:{farm.port}{PREFIX}/experiment?name=running")
+    answers = [b"<h1>503 Service Unavailable</h1>", b"", None]
+    while answers:
+        asked = [event for event in browser.events if event.get("method") == "Fetch.requestPaused"]
+        browser.events.clear()
+        for event in asked[: len(answers)]:
+            request, body = event["params"]["requestId"], answers.pop(0)
+            if body is None:
+                browser.call("Fetch.continueRequest", requestId=request)
+                continue
+            headers = [{"name": "Content-Type", "value": "text/html"}]
+            text = base64.b64encode(body).decode()
+            browser.call("Fetch.fulfillRequest", requestId=request, responseCode=503, responseHeaders=headers, body=text)
+            time.sleep(0.3)
+            check("tasks done" in browser.value(shown), f"a refused stream replaced the page: {browser.value(shown)}")
+        if not asked and (event := browser.message(PATIENCE_S)):
+            browser.events.append(event)
+    browser.call("Fetch.disable")
+    done = browser.value(shown)
+    until("change of the page", lambda: browser.value(shown) != done)
+    browser.events.clear()
 
 
 def large(binary, tasks):

@@ -205,7 +205,7 @@ impl Page {
             &html! {
                 h1 { (self.title()) }
                 @if !name.is_empty() && live.found { (tabs(name, self.segment())) }
-                div hx-sse:connect=(self.events()) hx-swap="innerMorph" { (PreEscaped(&live.html)) }
+                div hx-sse:connect=(self.events()) hx-trigger="load, again" hx-swap="innerMorph" { (PreEscaped(&live.html)) }
                 (fixed)
             },
         )
