@@ -51,10 +51,9 @@ impl Axes {
 
     /// The scales that each panel has for itself.
     pub(crate) fn free(&self) -> Vec<&'static str> {
-        [(self.free_x, "x"), (self.free_y, "y")]
-            .into_iter()
-            .filter_map(|(is_free, name)| is_free.then_some(name))
-            .collect()
+        let has_panels = self.facet.is_some();
+        let all = [(self.free_x, "x"), (self.free_y, "y")].into_iter();
+        all.filter_map(|(is_free, name)| (is_free && has_panels).then_some(name)).collect()
     }
 
     /// The columns whose values are names: colour and panels.

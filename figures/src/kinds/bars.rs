@@ -7,7 +7,7 @@ use super::axes::Axes;
 use super::code::{Code, few, has_interval};
 use super::limits::Limits;
 use super::published;
-use super::scales::{self, Scale, plot_px};
+use super::scales::{self, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};
 use crate::look::Look;
@@ -27,7 +27,7 @@ pub fn bars(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     let plot_px = plot_px(look.width, panels);
     let code = Code::of(&rows, axes, look)?;
     let limits = Limits::of(&rows, axes, true)?;
-    let y = scales::number(&rows.column(&axes.y)?, Scale { is_log: axes.log_y, zero: true, domain: limits.y });
+    let y = scales::number(&rows.column(&axes.y)?, limits.y);
     let mut at = json!({ "x": scales::names(&x, &groups, plot_px) });
     if let Some(code) = code.as_ref().filter(|_| axes.colour != Some(axes.x.clone())) {
         code.offset(&mut at);

@@ -68,8 +68,7 @@ pub fn cdf(table: &Frame, axes: &Axes, replicates: Option<&str>, look: &Look) ->
     }
     let (drawn, has_band) = drawn(&rows, axes, &points)?;
     let code = Code::of(&drawn, axes, look)?;
-    let domain = (!axes.free_x).then_some((low, high));
-    let scale = Scale { is_log: axes.log_x, domain, ..Scale::default() };
+    let scale = Scale { is_log: axes.log_x, domain: Some((low, high)), ..Scale::default() }.free_in(axes, "x");
     let unit = Scale { domain: Some((0.0, 1.0)), ..Scale::default() };
     // A step function is drawn in the order of its rows: several rows may have one abscissa.
     let at = json!({ "x": scales::number(&drawn.column(&axes.x)?, scale), "order": null });

@@ -7,7 +7,7 @@ use super::axes::Axes;
 use super::bars::{merged, whiskers, with};
 use super::code::{few, is_ordered, is_valid};
 use super::limits::Limits;
-use super::scales::{self, Scale, plot_px};
+use super::scales::{self, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};
 use crate::look::Look;
@@ -53,11 +53,10 @@ pub fn effect(means: &Frame, settings: Option<&Frame>, axes: &Axes, look: &Look)
     }
     let limits = Limits::of(&drawn, &axes, false)?;
     let x = match is_number {
-        true => scales::number(&column, Scale { is_log: axes.log_x, domain: limits.x, ..Scale::default() }),
+        true => scales::number(&column, limits.x),
         false => scales::names(&column, &few(&column, VALUES_MAX)?, plot_px(look.width, panels)),
     };
-    let y = Scale { is_log: axes.log_y, domain: limits.y, ..Scale::default() };
-    let y = scales::number(&drawn.column(&axes.y)?, y);
+    let y = scales::number(&drawn.column(&axes.y)?, limits.y);
     let at = json!({ "x": x });
     let (mut layers, mut only_means) = (Vec::new(), json!([]));
     if let Some(setting) = setting.filter(|_| settings.is_some()) {

@@ -69,14 +69,12 @@ pub fn heatmap(
     }
     let height_px = if axes.facet.is_some() { look.width.panel_height_px() } else { look.width.height_px() };
     let written = written(&cells, &shown, &x, &y, (plot_px, height_px));
-    let mut colour = scales::number(&drawn.column(shown.name())?, Scale { zero: value.is_none(), ..Scale::default() });
-    let axis = colour.as_object_mut().and_then(|colour| colour.remove("axis")).unwrap_or_default();
-    colour["legend"] = json!({
-        "title": axis["title"], "labelExpr": axis["labelExpr"], "orient": "right", "direction": "vertical",
-        "titleOrient": "right", "gradientThickness": 8, "gradientLength": look.width.height_px() * if axes.facet.is_some() { 0.4 } else { 0.6 },
-        "titleLimit": 0, "tickCount": 4,
+    let mut colour = scales::colours(&drawn.column(shown.name())?, value.is_none());
+    let place = json!({
+        "orient": "right", "direction": "vertical", "titleOrient": "right", "gradientThickness": 8,
+        "gradientLength": look.width.height_px() * if axes.facet.is_some() { 0.4 } else { 0.6 }, "titleLimit": 0,
     });
-    colour["scale"]["nice"] = json!(true);
+    crate::look::merge(&mut colour["legend"], &place);
     colour["scale"]["scheme"] = json!({ "name": ORDERED, "extent": [1, 0] });
     let base = Value::Object(encoding);
     let mut rect = base.clone();
@@ -281,6 +279,41 @@ mod tests {
             cells(Some("wait_s")),
             json!([["easy", "0", 4.5, "4.50"], ["easy", "1", 8.0, "8.00"], ["fcfs", "0", 6.0, "6.00"]])
         );
+    }
+
+    /// The values are within an hour and a half, or within a third of a day.
+    #[test]
+    fn cells_and_legend_have_one_unit() {
+        for (name, values, title, ticks, texts) in [
+            (
+                "wait_s",
+                [14_137.2, 19_008.0],
+                "wait (h)",
+                [3.5, 4.0, 4.5, 5.0, 5.5].map(|at| at * 3_600.0).to_vec(),
+                ["3.93", "5.28"],
+            ),
+            (
+                "makespan_s",
+                [548_640.0, 574_560.0],
+                "makespan (d)",
+                [6.3, 6.4, 6.5, 6.6, 6.7].map(|at| at * 86_400.0).to_vec(),
+                ["6.35", "6.65"],
+            ),
+        ] {
+            let unit = title.split(" (").next().unwrap_or_default();
+            let table = Frame::of([
+                Column::texts("policy", "policy", ["easy", "fcfs"]),
+                Column::numbers("gear", "gear", "", [0.0, 0.0]),
+                Column::numbers(name, unit, "s", values),
+            ]);
+            let figure = heatmap(&table, &Axes::of("policy", "gear"), Some(name), None, &Look::of(Width::Column));
+            let spec = figure.expect("a figure").spec().clone();
+            assert_eq!([0, 1].map(|row| spec["datasets"]["rows"][row]["written"].clone()), texts);
+            let legend = &spec["layer"][0]["encoding"]["color"]["legend"];
+            assert_eq!(legend["title"], title);
+            let shown = legend["values"].as_array().expect("ticks").iter().filter_map(Value::as_f64);
+            assert!(shown.zip(&ticks).all(|(one, other)| (one - other).abs() < 1e-6), "{legend}");
+        }
     }
 
     /// In the cell easy and 0, seed 1 waits 4 s and seed 2 waits 5 s: an error of 0.5 s. One of two rows of seed 1 and one of two of

@@ -10,19 +10,17 @@ use serde_json::{Value, json};
 
 use super::axes::Axes;
 use super::code::is_valid;
-use super::scales::{extent, from_zero, time_step};
+use super::scales::{Scale, extent, from_zero, time_step};
 use crate::error::{FigureError, Result};
 
 /// Ends of intervals below this share of the least value do not make a logarithmic axis longer.
 const END_SHARE_MIN: f64 = 0.01;
 
-/// The limits of both axes of a figure.
+/// The scales of both axes of a figure.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Limits {
-    /// The ends of the horizontal axis; `None` where the values decide.
-    pub(super) x: Option<(f64, f64)>,
-    /// The ends of the vertical axis.
-    pub(super) y: Option<(f64, f64)>,
+    pub(super) x: Scale,
+    pub(super) y: Scale,
     /// Transforms of the specification that move numbers to the edge before they are drawn.
     pub(crate) transform: Vec<Value>,
     pub(crate) notes: Vec<String>,
@@ -32,10 +30,11 @@ impl Limits {
     /// The limits of the axes that have numbers. `zero`: whether the vertical axis begins at 0.
     pub(super) fn of(rows: &Frame, axes: &Axes, zero: bool) -> Result<Limits> {
         let mut limits = Limits::default();
-        for (name, interval, is_log, is_free, is_x) in [
-            (&axes.x, &axes.interval_x, axes.log_x, axes.free_x, true),
-            (&axes.y, &axes.interval, axes.log_y, axes.free_y, false),
-        ] {
+        let free = axes.free();
+        for (channel, name, interval, is_log) in
+            [("x", &axes.x, &axes.interval_x, axes.log_x), ("y", &axes.y, &axes.interval, axes.log_y)]
+        {
+            let is_x = channel == "x";
             let of = rows.column(name)?;
             if !of.is_numeric() {
                 continue;
@@ -43,13 +42,16 @@ impl Limits {
             let ends = interval.iter().flat_map(|(low, high)| [low, high]);
             let ends = ends.chain(axes.limit.iter().filter(|_| !is_x));
             let ends: Vec<Column> = ends.map(|end| Ok(rows.column(end)?)).collect::<Result<_>>()?;
-            let facet = axes.facet.as_deref().filter(|_| is_free);
-            let found = match is_log {
+            let free = free.contains(&channel).then_some(channel);
+            let facet = axes.facet.as_deref().filter(|_| free.is_some());
+            let zero = zero && !is_x;
+            let domain = match is_log {
                 true => limits.logarithmic(rows, &of, &ends, facet)?,
-                false if facet.is_none() => of_times(&of, &ends, zero && !is_x),
+                false if facet.is_none() => of_times(&of, &ends, zero),
                 false => None,
             };
-            if is_x { limits.x = found } else { limits.y = found }
+            let scale = Scale { is_log, zero, domain, free };
+            if is_x { limits.x = scale } else { limits.y = scale }
         }
         Ok(limits)
     }
@@ -152,7 +154,7 @@ mod tests {
     #[test]
     fn a_logarithmic_axis_has_an_edge_for_what_is_not_positive() {
         let limits = Limits::of(&rows(), &axes(), true).expect("limits");
-        assert_eq!((limits.x, limits.y), (None, Some((10.0, 5_000.0))));
+        assert_eq!((limits.x.domain, limits.y.domain), (None, Some((10.0, 5_000.0))));
         assert_eq!(limits.transform.len(), 2, "the value 0 and the end -40: {:?}", limits.transform);
         assert_eq!(limits.transform[1]["calculate"], "isValid(datum['low']) ? max(datum[\"low\"], 1e1) : null");
         assert!(limits.notes[1].starts_with("wait: 1 end of an interval at the edge"), "{:?}", limits.notes);
@@ -165,7 +167,7 @@ mod tests {
     fn panels_with_axes_of_their_own_have_edges_of_their_own() {
         let axes = Axes { facet: Some("policy".to_owned()), free_y: true, ..axes() };
         let limits = Limits::of(&rows(), &axes, true).expect("limits");
-        assert_eq!(limits.y, None);
+        assert_eq!((limits.y.domain, limits.y.free), (None, Some("y")));
         let moved = limits.transform[0]["calculate"].as_str().expect("an expression").to_owned();
         assert!(moved.contains("{\"a\":10.0,\"b\":500.0}[datum[\"policy\"]]"), "{moved}");
     }
@@ -177,9 +179,9 @@ mod tests {
             Column::numbers("wait_s", "wait", "s", [30_000.0, 45_000.0]),
         ]);
         let axes = Axes::of("policy", "wait_s");
-        assert_eq!(Limits::of(&rows, &axes, true).expect("limits").y, Some((0.0, 54_000.0)));
+        assert_eq!(Limits::of(&rows, &axes, true).expect("limits").y.domain, Some((0.0, 54_000.0)));
         assert_eq!(
-            Limits::of(&rows, &Axes::of("policy", "wait_s"), false).expect("limits").y,
+            Limits::of(&rows, &Axes::of("policy", "wait_s"), false).expect("limits").y.domain,
             Some((28_800.0, 46_800.0))
         );
     }

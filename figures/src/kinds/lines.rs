@@ -8,7 +8,7 @@ use super::bars::{band, with};
 use super::code::{Code, few, is_ordered};
 use super::limits::Limits;
 use super::published;
-use super::scales::{self, Scale, plot_px};
+use super::scales::{self, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure};
 use crate::look::Look;
@@ -29,10 +29,10 @@ pub fn lines(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     let panels = axes.facet.as_ref().map_or(Ok(1), |facet| rows.column(facet).map(|column| column.levels().len()))?;
     let limits = Limits::of(&rows, axes, false)?;
     let x = match is_number {
-        true => scales::number(&column, Scale { is_log: axes.log_x, domain: limits.x, ..Scale::default() }),
+        true => scales::number(&column, limits.x),
         false => scales::names(&column, &few(&column, NAMES_MAX)?, plot_px(look.width, panels)),
     };
-    let y = scales::number(&rows.column(&axes.y)?, Scale { is_log: axes.log_y, domain: limits.y, ..Scale::default() });
+    let y = scales::number(&rows.column(&axes.y)?, limits.y);
     let code = Code::of(&rows, axes, look)?;
     let at = json!({ "x": x });
     let mut layers = Vec::new();

@@ -10,7 +10,7 @@ use super::axes::Axes;
 use super::bars::{merged, with};
 use super::code::{Code, has_interval};
 use super::limits::Limits;
-use super::scales::{self, Scale, extent};
+use super::scales::{self, extent};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};
 use crate::look::Look;
@@ -65,8 +65,8 @@ pub fn pareto(table: &Frame, axes: &Axes, better: (Better, Better), look: &Look)
     let code = Code::of(&drawn, axes, look)?;
     let limits = Limits::of(&drawn, axes, false)?;
     let at = json!({
-        "x": scales::number(&x, Scale { is_log: axes.log_x, domain: limits.x, ..Scale::default() }),
-        "y": scales::number(&y, Scale { is_log: axes.log_y, domain: limits.y, ..Scale::default() }),
+        "x": scales::number(&x, limits.x),
+        "y": scales::number(&y, limits.y),
     });
     let only_front = json!([{ "filter": format!("datum.{FRONT} === 'yes'") }]);
     let (mut cloud, mut best) = (at.clone(), at.clone());

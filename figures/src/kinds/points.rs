@@ -35,10 +35,9 @@ pub fn points(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
             false => scales::names(&column, &few(&column, NAMES_MAX)?, px),
         })
     };
-    let scale = |is_log, domain| Scale { is_log, domain, ..Scale::default() };
-    let x = axis(&axes.x, scale(axes.log_x, limits.x), plot_px(look.width, panels))?;
+    let x = axis(&axes.x, limits.x, plot_px(look.width, panels))?;
     // Names along the vertical axis are not turned.
-    let y = axis(&axes.y, scale(axes.log_y, limits.y), f64::INFINITY)?;
+    let y = axis(&axes.y, limits.y, f64::INFINITY)?;
     let at = json!({ "x": x });
     let mut layers = Vec::new();
     if let Some(interval) = axes.interval.as_ref().filter(|_| numbers.contains(&axes.y.as_str())) {

@@ -4,6 +4,7 @@ use powersweep_dataset::Column;
 use powersweep_dataset::titles::{labelled, prefixed};
 use serde_json::{Map, Value, json};
 
+use super::axes::Axes;
 use crate::figure::escaped;
 use crate::font::{self, SIZE_PX};
 use crate::labels;
@@ -17,6 +18,8 @@ const NAME_PX_MAX: f64 = 110.0;
 const TURNED: f64 = 0.698;
 /// About how many ticks a numeric axis has.
 const TICKS: u32 = 5;
+/// About how many ticks a legend of colours has.
+const LEGEND_TICKS: f64 = 4.0;
 /// Number of intervals between the ticks of a time axis.
 const TIME_TICKS: f64 = 6.0;
 
@@ -27,6 +30,18 @@ pub(super) struct Scale {
     /// Whether the axis begins at 0.
     pub(super) zero: bool,
     pub(super) domain: Option<(f64, f64)>,
+    /// The channel, where each panel has a scale of its own.
+    pub(super) free: Option<&'static str>,
+}
+
+impl Scale {
+    /// This scale, without a domain if each panel has its own.
+    pub(super) fn free_in(self, axes: &Axes, channel: &'static str) -> Scale {
+        match axes.free().contains(&channel) {
+            true => Scale { domain: None, free: Some(channel), ..self },
+            false => self,
+        }
+    }
 }
 
 /// The encoding of a numeric column: values stay unchanged in the data, labels are divided by the power of the title.
@@ -38,11 +53,11 @@ pub(super) fn number(column: &Column, scale: Scale) -> Value {
     let mut axis = match (scale.is_log, scale.domain.and_then(|ends| Some((time_step(column.unit(), ends)?, ends)))) {
         (true, _) => log_axis(column, scale.domain),
         (false, Some((step, ends))) => time_axis(column, step, ends),
-        (false, None) if scale.zero => magnitude_axis(column, greatest),
+        (false, None) if scale.zero => magnitude_axis(column, greatest, scale.free),
         (false, None) => {
             let span = scale.domain.or_else(|| extent(column.finite())).map_or(0.0, |(low, high)| high - low);
             // Hours are read off an axis that is hours long.
-            magnitude_axis(column, if column.unit() == "s" { span } else { greatest })
+            magnitude_axis(column, if column.unit() == "s" { span } else { greatest }, scale.free)
         }
     };
     // Of labels that would touch, every second one is left out: the others stay evenly spaced.
@@ -96,19 +111,55 @@ fn long_time(unit: &str, span: f64) -> Option<(f64, &'static str)> {
 /// The distance of ticks at whole hours or days (s), on an axis of seconds that is long enough.
 pub(super) fn time_step(unit: &str, (low, high): (f64, f64)) -> Option<f64> {
     let (divisor, _) = long_time(unit, high - low)?;
-    Some(round_step((high - low) / divisor / TIME_TICKS) * divisor)
+    Some(round_step(((high - low) / divisor / TIME_TICKS).max(1.0)) * divisor)
 }
 
-fn magnitude_axis(column: &Column, greatest: f64) -> Value {
+fn magnitude_axis(column: &Column, greatest: f64, free: Option<&str>) -> Value {
     let (divisor, unit) = magnitude(column.unit(), greatest);
-    let title = labelled(column.title(), &unit);
-    // Thirds of an hour are no short numbers.
-    let digits = if long_time(column.unit(), greatest).is_some() { ",.2~f" } else { ",~g" };
-    let mut axis = json!({ "title": title, "labelExpr": format!("format(datum.value / {divisor:e}, '{digits}')"), "tickCount": TICKS });
+    let mut axis = divided(column, divisor, &unit);
+    match free.filter(|_| long_time(column.unit(), greatest).is_some()) {
+        Some(channel) => axis["values"] = json!({ "expr": ticks_of_panel(channel, divisor) }),
+        None => axis["tickCount"] = json!(TICKS),
+    }
     if column.finite().all(|value| value.fract() == 0.0) {
         axis["tickMinStep"] = json!(1);
     }
     axis
+}
+
+/// The expression of ticks like those of [`time_step`] in the scale of a panel, which is known when it is drawn.
+fn ticks_of_panel(channel: &str, divisor: f64) -> String {
+    let end = |at: usize| format!("domain('child_{channel}')[{at}]");
+    let least = format!("(({} - {}) / {})", end(1), end(0), divisor * TIME_TICKS);
+    let power = format!("pow(10, floor(log({least}) / LN10))");
+    let part = format!("({least} <= {power} ? 1 : {least} <= 2 * {power} ? 2 : {least} <= 5 * {power} ? 5 : 10)");
+    let step = format!("({power} * {part} * {divisor})");
+    format!("sequence(ceil({} / {step}) * {step}, {} + {step} / 1e6, {step})", end(0), end(1))
+}
+
+/// The title and the labels of an axis or a legend in another unit.
+fn divided(column: &Column, divisor: f64, unit: &str) -> Value {
+    json!({ "title": labelled(column.title(), unit), "labelExpr": format!("format(datum.value / {divisor:e}, ',~g')") })
+}
+
+/// The colours of a numeric column from the least to the greatest value, with a legend in the unit of [`magnitude`].
+pub(super) fn colours(column: &Column, zero: bool) -> Value {
+    let (low, high) = extent(column.finite()).unwrap_or_default();
+    let greatest = low.abs().max(high.abs());
+    let (divisor, unit) = magnitude(column.unit(), greatest);
+    let mut legend = divided(column, divisor, &unit);
+    let mut scale = json!({ "zero": zero, "nice": true });
+    match long_time(column.unit(), greatest).filter(|_| low < high) {
+        Some(_) => {
+            let step = round_step((high - low) / divisor / LEGEND_TICKS) * divisor;
+            let (low, high) = ((low / step).floor() as i64, (high / step).ceil() as i64);
+            let ticks: Vec<f64> = (low..=high).map(|tick| tick as f64 * step).collect();
+            scale = json!({ "zero": zero, "nice": false, "domain": [ticks[0], ticks[ticks.len() - 1]] });
+            legend["values"] = json!(ticks);
+        }
+        None => legend["tickCount"] = json!(LEGEND_TICKS),
+    }
+    json!({ "field": escaped(column.name()), "type": "quantitative", "scale": scale, "legend": legend })
 }
 
 /// Powers of ten, or 1, 2 and 5 times these where there are few.
@@ -122,7 +173,13 @@ fn log_axis(column: &Column, domain: Option<(f64, f64)>) -> Value {
         .flat_map(|power| parts.iter().map(move |part| part * 10f64.powi(power)))
         .filter(|tick| domain.is_none_or(|(low, high)| (low..=high).contains(tick)))
         .collect();
-    json!({ "title": label(column), "values": ticks, "labelExpr": "format(datum.value, ',~r')" })
+    // Labels from the least to the greatest tick are short in the unit of the middle one.
+    let middle =
+        ticks.get(ticks.len().saturating_sub(1) / 2).copied().filter(|_| column.unit() != "s").unwrap_or_default();
+    let (divisor, unit) = magnitude(column.unit(), middle);
+    let mut axis = divided(column, divisor, &unit);
+    axis["values"] = json!(ticks);
+    axis
 }
 
 /// Seconds in hours or days, with ticks at whole ones.
@@ -130,13 +187,14 @@ fn time_axis(column: &Column, step: f64, (low, high): (f64, f64)) -> Value {
     let (divisor, unit) = long_time("s", high - low).unwrap_or((1.0, "s"));
     let first = (low / step).ceil() as i64;
     let ticks: Vec<f64> = (first..).map(|tick| tick as f64 * step).take_while(|tick| *tick <= high).collect();
-    let title = labelled(column.title(), unit);
-    json!({ "title": title, "values": ticks, "labelExpr": format!("format(datum.value / {divisor}, ',~g')") })
+    let mut axis = divided(column, divisor, unit);
+    axis["values"] = json!(ticks);
+    axis
 }
 
 /// The least of 1, 2, 5, 10, ... that is not smaller.
 fn round_step(least: f64) -> f64 {
-    let power = 10f64.powf(least.max(1.0).log10().floor());
+    let power = 10f64.powf(least.log10().floor());
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|part| part * power).find(|step| *step >= least).unwrap_or(10.0 * power)
 }
 
@@ -205,7 +263,7 @@ mod tests {
         assert_eq!(axis["values"], json!([0.0, 172_800.0, 345_600.0, 518_400.0, 691_200.0, 864_000.0]));
         assert_eq!((from_zero((3.0, 100.0)), from_zero((30.0, 100.0))), ((0.0, 100.0), (30.0, 100.0)));
         assert_eq!(round_step(3.4), 5.0);
-        assert_eq!(round_step(0.2), 1.0);
+        assert_eq!((round_step(1.0), round_step(0.03)), (1.0, 0.05));
     }
 
     #[test]
@@ -216,6 +274,18 @@ mod tests {
         };
         assert_eq!(ticks(1.0, 2e5), json!([1.0, 10.0, 100.0, 1e3, 1e4, 1e5]));
         assert_eq!(ticks(10.0, 300.0), json!([10.0, 20.0, 50.0, 100.0, 200.0]));
+    }
+
+    #[test]
+    fn a_logarithmic_axis_has_the_unit_of_its_middle() {
+        let shown = |low: f64, high: f64, unit: &str| {
+            let scale = Scale { is_log: true, domain: Some((low, high)), ..Scale::default() };
+            let axis = number(&Column::numbers("x", "energy", unit, [0.0; 0]), scale)["axis"].clone();
+            (axis["title"].clone(), axis["labelExpr"].clone())
+        };
+        assert_eq!(shown(1e10, 5e10, "J"), (json!("energy (GJ)"), json!("format(datum.value / 1e9, ',~g')")));
+        assert_eq!(shown(1.0, 1e10, "J").0, "energy (kJ)");
+        assert_eq!(shown(10.0, 1e6, "s").0, "energy (s)");
     }
 
     #[test]

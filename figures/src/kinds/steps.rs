@@ -42,10 +42,8 @@ pub fn steps(table: &Frame, caps: Option<&Frame>, axes: &Axes, look: &Look) -> R
     }
     let code = Code::of(&drawn, &axes, look)?;
     let limits = Limits::of(&drawn, &axes, true)?;
-    let domain = (!axes.free_x).then_some((low, high));
-    let time = Scale { domain, ..Scale::default() };
-    let value = Scale { is_log: axes.log_y, zero: true, domain: limits.y };
-    let mut line = json!({ "x": scales::number(&drawn.column(&axes.x)?, time), "y": scales::number(&drawn.column(&axes.y)?, value) });
+    let time = Scale { domain: Some((low, high)), ..Scale::default() }.free_in(&axes, "x");
+    let mut line = json!({ "x": scales::number(&drawn.column(&axes.x)?, time), "y": scales::number(&drawn.column(&axes.y)?, limits.y) });
     line["order"] = json!(null);
     let mut mark = json!({ "type": "line", "interpolate": "step-after", "strokeWidth": 1, "color": look.colour(0) });
     if let Some(code) = &code {

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use powersweep_dataset::{Column, Frame};
+use powersweep_figures::kinds::{Axes, cdf};
 use powersweep_figures::{Engine, Look, Width, formats};
 use serde_json::Value;
 
@@ -66,6 +68,22 @@ fn an_html_file_has_all_that_it_needs() {
 }
 
 /// A style changes what is drawn, key by key.
+/// The panels are 28 and 111 hours long.
+#[test]
+fn panels_with_time_axes_of_their_own_have_ticks_at_whole_hours() {
+    let table = Frame::of([
+        Column::texts("queue_order", "queue order", ["sjf", "sjf", "fcfs", "fcfs"]),
+        Column::numbers("wait_s", "wait", "s", [0.0, 1e5, 0.0, 4e5]),
+    ]);
+    let axes = Axes { facet: Some("queue_order".to_owned()), free_x: true, ..Axes::of("wait_s", "") };
+    let mut figure = cdf(&table, &axes, None, &Look::of(Width::Page)).expect("a figure");
+    let drawn = figure.draw(&engine()).expect("a drawing");
+    let texts: Vec<&str> = drawn.svg.split("</text>").filter_map(|part| part.rsplit('>').next()).collect();
+    // Four and a half days.
+    assert!(["0", "1", "2", "3", "4"].iter().all(|day| texts.contains(day)), "{texts:?}");
+    assert!(drawn.warnings.is_empty(), "{:?}", drawn.warnings);
+}
+
 #[test]
 fn a_style_is_drawn() {
     let engine = engine();
