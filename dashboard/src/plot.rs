@@ -309,5 +309,7 @@ mod tests {
         let many = of(&["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]);
         assert!(many.contains("bound: 1 to 2<") && many.contains("bound: 9 to 10<"), "{many}");
         assert!(!of(&["1", "easy"]).contains("mark step"));
+        let endless = of(&["unlimited", "16"]);
+        assert!(endless.find("bound: 16<") < endless.find("bound: unlimited<") && endless.contains("mark step4"));
     }
 }

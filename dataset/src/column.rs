@@ -106,6 +106,11 @@ impl Column {
         self.cell(row).number().filter(|value| value.is_finite())
     }
 
+    /// Whether the value of a row is the number that is shown as "unlimited".
+    pub fn is_unlimited(&self, row: usize) -> bool {
+        self.is_numeric() && self.cell(row).number() == Some(f64::INFINITY)
+    }
+
     /// The finite numbers.
     pub fn finite(&self) -> impl Iterator<Item = f64> + '_ {
         (0..self.len()).filter_map(|row| self.number(row))
@@ -192,13 +197,18 @@ fn field(name: &str, of: DataType) -> FieldRef {
     Arc::new(Field::new(name, of, true))
 }
 
-/// Sorts levels if all of them are numbers: "unlimited" comes after all numbers, "none" last.
-pub fn sort_numbers<T>(levels: &mut [T], text: impl Fn(&T) -> &str) {
-    let rank = |level: &T| match text(level) {
+/// The number of a level: infinite for "unlimited", and NaN for "none". A text that is no number has none.
+pub fn number_of(level: &str) -> Option<f64> {
+    match level {
         "unlimited" => Some(f64::INFINITY),
         "none" => Some(f64::NAN),
         level => level.parse::<f64>().ok(),
-    };
+    }
+}
+
+/// Sorts levels if all of them are numbers: "unlimited" comes after all numbers, "none" last.
+pub fn sort_numbers<T>(levels: &mut [T], text: impl Fn(&T) -> &str) {
+    let rank = |level: &T| number_of(text(level));
     if levels.iter().all(|level| rank(level).is_some()) {
         let rank = |level: &T| rank(level).unwrap_or(f64::NAN);
         levels.sort_by(|one, other| rank(one).total_cmp(&rank(other)));

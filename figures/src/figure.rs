@@ -64,6 +64,15 @@ impl Content {
         Content { free: axes.free(), transform, notes, ..Content::new(rows, layers, axes.facet.as_deref()) }
     }
 
+    /// This content with a note of the rows of a table that are not among these, because they lack such a value.
+    pub(crate) fn without(mut self, all: &Frame, drawn: &Frame, value: &str) -> Content {
+        let (all, left_out) = (all.rows(), all.rows() - drawn.rows());
+        if left_out > 0 {
+            self.notes.push(format!("{left_out} of {all} rows lack {value} and are left out"));
+        }
+        self
+    }
+
     /// The figure of this content.
     pub(crate) fn figure(self, look: &Look) -> Result<Figure> {
         let data: Map<String, Value> = self.datasets.iter().map(|(name, table)| (name.clone(), table.json())).collect();

@@ -6,7 +6,7 @@ use super::Choice;
 use super::combinations::{Combination, Combinations, Mean, Values};
 use super::shares::{Shares, shares};
 use crate::best::unbeaten;
-use crate::column::sort_numbers;
+use crate::column::{number_of, sort_numbers};
 use crate::replicates::{Interval, Method, Replicates};
 
 /// Maximum number of points that a plot draws.
@@ -96,8 +96,9 @@ pub struct Shown {
 impl Level {
     /// Whether all values of an axis are numbers, beside none.
     pub fn are_numbers(levels: &[Level]) -> bool {
-        levels.iter().any(|level| !level.text.is_empty())
-            && levels.iter().all(|level| level.text.is_empty() || level.text.parse::<f64>().is_ok())
+        let is_number = |level: &Level| number_of(&level.text).is_some_and(|number| !number.is_nan());
+        let mut named = levels.iter().filter(|level| !level.text.is_empty()).peekable();
+        named.peek().is_some() && named.all(is_number)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use powersweep_dataset::Frame;
 
-use super::code::few;
+use super::code::{few, is_ordered};
 use crate::error::Result;
 use crate::rows::Drawable;
 
@@ -71,5 +71,15 @@ impl Axes {
             few(&table.column(facet)?, crate::look::PANELS_MAX)?;
         }
         Ok(table.drawable(numbers)?.with_texts(&names))
+    }
+
+    /// The rows with a value of `x` and a number of `y`. Values that are no numbers of an axis are names along it.
+    pub(super) fn rows_along(&self, table: &Frame, is_number: bool) -> Result<Frame> {
+        let x = table.column(&self.x)?;
+        if is_number {
+            return self.rows(table, &[&self.x, &self.y], &[]);
+        }
+        let known = if is_ordered(&x) { table.kept(|row| !x.cell(row).is_null()) } else { table.clone() };
+        self.rows(&known, &[&self.y], &[&self.x])
     }
 }

@@ -86,7 +86,8 @@ pub fn cdf(table: &Frame, axes: &Axes, replicates: Option<&str>, look: &Look) ->
         mark.as_object_mut().expect("an object").remove("color");
     }
     layers.push(json!({ "mark": mark, "encoding": line }));
-    Content { free: axes.free(), ..Content::new(drawn, layers, axes.facet.as_deref()) }.figure(look)
+    let content = Content { free: axes.free(), ..Content::new(drawn, layers, axes.facet.as_deref()) };
+    content.without(table, &rows, "a finite value").figure(look)
 }
 
 /// The table of the points, and whether it has intervals.

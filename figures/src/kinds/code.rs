@@ -133,6 +133,11 @@ pub(super) fn is_ordered(column: &Column) -> bool {
     column.finite().next().is_some()
 }
 
+/// Whether an axis of numbers has a place for every value. It has none for "unlimited".
+pub(super) fn is_on_axis(column: &Column) -> bool {
+    is_ordered(column) && !(0..column.len()).any(|row| column.is_unlimited(row))
+}
+
 /// The condition under which a row has both ends of an interval.
 pub(super) fn has_interval((low, high): &(String, String)) -> Value {
     json!([{ "filter": format!("{} && {}", is_valid(low), is_valid(high)) }])

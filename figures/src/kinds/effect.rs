@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::axes::Axes;
 use super::bars::{merged, whiskers, with};
-use super::code::{few, is_ordered, is_valid};
+use super::code::{few, is_on_axis, is_valid};
 use super::limits::Limits;
 use super::scales::{self, plot_px};
 use crate::error::Result;
@@ -25,17 +25,14 @@ const SETTINGS_MAX: usize = 2_000;
 pub fn effect(means: &Frame, settings: Option<&Frame>, axes: &Axes, look: &Look) -> Result<Figure> {
     let setting = axes.colour.clone();
     let axes = Axes { colour: None, ..axes.clone() };
-    let is_number = is_ordered(&means.column(&axes.x)?);
-    let prepared = |table: &Frame| match is_number {
-        true => axes.rows(table, &[&axes.x, &axes.y], &[]),
-        false => axes.rows(table, &[&axes.y], &[&axes.x]),
-    };
-    let means = prepared(means)?;
+    let is_number = is_on_axis(&means.column(&axes.x)?);
+    let all = means;
+    let means = axes.rows_along(all, is_number)?;
     let column = means.column(&axes.x)?;
     let panels = means.groups(axes.facet.as_deref())?.len();
-    let (mut drawn, mut notes) = (means, Vec::new());
+    let (mut drawn, mut notes) = (means.clone(), Vec::new());
     if let (Some(settings), Some(setting)) = (settings, &setting) {
-        let mut settings = prepared(settings)?.with_texts(&[setting]);
+        let mut settings = axes.rows_along(settings, is_number)?.with_texts(&[setting]);
         let levels = settings.column(setting)?.levels();
         if levels.len() > SETTINGS_MAX {
             notes.push(format!("only {SETTINGS_MAX} of {} combinations are drawn", levels.len()));
@@ -78,7 +75,7 @@ pub fn effect(means: &Frame, settings: Option<&Frame>, axes: &Axes, look: &Look)
     let mark = json!({ "type": "line", "color": look.colour(0), "point": { "filled": true, "size": 24, "color": look.colour(0) } });
     let mark = merged(mark, json!({ "strokeWidth": 1.8 }));
     layers.push(json!({ "transform": only_means, "mark": mark, "encoding": mean }));
-    let mut content = Content::limited(drawn, layers, &axes, limits);
+    let mut content = Content::limited(drawn, layers, &axes, limits).without(all, &means, "a value");
     content.notes.extend(notes);
     content.figure(look)
 }
@@ -110,5 +107,12 @@ mod tests {
         let csv = String::from_utf8(figure.csv().expect("rows")).expect("text");
         assert!(csv.starts_with("cap_w,wait_s,setting\n70,5,\n"), "{csv}");
         assert!(csv.contains("70,6,ctc\n"), "{csv}");
+        let unlimited = Frame::of([
+            Column::numbers("cap_w", "cap", "W", [f64::INFINITY, 90.0]),
+            Column::numbers("wait_s", "wait", "s", [5.0, 3.0]),
+        ]);
+        let figure =
+            effect(&unlimited, None, &Axes::of("cap_w", "wait_s"), &Look::of(Width::Column)).expect("a figure");
+        assert_eq!(figure.spec()["layer"][0]["encoding"]["x"]["sort"], json!(["90", "unlimited"]));
     }
 }

@@ -44,7 +44,10 @@ pub fn heatmap(
         false => table.drawable(&numbers)?,
     };
     let rows = axes.rows(&rows, &[], &[])?;
-    let (x, y) = (Cells::of(&rows.column(&axes.x)?), Cells::of(&rows.column(&axes.y)?));
+    let (along, up) = (rows.column(&axes.x)?, rows.column(&axes.y)?);
+    let (x, y) = (Cells::of(&along), Cells::of(&up));
+    // Bins have no place for what is no finite number.
+    let rows = rows.kept(|row| x.cell(&along, row).is_some() && y.cell(&up, row).is_some());
     let shown = match value {
         Some(value) => rows.numeric(value)?,
         None => Column::numbers(SHARE, "share of rows", "%", [0.0; 0]),
@@ -93,7 +96,7 @@ pub fn heatmap(
             drawn.push(texts);
         }
     }
-    Content::new(drawn, layers, axes.facet.as_deref()).figure(look)
+    Content::new(drawn, layers, axes.facet.as_deref()).without(table, &rows, "a finite value").figure(look)
 }
 
 /// A cell with rows.

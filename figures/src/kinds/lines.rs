@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::axes::Axes;
 use super::bars::{band, with};
-use super::code::{Code, few, is_ordered};
+use super::code::{Code, few, is_on_axis};
 use super::limits::Limits;
 use super::published;
 use super::scales::{self, plot_px};
@@ -18,13 +18,11 @@ const DOTTED_MAX: usize = 25;
 /// Number of names along the horizontal axis.
 const NAMES_MAX: usize = 60;
 
-/// Lines of `y` over `x`, one for each value of `colour`, with a band for the interval. A row is one point.
+/// Lines of `y` over `x`, one for each value of `colour`, with a band for the interval. A row is one point. Where a value of
+/// `x` is "unlimited", the values stand side by side, as names do.
 pub fn lines(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
-    let is_number = is_ordered(&table.column(&axes.x)?);
-    let rows = match is_number {
-        true => axes.rows(table, &[&axes.x, &axes.y], &[])?,
-        false => axes.rows(table, &[&axes.y], &[&axes.x])?,
-    };
+    let is_number = is_on_axis(&table.column(&axes.x)?);
+    let rows = axes.rows_along(table, is_number)?;
     let column = rows.column(&axes.x)?;
     let panels = axes.facet.as_ref().map_or(Ok(1), |facet| rows.column(facet).map(|column| column.levels().len()))?;
     let limits = Limits::of(&rows, axes, false)?;
@@ -62,7 +60,8 @@ pub fn lines(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
         code.inside(&mut point);
     }
     published::beside(&mut layers, &rows, axes, point, free_px)?;
-    Content::limited(rows, layers, axes, limits).figure(look)
+    let content = Content::limited(rows.clone(), layers, axes, limits);
+    content.without(table, &rows, "a value").figure(look)
 }
 
 #[cfg(test)]
@@ -88,5 +87,17 @@ mod tests {
         );
         let figure = drawn(Column::texts("log", "log", ["sdsc", "ctc"]));
         assert_eq!(figure.spec()["layer"][0]["encoding"]["x"]["sort"], json!(["sdsc", "ctc"]));
+    }
+
+    #[test]
+    fn unlimited_is_the_last_of_the_values_side_by_side() {
+        let table = Frame::of([
+            Column::numbers("wq_threshold", "WQ threshold", "", [Some(f64::INFINITY), Some(16.0), Some(0.0), None]),
+            Column::numbers("energy_j", "energy", "J", [1.5, 2.5, 3.5, 4.5]),
+        ]);
+        let figure = lines(&table, &Axes::of("wq_threshold", "energy_j"), &Look::of(Width::Column)).expect("a figure");
+        assert_eq!(figure.spec()["layer"][0]["encoding"]["x"]["sort"], json!(["0", "16", "unlimited"]));
+        assert_eq!(figure.spec()["datasets"]["rows"][0], json!({ "wq_threshold": "unlimited", "energy_j": 1.5 }));
+        assert_eq!(figure.notes(), ["1 of 4 rows lack a value and are left out"]);
     }
 }

@@ -19,11 +19,13 @@ const ROWS_OF_A_PATH: usize = 5;
 const COLUMNS_MAX: usize = 12;
 /// Number of different names on an axis.
 const NAMES_MAX: usize = 12;
+/// Place of the greatest number on an axis that has "unlimited" at its end.
+const GREATEST_BELOW_UNLIMITED: f64 = 0.85;
 /// Number of rows.
 const ROWS_MAX: usize = 20_000;
 
-/// A line for each row through its values in `columns`, each on its own axis from the least to the greatest value. Rows
-/// without a value in one of them are not drawn; `colour` tells rows apart by colour and dash.
+/// A line for each row through its values in `columns`, each on its own axis from the least to the greatest value, with
+/// "unlimited" above it. Rows without a value in one of them are not drawn; `colour` tells rows apart by colour and dash.
 pub fn parallel(table: &Frame, columns: &[String], colour: Option<&str>, look: &Look) -> Result<Figure> {
     let axes = Axes { colour: colour.map(str::to_owned), ..Axes::default() };
     if !(2..=COLUMNS_MAX).contains(&columns.len()) {
@@ -32,12 +34,13 @@ pub fn parallel(table: &Frame, columns: &[String], colour: Option<&str>, look: &
     for name in columns {
         table.column(name)?;
     }
-    let numbers: Vec<&str> = columns
-        .iter()
-        .map(String::as_str)
-        .filter(|name| table.column(name).is_ok_and(|column| is_ordered(&column)))
-        .collect();
-    let rows = axes.rows(table, &numbers, &[])?;
+    let numbers = columns.iter().filter_map(|name| table.column(name).ok()).filter(is_ordered).collect::<Vec<_>>();
+    let has_place = |row: usize| numbers.iter().all(|of| of.number(row).is_some() || of.is_unlimited(row));
+    let kept = table.kept(has_place);
+    if kept.rows() == 0 {
+        return Err(FigureError::Empty(format!("no row has a value in each of {}", columns.join(", "))));
+    }
+    let rows = axes.rows(&kept, &[], &[])?;
     let names: Vec<Column> = columns.iter().map(|name| Ok(rows.column(name)?)).collect::<Result<_>>()?;
     if rows.rows() > ROWS_MAX {
         return Err(FigureError::Empty(format!("{} rows are more than {ROWS_MAX}: choose some", rows.rows())));
@@ -78,11 +81,7 @@ pub fn parallel(table: &Frame, columns: &[String], colour: Option<&str>, look: &
     let mut content = Content::new(drawn, layers, None);
     content.datasets.push(("ends".to_owned(), ends));
     content.beside.insert("view".to_owned(), json!({ "stroke": null }));
-    let left_out = table.rows() - rows.rows();
-    if left_out > 0 {
-        content.notes.push(format!("{left_out} of {} rows lack a value and are left out", table.rows()));
-    }
-    content.figure(look)
+    content.without(table, &rows, "a value").figure(look)
 }
 
 /// The texts at the values of the axes, or the white border that sets them off the lines.
@@ -107,7 +106,12 @@ struct Coordinate {
 }
 
 enum Scaled {
-    Numbers { low: f64, high: f64 },
+    /// Numbers, the greatest of which has the place `top`.
+    Numbers {
+        low: f64,
+        high: f64,
+        top: f64,
+    },
     Names(Vec<String>),
 }
 
@@ -116,11 +120,14 @@ impl Coordinate {
         let label = |unit: &str| wrapped(&labelled(column.title(), unit), slot_px - 6.0);
         if let Some((low, high)) = extent(column.finite()) {
             let (divisor, unit) = magnitude(column.unit(), low.abs().max(high.abs()));
-            let ends = match low == high {
-                true => vec![(0.5, short(low / divisor))],
-                false => vec![(0.0, short(low / divisor)), (1.0, short(high / divisor))],
+            let is_bounded = (0..column.len()).all(|row| !column.is_unlimited(row));
+            let top = if is_bounded { 1.0 } else { GREATEST_BELOW_UNLIMITED };
+            let mut ends = match low == high {
+                true => vec![(top / 2.0, short(low / divisor))],
+                false => vec![(0.0, short(low / divisor)), (top, short(high / divisor))],
             };
-            return Ok(Coordinate { title: label(&unit), ends, scale: Scaled::Numbers { low, high } });
+            ends.extend((!is_bounded).then(|| (1.0, "unlimited".to_owned())));
+            return Ok(Coordinate { title: label(&unit), ends, scale: Scaled::Numbers { low, high, top } });
         }
         let levels = few(column, NAMES_MAX)?;
         let ends = levels.iter().enumerate().map(|(at, level)| (spread(at, levels.len()), level.clone())).collect();
@@ -129,8 +136,9 @@ impl Coordinate {
 
     fn position(&self, column: &Column, row: usize) -> Option<f64> {
         match &self.scale {
-            Scaled::Numbers { low, high } if low == high => Some(0.5),
-            Scaled::Numbers { low, high } => column.number(row).map(|value| (value - low) / (high - low)),
+            Scaled::Numbers { .. } if column.is_unlimited(row) => Some(1.0),
+            Scaled::Numbers { low, high, top } if low == high => Some(top / 2.0),
+            Scaled::Numbers { low, high, top } => column.number(row).map(|value| (value - low) / (high - low) * top),
             Scaled::Names(levels) => {
                 let text = column.text(row);
                 levels.iter().position(|level| *level == text).map(|at| spread(at, levels.len()))
@@ -239,6 +247,21 @@ mod tests {
             figure.spec()["datasets"]["ends"][1],
             json!({ "column": "energy (MJ)", "position": 1.0, "written": "2" })
         );
+    }
+
+    #[test]
+    fn unlimited_is_at_the_end_of_its_axis() {
+        let table = Frame::of([
+            Column::numbers("cap_w", "cap", "W", [Some(70.0), Some(90.0), Some(f64::INFINITY), None]),
+            Column::numbers("wait_s", "wait", "s", [1.0, 2.0, 3.0, 4.0]),
+        ]);
+        let columns = ["cap_w".to_owned(), "wait_s".to_owned()];
+        let figure = parallel(&table, &columns, None, &Look::of(Width::Column)).expect("a figure");
+        let rows = figure.spec()["datasets"]["rows"].as_array().expect("rows").iter();
+        let caps = rows.filter(|row| row["column"] == "cap (W)").map(|row| json!([row["value"], row["position"]]));
+        assert_eq!(Value::from_iter(caps), json!([["70", 0.0], ["90", 0.85], ["unlimited", 1.0]]));
+        assert_eq!(figure.spec()["datasets"]["ends"][2]["written"], "unlimited");
+        assert_eq!(figure.notes(), ["1 of 4 rows lack a value and are left out"]);
     }
 
     #[test]

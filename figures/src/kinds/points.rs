@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Axes;
 use super::bars::{merged, whiskers, whiskers_along, with};
-use super::code::{Code, few, is_ordered, is_valid};
+use super::code::{Code, few, is_on_axis, is_valid};
 use super::limits::Limits;
 use super::scales::{self, Scale, plot_px};
 use crate::error::Result;
@@ -22,7 +22,7 @@ pub fn points(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     let all = [&axes.x, &axes.y];
     let (mut numbers, mut names): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for name in all {
-        let list = if is_ordered(&table.column(name)?) { &mut numbers } else { &mut names };
+        let list = if is_on_axis(&table.column(name)?) { &mut numbers } else { &mut names };
         list.push(name);
     }
     let rows = axes.rows(table, &numbers, &names)?;
@@ -71,7 +71,8 @@ pub fn points(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
         None => mark["color"] = json!(look.colour(0)),
     }
     layers.push(json!({ "mark": mark, "encoding": point }));
-    Content::limited(rows, layers, axes, limits).figure(look)
+    let content = Content::limited(rows.clone(), layers, axes, limits);
+    content.without(table, &rows, "a value").figure(look)
 }
 
 #[cfg(test)]

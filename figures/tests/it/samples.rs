@@ -243,7 +243,7 @@ fn tasks(count: usize) -> Frame {
         let wait = 20_000.0 / factor * (0.6 + 0.8 * draws.next()) / (1.0 + policy as f64 / 3.0);
         let energy = 1e11 * factor * (1.0 + 0.1 * policy as f64) * (0.8 + 0.4 * draws.next());
         let slowdown = 1.0 + wait / 900.0 * (0.5 + draws.next());
-        let (gear, threshold) = ((at % 6) as f64, 1.0 + (at % 3) as f64);
+        let (gear, threshold) = ((at % 6) as f64, [1.0, 2.0, f64::INFINITY][at % 3]);
         let seed = (at / 44 % 10).to_string();
         (
             owned(&[POLICIES[policy], &seed]),
@@ -312,7 +312,8 @@ fn effect_in(draws: &mut Draws, logs: &[&str], facet: Option<&str>, look: &Look)
 
 /// 2,000 tasks on six coordinates.
 pub fn coordinates(look: &Look) -> Result<Figure> {
-    let columns = owned(&["policy", "size_factor", "gear_index", "wait_s_mean", "energy_total_j", "bsld_tau600s_mean"]);
+    let columns =
+        owned(&["policy", "size_factor", "bsld_threshold", "wait_s_mean", "energy_total_j", "bsld_tau600s_mean"]);
     parallel(&tasks(2_000), &columns, Some("policy"), look)
 }
 
