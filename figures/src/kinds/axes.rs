@@ -38,6 +38,8 @@ pub struct Axes {
     pub free_x: bool,
     /// Whether each panel has a vertical scale of its own.
     pub free_y: bool,
+    /// Whether points have axes from 0 on, and a dotted line where both columns are equal.
+    pub diagonal: bool,
     /// Column with a name for rows that were published elsewhere, and without a value for the others: bars and lines show
     /// published rows as points that the legend names.
     pub published: Option<String>,

@@ -44,7 +44,7 @@ impl Limits {
             let ends: Vec<Column> = ends.map(|end| Ok(rows.column(end)?)).collect::<Result<_>>()?;
             let free = free.contains(&channel).then_some(channel);
             let facet = axes.facet.as_deref().filter(|_| free.is_some());
-            let zero = zero && !is_x;
+            let zero = axes.diagonal || zero && !is_x;
             let domain = match is_log {
                 true => limits.logarithmic(rows, &of, &ends, facet)?,
                 false if facet.is_none() => of_times(&of, &ends, zero),

@@ -59,6 +59,18 @@ pub fn points(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
         let place = json!({ "x": { "value": "width" }, "y": at });
         layers.push(json!({ "transform": once, "mark": written, "encoding": place }));
     }
+    if axes.diagonal {
+        let most = |name: &String, to: &str| json!({ "op": "max", "field": escaped(name), "as": to });
+        let once = json!([
+            { "aggregate": [most(&axes.x, "most_x"), most(&axes.y, "most_y")] },
+            { "calculate": "min(datum.most_x, datum.most_y)", "as": "equal" }, { "calculate": "0", "as": "origin" },
+        ]);
+        let rule = json!({ "type": "rule", "strokeDash": [1, 2], "strokeWidth": 0.8, "color": "#666666" });
+        let (x, y) =
+            (merged(at["x"].clone(), json!({ "field": "origin" })), merged(y.clone(), json!({ "field": "origin" })));
+        let line = json!({ "x": x, "y": y, "x2": { "field": "equal" }, "y2": { "field": "equal" } });
+        layers.push(json!({ "transform": once, "mark": rule, "encoding": line }));
+    }
     let mut point = with(&at, &[("y", y)]);
     if let Some(answer) = &axes.answer {
         let ring = json!({ "type": "point", "size": 150, "opacity": 1, "color": "#000000", "strokeWidth": 1.2 });
@@ -108,6 +120,10 @@ mod tests {
             (&json!("rule"), &json!("bsld_mean <= 8"))
         );
         assert_eq!(layers[2]["transform"][0]["filter"], "isValid(datum['answer'])");
+        let equal = points(&table, &Axes { diagonal: true, ..axes("bsld_mean") }, &look).expect("a figure");
+        let line = &equal.spec()["layer"][0];
+        assert_eq!((&line["mark"]["type"], &line["encoding"]["y2"]["field"]), (&json!("rule"), &json!("equal")));
+        assert_eq!(["x", "y"].map(|axis| line["encoding"][axis]["scale"]["zero"].clone()), [true, true]);
         let names = points(&table, &axes("policy"), &look).expect("a figure");
         assert_eq!(names.spec()["layer"][0]["encoding"]["y"]["sort"], json!(["easy", "fcfs"]));
         assert_eq!(names.spec()["datasets"]["rows"].as_array().map(Vec::len), Some(3));

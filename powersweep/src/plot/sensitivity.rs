@@ -85,7 +85,7 @@ fn effects(drawn: &Frame, metric: &str, axes: Axes) -> Result<(Frame, Axes), Err
     let ends = |name: &str| Some((format!("{name}_low"), format!("{name}_high")));
     let (interval, interval_x, colour) = (ends("sigma"), ends("mu_star"), Some(PARAMETER.to_owned()));
     let (x, y) = ("mu_star".to_owned(), "sigma".to_owned());
-    Ok((Frame::of(columns), Axes { x, y, colour, interval, interval_x, ..axes }))
+    Ok((Frame::of(columns), Axes { x, y, colour, interval, interval_x, diagonal: true, ..axes }))
 }
 
 /// Two bars for each parameter: its share of the variance alone, and with others.
