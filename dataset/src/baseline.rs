@@ -1,12 +1,19 @@
 //! The partner of each row in a baseline.
 //!
-//! A row is compared with the row of the baseline that has the same workload, machine, seed and so on: the columns in which
-//! the rows of the baseline differ from each other. With the same seed, both simulate the same jobs (common random numbers),
-//! and the ratio varies less than its two parts.
+//! A row is compared with the row of the baseline that has the same workload, machine, seed and so on. These are the columns in
+//! which the rows of the baseline differ from each other, all columns of what no condition is about, and the label of blocks that
+//! the conditions divide: a baseline whose rows have one seed, because others failed, is no partner of another seed. With the
+//! same seed, both simulate the same jobs (common random numbers), and the ratio varies less than its two parts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+
+use powersweep_engine::components::COMPONENTS;
+use powersweep_engine::spec::{Role, Section};
+use powersweep_results::Table;
 
 use crate::error::{Error, usage};
+use crate::grouped::{SIGNAL, SIGNAL_INDEX, keys};
+use crate::scan::{LABELS, SEED};
 use crate::{Axis, Cell, Condition, Rows};
 
 /// Values of a column in a message.
@@ -53,8 +60,18 @@ pub fn pairs(rows: &Rows, conditions: &[Condition]) -> Result<Baseline, Error> {
         let found = named.iter().map(found).collect::<Vec<_>>().join("; ");
         return Err(usage(format!("no row is in the baseline; in the rows, {found}")));
     };
-    let differs = |axis: &&Axis| !is_named(axis) && base.iter().any(|row| axis.code(*row) != axis.code(first));
-    let by: Vec<&Axis> = rows.axes().iter().filter(differs).collect();
+    let differs = |axis: &Axis| base.iter().any(|row| axis.code(*row) != axis.code(first));
+    let is_other = |axis: &Axis| {
+        let about = subject(axis.name());
+        about.is_some() && conditions.iter().all(|condition| subject(&condition.column) != about)
+    };
+    // A block has rows inside and outside of the baseline: it has partners of its own.
+    let is_divided = |axis: &Axis| {
+        let of_base: BTreeSet<u32> = base.iter().map(|row| axis.code(*row)).collect();
+        LABELS.contains(&axis.name()) && (0..rows.len()).any(|row| of_base.contains(&axis.code(row)) && !is_base(row))
+    };
+    let is_key = |axis: &&Axis| !is_named(axis) && (differs(axis) || is_other(axis) || is_divided(axis));
+    let by: Vec<&Axis> = rows.axes().iter().filter(is_key).collect();
     let key = |row: usize| by.iter().map(|axis| axis.code(row)).collect::<Vec<_>>();
     let mut known = HashMap::new();
     for row in base {
@@ -65,4 +82,25 @@ pub fn pairs(rows: &Rows, conditions: &[Condition]) -> Result<Baseline, Error> {
     }
     let of = (0..rows.len()).map(|row| known.get(&key(row)).copied()).collect();
     Ok(Baseline { of, by: by.iter().map(|axis| axis.name().to_owned()).collect() })
+}
+
+/// What a column tells of a task, or of a row of a task: the label of its block for a component or a parameter. `None` for columns that
+/// do not tell tasks apart, such as metrics.
+pub fn subject(column: &str) -> Option<&str> {
+    let label = |section: Section| match section {
+        Section::Workloads => LABELS[0],
+        Section::Platforms => LABELS[1],
+        Section::Policies => LABELS[2],
+        Section::Statistics => "statistics",
+    };
+    let has = |role: &Role| {
+        let mut params = COMPONENTS.iter().filter(|of| of.role == *role).flat_map(|of| of.params);
+        role.key() == column || params.any(|param| param.name == column)
+    };
+    match column {
+        SIGNAL | SIGNAL_INDEX => Some(SIGNAL),
+        SEED => Some(SEED),
+        _ if LABELS.contains(&column) || Table::ALL.iter().any(|table| keys(*table).contains(&column)) => Some(column),
+        _ => Role::ALL.iter().find(|role| has(role)).map(|role| label(role.section())),
+    }
 }

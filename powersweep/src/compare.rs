@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use powersweep_dataset::baseline::subject;
 use powersweep_dataset::compare::{Pairs, compare, pairs};
 use powersweep_dataset::frame::UNIT;
 use powersweep_dataset::grouped::{FooterFacts, collected, keys};
@@ -26,6 +27,8 @@ const WEEK_S: f64 = 604_800.0;
 const APART: [&str; 3] = ["workload", "signal", "signal_index"];
 /// Fewer replicates make an interval that rests on little.
 pub const FEW: usize = 5;
+/// A sentence about intervals over few replicates.
+pub(crate) const FEW_SAID: &str = " These are few: more would make the intervals narrower and surer.";
 
 /// The table, columns and conditions of a comparison.
 #[derive(Debug, Clone, Default)]
@@ -160,7 +163,7 @@ impl Compared {
             (false, seeds) => format!(" Intervals (95%) are over {seeds} seeds."),
         };
         if (2..FEW).contains(&replicates) {
-            text += " These are few: more would make the intervals narrower and surer.";
+            text += FEW_SAID;
         }
         text
     }
@@ -199,9 +202,11 @@ impl Place {
         }
         axes.retain(|name| !measures.contains(name));
         let columns = [axes.as_slice(), measures.as_slice()];
+        let sides = (&a, &b);
         let (a, b) =
             (a.rows(&datasets, options.table, columns).await?, b.rows(&datasets, options.table, columns).await?);
         let found = pairs(&a, &b)?;
+        check_same(sides, &a, &b)?;
         let by = groups_by(&found, options)?;
         let names: Vec<&str> = by.iter().map(String::as_str).collect();
         let seeds = a.axis(SEED).filter(|_| found.by.iter().any(|name| name == SEED));
@@ -249,6 +254,24 @@ impl Place {
         let Pairs { rows, by: paired_by, single } = found;
         Ok(Compared { by, groups, pairs: rows.len(), paired_by, pooled, single, are_weeks })
     }
+}
+
+/// Refuses pairs of two seeds, or of two workloads of one experiment, that no condition chose: others failed or have not run.
+fn check_same((of_a, of_b): (&Side, &Side), a: &Rows, b: &Rows) -> Result<(), Error> {
+    let is_one = of_a.reading.experiment() == of_b.reading.experiment();
+    for name in [SEED, "workload"].into_iter().filter(|name| *name == SEED || is_one) {
+        let only = |rows: &Rows| rows.axis(name).and_then(|axis| <[Cell; 1]>::try_from(axis.values().to_vec()).ok());
+        let Some(([one], [other])) = only(a).zip(only(b)) else { continue };
+        let mut chosen = of_a.conditions.iter().chain(&of_b.conditions).map(|text| Condition::column_of(text));
+        if one != other && !chosen.any(|column| subject(column) == subject(name)) {
+            let (one, other) = (one.exact(), other.exact());
+            return Err(failure!(
+                Usage,
+                "A has rows of {name} {one} alone, and B of {name} {other}: they make no pair"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The columns that have a comparison for each value: the chosen ones, and workloads and signals that are not pooled.

@@ -166,6 +166,27 @@ fn rows_without_a_baseline_are_counted_and_have_no_ratio() {
     assert_eq!([0, 1, 2].map(|row| cells(&frame, row)[1].clone()), [Cell::Int(5), Cell::Int(5), Cell::Int(5)]);
 }
 
+/// The baseline has one seed of one workload left: it is no partner of other seeds and workloads.
+#[test]
+fn a_row_is_not_divided_by_another_seed_or_workload() {
+    let mut rows = sweep();
+    rows.retain(|row| row.2 != "easy" || (row.1, row.4) == ("CTC", 1));
+    let rows = collected(&rows, &["wait"]);
+    let baseline = baseline::pairs(&rows, &[condition("policy=easy")]).expect("a baseline");
+    let paired: Vec<usize> = (0..rows.len()).filter(|row| baseline.of[*row].is_some()).collect();
+    assert_eq!((baseline.lacking(), paired), (10, vec![0, 3, 4]), "seed 1 of CTC");
+    // A condition on a parameter: the policy that has rows on both sides keeps to its own.
+    let mut rows = sweep();
+    rows.retain(|row| row.2 != "easy" || row.4 == 1);
+    for row in &mut rows {
+        (row.2, row.3) = if row.2 == "easy" { ("bsld", Some(1.0)) } else { (row.2, row.3) };
+    }
+    let rows = collected(&rows, &["wait"]);
+    let baseline = baseline::pairs(&rows, &[condition("threshold=1")]).expect("a baseline");
+    assert_eq!(baseline.by, ["policy", "workload", "seed"]);
+    assert_eq!(baseline.lacking(), rows.len() - 4, "rows of bsld and seed 1 alone have a partner");
+}
+
 #[test]
 fn a_baseline_must_have_one_row_for_each_other_row() {
     let rows = collected(&sweep(), &["wait"]);
