@@ -1,5 +1,6 @@
 //! Comparisons of a value with published or expected numbers and with other values.
 
+use powersweep_dataset::replicates::{Method, Replicates, SEED};
 use powersweep_dataset::stats;
 use powersweep_engine::Value;
 
@@ -83,21 +84,29 @@ impl Comparison<'_> {
     }
 }
 
-/// Compares neighbouring values. Groups are compared in pairs; the mean of their differences decides.
+/// Compares neighbouring values. Groups are compared in pairs; the mean of their differences decides. Pairs of seeds have the 95%
+/// interval of all comparisons beside it, which says whether the difference may be 0. Equal differences have none: nothing in them
+/// depends on the seed.
 fn order(values: &[Groups], sign: &str) -> Result<Compared, String> {
     let mut holds = true;
-    let mut errors = Vec::new();
+    let mut intervals = Vec::new();
     for pair in values.windows(2) {
         let [a, b] = pair else { continue };
         if a.by != b.by || !a.values.keys().eq(b.values.keys()) {
             return Err("the two sides have different groups and cannot be paired".to_owned());
         }
-        let mut differences: Vec<f64> = a.values.values().zip(b.values.values()).map(|(a, b)| b - a).collect();
-        differences.sort_by(f64::total_cmp);
-        let mean = stats::mean(&differences).unwrap_or(f64::NAN);
+        let differences = || a.values.values().zip(b.values.values()).map(|(a, b)| b - a);
+        let mut sorted: Vec<f64> = differences().collect();
+        sorted.sort_by(f64::total_cmp);
+        let mean = stats::mean(&sorted).unwrap_or(f64::NAN);
         holds &= if sign == "<" { mean > 0.0 } else { mean < 0.0 };
-        if let Some(error) = stats::standard_error(&differences) {
-            errors.push(format!("{} ± {}", digits(mean), digits(error)));
+        let Some(seed) = a.by.iter().position(|name| name == SEED) else { continue };
+        let seeds: Vec<Option<i64>> = a.values.keys().map(|key| key[seed].parse().ok()).collect();
+        let rows = seeds.iter().zip(differences()).filter_map(|(seed, difference)| Some(((*seed)?, difference)));
+        if let Some((low, high)) = Replicates::of(rows, Method::T(95)).mean().ends.filter(|(low, high)| low < high) {
+            let half = (high - low) / 2.0;
+            let may_be_0 = if low <= 0.0 && 0.0 <= high { ", may be 0" } else { "" };
+            intervals.push(format!("{} ± {} at 95%{may_be_0}", digits(mean), digits(half)));
         }
     }
     let means: Vec<f64> = values.iter().map(mean).collect::<Result<_, String>>()?;
@@ -106,8 +115,8 @@ fn order(values: &[Groups], sign: &str) -> Result<Compared, String> {
     if !holds {
         ours = shown.join(", ");
     }
-    if !errors.is_empty() {
-        ours.push_str(&format!(" (paired {})", errors.join(", ")));
+    if !intervals.is_empty() {
+        ours.push_str(&format!(" (paired {})", intervals.join("; ")));
     }
     let numbers = (None, means.first().copied());
     Ok(Compared { stated: format!("{sign} the other value"), ours, holds: Some(holds), numbers })

@@ -251,7 +251,7 @@ fn paired_values_are_compared_seed_by_seed() {
     let low = "{ runs = \"low\", where = { workload = \"a\", bsld_threshold = 2 } }";
     let finding = findings(&claim(low)).remove(0);
     assert_eq!(finding.verdict, Verdict::Holds);
-    assert_eq!(finding.ours, "20 < 22.5 (paired 2.5 ± 0.5)", "differences 2 and 3");
+    assert_eq!(finding.ours, "20 < 22.5 (paired 2.5 ± 6.353102 at 95%, may be 0)", "differences 2 and 3");
     let unpaired = "{ runs = \"low\", where = { workload = \"a\", bsld_threshold = 2, seed = 1 } }";
     let finding = findings(&claim(unpaired)).remove(0);
     assert_eq!(finding.verdict, Verdict::Missing);
