@@ -62,7 +62,7 @@ impl Grid {
                 let of_axes: Vec<Vec<Vec<usize>>> = (0..axes).map(|axis| self.grouped(&[axis])).collect();
                 let of_pairs: Vec<Vec<Vec<usize>>> =
                     pairs.iter().map(|(one, other)| self.grouped(&[*one, *other])).collect();
-                jackknifed(values, |cells| {
+                jackknifed(values, (0.0, 1.0), |cells| {
                     let total = variance(cells);
                     let between = |groups: &Vec<Vec<usize>>| {
                         let means: Vec<Span> =
@@ -81,7 +81,8 @@ impl Grid {
             }
             false => {
                 let fit = Fit::of(self)?;
-                jackknifed(values, |cells| {
+                // Of some cells, the variance of the effects may be greater than that of the cells.
+                jackknifed(values, (0.0, f64::INFINITY), |cells| {
                     let total = variance(cells);
                     let first = fit.variances(self, cells).into_iter().map(|variance| variance.over(total));
                     let totals =

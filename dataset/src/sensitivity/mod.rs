@@ -32,11 +32,19 @@ const NORMAL: f64 = 1.959_963_984_540_054;
 pub struct Index {
     /// The index: known, or bounded where values are missing.
     pub span: Span,
-    /// The ends of its interval; of a bounded index the lower end of the lower bound and the upper end of the upper one.
+    /// The ends of its interval, which the index can reach; of a bounded index the lower end of the lower bound and the upper end
+    /// of the upper one, or the bounds themselves without an interval.
     pub ends: Option<(f64, f64)>,
 }
 
 impl Index {
+    /// An index with an interval of these half widths below its lower and above its upper bound, cut to the values that it may have.
+    fn new(span: Span, halves: Option<(f64, f64)>, (least, greatest): (f64, f64)) -> Index {
+        let end = |end: f64| end.clamp(least, greatest);
+        let halves = halves.or((!span.is_known()).then_some((0.0, 0.0)));
+        Index { span, ends: halves.map(|(below, above)| (end(span.low - below), end(span.high + above))) }
+    }
+
     /// Whether it is a number, or has bounds that are numbers.
     pub fn is_finite(&self) -> bool {
         self.span.low.is_finite() && self.span.high.is_finite()
@@ -57,6 +65,9 @@ pub trait Estimates {
     /// All indices from these blocks, some of which may occur several times. Bounds contain the index of every choice of the
     /// unknown values.
     fn estimate(&self, terms: &Self::Terms, blocks: &[usize]) -> Vec<Span>;
+
+    /// The least and the greatest value that the index at this position may truly have.
+    fn possible(&self, at: usize) -> (f64, f64);
 }
 
 /// Values of a metric: for each seed one for each point, NaN for a missing one.
@@ -117,67 +128,70 @@ impl Values {
     }
 }
 
-/// The indices of a design. Intervals are those of a bootstrap of whole blocks, and of the seeds if there are several: the
-/// standard deviation of 1,000 resampled indices times 1.96, on both sides.
+/// The indices of a design. The points and the seeds are independent: the square of half an interval is the sum of two squares.
+/// That of the points is 1.96 standard deviations of 1,000 indices of resampled blocks. That of the seeds, if there are several,
+/// is Student's of the jackknife.
 pub fn indices(of: &impl Estimates, values: &Values) -> Vec<Index> {
     resampled(of, values, RESAMPLES)
 }
 
 fn resampled(of: &impl Estimates, values: &Values, resamples: usize) -> Vec<Index> {
-    let (blocks, seeds) = (of.blocks(), values.by_seed.len());
-    let all: Vec<usize> = (0..seeds).collect();
-    let terms = of.terms(&values.means(&all));
-    let found = of.estimate(&terms, &(0..blocks).collect::<Vec<_>>());
-    if blocks < 2 {
-        return found.into_iter().map(|span| Index { span, ends: None }).collect();
+    let seeds: Vec<usize> = (0..values.by_seed.len()).collect();
+    let blocks: Vec<usize> = (0..of.blocks()).collect();
+    let terms = of.terms(&values.means(&seeds));
+    let found = of.estimate(&terms, &blocks);
+    if blocks.len() < 2 {
+        return found.into_iter().enumerate().map(|(at, span)| Index::new(span, None, of.possible(at))).collect();
     }
     let mut random = Philox::stream(RESAMPLING_SEED, Purpose::Resample);
     let mut again: Vec<(Vec<f64>, Vec<f64>)> = vec![Default::default(); found.len()];
     for _ in 0..resamples {
-        let drawn: Vec<usize> = (0..blocks).map(|_| random.below(blocks as u64) as usize).collect();
-        let estimates = match seeds {
-            1 => of.estimate(&terms, &drawn),
-            _ => {
-                let seeds: Vec<usize> = all.iter().map(|_| random.below(seeds as u64) as usize).collect();
-                of.estimate(&of.terms(&values.means(&seeds)), &drawn)
-            }
-        };
-        for (of, span) in again.iter_mut().zip(estimates) {
+        let drawn: Vec<usize> = blocks.iter().map(|_| random.below(blocks.len() as u64) as usize).collect();
+        for (of, span) in again.iter_mut().zip(of.estimate(&terms, &drawn)) {
             of.0.push(span.low);
             of.1.push(span.high);
         }
     }
-    let with_ends = |(span, (lows, highs)): (Span, &(Vec<f64>, Vec<f64>))| {
+    let over_seeds = jackknife(values, &found, |means| of.estimate(&of.terms(means), &blocks));
+    let with_ends = |(at, span): (usize, Span)| {
         let half = |values: &[f64]| deviation(values).map(|sd| NORMAL * sd);
-        let ends = half(lows).zip(half(highs)).map(|(low, high)| (span.low - low, span.high + high));
-        Index { span, ends }
+        let of_points = half(&again[at].0).zip(half(&again[at].1));
+        let of_seeds = if seeds.len() > 1 { over_seeds[at].1 } else { Some((0.0, 0.0)) };
+        let halves = of_points.zip(of_seeds).map(|(points, seeds)| (points.0.hypot(seeds.0), points.1.hypot(seeds.1)));
+        Index::new(span, halves, of.possible(at))
     };
-    found.into_iter().zip(&again).map(with_ends).collect()
+    found.into_iter().enumerate().map(with_ends).collect()
 }
 
-/// The jackknife over seeds: `of` has the indices of the means over some seeds. With several seeds, an index is freed of its
-/// bias of the order of 1 / seeds, which is that of the variance between seeds, and has Student's interval.
-fn jackknifed(values: &Values, of: impl Fn(&[Span]) -> Vec<Span>) -> Vec<Index> {
+/// The indices of the means over the seeds, which `of` has. With several seeds, an index is freed of its bias of the order of
+/// 1 / seeds, which is that of the variance between seeds, and has Student's interval of the jackknife. `possible`: the least and
+/// the greatest value of an index.
+fn jackknifed(values: &Values, possible: (f64, f64), of: impl Fn(&[Span]) -> Vec<Span>) -> Vec<Index> {
+    let whole = of(&values.means(&(0..values.by_seed.len()).collect::<Vec<_>>()));
+    let found = jackknife(values, &whole, of);
+    found.into_iter().map(|(span, halves)| Index::new(span, halves, possible)).collect()
+}
+
+/// The jackknife over seeds (Efron & Tibshirani 1993, chapter 11): each of the indices `whole` without its bias, and half the
+/// width of Student's interval of both its bounds. One seed changes no index, and has no interval.
+fn jackknife(values: &Values, whole: &[Span], of: impl Fn(&[Span]) -> Vec<Span>) -> Vec<(Span, Option<(f64, f64)>)> {
     let seeds = values.by_seed.len();
-    let all: Vec<usize> = (0..seeds).collect();
-    let whole = of(&values.means(&all));
     if seeds < 2 {
-        return whole.into_iter().map(|span| Index { span, ends: None }).collect();
+        return whole.iter().map(|span| (*span, None)).collect();
     }
     let parts: Vec<Vec<Span>> = values.means_without_each().map(|means| of(&means)).collect();
     let count = seeds as f64;
-    let index = |(at, whole): (usize, Span)| {
+    let index = |(at, whole): (usize, &Span)| {
         let corrected = |end: fn(Span) -> f64| {
-            let of: Vec<f64> = parts.iter().map(|part| count * end(whole) - (count - 1.0) * end(part[at])).collect();
+            let of: Vec<f64> = parts.iter().map(|part| count * end(*whole) - (count - 1.0) * end(part[at])).collect();
             let half = deviation(&of).map(|sd| student_t(95, seeds - 1) * sd / count.sqrt());
             (sum(of.iter().copied()) / count, half)
         };
         let (low, below) = corrected(|span| span.low);
         let (high, above) = corrected(|span| span.high);
-        let ends = below.zip(above).map(|(below, above)| (low - below, high + above));
-        Index { span: Span { low, high }, ends }
+        (Span { low, high }, below.zip(above))
     };
-    whole.into_iter().enumerate().map(index).collect()
+    whole.iter().enumerate().map(index).collect()
 }
 
 /// The standard deviation of finite values.

@@ -20,13 +20,10 @@ fn columns(name: &str, unit: &str, indices: &[Option<Index>]) -> [Column; 3] {
         let values: ArrayRef = Arc::new(usable.iter().map(|index| value((*index)?)).collect::<Float64Array>());
         Column::of(&Arc::new(field), &values)
     };
-    // A bounded index without an interval has its bounds.
-    let ends =
-        |index: Index| index.ends.or_else(|| (!index.span.is_known()).then_some((index.span.low, index.span.high)));
     [
         column("mean", "", &|index| index.span.value()),
-        column("low95", "_low", &|index| ends(index).map(|ends| ends.0)),
-        column("high95", "_high", &|index| ends(index).map(|ends| ends.1)),
+        column("low95", "_low", &|index| Some(index.ends?.0)),
+        column("high95", "_high", &|index| Some(index.ends?.1)),
     ]
 }
 

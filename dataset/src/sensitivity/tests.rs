@@ -85,9 +85,13 @@ fn indices_of_sobol_equal_salibs() {
     ];
     assert_close(&known(&found), &expected, 1e-12);
     // SALib's half widths, from other resamples: S1 0.102, 0.097, 0.106; ST 0.123, 0.076, 0.055; S2 0.166, 0.220, 0.130.
-    let halves: Vec<f64> = found.iter().filter_map(|of| Some((of.ends?.1 - of.ends?.0) / 2.0)).collect();
     let expected = [0.102, 0.123, 0.097, 0.076, 0.106, 0.055, 0.166, 0.220, 0.130];
-    halves.iter().zip(expected).for_each(|(half, of)| assert!((half / of - 1.0).abs() < 0.12, "{half} {of}"));
+    for (found, of) in found.iter().zip(expected) {
+        let (value, (low, high)) = (found.span.value().expect("known"), found.ends.expect("an interval"));
+        // The lower end of a share is not below 0.
+        assert!(((high - value) / of - 1.0).abs() < 0.12, "{found:?} {of}");
+        assert!(low == 0.0 || ((value - low) / of - 1.0).abs() < 0.12, "{found:?} {of}");
+    }
 
     let design = Saltelli { count: 128, ranges: 8, is_second_order: false };
     let values = rows(&design, g, |row| (0..16).map(|dimension| weyl(row, dimension)).collect());
@@ -248,7 +252,7 @@ fn bounds_contain_the_indices_of_every_value_that_may_be_missing() {
         let value = whole.span.value().expect("known");
         let (low, high) = found.ends.expect("an interval");
         assert!(!found.span.is_known() && (found.span.low..=found.span.high).contains(&value), "{found:?} {value}");
-        assert!(low < found.span.low && found.span.high < high);
+        assert!((low == 0.0 || low < found.span.low) && (found.span.high < high || high == 1.0));
     }
     // An index is an estimate where no missing value touches it.
     let morris = Morris {
@@ -276,6 +280,31 @@ fn seeds_widen_intervals_where_effects_depend_on_them() {
     };
     assert!(width(vec![value(0.0, 0.0), value(50.0, 0.0), value(90.0, 0.0)]) < 1e-9);
     assert!(width(vec![value(0.0, 0.0), value(50.0, 0.5), value(90.0, -0.5)]) > 0.5);
+}
+
+/// Few seeds, whose effects differ more than those of trajectories: Student's t and the deviation of a sample cover the truth. Values
+/// that are never negative have no negative end.
+#[test]
+fn intervals_over_few_seeds_cover_the_truth() {
+    let steps = (0..20).map(|_| Step { range: 0, by: 0.5 }).collect();
+    let design = Morris { ranges: 1, steps };
+    for seeds in [2, 3, 5] {
+        let mut inside = 0;
+        for case in 0..1_000 {
+            let mut random = Philox::stream(case, Purpose::Arrival);
+            let effects: Vec<f64> = (0..20).map(|_| 2.0 + 0.2 * random.normal()).collect();
+            let mut seed = || {
+                let own = random.normal();
+                effects.iter().flat_map(|effect| [0.0, (effect + own) / 2.0]).collect::<Vec<f64>>()
+            };
+            let values = Values { by_seed: (0..seeds).map(|_| seed()).collect(), range: (0.0, 1.0) };
+            let found = resampled(&design, &values, 50);
+            let (low, high) = found[0].ends.expect("an interval");
+            inside += u32::from((low..=high).contains(&2.0));
+            assert!(found[1..].iter().all(|index| index.ends.is_some_and(|(low, _)| low >= 0.0)), "{found:?}");
+        }
+        assert!((930..=975).contains(&inside), "{seeds} seeds: {inside} of 1,000");
+    }
 }
 
 fn grid(levels: &[usize], keep: impl Fn(&[usize]) -> bool) -> Grid {

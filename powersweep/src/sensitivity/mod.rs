@@ -19,6 +19,7 @@ use powersweep_experiments::signals::Signal;
 use powersweep_experiments::{DesignPoints, Manifest};
 use powersweep_results::Table;
 
+use crate::compare::{FEW, FEW_SAID};
 use crate::place::Place;
 use design::Design;
 
@@ -149,8 +150,11 @@ impl Sensitivity {
             (Points::Cells(_), 1) => " with one seed: shares of these cells have no interval.".to_owned(),
             (Points::Cells(_), _) => format!(". Intervals (95%) are over {seeds}."),
             (_, 1) => ". Intervals (95%) are those of a bootstrap of the points.".to_owned(),
-            (..) => format!(". Intervals (95%) are those of a bootstrap of the points and of {seeds}."),
+            (..) => format!(". Intervals (95%) are those of a bootstrap of the points and a jackknife over {seeds}."),
         };
+        if (2..FEW).contains(&self.seeds) {
+            text += FEW_SAID;
+        }
         for (metric, low, high) in &self.ranges {
             let points = self.missing.iter().filter(|missing| missing.metrics.contains(metric)).count();
             text += &format!(
