@@ -14,7 +14,8 @@ use crate::{Axis, Column, Error, Frame, Rows, Stat};
 
 /// The statistics of each measure for each combination of values of these axes, in the order of [`Rows::groups`].
 ///
-/// The replicates of an interval are the values of the axis `seed`; without that axis each row is one.
+/// The replicates of an interval are the values of the axis `seed`; without that axis each row is one. Rows that no seed changes
+/// are one replicate.
 pub fn grouped(rows: &Rows, by: &[&str], stats: &[Stat]) -> Result<Frame, Error> {
     statistics(rows, None, by, stats)
 }
@@ -28,13 +29,12 @@ pub fn grouped_ratios(rows: &Rows, baseline: &Baseline, by: &[&str], stats: &[St
 
 fn statistics(rows: &Rows, baseline: Option<&Baseline>, by: &[&str], stats: &[Stat]) -> Result<Frame, Error> {
     let groups = rows.groups(by)?;
-    let seeds = rows.axis(SEED);
     let firsts = || groups.iter().map(|group| group[0] as usize);
     let mut columns: Vec<Column> =
         by.iter().filter_map(|name| rows.axis(name)).map(|axis| axis.column(firsts())).collect();
     for (measure, values) in rows.measures() {
         let of_groups: Vec<Vec<Option<f64>>> =
-            groups.iter().map(|group| Sample::of(group, values, baseline, seeds).statistics(stats)).collect();
+            groups.iter().map(|group| Sample::of(rows, group, values, baseline).statistics(stats)).collect();
         let mut measure = measure.as_ref().clone();
         if baseline.is_some() {
             measure = ratio_of(&measure);
@@ -59,10 +59,13 @@ struct Sample {
 }
 
 impl Sample {
-    fn of(group: &[u32], values: &[f64], baseline: Option<&Baseline>, seeds: Option<&Axis>) -> Sample {
+    fn of(rows: &Rows, group: &[u32], values: &[f64], baseline: Option<&Baseline>) -> Sample {
+        let seeds = rows.axis(SEED);
+        let of_base = |row: &u32| baseline.and_then(|baseline| baseline.of[*row as usize]);
+        let is_one = rows.are_fixed(group.iter().map(|row| *row as usize).chain(group.iter().filter_map(of_base)));
         let row = |row: &u32| {
             let row = *row as usize;
-            let replicate = seeds.map_or(row as i64, |seeds| seed(seeds, row));
+            let replicate = if is_one { 0 } else { seeds.map_or(row as i64, |seeds| seed(seeds, row)) };
             let base = match baseline {
                 Some(baseline) => values[baseline.of[row]?],
                 None => 1.0,

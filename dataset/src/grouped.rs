@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use powersweep_engine::seeds;
 use powersweep_results::Table;
 
 use crate::error::usage;
 use crate::group::{grouped_ratios, mixed};
 use crate::reading::Reading;
+use crate::rows::parameter;
 use crate::scan::{self, ColumnScan, INDEX, SEED, Tasks};
 use crate::source::{self, conditions, why_none};
 use crate::words::count;
-use crate::{Condition, Datasets, Error, Frame, Rows, Stat, baseline, grouped, page};
+use crate::{Cell, Condition, Datasets, Error, Frame, Rows, Stat, baseline, grouped, page};
 
 /// The column that tells the signals of `accounts` apart.
 pub const SIGNAL: &str = "signal";
@@ -39,6 +41,10 @@ const SETTINGS: [&str; 14] = [
 const CURRENCY: &str = "currency";
 /// The columns of `accounts` in that currency.
 const COSTS: [&str; 4] = ["cost", "jobs_cost", "at_once_cost", "window_cost"];
+
+/// Why rows of several seeds have no interval.
+pub const SEEDS_ALIKE: &str = "no interval: nothing in these tasks depends on the seed, so that several seeds are one \
+                               observation; `resample_days` or `submit_jitter_s` of a workload make seeds differ";
 
 /// A question about the rows of a table. The default names no column and no condition, and takes all rows.
 #[derive(Debug, Clone, Default)]
@@ -99,6 +105,14 @@ impl FooterFacts {
             Table::Accounts => vec!["jobs_emissions_g", "window_emissions_g", "jobs_cost", "window_cost"],
             Table::Failures => vec![INDEX],
         }
+    }
+
+    /// Whether some rows may be of a log, whose tasks no seed changes.
+    fn may_have_logs(&self) -> bool {
+        let source = self.candidates.iter().find(|column| column.name == seeds::READ[0]).and_then(ColumnScan::only);
+        let is_generator =
+            |source: &Cell| seeds::matter_by(|name| parameter(source).filter(|_| name == seeds::READ[0]));
+        !source.as_ref().is_some_and(is_generator)
     }
 
     /// Says how many combinations lack seeds that others have: their means are over other inputs, and the missing tasks, which may
@@ -271,8 +285,14 @@ pub async fn collected(
 ) -> Result<Rows, Error> {
     let is_cost = |name: &&str| reading.table() == Table::Accounts && COSTS.contains(name);
     let currency = Some(CURRENCY).filter(|currency| measures.iter().any(is_cost) && !axes.contains(currency));
-    let read: Vec<&str> = axes.iter().copied().chain(currency).collect();
+    // What the seed changes, where it counts.
+    let has_fixed = axes.contains(&SEED) && reading.table() != Table::Failures && facts.may_have_logs();
+    let of_seeds: Vec<&str> = seeds::READ.into_iter().filter(|name| has_fixed && !axes.contains(name)).collect();
+    let read: Vec<&str> = axes.iter().copied().chain(currency).chain(of_seeds.iter().copied()).collect();
     let mut rows = source::rows(datasets, reading, [&read, measures], only).await?;
+    if has_fixed {
+        rows = of_seeds.into_iter().fold(rows.with_fixed(), Rows::without);
+    }
     if currency.is_some() {
         rows = in_currency(rows);
     }
@@ -300,8 +320,14 @@ pub fn differing<'a>(rows: &Rows, by: &[&str], others: &[&'a str]) -> Result<Vec
     Ok(found)
 }
 
-/// Says in which of the axes `others` rows of one group differ.
+/// Says in which of the axes `others` rows of one group differ, and that no seed changes the rows.
 pub fn say_mixed(datasets: &Datasets, rows: &Rows, by: &[&str], others: &[&str]) -> Result<(), Error> {
+    if !rows.is_empty()
+        && rows.axis(SEED).is_some_and(|seeds| seeds.values().len() > 1)
+        && rows.are_fixed(0..rows.len())
+    {
+        datasets.notes().say(SEEDS_ALIKE);
+    }
     let mixed = differing(rows, by, others)?.join(", ");
     if !mixed.is_empty() {
         let advice = "group by more columns, or choose rows by conditions";

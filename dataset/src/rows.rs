@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Int64Type, Schema};
+use powersweep_engine::{Value, seeds};
 
 use crate::cell::array;
 use crate::error::{Error, usage};
@@ -97,6 +98,8 @@ pub struct Rows {
     /// What rows are ordered by.
     index: Vec<i64>,
     index_column: String,
+    /// Whether the seed of a row changes nothing; empty where it is not known.
+    fixed: Vec<bool>,
 }
 
 impl Rows {
@@ -113,7 +116,7 @@ impl Rows {
             _ => Err(usage(format!("`{name}` has no numbers, so that it has no statistics; group by it instead"))),
         };
         let measures = measures.iter().map(measure).collect::<Result<_, _>>()?;
-        Ok(Rows { axes, measures, index: Vec::new(), index_column: index.to_owned() })
+        Ok(Rows { axes, measures, index: Vec::new(), index_column: index.to_owned(), fixed: Vec::new() })
     }
 
     /// The rows of a frame, ordered by their positions.
@@ -205,6 +208,27 @@ impl Rows {
         self
     }
 
+    /// These rows with the knowledge of which of them no seed changes. Axes tell it ([`seeds::READ`]).
+    pub(crate) fn with_fixed(mut self) -> Rows {
+        let axes: Vec<Option<&Axis>> = seeds::READ.iter().map(|name| self.axis(name)).collect();
+        let value = |name: &str, row: usize| {
+            let at = seeds::READ.iter().position(|read| *read == name)?;
+            parameter(axes[at]?.cell(row))
+        };
+        let mut known: HashMap<Vec<Option<u32>>, bool> = HashMap::new();
+        let is_fixed = |row: usize| {
+            let key = axes.iter().map(|axis| axis.map(|axis| axis.code(row))).collect();
+            *known.entry(key).or_insert_with(|| !seeds::matter_by(|name| value(name, row)))
+        };
+        self.fixed = (0..self.len()).map(is_fixed).collect();
+        self
+    }
+
+    /// Whether no seed changes these rows: rows that differ in the seed alone are one replicate.
+    pub fn are_fixed(&self, mut rows: impl Iterator<Item = usize>) -> bool {
+        rows.all(|row| self.fixed.get(row).is_some_and(|fixed| *fixed))
+    }
+
     /// The rows of each combination of values of these axes, in the order of the least index of a group. Without axes there
     /// is one group, also of no rows.
     pub fn groups(&self, by: &[&str]) -> Result<Vec<Vec<u32>>, Error> {
@@ -260,6 +284,15 @@ impl Rows {
     /// What a row is ordered by.
     pub fn index(&self, row: usize) -> i64 {
         self.index[row]
+    }
+}
+
+/// The value of a component or a parameter.
+pub(crate) fn parameter(cell: &Cell) -> Option<Value> {
+    match cell {
+        Cell::Real(value) => Some(Value::Real(*value)),
+        Cell::Text(text) => Some(Value::Text(text.clone())),
+        _ => None,
     }
 }
 

@@ -10,12 +10,14 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use parquet::arrow::arrow_reader::RowGroupSelection;
+use powersweep_engine::seeds;
 use powersweep_results::folded::{Folded, FoldedBatch};
 use powersweep_results::tasks;
 
 use crate::Cell;
 use crate::reading::{ColumnStats, Part, Reading, fitted, relaxed};
 pub use crate::replicates::SEED;
+use crate::rows::parameter;
 use crate::{Error, Kind, OrKind};
 
 /// The index of a task; rows of equal value are in its order.
@@ -122,6 +124,13 @@ pub fn candidates() -> Vec<String> {
     names.filter(|name| named(name) && !NOT_AXES.contains(&name.as_str())).collect()
 }
 
+/// Whether no seed changes any row: nothing random is in them. `columns`: all [`candidates`].
+pub fn are_fixed(columns: &[ColumnScan]) -> bool {
+    let only = |name: &str| columns.iter().find(|column| column.name == name).and_then(ColumnScan::only);
+    let is_one = seeds::READ.iter().all(|name| only(name).is_some());
+    is_one && !seeds::matter_by(|name| parameter(&only(name)?))
+}
+
 /// The labels of a row.
 type Labels = [String; 3];
 
@@ -143,6 +152,11 @@ impl ColumnScan {
     /// Whether there are several values. Rows without a value do not count: the component that has the parameter differs.
     pub fn varies(&self) -> bool {
         self.varies
+    }
+
+    /// Its only value, if it has one; null if no row has a value.
+    pub fn only(&self) -> Option<Cell> {
+        (!self.varies).then(|| self.value.clone().unwrap_or(Cell::Null))
     }
 
     /// Whether the column distinguishes rows for people: a label with several values, or a column with several values

@@ -19,6 +19,7 @@ mod limits;
 pub mod lp;
 pub mod queues;
 pub mod rng;
+pub mod seeds;
 pub mod series;
 pub mod signal;
 mod simulate;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use powersweep_engine::batch::physics::{self, Demand, Finding, FindingKind, Place};
 use powersweep_engine::spec::{Model, Role, Section};
-use powersweep_engine::{SimSpec, workload};
+use powersweep_engine::{SimSpec, seeds, workload};
 use serde::{Serialize, Serializer};
 use toml::de::DeTable;
 
@@ -13,7 +13,7 @@ use crate::canonical::push_choice;
 use crate::manifest::block::section_key;
 use crate::manifest::combos::{candidates, positions, spec};
 use crate::manifest::unique::span_of;
-use crate::space::SECTIONS;
+use crate::space::{SECTIONS, SEED_LEVEL};
 use crate::sweep::{Sweep, TaskSpec};
 
 /// Maximum number of workloads that are looked at: each may take a tenth of a second.
@@ -67,6 +67,19 @@ impl Warning {
     }
 }
 
+/// The finding about a task that no seed changes.
+fn seeds_alike() -> Finding {
+    Finding {
+        kind: FindingKind::SeedsAlike,
+        about: "seeds",
+        place: Place::Choice(Role::Source),
+        message: "the seeds change nothing in these tasks: their rows are equal, and have no interval".to_owned(),
+        help:
+            "give the log one seed, or let seeds draw its weeks (resample_days) or move its submits (submit_jitter_s)"
+                .to_owned(),
+    }
+}
+
 impl Sweep {
     /// The warnings about this sweep, in the order of the manifest; at most one of a kind for each line.
     ///
@@ -93,7 +106,8 @@ impl Sweep {
             let mut lines = BTreeSet::new();
             let jobs = demand.filter(|demand| demand.problem.is_none() && sim.model() == Model::Batch);
             let of_signals = jobs.map(|demand| of_signals(&mut sim, demand)).unwrap_or_default();
-            for finding in physics::findings(&sim, demand).into_iter().chain(of_signals) {
+            let alike = Some(seeds_alike()).filter(|_| manifest.levels[SEED_LEVEL].count > 1 && !seeds::matter(&sim));
+            for finding in physics::findings(&sim, demand).into_iter().chain(of_signals).chain(alike) {
                 let (line, block, keys) = self.place(top.get_ref(), index, &finding);
                 // A user who gives the period means a schedule.
                 if finding.kind == FindingKind::Schedule && keys.is_some_and(|keys| keys.contains_key("cap_period_s")) {

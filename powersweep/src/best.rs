@@ -28,8 +28,6 @@ use crate::results::no_rows;
 
 /// The column that says whether a combination satisfies the conditions.
 const VERDICT: &str = "verdict";
-/// The column that tasks of logs have a value in.
-const LOG: &str = "log_digest";
 
 /// Goals and conditions of the best combinations of parameters.
 #[derive(Debug, Clone, PartialEq)]
@@ -149,7 +147,7 @@ impl Place {
         let only = conditions(table, &options.only)?;
         let others = others(&known.candidates, &by, table);
         let mut axes = by.clone();
-        for name in [SEED, LOG].iter().chain(settings(table)).chain(&others) {
+        for name in [SEED].iter().chain(settings(table)).chain(&others) {
             if !axes.contains(name) && !measures.contains(name) {
                 axes.push(name);
             }
@@ -166,13 +164,14 @@ impl Place {
         }
         let mut all = grouped(&rows, &by, &[Stat::Mean, Stat::Interval(95)])?;
         let combinations = if rows.is_empty() { 0 } else { all.rows() };
-        // A log has one task: there are no other seeds that could decide otherwise.
-        let are_logs = rows.axis(LOG).is_some_and(|axis| axis.values().iter().all(|value| !value.is_null()));
+        // Combinations for which no other seed could decide otherwise.
+        let is_fixed = |group: &Vec<u32>| !group.is_empty() && rows.are_fixed(group.iter().map(|row| *row as usize));
+        let are_fixed: Vec<bool> = rows.groups(&by)?.iter().map(is_fixed).collect();
         let mut satisfied = Vec::new();
         for constraint in &subject {
             satisfied.push(match constraint.share {
-                Some(_) => verdicts_of_share(&mut all, &rows, constraint, &by, are_logs)?,
-                None => verdicts_of_mean(&all, &constraint.condition, &by, are_logs)?,
+                Some(_) => verdicts_of_share(&mut all, &rows, constraint, &by, &are_fixed)?,
+                None => verdicts_of_mean(&all, &constraint.condition, &by, &are_fixed)?,
             });
         }
         let of_row = |row: usize| Verdict::all(satisfied.iter().map(move |condition| condition[row]));
@@ -219,7 +218,12 @@ fn volume(all: &Frame, feasible: &Frame, goals: &[Goal], reference: &[f64]) -> R
 }
 
 /// The verdict of a condition on each combination: by its mean and the interval of that, or by its parameter in `by`.
-fn verdicts_of_mean(all: &Frame, condition: &Condition, by: &[&str], are_logs: bool) -> Result<Vec<Verdict>, Error> {
+fn verdicts_of_mean(
+    all: &Frame,
+    condition: &Condition,
+    by: &[&str],
+    are_fixed: &[bool],
+) -> Result<Vec<Verdict>, Error> {
     let column = all.column(&condition.column)?;
     if by.contains(&condition.column.as_str()) {
         let verdict = |row| Verdict { holds: condition.holds(&column.cell(row)), is_certain: true };
@@ -227,7 +231,7 @@ fn verdicts_of_mean(all: &Frame, condition: &Condition, by: &[&str], are_logs: b
     }
     let half_widths = all.column(&named(Stat::Interval(95), &condition.column))?;
     let estimate = |row| Estimate::around(column.number(row), half_widths.number(row));
-    Ok((0..column.len()).map(|row| Verdict::of(condition, estimate(row), are_logs)).collect())
+    Ok((0..column.len()).map(|row| Verdict::of(condition, estimate(row), are_fixed[row])).collect())
 }
 
 /// Refuses a metric that no row has a number of: no combination is the best by it.
@@ -271,7 +275,7 @@ fn verdicts_of_share(
     rows: &Rows,
     constraint: &Constraint,
     by: &[&str],
-    are_logs: bool,
+    are_fixed: &[bool],
 ) -> Result<Vec<Verdict>, Error> {
     let (name, column) = (constraint.name(), &constraint.condition.column);
     let Some((_, values)) = rows.measures().iter().find(|(measure, _)| measure.name() == column) else {
@@ -281,10 +285,10 @@ fn verdicts_of_share(
         ));
     };
     let mut judged = Vec::new();
-    for group in rows.groups(by)? {
+    for (group, is_fixed) in rows.groups(by)?.into_iter().zip(are_fixed) {
         let mut seeds = BTreeSet::new();
         let is_first = |row: &u32| rows.axis(SEED).is_none_or(|axis| seeds.insert(seed(axis, *row as usize)));
-        if !are_logs && !group.iter().all(is_first) {
+        if !is_fixed && !group.iter().all(is_first) {
             return Err(failure!(
                 Usage,
                 "`{name}`: some rows of one combination have the same seed, so that they have no share of seeds: choose rows by \
@@ -292,7 +296,7 @@ fn verdicts_of_share(
             ));
         }
         let values: Vec<f64> = group.iter().map(|row| values[*row as usize]).filter(|value| !value.is_nan()).collect();
-        judged.extend(constraint.judge_share(&values, are_logs));
+        judged.extend(constraint.judge_share(&values, *is_fixed));
     }
     let title = format!("share of seeds, {name}");
     let column = |name: String, stat: Stat, value: fn(&Estimate) -> Option<f64>| {

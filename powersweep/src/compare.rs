@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray}
 use powersweep_dataset::baseline::subject;
 use powersweep_dataset::compare::{Pairs, compare, pairs};
 use powersweep_dataset::frame::UNIT;
-use powersweep_dataset::grouped::{FooterFacts, collected, keys};
+use powersweep_dataset::grouped::{FooterFacts, SEEDS_ALIKE, collected, keys};
 use powersweep_dataset::reading::Reading;
 use powersweep_dataset::replicates::{Method, seed};
 use powersweep_dataset::scan::SEED;
@@ -64,6 +64,8 @@ pub struct ComparedGroup {
     pub values: Vec<Cell>,
     /// Number of pairs.
     pub pairs: usize,
+    /// Whether the pairs are of several seeds, which change nothing in them.
+    pub are_alike: bool,
     /// Number of replicates of the pairs: seeds, or weeks.
     pub replicates: usize,
     /// Each column.
@@ -157,10 +159,14 @@ impl Compared {
         text += &match (self.are_weeks, replicates) {
             (true, 0 | 1) => " The jobs are of one week: there is no interval.".to_owned(),
             (true, weeks) => format!(" Intervals (95%) are those of a bootstrap of {weeks} weeks."),
+            (false, 0 | 1) if self.groups.iter().any(|group| group.are_alike) => format!(" There is {SEEDS_ALIKE}."),
             (false, 0 | 1) => {
                 " One seed has no interval: several seeds have one, or the weeks of the table jobs.".to_owned()
             }
-            (false, seeds) => format!(" Intervals (95%) are over {seeds} seeds."),
+            (false, seeds) => match self.groups.iter().map(|group| group.replicates).max() {
+                Some(most) if most > seeds => format!(" Intervals (95%) are over {seeds} to {most} seeds."),
+                _ => format!(" Intervals (95%) are over {seeds} seeds."),
+            },
         };
         if (2..FEW).contains(&replicates) {
             text += FEW_SAID;
@@ -210,6 +216,12 @@ impl Place {
         let by = groups_by(&found, options)?;
         let names: Vec<&str> = by.iter().map(String::as_str).collect();
         let seeds = a.axis(SEED).filter(|_| found.by.iter().any(|name| name == SEED));
+        // Rows that no seed changes are one replicate.
+        let are_fixed = |rows: &[(usize, usize)]| {
+            a.are_fixed(rows.iter().map(|pair| pair.0)) && b.are_fixed(rows.iter().map(|pair| pair.1))
+        };
+        let has_seeds = seeds.is_some();
+        let seeds = seeds.filter(|_| !are_fixed(&found.rows));
         let are_weeks = options.table == Table::Jobs && seeds.is_none();
         let week = |row: usize| (a.measures()[compared].1[row] / WEEK_S).floor() as i64;
         let replicate = |row: usize| match seeds {
@@ -223,6 +235,8 @@ impl Place {
             let rows: Vec<(usize, usize)> =
                 rows.iter().filter_map(|row| Some((*row as usize, *partners.get(&(*row as usize))?))).collect();
             let first = rows.first()?.0;
+            let is_one = !are_weeks && are_fixed(&rows);
+            let replicate = |row: usize| if is_one { 0 } else { replicate(row) };
             let column = |at: usize| {
                 let (of_a, of_b) = (&a.measures()[at].1, &b.measures()[at].1);
                 let values = rows.iter().map(|(row, partner)| (replicate(*row), of_a[*row], of_b[*partner]));
@@ -232,6 +246,7 @@ impl Place {
             Some(ComparedGroup {
                 values: names.iter().filter_map(|name| Some(a.axis(name)?.cell(first).clone())).collect(),
                 pairs: rows.len(),
+                are_alike: has_seeds && is_one,
                 replicates: replicates.len(),
                 columns: (0..compared).map(column).collect(),
             })

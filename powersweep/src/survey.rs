@@ -92,7 +92,8 @@ pub async fn survey(
     let units: BTreeMap<String, String> = units.map(unit).collect();
     let metrics = shown.iter().map(|column| column.name.clone()).collect();
     let mut survey = Survey::new(choice, metrics, axes, units);
-    fill(&mut survey, &groups, last).await?;
+    let columns = Columns::of(&survey, scan::are_fixed(&found));
+    fill(&mut survey, &groups, &columns, last).await?;
     survey.indices = sensitivity::of_design(datasets, experiment, &survey.choice.of).await?;
     Ok(survey)
 }
@@ -105,12 +106,16 @@ fn differs(groups: &[RowGroup<'_>], name: &str) -> bool {
 }
 
 /// Adds the rows that `last` lacks.
-async fn fill(survey: &mut Survey, groups: &[RowGroup<'_>], last: Option<&Survey>) -> Result<(), Error> {
+async fn fill(
+    survey: &mut Survey,
+    groups: &[RowGroup<'_>],
+    columns: &Columns,
+    last: Option<&Survey>,
+) -> Result<(), Error> {
     let parts: BTreeSet<String> = groups.iter().filter_map(|group| name_of(*group)).collect();
     if let Some(last) = last.filter(|last| survey.continues(last, &parts)) {
         survey.continue_from(last.clone());
     }
-    let columns = Columns::of(survey);
     let (stored, unpublished): (Vec<RowGroup<'_>>, Vec<RowGroup<'_>>) =
         groups.iter().copied().partition(|group| name_of(*group).is_some());
     for group in stored {
@@ -156,14 +161,15 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(survey: &Survey) -> Columns {
+    /// Effects are compared seed by seed, unless no seed changes a row.
+    fn of(survey: &Survey, are_fixed: bool) -> Columns {
         let Choice { x, y, of, .. } = survey.choice.clone();
-        Columns { metrics: vec![x, y, of], axes: survey.axes.clone() }
+        let seed = (!are_fixed).then(|| SEED.to_owned());
+        Columns { metrics: vec![x, y, of], axes: survey.axes.iter().cloned().chain(seed).collect() }
     }
 
     async fn each(&self, group: RowGroup<'_>, mut each: impl FnMut(&Rows)) -> Result<(), Error> {
-        // Effects are compared seed by seed.
-        let axes: Vec<&str> = self.axes.iter().map(String::as_str).chain([SEED]).collect();
+        let axes: Vec<&str> = self.axes.iter().map(String::as_str).collect();
         let metrics: Vec<&str> = self.metrics.iter().map(String::as_str).collect();
         let schema = scan::columns(axes.iter().chain(&metrics).copied().chain([INDEX]).collect::<BTreeSet<_>>());
         let mut result = Ok(());

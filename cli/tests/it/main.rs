@@ -32,6 +32,7 @@ mod imports;
 mod inputs;
 mod kill;
 mod kubernetes;
+mod lacking;
 mod launch;
 mod launch_pbs;
 mod life;

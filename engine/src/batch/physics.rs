@@ -101,6 +101,8 @@ pub enum FindingKind {
     SignalElsewhere,
     /// A series is asked for that no task records.
     UnrecordedSeries,
+    /// Several seeds, none of which changes the task.
+    SeedsAlike,
     /// Jobs wait by estimates that are far from their run times.
     UserEstimates,
 }
@@ -119,6 +121,7 @@ impl FindingKind {
             FindingKind::NoMachine => "no-machine",
             FindingKind::SignalElsewhere => "signal-elsewhere",
             FindingKind::UnrecordedSeries => "unrecorded-series",
+            FindingKind::SeedsAlike => "seeds-alike",
             FindingKind::UserEstimates => "user-estimates",
         }
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use powersweep_dataset::{Error, failure};
 use powersweep_engine::Value;
+use powersweep_engine::seeds::matter as seeds_matter;
 use powersweep_engine::spec::{Role, Section};
 use powersweep_experiments::{Decoder, Derivation, Over, Sweep, TaskSpec};
 
@@ -45,8 +46,8 @@ pub(super) const RUNGS_MAX: usize = 3;
 pub(crate) struct Group {
     /// What tells it from the others: labels, components and parameters with their values.
     pub(crate) name: Values,
-    /// Whether the jobs come from a log, whose jobs do not depend on a seed.
-    pub(crate) is_log: bool,
+    /// Whether its tasks depend on the seed.
+    pub(crate) seeds_matter: bool,
     /// Of each candidate the tasks, by rung and seed; none where the manifest excludes the candidate.
     pub(crate) tasks: Vec<Vec<Task>>,
 }
@@ -92,10 +93,11 @@ impl Grid {
             let identity = format!("{:?}{attributes:?}", task.digest.filter(|_| rung.is_none()));
             let at = *known.entry(identity).or_insert_with(|| {
                 let tasks = candidates.iter().map(|_| Vec::new()).collect();
-                let group = Group { name: Values::default(), is_log: task.digest.is_some(), tasks };
+                let group = Group { name: Values::default(), seeds_matter: false, tasks };
                 found.push(Found { attributes, group, fixed: false });
                 found.len() - 1
             });
+            found[at].group.seeds_matter |= seeds_matter(&task.sim);
             let seed = *of_seed.entry(task.sim.seed).or_insert_with(|| {
                 seeds.push(task.sim.seed);
                 seeds.len() - 1

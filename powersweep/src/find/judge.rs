@@ -142,10 +142,12 @@ impl Question {
             let values = |rows: &[&Vec<Cell>]| -> Vec<f64> {
                 rows.iter().map(|row| row[at].number().unwrap_or(f64::NAN)).collect()
             };
-            match &of_anchor {
+            let estimate = match &of_anchor {
                 Some([there, anchor]) => Estimate::across(&values(&found), &values(there), &values(anchor)),
                 None => Estimate::of(values(&found).into_iter()),
-            }
+            };
+            // Seeds that change nothing are one observation.
+            Estimate { ends: estimate.ends.filter(|_| group.seeds_matter), ..estimate }
         };
         let goal = self.goal_axis.is_none().then(|| numbers(&self.goal));
         let (mut judged, mut excess) = (Vec::new(), 0.0_f64);
@@ -153,7 +155,7 @@ impl Question {
             let condition = &constraint.condition;
             let values = || cells(&condition.column).iter().filter_map(|cell| cell.number()).collect::<Vec<f64>>();
             if let Some((limit, (estimate, verdict))) =
-                constraint.limit().zip(constraint.judge_share(&values(), group.is_log))
+                constraint.limit().zip(constraint.judge_share(&values(), !group.seeds_matter))
             {
                 if !verdict.holds {
                     excess = excess.max(estimate.mean.map_or(f64::INFINITY, |share| (share - limit).abs()));
@@ -163,7 +165,7 @@ impl Question {
             }
             let estimate = numbers(&condition.column);
             let verdict = match constraint.has_mean {
-                true => Verdict::of(condition, estimate, group.is_log),
+                true => Verdict::of(condition, estimate, !group.seeds_matter),
                 false => Verdict {
                     holds: cells(&condition.column).iter().all(|value| condition.holds(value)),
                     is_certain: true,

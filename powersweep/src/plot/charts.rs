@@ -99,9 +99,11 @@ impl Request<'_> {
     async fn cdf(&self, x: &str) -> Result<Figure, Error> {
         let table = self.table(x);
         let names: Vec<&str> = std::iter::once(SEED).chain(self.names().map(String::as_str)).collect();
-        let rows = frame(&self.rows(table, &names, &[x]).await?, &with(&[x], names.iter().copied()))?;
+        let rows = self.rows(table, &names, &[x]).await?;
+        let replicates = replicates(&rows);
+        let rows = frame(&rows, &with(&[x], names.iter().copied()))?;
         let axes = self.axes(x, &format!("share of {table}")).await?;
-        Ok(kinds::cdf(&rows, &axes, Some(SEED), self.look)?)
+        Ok(kinds::cdf(&rows, &axes, replicates, self.look)?)
     }
 
     async fn series(&self, name: &str, cap: Option<&str>, between: Span) -> Result<Figure, Error> {
@@ -228,9 +230,10 @@ impl Request<'_> {
         let names: Vec<&str> = std::iter::once(SEED).chain(self.options.facet.as_deref()).collect();
         let measures: Vec<&str> = [x.as_str(), y].into_iter().chain(value).collect();
         let rows = self.rows(self.table(x), &names, &measures).await?;
+        let replicates = replicates(&rows);
         let rows = frame(&rows, &with(&measures, names.iter().copied()))?;
         let axes = kinds::Axes { colour: None, ..self.axes(x, y).await? };
-        Ok(kinds::heatmap(&rows, &axes, value, Some(SEED), self.look)?)
+        Ok(kinds::heatmap(&rows, &axes, value, replicates, self.look)?)
     }
 
     async fn effect(&self, axes: &Axes) -> Result<Figure, Error> {
@@ -330,6 +333,11 @@ fn joined(means: &mut Frame, by: &[&str], coded: Vec<&str>) -> Result<Option<(St
     let added = [Column::texts(PATH, "", rows.clone().map(path)), Column::numbers(PLACE, "", "", rows.map(place))];
     added.into_iter().for_each(|column| means.push(column));
     Ok(Some((PATH.to_owned(), PLACE.to_owned())))
+}
+
+/// The column of the replicates of rows; none where no seed changes them.
+fn replicates(rows: &Rows) -> Option<&'static str> {
+    (!rows.are_fixed(0..rows.len())).then_some(SEED)
 }
 
 /// The columns whose values are the combination of a row: those that vary, without the seed and some others.

@@ -65,7 +65,9 @@ impl<'a> Design<'a> {
         let has_values =
             |at: &usize| axes[*at].is_some_and(|axis| group.iter().any(|row| !axis.cell(*row as usize).is_null()));
         let used: Vec<usize> = (0..axes.len()).filter(has_values).collect();
-        let seed_of = |row: u32| rows.axis(SEED).map_or(0, |axis| seed(axis, row as usize));
+        // Seeds that change nothing are one seed.
+        let is_one = rows.are_fixed(group.iter().map(|row| *row as usize));
+        let seed_of = |row: u32| rows.axis(SEED).filter(|_| !is_one).map_or(0, |axis| seed(axis, row as usize));
         let mut seeds: Vec<i64> = group.iter().map(|row| seed_of(*row)).collect();
         seeds.sort_unstable();
         seeds.dedup();
@@ -80,7 +82,7 @@ impl<'a> Design<'a> {
                 axes[*at].map_or("", |axis| texts[place][axis.code(*row as usize) as usize].as_str())
             };
             let values: Vec<&str> = used.iter().enumerate().map(value).collect();
-            if let Some(other) = known.insert((values, seed_of(*row)), *row) {
+            if let Some(other) = known.insert((values, seed_of(*row)), *row).filter(|_| !is_one) {
                 let differ = rows.axes().iter().filter(|axis| axis.code(*row as usize) != axis.code(other as usize));
                 let differ: Vec<&str> = differ.map(|axis| axis.name()).collect();
                 return Err(failure!(

@@ -173,7 +173,9 @@ fn rows(keys: &[String], metric: &str, stratum: &Stratum, shares: &Shares) -> Ve
 fn cells(analysis: &Analysis<'_>, stratum: &Stratum, is_complete: bool) -> Result<Cells, Error> {
     let rows = &analysis.rows;
     let axes: Vec<&Axis> = stratum.axes.iter().filter_map(|name| rows.axis(name)).collect();
-    let seed_of = |row: u32| rows.axis(SEED).map_or(0, |axis| seed(axis, row as usize));
+    // Seeds that change nothing are one seed.
+    let is_one = rows.are_fixed(stratum.rows.iter().map(|row| *row as usize));
+    let seed_of = |row: u32| rows.axis(SEED).filter(|_| !is_one).map_or(0, |axis| seed(axis, row as usize));
     let mut codes: Vec<HashMap<u32, usize>> = vec![HashMap::new(); axes.len()];
     let mut levels: Vec<Vec<Cell>> = vec![Vec::new(); axes.len()];
     let mut places: HashMap<(Vec<usize>, i64), u32> = HashMap::new();
@@ -189,7 +191,7 @@ fn cells(analysis: &Analysis<'_>, stratum: &Stratum, is_complete: bool) -> Resul
             cell.push(level);
         }
         found.insert(cell.clone());
-        if places.insert((cell, seed_of(*row)), *row).is_some() {
+        if places.insert((cell, seed_of(*row)), *row).is_some() && !is_one {
             return Err(failure!(
                 Usage,
                 "a combination has several rows with one seed: the rows of one experiment differ in a column that is no axis"

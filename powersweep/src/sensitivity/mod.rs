@@ -147,7 +147,7 @@ impl Sensitivity {
             Points::Cells(of) => format!("Shares of the variance of {}", count(of, "cell")),
         };
         text += &match (self.points, self.seeds) {
-            (Points::Cells(_), 1) => " with one seed: shares of these cells have no interval.".to_owned(),
+            (Points::Cells(_), 1) => ", whose seeds are one or change nothing: shares of these cells have no interval.".to_owned(),
             (Points::Cells(_), _) => format!(". Intervals (95%) are over {seeds}."),
             (_, 1) => ". Intervals (95%) are those of a bootstrap of the points.".to_owned(),
             (..) => format!(". Intervals (95%) are those of a bootstrap of the points and a jackknife over {seeds}."),
@@ -414,7 +414,8 @@ impl Analysis<'_> {
     }
 
     fn end(self, points: Points) -> Sensitivity {
-        let seeds = self.rows.axis(SEED).map_or(1, |axis| axis.values().len());
+        let is_one = self.rows.are_fixed(0..self.rows.len());
+        let seeds = self.rows.axis(SEED).filter(|_| !is_one).map_or(1, |axis| axis.values().len());
         let Analysis { by, found: rows, missing, ranges, refused, .. } = self;
         let missing = merged(missing);
         Sensitivity { by, rows, points, seeds, missing, ranges, refused }

@@ -1,0 +1,33 @@
+//! Rows that are not there, and rows that are no replicates.
+
+use crate::sandbox::Sandbox;
+use crate::sweeps::TINY_LOG;
+
+/// The rows of a log are equal for all seeds: they are one observation.
+#[test]
+fn seeds_that_change_nothing_are_no_replicates() {
+    let sandbox = Sandbox::new();
+    sandbox.write("logs/tiny.swf", TINY_LOG);
+    let manifest = "version = 1\nname = \"log\"\nseeds = [1, 2, 3]\n[workloads.w]\nsource = \"swf\"\nlog = \"tiny\"\n\
+                    [policies.q]\nbackfill = [\"easy\", \"none\"]\n";
+    sandbox.write("log.toml", manifest);
+    sandbox.write(
+        "moved.toml",
+        manifest.replace("\"log\"", "\"moved\"").replace("\"tiny\"", "\"tiny\"\nsubmit_jitter_s = 9"),
+    );
+    let warning = ["warning: the seeds change nothing in these tasks", "[workloads.w]"];
+    sandbox.run(&["plan", "log.toml", "--traces", "logs"]).exits(0).prints(&warning);
+    sandbox.run(&["run", "log.toml", "--traces", "logs"]).exits(0).says(&warning[..1]);
+    sandbox.run(&["run", "moved.toml", "--traces", "logs", "--quiet"]).exits(0);
+    let results =
+        |name: &str| sandbox.run(&["results", name, "--by", "backfill", "--columns", "energy_total_j"]).exits(0);
+    results("log").says(&["nothing in these tasks depends on the seed"]);
+    assert!(!results("log").stdout.contains('±') && results("moved").stdout.contains('±'));
+    let compared = sandbox.run(&["compare", "log:backfill=easy", "log:backfill=none"]).exits(0);
+    compared.prints(&["3 pairs with the same seed. There is no interval: nothing in these tasks depends on the seed"]);
+    let shares = sandbox.run(&["sensitivity", "log", "--of", "energy_total_j"]).exits(0);
+    shares.prints(&["whose seeds are one or change nothing"]);
+    // A condition on their value is certain.
+    let best = ["best", "log", "--minimise", "energy_total_j", "--subject-to", "energy_total_j > 0"];
+    sandbox.run(&best).exits(0).prints(&["feasible"]);
+}
