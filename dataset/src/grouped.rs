@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use powersweep_engine::seeds;
+use powersweep_experiments::Manifest;
 use powersweep_results::Table;
 
 use crate::error::usage;
 use crate::group::{grouped_ratios, mixed};
+use crate::planned::Planned;
 use crate::reading::Reading;
 use crate::rows::parameter;
 use crate::scan::{self, ColumnScan, INDEX, SEED, Tasks};
@@ -81,6 +83,8 @@ pub struct FooterFacts {
     pub is_relative: bool,
     /// Number of rows.
     pub rows: u64,
+    /// The manifest of the newest rows; `None` where it is not known.
+    pub manifest: Option<Manifest>,
 }
 
 impl FooterFacts {
@@ -89,11 +93,15 @@ impl FooterFacts {
         let candidates = scan::candidates();
         let names = candidates.iter().map(String::as_str).chain(page::LOOKED_AT);
         let columns = scan::columns(names.collect::<BTreeSet<_>>());
-        let tasks = Tasks::open(&datasets.read(experiment, Table::Tasks).await?, &columns).await?;
+        let reading = datasets.read(experiment, Table::Tasks).await?;
+        let tasks = Tasks::open(&reading, &columns).await?;
         let groups = tasks.groups();
         let (metrics, is_relative) = (page::usual_metrics(&groups), page::are_relative(&groups));
         let rows = groups.iter().map(|group| group.rows() as u64).sum();
-        Ok(FooterFacts { candidates: scan::search(&groups, &candidates).await?, metrics, is_relative, rows })
+        // Rows of an earlier version may have a manifest that is none today.
+        let manifest =
+            reading.manifest().await?.and_then(|text| Manifest::parse("the manifest of the rows", &text).ok());
+        Ok(FooterFacts { candidates: scan::search(&groups, &candidates).await?, metrics, is_relative, rows, manifest })
     }
 
     /// The columns that are shown by default.
@@ -115,28 +123,27 @@ impl FooterFacts {
         !source.as_ref().is_some_and(is_generator)
     }
 
-    /// Says how many combinations lack seeds that others have: their means are over other inputs, and the missing tasks, which may
-    /// have failed, would change them. Columns other than axes make no combinations.
+    /// Says which combinations of the manifest have no row, and how many lack seeds: their means are over other inputs, and the
+    /// missing tasks, which may have failed, would change them. Columns other than axes make no combinations.
     ///
     /// # Errors
-    /// A column of `by` was not read.
-    pub fn lacking_seeds(&self, rows: &Rows, by: &[&str], table: Table) -> Result<Option<String>, Error> {
+    /// The rows cannot be read.
+    pub async fn lacking(
+        &self,
+        datasets: &Datasets,
+        reading: &Reading,
+        by: &[&str],
+        only: &[Condition],
+    ) -> Result<Vec<String>, Error> {
+        let table = reading.table();
         let is_axis = |name: &&str| {
             *name != SEED && (self.candidates.iter().any(|axis| axis.name == *name) || settings(table).contains(name))
         };
         let has_replications = matches!(table, Table::Tasks | Table::Accounts) && by.iter().all(is_axis);
-        let Some(seeds) = rows.axis(SEED).filter(|_| has_replications) else { return Ok(None) };
-        let of_group = |group: &Vec<u32>| group.iter().map(|row| seeds.code(*row as usize)).collect::<BTreeSet<u32>>();
-        let found: Vec<BTreeSet<u32>> = rows.groups(by)?.iter().map(of_group).collect();
-        let all = found.iter().flatten().collect::<BTreeSet<_>>().len();
-        let lacking = found.iter().filter(|of_group| of_group.len() < all).count();
-        Ok((lacking > 0).then(|| {
-            format!(
-                "{lacking} of {} lack seeds that others have, since tasks failed or have not run: their means are over fewer \
-                 inputs; compare equal seeds by a condition such as seed<=2",
-                count(found.len() as u64, "combination")
-            )
-        }))
+        let planned = Planned::of(self.manifest.as_ref().filter(|_| has_replications), only);
+        let Some(planned) = planned else { return Ok(Vec::new()) };
+        let planned = planned.beside_rows(datasets, reading.experiment(), self, only).await?;
+        Ok(planned.map_or_else(Vec::new, |planned| planned.said(by)))
     }
 }
 
@@ -238,15 +245,13 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
     if stats.iter().any(|stat| stat.coverage().is_some()) && !axes.contains(&SEED) && !measures.contains(&SEED) {
         axes.push(SEED);
     }
-    let rows = collected(datasets, reading, &facts, [&axes, &measures], only).await?;
+    let rows = collected(datasets, reading, &facts, [&axes, &measures], only.clone()).await?;
     if rows.is_empty() && !query.only.is_empty() {
         return Err(usage(why_none(datasets, reading, &query.only).await?));
     }
     say_mixed(datasets, &rows, &by, &others)?;
+    facts.lacking(datasets, reading, &by, &only).await?.iter().for_each(|said| datasets.notes().say(said));
     if baseline.is_empty() {
-        if let Some(said) = facts.lacking_seeds(&rows, &by, table)? {
-            datasets.notes().say(&said);
-        }
         return shaped(grouped(&rows, &by, &stats)?, query);
     }
     let baseline = baseline::pairs(&rows, &baseline)?;

@@ -39,6 +39,7 @@ mod notes;
 pub mod order;
 pub mod page;
 pub mod partial;
+pub mod planned;
 pub mod reading;
 pub mod replicates;
 pub mod rows;

@@ -152,6 +152,20 @@ impl Rows {
         Ok(())
     }
 
+    /// Adds a row without measures. `cell` gives its value of each axis, from the axis's only value if it has one.
+    pub(crate) fn add_empty(&mut self, cell: impl Fn(&str, Option<&Cell>) -> Cell) {
+        for axis in &mut self.axes {
+            let only = axis.values.first().filter(|_| axis.values.len() == 1);
+            let column = array(axis.field.data_type(), std::iter::once(&cell(axis.name(), only)));
+            axis.push(&column, &[0]);
+        }
+        self.measures.iter_mut().for_each(|(_, values)| values.push(f64::NAN));
+        self.index.push(i64::MAX);
+        if !self.fixed.is_empty() {
+            self.fixed.push(self.are_fixed(0..self.fixed.len()));
+        }
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.index.len()

@@ -152,16 +152,15 @@ impl Place {
                 axes.push(name);
             }
         }
-        let rows = collected(&datasets, &reading, &known, [&axes, &measures], only).await?;
+        let rows = collected(&datasets, &reading, &known, [&axes, &measures], only.clone()).await?;
         check_one_signal(&rows, &by)?;
         check_values(&rows)?;
         if options.by.is_empty() {
             by.extend(differing_settings(&rows, &by)?);
         }
         say_mixed(&datasets, &rows, &by, &others)?;
-        if let Some(said) = known.lacking_seeds(&rows, &by, table)? {
-            datasets.notes().say(&said);
-        }
+        let lacking = known.lacking(&datasets, &reading, &by, &only).await?;
+        lacking.iter().for_each(|said| datasets.notes().say(said));
         let mut all = grouped(&rows, &by, &[Stat::Mean, Stat::Interval(95)])?;
         let combinations = if rows.is_empty() { 0 } else { all.rows() };
         // Combinations for which no other seed could decide otherwise.

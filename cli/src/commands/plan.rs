@@ -80,7 +80,11 @@ pub fn run(args: &PlanArgs) -> Outcome {
         };
         text.push_str(&format!("{} combinations, {excluded} of them left out{causes}\n", sweep.index_count()));
     }
-    text.push_str(&submit::describe(&reply, true));
+    let effect = submit::describe(&reply, true);
+    text.push_str(&match manifest.until() {
+        Some(_) => effect.replacen("would run", "may run", 1),
+        None => effect,
+    });
     if let Some(estimate) = estimate {
         text.push_str(&format!("\n{}{}", estimate_text(&estimate), too_long(&estimate)));
     }

@@ -323,13 +323,16 @@ fn combinations_that_lack_seeds_are_said() {
     let seeds = rows::tasks(&sandbox.path("results/data"), "part").len();
     assert!((7..12).contains(&seeds), "{seeds} rows");
     let best = ["best", "part", "--minimise", "energy_total_j"];
-    sandbox.run(&best).exits(0).says(&["1 of 2 combinations lack seeds that others have"]);
+    sandbox.run(&best).exits(0).says(&["1 of 2 combinations lack seeds that the manifest has"]);
     let results = ["results", "part", "--by", "size_factor", "--columns", "energy_total_j"];
-    sandbox.run(&results).exits(0).says(&["1 of 2 combinations lack seeds that others have"]);
+    sandbox.run(&results).exits(0).says(&["1 of 2 combinations lack seeds that the manifest has"]);
     let equal = sandbox.run(&[&best[..], &["--where", "size_factor=1"]].concat()).exits(0);
     assert!(!equal.stderr.contains("lack seeds"), "{equal}");
     let none = ["best", "part", "--minimise", "prediction_error_s_mean"];
     sandbox.run(&none).exits(2).says(&["no row has a number in `prediction_error_s_mean`"]);
+    // Seeds without a row of the baseline are left out.
+    let ratio = [&results[..], &["--ratio-to", "size_factor=0.7"]].concat();
+    sandbox.run(&ratio).exits(0).says(&[&format!("{} rows have no row of the baseline", 12 - seeds)]);
 }
 
 #[test]

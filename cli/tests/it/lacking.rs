@@ -1,7 +1,36 @@
 //! Rows that are not there, and rows that are no replicates.
 
+use crate::rows::lines;
 use crate::sandbox::Sandbox;
 use crate::sweeps::TINY_LOG;
+
+/// All tasks of one machine fail: no row could name it.
+#[test]
+fn values_whose_tasks_all_failed_are_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "gone.toml",
+        "version = 1\nname = \"gone\"\nseeds = [1, 2]\n[workloads.w]\nsource = \"lublin\"\nsynthetic_jobs_count = 40\n\
+         [platforms.p]\nsize_factor = [0.1, 1, 2]\n[policies.q]\nbackfill = [\"easy\", \"none\"]\n",
+    );
+    sandbox.run(&["run", "gone.toml", "--quiet"]).exits(3);
+    let said = ["2 of 6 combinations have no row, since the tasks failed or have not run: size_factor=0.1"];
+    for args in [
+        &["results", "gone", "--by", "size_factor,backfill", "--columns", "energy_total_j"][..],
+        &["results", "gone", "--by", "backfill", "--columns", "energy_total_j"],
+        &["best", "gone", "--minimise", "energy_total_j"],
+    ] {
+        sandbox.run(args).exits(0).says(&said);
+    }
+    let chosen = ["results", "gone", "--by", "backfill", "--columns", "energy_total_j", "--where", "size_factor=2"];
+    assert_eq!(sandbox.run(&chosen).exits(0).stderr, "");
+    let shown = sandbox.run(&["sensitivity", "gone", "--of", "energy_total_j"]).exits(0);
+    shown
+        .prints(&["of 6 cells", "2 points have no value"])
+        .says(&["backfill=easy, size_factor=0.1 (seed 1, 2): no row"]);
+    let found = lines(&sandbox, &["sensitivity", "gone", "--of", "energy_total_j"]);
+    assert!(found.iter().all(|row| row["S1"].is_null() && row["ST"].is_null()), "bounds alone: {found:?}");
+}
 
 /// The rows of a log are equal for all seeds: they are one observation.
 #[test]

@@ -49,6 +49,14 @@ fn a_combination_gets_the_seeds_that_its_mean_needs() {
         let needed = (2.776_445_105 * s / (0.05 * mean)).powi(2).floor() as usize + 1;
         assert_eq!(values.len(), needed.clamp(5, 200));
     }
+    // Seeds that the means do not need are no failures.
+    let by = sandbox.run(&["results", "known", "--by", "size_factor,backfill", "--columns", "energy_total_j"]).exits(0);
+    assert_eq!(by.stderr, "");
+    let least = counts.iter().min().expect("four");
+    let shares = sandbox.run(&["sensitivity", "known", "--of", "energy_total_j"]).exits(0);
+    assert_eq!(shares.stderr, "");
+    shares.prints(&[&format!("over {least} seeds."), "the manifest does not ask for them in every cell"]);
+    sandbox.run(&["plan", "until.toml"]).exits(0).prints(&["may run"]);
     // Nothing is left to run.
     let again = sandbox.run(&["run", "until.toml"]).exits(0);
     assert!(!again.stderr.contains("stage"), "{}", again.stderr);

@@ -183,7 +183,7 @@ fn a_row_is_not_divided_by_another_seed_or_workload() {
     }
     let rows = collected(&rows, &["wait"]);
     let baseline = baseline::pairs(&rows, &[condition("threshold=1")]).expect("a baseline");
-    assert_eq!(baseline.by, ["policy", "workload", "seed"]);
+    assert_eq!(baseline.by, ["workload", "policy", "seed"]);
     assert_eq!(baseline.lacking(), rows.len() - 4, "rows of bsld and seed 1 alone have a partner");
 }
 

@@ -6,7 +6,7 @@ use powersweep_dataset::condition::Op;
 use powersweep_dataset::group::mixed;
 use powersweep_dataset::grouped::{collected, differing, differing_settings, settings};
 use powersweep_dataset::scan::{self, SEED};
-use powersweep_dataset::source::why_none;
+use powersweep_dataset::source::{conditions, why_none};
 use powersweep_dataset::{Cell, Column, Condition, Error, Frame, Rows, failure};
 use powersweep_engine::components::SERIES;
 use powersweep_experiments::reading::unknown;
@@ -92,7 +92,7 @@ impl Request<'_> {
             let hint = "a condition, a colour or a facet tells them apart";
             figure.add_note(format!("the means are over all values of {mixed}: {hint}"));
         }
-        self.facts.lacking_seeds(&rows, &by, self.table(y))?.into_iter().for_each(|said| figure.add_note(said));
+        self.lacking(self.table(y), &by).await?.into_iter().for_each(|said| figure.add_note(said));
         Ok(figure)
     }
 
@@ -252,7 +252,9 @@ impl Request<'_> {
         let averages = means(&rows, &by, &[y])?;
         let axes =
             kinds::Axes { interval: Some(interval(y)), colour: Some(SETTING.to_owned()), ..self.axes(x, y).await? };
-        Ok(kinds::effect(&averages, Some(&settings), &axes, self.look)?)
+        let mut figure = kinds::effect(&averages, Some(&settings), &axes, self.look)?;
+        self.lacking(self.table(y), &with(&by, combination)).await?.into_iter().for_each(|said| figure.add_note(said));
+        Ok(figure)
     }
 
     async fn parallel(&self, columns: &[String]) -> Result<Figure, Error> {
@@ -281,8 +283,14 @@ impl Request<'_> {
         let ends = (Some(interval(y)), Some(interval(x)));
         let axes = kinds::Axes { interval: ends.0, interval_x: ends.1, joined, ..self.axes(x, y).await? };
         let mut figure = kinds::pareto(&means, &axes, (better(x), better(y)), self.look)?;
-        self.facts.lacking_seeds(&rows, &by, self.table(x))?.into_iter().for_each(|said| figure.add_note(said));
+        self.lacking(self.table(x), &by).await?.into_iter().for_each(|said| figure.add_note(said));
         Ok(figure)
+    }
+
+    /// Sentences about the tasks of a table without rows.
+    async fn lacking(&self, table: Stored, by: &[&str]) -> Result<Vec<String>, Error> {
+        let reading = self.datasets.read(self.experiment, table).await?;
+        self.facts.lacking(self.datasets, &reading, by, &conditions(table, &self.options.only)?).await
     }
 
     /// Reads columns; no row is an error.

@@ -7,19 +7,8 @@ use powersweep_dataset::scan::SEED;
 use powersweep_dataset::sensitivity::grid::{Grid, Refused, Shares};
 use powersweep_dataset::sensitivity::{Index, Values};
 use powersweep_dataset::{Axis, Cell, Error, failure};
-use powersweep_experiments::{Digest, Manifest, Sweep};
 
 use super::{Analysis, Points, Row, condition, sort};
-
-/// A grid with more cells is not filled with missing ones.
-const CELLS_MAX: usize = 1 << 20;
-
-/// Number of tasks of a manifest.
-pub(super) fn tasks(manifest: &Manifest) -> Option<u64> {
-    // The number of tasks does not depend on the contents of files.
-    let digests = manifest.files().into_iter().map(|file| (file.name.clone(), Digest::of(file.name.as_bytes())));
-    Sweep::new(manifest.clone(), digests.collect()).ok().map(|sweep| sweep.task_count())
-}
 
 /// Rows in which the same axes have values.
 struct Stratum {
@@ -39,9 +28,8 @@ struct Cells {
     rows: Vec<Vec<Option<u32>>>,
 }
 
-/// Adds the shares of all strata. `is_complete`: whether all tasks of the manifest have rows; otherwise cells without rows count
-/// as missing.
-pub(super) fn analyse(analysis: &mut Analysis<'_>, axes: &[&str], is_complete: bool) -> Result<Points, Error> {
+/// Adds the shares of all strata.
+pub(super) fn analyse(analysis: &mut Analysis<'_>, axes: &[&str]) -> Result<Points, Error> {
     let by: Vec<&str> = analysis.by.iter().map(String::as_str).collect();
     let axes: Vec<&str> = axes.iter().copied().filter(|name| !by.contains(name)).collect();
     let (mut strata, mut cells) = (Vec::new(), 0);
@@ -60,7 +48,7 @@ pub(super) fn analyse(analysis: &mut Analysis<'_>, axes: &[&str], is_complete: b
             continue;
         }
         is_any = true;
-        cells += of_stratum(analysis, keys, &stratum, is_complete)?;
+        cells += of_stratum(analysis, keys, &stratum)?;
     }
     match is_any {
         true => Ok(Points::Cells(cells)),
@@ -101,13 +89,8 @@ fn of_group(analysis: &Analysis<'_>, axes: &[&str], group: &[u32]) -> Vec<Stratu
 }
 
 /// Adds the shares of a stratum; returns its number of cells.
-fn of_stratum(
-    analysis: &mut Analysis<'_>,
-    keys: Vec<String>,
-    stratum: &Stratum,
-    is_complete: bool,
-) -> Result<u64, Error> {
-    let cells = cells(analysis, stratum, is_complete)?;
+fn of_stratum(analysis: &mut Analysis<'_>, keys: Vec<String>, stratum: &Stratum) -> Result<u64, Error> {
+    let cells = cells(analysis, stratum)?;
     let measures: Vec<String> = analysis.rows.measures().iter().map(|(field, _)| field.name().clone()).collect();
     for (at, metric) in measures.into_iter().enumerate() {
         let values = &analysis.rows.measures()[at].1;
@@ -125,7 +108,9 @@ fn of_stratum(
             let constant = Some(stratum.constant.clone()).filter(|text| !text.is_empty());
             constant.into_iter().chain(own).collect::<Vec<_>>().join(", ")
         };
-        analysis.note_missing(&metric, &values, &cells.seeds, point, |seed, at| cells.rows[seed][at].is_some());
+        let real = analysis.real;
+        let has_row = |seed: usize, at: usize| cells.rows[seed][at].is_some_and(|row| (row as usize) < real);
+        analysis.note_missing(&metric, &values, &cells.seeds, point, has_row);
         match cells.grid.shares(&values) {
             Ok(shares) => {
                 let is_finite = shares.of_axes.iter().flatten().all(Index::is_finite);
@@ -170,7 +155,7 @@ fn rows(keys: &[String], metric: &str, stratum: &Stratum, shares: &Shares) -> Ve
     rows
 }
 
-fn cells(analysis: &Analysis<'_>, stratum: &Stratum, is_complete: bool) -> Result<Cells, Error> {
+fn cells(analysis: &Analysis<'_>, stratum: &Stratum) -> Result<Cells, Error> {
     let rows = &analysis.rows;
     let axes: Vec<&Axis> = stratum.axes.iter().filter_map(|name| rows.axis(name)).collect();
     // Seeds that change nothing are one seed.
@@ -199,21 +184,12 @@ fn cells(analysis: &Analysis<'_>, stratum: &Stratum, is_complete: bool) -> Resul
         }
     }
     let counts: Vec<usize> = levels.iter().map(Vec::len).collect();
-    let product = counts.iter().try_fold(1usize, |all, count| all.checked_mul(*count));
-    if let Some(product) = product.filter(|product| !is_complete && *product <= CELLS_MAX) {
-        let cell = |mut at: usize| {
-            let mut cell = Vec::with_capacity(counts.len());
-            for count in &counts {
-                cell.push(at % count);
-                at /= count;
-            }
-            cell
-        };
-        found.extend((0..product).map(cell));
-    }
     let mut seeds: Vec<i64> = stratum.rows.iter().map(|row| seed_of(*row)).collect();
     seeds.sort_unstable();
     seeds.dedup();
+    if let Some(asked) = analysis.asked.as_ref().filter(|_| !is_one) {
+        seeds.retain(|seed| asked.contains(seed));
+    }
     let all: Vec<Vec<usize>> = found.into_iter().collect();
     let of_seed = |seed: &i64| all.iter().map(|cell| places.get(&(cell.clone(), *seed)).copied()).collect();
     let rows = seeds.iter().map(of_seed).collect();

@@ -4,11 +4,12 @@ mod design;
 mod grid;
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use arrow::datatypes::FieldRef;
 use powersweep_dataset::frame::UNIT;
 use powersweep_dataset::grouped::{FooterFacts, SIGNAL, SIGNAL_INDEX, check_one_signal, collected, keys};
+use powersweep_dataset::planned::Planned;
 use powersweep_dataset::scan::SEED;
 use powersweep_dataset::sensitivity::{Index, Values, table};
 use powersweep_dataset::source::{conditions, table_of, why_none};
@@ -147,7 +148,9 @@ impl Sensitivity {
             Points::Cells(of) => format!("Shares of the variance of {}", count(of, "cell")),
         };
         text += &match (self.points, self.seeds) {
-            (Points::Cells(_), 1) => ", whose seeds are one or change nothing: shares of these cells have no interval.".to_owned(),
+            (Points::Cells(_), 1) => {
+                ", whose seeds are one or change nothing: shares of these cells have no interval.".to_owned()
+            }
             (Points::Cells(_), _) => format!(". Intervals (95%) are over {seeds}."),
             (_, 1) => ". Intervals (95%) are those of a bootstrap of the points.".to_owned(),
             (..) => format!(". Intervals (95%) are those of a bootstrap of the points and a jackknife over {seeds}."),
@@ -187,6 +190,10 @@ struct Row {
 struct Analysis<'a> {
     options: &'a SensitivityOptions,
     rows: Rows,
+    /// Number of the first rows that are there; the others stand for cells without a row.
+    real: usize,
+    /// The seeds that the manifest asks for in all cells of a grid; `None` if all seeds of the rows count.
+    asked: Option<HashSet<i64>>,
     /// The columns whose values have indices of their own.
     by: Vec<String>,
     found: Vec<Row>,
@@ -235,6 +242,11 @@ pub(crate) async fn of(
     let varying = known.candidates.iter().filter(|candidate| candidate.distinguishes() && candidate.name != SEED);
     let others = varying.map(|candidate| candidate.name.as_str()).filter(|name| !parameters.contains(name));
     let others: Vec<&str> = others.collect();
+    // Cells whose tasks all failed have no row: the manifest has them.
+    let planned = Planned::of(Some(&manifest), &only);
+    let columns = planned.as_ref().map_or_else(Vec::new, |planned| planned.columns.clone());
+    let lacking = columns.iter().map(String::as_str).filter(|name| design.is_none() && !others.contains(name));
+    let others: Vec<&str> = others.iter().copied().chain(lacking).collect();
     let by: Vec<&str> = match (options.by.is_empty(), &design) {
         (true, Some(_)) => others.clone(),
         _ => options.by.iter().map(String::as_str).collect(),
@@ -262,22 +274,35 @@ pub(crate) async fn of(
         let measures = measures.join(", ");
         return Err(failure!(Usage, "the range of `{name}` has no use: the indices are those of {measures}"));
     }
-    let rows = collected(datasets, &reading, &known, [&axes, &measures], only).await?;
+    let rows = collected(datasets, &reading, &known, [&axes, &measures], only.clone()).await?;
     if rows.is_empty() {
         let why = why_none(datasets, &reading, &options.only).await?;
         return Err(failure!(Usage, "{why}"));
     }
     check_one_signal(&rows, &by)?;
+    let asked = planned.as_ref().filter(|_| design.is_none()).map(Planned::seeds_of_all);
+    let lacking = match planned {
+        Some(planned) => planned.beside_rows(datasets, experiment, &known, &only).await?,
+        None => None,
+    };
+    let mut refused = Vec::new();
+    if let (Some(lacking), Some(_)) = (&lacking, &design) {
+        let groups = lacking.without_rows(&by).into_iter();
+        refused.extend(groups.map(|of| format!("{of} has no row: its tasks failed or have not run.")));
+    }
     let by = by.into_iter().map(str::to_owned).collect();
     let rows = of_signals.iter().fold(rows, |rows, name| with_key(rows, &manifest, name));
-    let mut analysis =
-        Analysis { options, rows, by, found: Vec::new(), missing: Vec::new(), ranges: Vec::new(), refused: Vec::new() };
+    let real = rows.len();
+    let is_one = rows.axis(SIGNAL).is_none_or(|axis| axis.values().len() == 1);
+    let rows = match lacking.filter(|_| design.is_none() && is_one) {
+        Some(lacking) => rows.with_missing(&lacking),
+        None => rows,
+    };
+    let (found, missing, ranges) = (Vec::new(), Vec::new(), Vec::new());
+    let mut analysis = Analysis { options, rows, real, asked, by, found, missing, ranges, refused };
     let points = match &design {
         Some(design) => Design::new(design).analyse(&mut analysis)?,
-        None => {
-            let is_complete = grid::tasks(&manifest).is_none_or(|tasks| known.rows >= tasks);
-            grid::analyse(&mut analysis, &others, is_complete)?
-        }
+        None => grid::analyse(&mut analysis, &others)?,
     };
     Ok(analysis.end(points))
 }
@@ -413,9 +438,22 @@ impl Analysis<'_> {
         }
     }
 
-    fn end(self, points: Points) -> Sensitivity {
+    fn end(mut self, points: Points) -> Sensitivity {
         let is_one = self.rows.are_fixed(0..self.rows.len());
-        let seeds = self.rows.axis(SEED).filter(|_| !is_one).map_or(1, |axis| axis.values().len());
+        let is_asked = |seed: &&Cell| {
+            let asked = self.asked.as_ref();
+            asked.is_none_or(|asked| matches!(seed, Cell::Int(seed) if asked.contains(seed)))
+        };
+        let seeds =
+            self.rows.axis(SEED).filter(|_| !is_one).map_or(1, |axis| axis.values().iter().filter(is_asked).count());
+        let all = self.rows.axis(SEED).map_or(1, |axis| axis.values().len());
+        if seeds < all && !is_one {
+            let left_out = format!(
+                "{} of {all} seeds are left out: the manifest does not ask for them in every cell.",
+                all - seeds
+            );
+            self.refused.push(left_out);
+        }
         let Analysis { by, found: rows, missing, ranges, refused, .. } = self;
         let missing = merged(missing);
         Sensitivity { by, rows, points, seeds, missing, ranges, refused }
