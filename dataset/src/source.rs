@@ -53,6 +53,13 @@ impl<'a> Source<'a> {
         let is_read = |name: &str| own.contains(name) || (name == TASK_ID && !foreign.is_empty());
         let fields = all.fields().iter().filter(|field| is_read(field.name()));
         let own = Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()));
+        if let Some(name) = foreign.first().filter(|_| table == Table::Failures) {
+            return Err(failure!(
+                Usage,
+                "failures have no `{name}`: no table has the parameters of a task without a row; failures have workload, platform, \
+                 policy, seed, failure_kind and message"
+            ));
+        }
         let tasks = match foreign.is_empty() {
             true => None,
             false => Some(columns_of_tasks(datasets, reading.experiment(), foreign).await?),

@@ -30,6 +30,9 @@ fn values_whose_tasks_all_failed_are_named() {
         .says(&["backfill=easy, size_factor=0.1 (seed 1, 2): no row"]);
     let found = lines(&sandbox, &["sensitivity", "gone", "--of", "energy_total_j"]);
     assert!(found.iter().all(|row| row["S1"].is_null() && row["ST"].is_null()), "bounds alone: {found:?}");
+    let failures = ["results", "gone", "--table", "failures", "--by"];
+    sandbox.run(&[&failures[..], &["size_factor"]].concat()).exits(2).says(&["failures have no `size_factor`"]);
+    sandbox.run(&[&failures[..], &["platform"]].concat()).exits(0).prints(&["p"]);
 }
 
 /// The rows of a log are equal for all seeds: they are one observation.
