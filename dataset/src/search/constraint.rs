@@ -16,7 +16,7 @@ const TAIL: f64 = 0.025;
 /// A condition on the seeds of a combination of parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Constraint {
-    /// The constraint as it was written.
+    /// The constraint as it was written; of a quantile, the condition on a share that it stands for.
     pub text: String,
     /// The condition on the mean of a column over the seeds; with a share, on the value of each seed.
     pub condition: Condition,
@@ -43,7 +43,8 @@ impl Constraint {
         let text = text.trim();
         let mut has_mean = false;
         let type_of = |name: &str| type_of(name).inspect(|of| has_mean = is_number(of));
-        let (condition, share) = if let Some((column, percent, rest)) = quantile(text) {
+        let mut text = text.to_owned();
+        let (condition, share) = if let Some((column, percent, rest)) = quantile(&text) {
             let condition = Condition::parse::<Error>(&format!("{column}{rest}"), type_of)?;
             let share = match condition.op {
                 Op::Less | Op::AtMost => percent / 100.0,
@@ -52,13 +53,15 @@ impl Constraint {
                     return Err(usage(format!("`{text}`: a quantile is compared by < <= > or >=")));
                 }
             };
+            // Its values are shares, under a name that says so.
+            text = format!("P({column}{rest}) >= {}", (share * 1e12).round() / 1e12);
             (condition, Some((Op::AtLeast, share)))
-        } else if let Some((inner, rest)) = parts(text) {
-            (Condition::parse::<Error>(inner, type_of)?, Some(share(text, rest)?))
+        } else if let Some((inner, rest)) = parts(&text) {
+            (Condition::parse::<Error>(inner, type_of)?, Some(share(&text, rest)?))
         } else {
-            (Condition::parse::<Error>(text, type_of)?, None)
+            (Condition::parse::<Error>(&text, type_of)?, None)
         };
-        Ok(Constraint { text: text.to_owned(), condition, share, has_mean })
+        Ok(Constraint { text, condition, share, has_mean })
     }
 
     /// The name of the constrained quantity: the column of a mean, the whole text of a share.
@@ -160,7 +163,11 @@ mod tests {
         let found = constraint("P(wait_s_mean <= 3600) >= 0.95").expect("of a share");
         assert_eq!((found.condition.column.as_str(), found.share), ("wait_s_mean", Some((Op::AtLeast, 0.95))));
         let of_quantile = constraint("p95(wait_s_mean) <= 3600").expect("a quantile");
-        assert_eq!(Constraint { text: found.text.clone(), ..of_quantile }, found);
+        assert_eq!(
+            (&of_quantile, of_quantile.name()),
+            (&found, "P(wait_s_mean <= 3600) >= 0.95"),
+            "the shown number is a share"
+        );
         let least = constraint("p10(utilization) >= 0.5").expect("a quantile");
         assert_eq!((least.share, least.condition.op), (Some((Op::AtLeast, 0.9)), Op::AtLeast));
         let mean = constraint(" wait_s_mean <= 3600").expect("of a mean");

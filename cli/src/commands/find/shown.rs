@@ -43,7 +43,7 @@ fn words(found: &Found, is_relative: bool) -> String {
     text +=
         &format!("Candidates that were tried, {count} of {all}:\n{}\n\n", table(found, is_relative, tried.into_iter()));
     if has_uncertain {
-        text += "Uncertain: the 95% interval of a mean contains the limit, or there is one seed. The mean decides; more seeds \
+        text += "Uncertain: the 95% interval of a mean or share contains the limit, or there is one seed. The mean decides; more seeds \
                  narrow the interval.\n";
     }
     for axis in &found.axes {
