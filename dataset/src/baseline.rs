@@ -7,13 +7,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use powersweep_engine::components::COMPONENTS;
-use powersweep_engine::spec::{Role, Section};
-use powersweep_results::Table;
-
 use crate::error::{Error, usage};
-use crate::grouped::{SIGNAL, SIGNAL_INDEX, keys};
-use crate::scan::{LABELS, SEED};
+use crate::subject::{LABELS, subject};
 use crate::{Axis, Cell, Condition, Rows};
 
 /// Values of a column in a message.
@@ -82,25 +77,4 @@ pub fn pairs(rows: &Rows, conditions: &[Condition]) -> Result<Baseline, Error> {
     }
     let of = (0..rows.len()).map(|row| known.get(&key(row)).copied()).collect();
     Ok(Baseline { of, by: by.iter().map(|axis| axis.name().to_owned()).collect() })
-}
-
-/// What a column tells of a task, or of a row of a task: the label of its block for a component or a parameter. `None` for columns that
-/// do not tell tasks apart, such as metrics.
-pub fn subject(column: &str) -> Option<&str> {
-    let label = |section: Section| match section {
-        Section::Workloads => LABELS[0],
-        Section::Platforms => LABELS[1],
-        Section::Policies => LABELS[2],
-        Section::Statistics => "statistics",
-    };
-    let has = |role: &Role| {
-        let mut params = COMPONENTS.iter().filter(|of| of.role == *role).flat_map(|of| of.params);
-        role.key() == column || params.any(|param| param.name == column)
-    };
-    match column {
-        SIGNAL | SIGNAL_INDEX => Some(SIGNAL),
-        SEED => Some(SEED),
-        _ if LABELS.contains(&column) || Table::ALL.iter().any(|table| keys(*table).contains(&column)) => Some(column),
-        _ => Role::ALL.iter().find(|role| has(role)).map(|role| label(role.section())),
-    }
 }

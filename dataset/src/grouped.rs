@@ -8,18 +8,15 @@ use powersweep_results::Table;
 
 use crate::error::usage;
 use crate::group::{grouped_ratios, mixed};
-use crate::planned::Planned;
+use crate::planned::{Planned, is_complete};
 use crate::reading::Reading;
 use crate::rows::parameter;
 use crate::scan::{self, ColumnScan, INDEX, SEED, Tasks};
 use crate::source::{self, conditions, why_none};
+pub use crate::subject::{SIGNAL, SIGNAL_INDEX, keys};
 use crate::words::count;
 use crate::{Cell, Condition, Datasets, Error, Frame, Rows, Stat, baseline, grouped, page};
 
-/// The column that tells the signals of `accounts` apart.
-pub const SIGNAL: &str = "signal";
-/// The number of a combination of the lists in a signal's block.
-pub const SIGNAL_INDEX: &str = "signal_index";
 /// The columns of `accounts` about a signal's block. Behind the first two, its settings, which may differ between the
 /// combinations of its lists.
 const SETTINGS: [&str; 14] = [
@@ -140,20 +137,11 @@ impl FooterFacts {
             *name != SEED && (self.candidates.iter().any(|axis| axis.name == *name) || settings(table).contains(name))
         };
         let has_replications = matches!(table, Table::Tasks | Table::Accounts) && by.iter().all(is_axis);
-        let planned = Planned::of(self.manifest.as_ref().filter(|_| has_replications), only);
+        let lacks = |manifest: &&Manifest| has_replications && !is_complete(manifest, self.rows);
+        let planned = Planned::of(self.manifest.as_ref().filter(lacks), only);
         let Some(planned) = planned else { return Ok(Vec::new()) };
-        let planned = planned.beside_rows(datasets, reading.experiment(), self, only).await?;
-        Ok(planned.map_or_else(Vec::new, |planned| planned.said(by)))
-    }
-}
-
-/// The columns of a table, beside its task, that tell its rows apart.
-pub fn keys(table: Table) -> &'static [&'static str] {
-    match table {
-        Table::Jobs => &["job_id"],
-        Table::Series => &["series", "level", "x"],
-        Table::Accounts => &[SIGNAL, SIGNAL_INDEX],
-        Table::Tasks | Table::Failures => &[],
+        let planned = planned.beside_rows(datasets, reading.experiment(), only).await?;
+        Ok(planned.said(by))
     }
 }
 

@@ -49,6 +49,7 @@ pub mod sensitivity;
 pub mod sorted_copy;
 pub mod source;
 pub mod stats;
+pub mod subject;
 pub mod survey;
 pub mod tables;
 pub mod text;

@@ -7,8 +7,7 @@ use powersweep_engine::Value;
 use powersweep_experiments::{Decoder, Digest, Manifest, Sweep, TaskSpec};
 use powersweep_results::{Table, tasks};
 
-use crate::grouped::FooterFacts;
-use crate::scan::{LABELS, SEED};
+use crate::scan::{self, LABELS, SEED};
 use crate::words::count;
 use crate::{Cell, Condition, Datasets, Error, Rows, source};
 
@@ -24,7 +23,6 @@ pub struct Planned {
     pub columns: Vec<String>,
     /// The combinations, in the order of their tasks.
     pub combinations: Vec<Combination>,
-    tasks: u64,
 }
 
 /// Tasks that differ in the seed alone.
@@ -42,14 +40,9 @@ impl Planned {
     /// The combinations of the manifest of the rows; `None` if it is not known, has too many, or a condition is on something that a
     /// task has only once it has run.
     pub fn of(manifest: Option<&Manifest>, only: &[Condition]) -> Option<Planned> {
-        let manifest = manifest?;
-        // The combinations do not depend on the contents of files.
-        let digests = manifest.files().into_iter().map(|file| (file.name.clone(), Digest::of(file.name.as_bytes())));
-        let sweep = Sweep::new(manifest.clone(), digests.collect()).ok()?;
-        if sweep.task_count() > TASKS_MAX {
-            return None;
-        }
-        let is_known = |column: &str| column == SEED || crate::scan::candidates().iter().any(|name| name == column);
+        let sweep = sweep(manifest?).filter(|sweep| sweep.task_count() <= TASKS_MAX)?;
+        let known: HashSet<String> = scan::candidates().into_iter().collect();
+        let is_known = |column: &str| known.contains(column);
         let is_metric = |column: &str| !is_known(column) && tasks::schema().column_with_name(column).is_some();
         if only.iter().any(|condition| is_metric(&condition.column)) {
             return None;
@@ -75,20 +68,19 @@ impl Planned {
             combinations.last_mut().filter(|_| holds_seed).into_iter().for_each(|of| of.seeds.push(seed));
         });
         combinations.retain(|of| of.cells.len() == columns.len() && !of.seeds.is_empty());
-        Some(Planned { columns, combinations, tasks: sweep.task_count() })
+        Some(Planned { columns, combinations })
     }
 
-    /// These combinations with the seeds that have rows; `None` if all tasks have one.
+    /// These combinations with the seeds that have rows.
+    ///
+    /// # Errors
+    /// The rows cannot be read.
     pub async fn beside_rows(
         mut self,
         datasets: &Datasets,
         experiment: &str,
-        facts: &FooterFacts,
         only: &[Condition],
-    ) -> Result<Option<Planned>, Error> {
-        if facts.rows >= self.tasks {
-            return Ok(None);
-        }
+    ) -> Result<Planned, Error> {
         let reading = datasets.read(experiment, Table::Tasks).await?;
         let names: Vec<&str> = self.columns.iter().map(String::as_str).chain([SEED]).collect();
         let of_tasks = only.iter().filter(|condition| tasks::schema().column_with_name(&condition.column).is_some());
@@ -108,7 +100,7 @@ impl Planned {
                 }
             }
         }
-        Ok(Some(self))
+        Ok(self)
     }
 
     /// The combinations without a row.
@@ -183,6 +175,17 @@ impl Planned {
     }
 }
 
+/// Whether all tasks of a manifest have rows, if there are this many.
+pub fn is_complete(manifest: &Manifest, rows: u64) -> bool {
+    sweep(manifest).is_none_or(|sweep| rows >= sweep.task_count())
+}
+
+/// The sweep of a manifest, whose combinations do not depend on the contents of files.
+fn sweep(manifest: &Manifest) -> Option<Sweep> {
+    let digests = manifest.files().into_iter().map(|file| (file.name.clone(), Digest::of(file.name.as_bytes())));
+    Sweep::new(manifest.clone(), digests.collect()).ok()
+}
+
 impl Rows {
     /// These rows, and one without a value for each combination that has none. Columns that do not tell combinations apart have the
     /// value of the rows.
@@ -239,7 +242,7 @@ fn varying(sweep: &Sweep) -> Vec<String> {
         let of = seen.get(name.as_str());
         of.is_some_and(|of| of.varies && (LABELS.contains(&name.as_str()) || of.varies_beside_labels))
     };
-    crate::scan::candidates().into_iter().filter(tells).collect()
+    scan::candidates().into_iter().filter(tells).collect()
 }
 
 /// The labels, components and parameters of a task.

@@ -18,13 +18,11 @@ use crate::Cell;
 use crate::reading::{ColumnStats, Part, Reading, fitted, relaxed};
 pub use crate::replicates::SEED;
 use crate::rows::parameter;
+pub use crate::subject::LABELS;
 use crate::{Error, Kind, OrKind};
 
 /// The index of a task; rows of equal value are in its order.
 pub const INDEX: &str = "task_index";
-
-/// Columns with the names of a manifest's blocks.
-pub const LABELS: [&str; 3] = ["workload", "platform", "policy"];
 
 /// Parameters that no manifest chooses.
 const NOT_AXES: [&str; 3] = ["kernel_version", "log_digest", "log_sha256"];

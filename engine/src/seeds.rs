@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn the_seed_of_a_log_matters_where_something_is_drawn() {
         let has = |name: &&str| COMPONENTS.iter().flat_map(|of| of.params).any(|param| param.name == *name);
-        assert!(READ[0] == Role::Source.key() && READ[1..].iter().all(|name| has(name)));
+        assert!(READ[0] == Role::Source.key() && READ[1..].iter().all(has));
         let of = |source: &str, more: Option<(&str, Value)>| {
             matter_by(|name| match &more {
                 _ if name == "source" => Some(Value::Text(source.to_owned())),

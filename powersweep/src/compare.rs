@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
-use powersweep_dataset::baseline::subject;
 use powersweep_dataset::compare::{Pairs, compare, pairs};
 use powersweep_dataset::frame::UNIT;
 use powersweep_dataset::grouped::{FooterFacts, SEEDS_ALIKE, collected, keys};
@@ -12,6 +11,7 @@ use powersweep_dataset::reading::Reading;
 use powersweep_dataset::replicates::{Method, seed};
 use powersweep_dataset::scan::SEED;
 use powersweep_dataset::source::{conditions, table_of, why_none};
+use powersweep_dataset::subject::subject;
 use powersweep_dataset::words::count;
 use powersweep_dataset::{Cell, Comparison, Condition, Datasets, Error, Frame, Rows, failure};
 use powersweep_results::Table;
@@ -216,10 +216,7 @@ impl Place {
         let by = groups_by(&found, options)?;
         let names: Vec<&str> = by.iter().map(String::as_str).collect();
         let seeds = a.axis(SEED).filter(|_| found.by.iter().any(|name| name == SEED));
-        // Rows that no seed changes are one replicate.
-        let are_fixed = |rows: &[(usize, usize)]| {
-            a.are_fixed(rows.iter().map(|pair| pair.0)) && b.are_fixed(rows.iter().map(|pair| pair.1))
-        };
+        let are_fixed = |rows: &[(usize, usize)]| are_fixed(&a, &b, rows);
         let has_seeds = seeds.is_some();
         let seeds = seeds.filter(|_| !are_fixed(&found.rows));
         let are_weeks = options.table == Table::Jobs && seeds.is_none();
@@ -269,6 +266,11 @@ impl Place {
         let Pairs { rows, by: paired_by, single } = found;
         Ok(Compared { by, groups, pairs: rows.len(), paired_by, pooled, single, are_weeks })
     }
+}
+
+/// Whether no seed changes the rows of these pairs: they are one replicate.
+fn are_fixed(a: &Rows, b: &Rows, pairs: &[(usize, usize)]) -> bool {
+    a.are_fixed(pairs.iter().map(|pair| pair.0)) && b.are_fixed(pairs.iter().map(|pair| pair.1))
 }
 
 /// Refuses pairs of two seeds, or of two workloads of one experiment, that no condition chose: others failed or have not run.

@@ -1,5 +1,6 @@
 //! Sensitivity: how much each parameter of a design, or each axis of a grid, moves a metric.
 
+mod asked;
 mod design;
 mod grid;
 
@@ -8,20 +9,20 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use arrow::datatypes::FieldRef;
 use powersweep_dataset::frame::UNIT;
-use powersweep_dataset::grouped::{FooterFacts, SIGNAL, SIGNAL_INDEX, check_one_signal, collected, keys};
-use powersweep_dataset::planned::Planned;
+use powersweep_dataset::grouped::{FooterFacts, check_one_signal, collected, keys};
+use powersweep_dataset::planned::{Planned, is_complete};
 use powersweep_dataset::scan::SEED;
 use powersweep_dataset::sensitivity::{Index, Values, table};
 use powersweep_dataset::source::{conditions, table_of, why_none};
 use powersweep_dataset::survey::Indices;
 use powersweep_dataset::words::{count, number};
 use powersweep_dataset::{Cell, Column, Condition, Datasets, Error, Frame, Kind, OrKind, Rows, failure};
-use powersweep_experiments::signals::Signal;
 use powersweep_experiments::{DesignPoints, Manifest};
 use powersweep_results::Table;
 
 use crate::compare::{FEW, FEW_SAID};
 use crate::place::Place;
+use asked::{Asked, Scope, with_key};
 use design::Design;
 
 /// Greatest number of points of a design whose indices a page has.
@@ -275,29 +276,16 @@ pub(crate) async fn of(
         return Err(failure!(Usage, "the range of `{name}` has no use: the indices are those of {measures}"));
     }
     let rows = collected(datasets, &reading, &known, [&axes, &measures], only.clone()).await?;
+    let scope = Scope { datasets, experiment, is_complete: is_complete(&manifest, known.rows), only: &only };
     if rows.is_empty() {
         let why = why_none(datasets, &reading, &options.only).await?;
         return Err(failure!(Usage, "{why}"));
     }
     check_one_signal(&rows, &by)?;
-    let asked = planned.as_ref().filter(|_| design.is_none()).map(Planned::seeds_of_all);
-    let lacking = match planned {
-        Some(planned) => planned.beside_rows(datasets, experiment, &known, &only).await?,
-        None => None,
-    };
-    let mut refused = Vec::new();
-    if let (Some(lacking), Some(_)) = (&lacking, &design) {
-        let groups = lacking.without_rows(&by).into_iter();
-        refused.extend(groups.map(|of| format!("{of} has no row: its tasks failed or have not run.")));
-    }
-    let by = by.into_iter().map(str::to_owned).collect();
     let rows = of_signals.iter().fold(rows, |rows, name| with_key(rows, &manifest, name));
-    let real = rows.len();
-    let is_one = rows.axis(SIGNAL).is_none_or(|axis| axis.values().len() == 1);
-    let rows = match lacking.filter(|_| design.is_none() && is_one) {
-        Some(lacking) => rows.with_missing(&lacking),
-        None => rows,
-    };
+    let Asked { rows, real, seeds: asked, refused } =
+        Asked::of(rows, planned, &scope, design.is_some().then_some(&by)).await?;
+    let by = by.into_iter().map(str::to_owned).collect();
     let (found, missing, ranges) = (Vec::new(), Vec::new(), Vec::new());
     let mut analysis = Analysis { options, rows, real, asked, by, found, missing, ranges, refused };
     let points = match &design {
@@ -334,27 +322,6 @@ pub(crate) async fn of_design(datasets: &Datasets, experiment: &str, metric: &st
         Err(error) if error.kind == Kind::Usage => without(error.message),
         Err(error) => Err(error),
     }
-}
-
-/// Rows of `accounts` with the values that the signals have of designs in a key of their blocks; other rows without a value.
-fn with_key(rows: Rows, manifest: &Manifest, key: &str) -> Rows {
-    let value = |signal: &Signal| {
-        let values = signal.points.iter().flat_map(|points| &points.values);
-        values.into_iter().find(|(name, _)| *name == key).map(|(_, value)| value.to_string())
-    };
-    let known: HashMap<(&str, i64), String> = manifest
-        .signals()
-        .iter()
-        .filter_map(|signal| Some(((&*signal.label, i64::try_from(signal.index).ok()?), value(signal)?)))
-        .collect();
-    let [signals, indices] = [SIGNAL, SIGNAL_INDEX].map(|name| rows.axis(name));
-    let texts: Vec<Option<String>> = (0..rows.len())
-        .map(|row| match (signals?.cell(row), indices?.cell(row)) {
-            (Cell::Text(label), Cell::Int(index)) => known.get(&(label.as_str(), *index)).cloned(),
-            _ => None,
-        })
-        .collect();
-    rows.with_texts(key, texts.into_iter())
 }
 
 /// The design that is chosen; `None` for the grid.
