@@ -1,6 +1,7 @@
 //! Tables of text and of Parquet, and the times in their cells, for job logs and signals.
 
 pub(crate) mod clock;
+mod decimals;
 pub(crate) mod parquet;
 mod sheet;
 pub(crate) mod stamp;

@@ -7,6 +7,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
 use csv::{ByteRecord, Position, Reader, ReaderBuilder};
 
+use super::decimals::Decimals;
 use super::parquet::{self, File, Limits, damaged};
 use super::stamp::Stamp;
 use super::texts;
@@ -29,7 +30,8 @@ pub(crate) struct Sheet<'a> {
     /// Whether the record is of a row that was read ahead.
     is_ahead: bool,
     number: u64,
-    decimal_comma: bool,
+    /// The separators of numbers, where commas do not separate columns.
+    decimals: Option<Decimals>,
     /// Lines before the header.
     banner: Vec<u64>,
 }
@@ -63,7 +65,7 @@ pub(crate) struct Row<'a> {
     pub number: u64,
     names: &'a [String],
     record: &'a ByteRecord,
-    decimal_comma: bool,
+    decimals: Option<&'a Decimals>,
 }
 
 impl<'a> Sheet<'a> {
@@ -89,7 +91,7 @@ impl<'a> Sheet<'a> {
         }
         let mut sheet = Sheet::new(names, Rows::Csv { reader: Box::new(reader), text, lines_before });
         sheet.banner = banner.into_iter().map(|(line, _)| line).collect();
-        sheet.decimal_comma = separator != b',';
+        sheet.decimals = (separator != b',').then(Decimals::default);
         sheet.is_ahead = sheet.read()?;
         if sheet.is_ahead {
             sheet.place()?;
@@ -130,7 +132,7 @@ impl<'a> Sheet<'a> {
     fn new(names: Vec<String>, rows: Rows<'a>) -> Sheet<'a> {
         let is_read = vec![true; names.len()];
         let (record, banner) = (ByteRecord::new(), Vec::new());
-        Sheet { names, rows, is_read, record, is_ahead: false, number: 0, decimal_comma: false, banner }
+        Sheet { names, rows, is_read, record, is_ahead: false, number: 0, decimals: None, banner }
     }
 
     /// Lines before the header.
@@ -162,8 +164,8 @@ impl<'a> Sheet<'a> {
             return Ok(None);
         }
         self.number += 1;
-        let Sheet { names, record, number, decimal_comma, .. } = &*self;
-        let row = Row { place: self.place()?, number: *number, names, record, decimal_comma: *decimal_comma };
+        let Sheet { names, record, number, decimals, .. } = &*self;
+        let row = Row { place: self.place()?, number: *number, names, record, decimals: decimals.as_ref() };
         let mut read = self.is_read.iter().zip(record).zip(names).filter(|((is_read, _), _)| **is_read);
         match read.find(|((_, cell), _)| str::from_utf8(cell).is_err()) {
             Some(((_, cell), name)) => {
@@ -171,6 +173,11 @@ impl<'a> Sheet<'a> {
             }
             None => Ok(Some(row)),
         }
+    }
+
+    /// Refuses numbers of the rows that were read whose decimal separator is not clear.
+    pub(crate) fn check_numbers(&self) -> Result<(), Problem> {
+        self.decimals.as_ref().map_or(Ok(()), Decimals::check)
     }
 
     /// Reads the next row into the record; `false` behind the last one.
@@ -251,18 +258,23 @@ impl Row<'_> {
 
     /// The number in a text, or why there is none. It may have a decimal comma where commas do not separate columns.
     pub(crate) fn number(&self, text: &str) -> Result<f64, &'static str> {
-        let plain = match text.split_once(',') {
-            None => text.parse(),
-            Some(_) if !self.decimal_comma => {
+        let plain = match (text.split_once(','), self.decimals) {
+            (None, _) => text.parse(),
+            (Some(_), None) => {
                 return Err("has a comma: numbers have a decimal point where commas separate columns");
             }
-            Some((whole, fraction)) if whole.contains('.') || fraction.contains([',', '.']) => {
+            (Some((whole, fraction)), _) if whole.contains('.') || fraction.contains([',', '.']) => {
                 return Err("has more than one separator: numbers have no separators of thousands");
             }
-            Some((whole, fraction)) => format!("{whole}.{fraction}").parse(),
+            (Some((whole, fraction)), _) => format!("{whole}.{fraction}").parse(),
         };
         match plain {
-            Ok(number) if f64::is_finite(number) => Ok(number),
+            Ok(number) if f64::is_finite(number) => {
+                if let Some((decimals, parts)) = self.decimals.zip(text.split_once([',', '.'])) {
+                    decimals.note(self.place, text, parts);
+                }
+                Ok(number)
+            }
             Ok(_) => Err("is not a finite number"),
             Err(_) => Err("is not a number: leave the cell empty where there is no value"),
         }

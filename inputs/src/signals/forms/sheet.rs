@@ -247,6 +247,7 @@ pub(super) fn table(
         rows.push(Row { time_us, value, line, estimated: flag || estimated_source });
     }
     zones.check(&sheet.names)?;
+    sheet.check_numbers()?;
     let zone = reading.zone.clone().or(zones.first).filter(|zone| !zone.is_empty());
     if rows.is_empty() {
         return Err(match &reading.zone {

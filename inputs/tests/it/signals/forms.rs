@@ -259,7 +259,7 @@ fn csv_of_other_separators_and_line_ends() {
         reads(german, "quantity = 'price'; timezone = 'Europe/Berlin'"),
         "2022-12-31T23:00=-0.00517 2023-01-01T00:00=-0.00107 until 2023-01-01T01:00"
     );
-    let tabs = "\n\ntime\tprice EUR/kWh\n0\t1,5\n\n10\t\" 2.5 \"\n";
+    let tabs = "\n\ntime\tprice EUR/kWh\n0\t1,5\n\n10\t\" 2,5 \"\n";
     assert_eq!(reads(tabs, PRICE), "0s=1.5 10s=2.5 until 20s");
     let quoted = "\"time\",\"price, \"\"day ahead\"\" (EUR/kWh)\"\n\"0\",\"1\"\n";
     let series = read(quoted, PRICE).expect("it is read");
@@ -271,6 +271,16 @@ fn csv_of_other_separators_and_line_ends() {
         "no column of times is found: set `time_column`. Columns: \"\", \"price EUR/kWh\""
     );
     assert_eq!(reads(unnamed, "quantity = 'price'; time_column = ''"), "2023-01-01T00:00=1 until 2023-01-01T00:00");
+}
+
+/// One number that has no separator of thousands says what the separator of all is.
+#[test]
+fn three_decimals_are_read_where_the_separator_is_clear() {
+    let read = "0s=1.25 1s=0.125 until 2s";
+    for text in ["0;1.250\n1;0.125\n", "0;1,250\n1;,125\n"] {
+        assert_eq!(reads(format!("time;price EUR/kWh\n{text}"), PRICE), read, "{text}");
+    }
+    assert_eq!(reads("time,price EUR/kWh\n0,1.250\n1,2.125\n", PRICE), "0s=1.25 1s=2.125 until 2s");
 }
 
 #[test]
@@ -287,6 +297,16 @@ fn csv_that_is_refused() {
         (
             "time;price EUR/kWh\n0;1.000,5\n",
             "line 2, column \"price EUR/kWh\": \"1.000,5\" has more than one separator: numbers have no separators of thousands",
+        ),
+        (
+            "time\tprice EUR/kWh\n0\t1,250\n1\t0.5\n2\t1,100\n",
+            "line 3: \"0.5\" has another separator than \"1,250\" (line 2): write numbers without \
+             separators of thousands, or separate the columns by commas: then a point is decimal",
+        ),
+        (
+            "time;price EUR/kWh\n0;7\n1;1.250\n2;-10.125\n",
+            "line 3: \"1.250\" can have three decimals or a separator of thousands: write numbers without separators of \
+             thousands, or separate the columns by commas: then a point is decimal",
         ),
         (
             "time,price EUR/kWh\n0,\"1,5\"\n",

@@ -191,9 +191,17 @@ fn numbers_may_have_a_decimal_comma_where_commas_do_not_separate() {
     let log = try_read("s;r;c\n0;1,5;1\n", columns, |_| {}).expect("reads");
     assert_eq!(log.records[0].run_s, 1.5);
     assert_eq!(try_read("s;r;c\n0;0,125;1\n", columns, |_| {}).expect("reads").records[0].run_s, 0.125);
-    for text in ["s;r;c\n0;1.000,5;1\n", "s;r;c\n0;1,000;1\n", "s,r,c\n0,\"1,5\",1\n"] {
+    // The separator of a file is that of all its columns.
+    assert_eq!(try_read("s;r;c\n0,5;1,250;1\n", columns, |_| {}).expect("reads").records[0].run_s, 1.25);
+    for (text, reason) in [
+        ("s;r;c\n0;1.000,5;1\n", "is no time of at least 0"),
+        ("s,r,c\n0,\"1,5\",1\n", "is no time of at least 0"),
+        ("s;r;c\n0;1,000;1\n", "line 2: \"1,000\" can have three decimals or a separator of thousands"),
+        ("s;r;c\n0;1;1.024\n", "line 2: \"1.024\" can have three decimals or a separator of thousands"),
+        ("s;r;c\n0;3600,5;1\n9;1.800;16\n", "line 3: \"1.800\" has another separator than \"3600,5\" (line 2)"),
+    ] {
         let error = try_read(text, columns, |_| {}).expect_err(text);
-        assert!(error.contains("is no time of at least 0"), "{error}");
+        assert!(error.contains(reason), "{error}");
     }
 }
 

@@ -38,12 +38,12 @@ impl TableTimes {
     /// The instant in a column: a number in the unit of the table, or a date. `None` for a date of 1970, which stands for no time.
     pub(super) fn read(&mut self, row: &Row<'_>, at: usize) -> Result<Option<Time>, Problem> {
         let text = row.get(at);
-        let (time, is_calendar) = match number(row, text) {
-            None => match self.clock.read(text, row.place, row.name(at))? {
+        let (time, is_calendar) = match row.number(text) {
+            Err(_) => match self.clock.read(text, row.place, row.name(at))? {
                 Some(time) => (time, true),
                 None => return Ok(None),
             },
-            Some(number) => {
+            Ok(number) => {
                 let us = self.unit.us(number).filter(|us| (0..=UNIX_S.end * SECOND_US).contains(us));
                 let us = us.ok_or_else(|| {
                     row.problem(at, "is no time from 0 to 10^10 s; `time_unit` says what numbers are")
@@ -66,13 +66,4 @@ impl TableTimes {
             }
         }
     }
-}
-
-/// The number in a text. `1,000` is one with three decimals or a thousand: a job log does not say which, so that such a text
-/// is no number.
-pub(super) fn number(row: &Row<'_>, text: &str) -> Option<f64> {
-    let is_ambiguous = text
-        .split_once(',')
-        .is_some_and(|(whole, fraction)| fraction.len() == 3 && !whole.trim_start_matches(['-', '+']).starts_with('0'));
-    row.number(text).ok().filter(|_| !is_ambiguous)
 }

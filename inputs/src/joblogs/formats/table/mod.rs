@@ -160,6 +160,7 @@ impl Plan {
             ledger.read += 1;
             read.or_else(|problem| odd.drop_row(problem, ledger))?;
         }
+        sheet.check_numbers()?;
         odd.finish(ledger)?;
         for entry in &mut list {
             let Entry { submit, eligible, start, end, .. } = entry;
@@ -189,7 +190,7 @@ impl Cells<'_> {
     }
 
     fn number(&self, text: &str) -> Option<f64> {
-        cells::number(self.row, text)
+        self.row.number(text).ok()
     }
 
     fn text(&self, field: Field) -> String {
