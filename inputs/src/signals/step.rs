@@ -103,16 +103,29 @@ fn regular(mut steps: Vec<i64>) -> Option<i64> {
     (count * 2 > steps.len() && off_grid * 10 <= steps.len()).then_some(middle)
 }
 
-/// The rows at which the step changes for long.
+/// The rows at which the step changes for long. A missing time of a step, which leaves a multiple of it, ends no step.
 fn changes(steps: &[i64]) -> Vec<(usize, Step)> {
-    let (mut changes, mut at) = (Vec::new(), 0);
+    // The first row of each part, its step, and how many steps of it are equal.
+    let (mut parts, mut at): (Vec<(usize, i64, usize)>, usize) = (Vec::new(), 0);
     for equal in steps.chunk_by(|a, b| a == b) {
         let step = equal[0];
-        let is_long = equal.len() >= CHANGE_STEPS_MIN && step.saturating_mul(equal.len() as i64) >= CHANGE_US_MIN;
-        if is_long && changes.last().is_none_or(|(_, before)| *before != Step::Fixed(step)) {
-            changes.push((if changes.is_empty() { 0 } else { at }, Step::Fixed(step)));
+        match parts.last_mut() {
+            Some((_, part, count)) if *part == step => *count += equal.len(),
+            Some((_, part, _)) if equal.len() == 1 && step.checked_rem(*part) == Some(0) => {}
+            _ => parts.push((at, step, equal.len())),
         }
         at += equal.len();
+    }
+    let mut changes: Vec<(usize, Step)> = Vec::new();
+    let mut before = None;
+    for (from, step, count) in parts {
+        let is_long = count >= CHANGE_STEPS_MIN && step.saturating_mul(count as i64) >= CHANGE_US_MIN;
+        if is_long && changes.last().is_none_or(|(_, before)| *before != Step::Fixed(step)) {
+            // Times can be missing where the step changes.
+            let gap = before.filter(|(_, gap, count)| *count == 1 && gap % step == 0).map(|(from, _, _)| from);
+            changes.push((if changes.is_empty() { 0 } else { gap.unwrap_or(from) }, Step::Fixed(step)));
+        }
+        before = Some((from, step, count));
     }
     changes
 }

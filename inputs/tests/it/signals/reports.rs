@@ -7,14 +7,15 @@ use arrow::array::{ArrayRef, Date32Array, Decimal128Array, Float64Array, StringV
 use crate::joblogs::parquet::file;
 use crate::signals::{cleans, counts, read, reads, refused, time};
 
-/// Hours to September, quarters of an hour from October on, as the markets of Europe changed in 2025. 14 July is missing.
-fn mixed_hole() -> String {
+/// Hours to September, quarters of an hour from October on to a date, as the markets of Europe changed in 2025. Times that begin
+/// with these texts are missing.
+fn mixed(until: &str, missing: &[&str]) -> String {
     let mut text = "time,price (EUR/MWh)\n".to_owned();
     let mut at: jiff::Timestamp = "2025-01-01T00:00:00Z".parse().expect("a time");
     let change: jiff::Timestamp = "2025-10-01T00:00:00Z".parse().expect("a time");
-    let end: jiff::Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
+    let end: jiff::Timestamp = format!("{until}T00:00:00Z").parse().expect("a time");
     while at < end {
-        if !at.to_string().starts_with("2025-07-14") {
+        if !missing.iter().any(|missing| at.to_string().starts_with(missing)) {
             text += &format!("{at},{}\n", 40 + at.as_second() / 3600 % 24);
         }
         let minutes = if at < change { 60 } else { 15 };
@@ -25,6 +26,7 @@ fn mixed_hole() -> String {
 
 #[test]
 fn a_hole_is_found_although_the_step_changes() {
+    let mixed_hole = || mixed("2026-01-01", &["2025-07-14"]);
     let refusal = refused(mixed_hole(), "quantity = 'price'");
     assert!(
         refusal.starts_with("no value at 2025-07-14T00:00:00Z; 24 missing in all, at the step of 3600 s: set `gaps`"),
@@ -33,6 +35,24 @@ fn a_hole_is_found_although_the_step_changes() {
     let series = read(mixed_hole(), "quantity = 'price'; gaps = 'hold'").expect("it is read");
     assert_eq!(counts(&series), "15360 read, 15360 kept, 24 time_filled");
     assert_eq!((time(&series, series.end_s).as_str(), series.facts.step_s), ("2026-01-01T00:00", Some(900.0)));
+}
+
+/// Holes soon behind the change, and at the change itself. In the third file no part of the new step lasts a week.
+#[test]
+fn a_hole_does_not_move_the_change_of_the_step() {
+    for (until, missing, first, count) in [
+        ("2026-01-01", &["2025-10-04T05"][..], "2025-10-04T05:00:00Z", 4),
+        ("2026-01-01", &["2025-10-04T05:15", "2025-12-01T07:30"], "2025-10-04T05:15:00Z", 2),
+        ("2025-10-10", &["2025-10-04T05:15"], "2025-10-04T05:15:00Z", 1),
+        ("2026-01-01", &["2025-10-01T00:00"], "2025-09-30T23:15:00Z", 4),
+        ("2026-01-01", &["2025-09-30T23", "2025-10-02T00:45"], "2025-09-30T23:00:00Z", 2),
+    ] {
+        let refusal = refused(mixed(until, missing), "quantity = 'price'");
+        assert!(
+            refusal.starts_with(&format!("no value at {first}; {count} missing in all, at the step of ")),
+            "{refusal}"
+        );
+    }
 }
 
 #[test]
