@@ -238,3 +238,13 @@ fn zeros_among_unix_times_are_no_times() {
         try_read("s,r,c\n5,5,1\n1600000000,5,1\n1600000000,5,1\n", "submit=s,run=r,cpus=c", |_| {}).expect_err("mixed");
     assert!(error.contains("line 3, column \"s\": \"1600000000\" is another kind of time"), "{error}");
 }
+
+#[test]
+fn a_time_of_two_parts_is_refused() {
+    let columns = "submit=s,run=r,limit=l,cpus=c";
+    let error =
+        try_read("s,r,l,c\n0,01:30,02:00,4\n9,1:30:00,2:00:00,4\n", columns, |_| {}).expect_err("minutes or hours");
+    assert!(error.contains("column \"r\": \"01:30\" can be hours and minutes, or minutes and seconds"), "{error}");
+    let log = try_read("s,r,l,c\n0,1:30:00,1-02:00:00,4\n", columns, |_| {}).expect("reads");
+    assert_eq!((log.records[0].run_s, log.records[0].requested_s), (5400.0, 93_600.0));
+}

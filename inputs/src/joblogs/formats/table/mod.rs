@@ -282,9 +282,14 @@ impl Cells<'_> {
         })
     }
 
-    /// A span of time: a number in the unit of the table, or `1-02:03:04`.
+    /// A span of time: a number in the unit of the table, or `1-02:03:04`. `01:30` can be minutes or hours.
     fn span_us(&self, field: Field) -> Result<Option<i64>, Problem> {
         let Some(text) = self.get(field) else { return Ok(None) };
+        if !text.contains('-') && text.split(':').count() == 2 {
+            let reason = "can be hours and minutes, or minutes and seconds: write it as 1:30:00 or 0:01:30";
+            // A problem of the file: rows with such times are not like those without.
+            return Err(Problem::Content(self.problem(field, reason).to_string()));
+        }
         let unit = if field == Field::Limit { self.plan.limit_unit } else { self.plan.unit };
         let number = || self.number(text).and_then(|number| unit.us(number));
         let span_us = if text.contains(':') { duration(text) } else { number() };
