@@ -221,7 +221,7 @@ fn times(entry: &mut Entry, settings: &Settings) -> Result<Times, Rule> {
 }
 
 /// The instants of arrival, start and end. Of a local time that the clocks showed twice, the first instant counts that keeps
-/// the order of the three and fits the elapsed time, else the first one.
+/// the order of the three and fits the stated wait and elapsed time, else the first one.
 fn instants(entry: &mut Entry, arrival: Time) -> (i64, Option<i64>, Option<i64>) {
     let all = [Some(arrival), entry.start, entry.end];
     let is_twice = |time: &Option<Time>| time.is_some_and(|time| time.second_us.is_some());
@@ -236,10 +236,14 @@ fn instants(entry: &mut Entry, arrival: Time) -> (i64, Option<i64>, Option<i64>)
     let (mut most, mut best) = (0, (arrival.us, None, None));
     for arrival in arrivals.into_iter().flatten() {
         for (start, end) in starts.iter().flat_map(|start| ends.iter().map(|end| (*start, *end))) {
-            let is_ordered = start.is_none_or(|start| arrival <= start) && start.zip(end).is_none_or(|(a, b)| a <= b);
-            let elapsed = start.zip(end).map(|(start, end)| end - start);
-            let fits = entry.elapsed_us.zip(elapsed).is_none_or(|(stated, elapsed)| stated == elapsed);
-            let points = 1 + u32::from(is_ordered) + u32::from(fits);
+            let begin = start.or(end.map(|end| end - entry.elapsed_us.unwrap_or(0)));
+            let is_ordered = begin.is_none_or(|begin| arrival <= begin) && start.zip(end).is_none_or(|(a, b)| a <= b);
+            let fits = |stated: Option<i64>, since: Option<i64>, until: Option<i64>| {
+                let span = since.zip(until).map(|(since, until)| until - since);
+                stated.zip(span).is_none_or(|(stated, span)| stated == span)
+            };
+            let fit = [fits(entry.elapsed_us, start, end), fits(entry.wait_us, Some(arrival), start)];
+            let points = 1 + u32::from(is_ordered) + fit.into_iter().map(u32::from).sum::<u32>();
             if points > most {
                 (most, best) = (points, (arrival, start, end));
             }

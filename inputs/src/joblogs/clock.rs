@@ -24,6 +24,12 @@ impl Time {
         Time { us, second_us: None }
     }
 
+    /// The time that is later by a span.
+    pub(crate) fn after(self, span_us: i64) -> Option<Time> {
+        let second_us = self.second_us.map(|us| us.checked_add(span_us));
+        Some(Time { us: self.us.checked_add(span_us)?, second_us: second_us.flatten() })
+    }
+
     /// The instants that are meant.
     pub(crate) fn instants(self) -> impl Iterator<Item = i64> + Clone {
         std::iter::once(self.us).chain(self.second_us)

@@ -166,6 +166,8 @@ pub(crate) struct Entry {
     pub eligible: Option<Time>,
     pub start: Option<Time>,
     pub end: Option<Time>,
+    /// Time from submit to start (µs), if the row states it.
+    pub wait_us: Option<i64>,
     /// Time in which it ran (µs), if the row states it beside start and end.
     pub elapsed_us: Option<i64>,
     pub limit: TimeLimit,

@@ -22,6 +22,7 @@ crate::ledger::rules! {
     NoProcs: Dropped "no_procs" "no processors, nodes or GPUs, whichever are counted",
     Duplicate: Dropped "duplicate" "the same job, submit and start again; the row with the latest end counts",
     StartBeforeSubmit: Changed "start_before_submit" "the job arrives at its start, which is before its arrival",
+    WaitDiffers: Changed "wait_differs" "the stated wait is not the time from submit to start, which counts",
     Suspended: Changed "suspended"
         "the stated run time is less than from start to end, as after a suspension; it counts",
     RunTimeLonger: Changed "run_time_longer" "the stated run time is longer than from start to end, which counts",

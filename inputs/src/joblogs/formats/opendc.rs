@@ -172,6 +172,7 @@ fn rows_of(
                 // Versions with an end state no start; a task starts when it is submitted.
                 start: end.and(submit).map(Time::only),
                 end: end.map(Time::only),
+                wait_us: None,
                 elapsed_us: time("duration", of(&durations))?,
                 limit: TimeLimit::Absent,
                 allocated: Size {

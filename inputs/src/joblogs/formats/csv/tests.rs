@@ -248,3 +248,34 @@ fn a_time_of_two_parts_is_refused() {
     let log = try_read("s,r,l,c\n0,1:30:00,1-02:00:00,4\n", columns, |_| {}).expect("reads");
     assert_eq!((log.records[0].run_s, log.records[0].requested_s), (5400.0, 93_600.0));
 }
+
+/// The ledger, and for each job arrival, wait and run time.
+fn ledger_and_times(text: &str, columns: &str, change: fn(&mut Settings)) -> (String, Vec<(f64, f64, f64)>) {
+    let log = try_read(text, columns, change).expect("reads");
+    let rules = rules(&log).into_iter().map(|(rule, count)| format!("{count} {rule}")).collect::<Vec<_>>().join(", ");
+    (rules, log.records.iter().map(|job| (job.submit_s, job.wait_s, job.run_s)).collect())
+}
+
+/// 02:00 to 03:00 occurs twice in Berlin: from 00:00 UTC and from 01:00 UTC on.
+#[test]
+fn times_that_were_shown_twice_fit_all_that_is_stated() {
+    let zone = |settings: &mut Settings| settings.timezone = Some("Europe/Berlin".to_owned());
+    let text = "s,e,r,c\n2024-10-27 02:50,2024-10-27 02:10,00:10:00,4\n2024-10-27 01:50,2024-10-27 02:10,00:10:00,4\n\
+                2024-10-27 01:50,2024-10-27 02:10,01:10:00,4\n";
+    let ends = ledger_and_times(text, "submit=s,end=e,run=r,cpus=c", zone);
+    let kept = vec![(0.0, 600.0, 600.0), (0.0, 600.0, 4200.0), (3600.0, 600.0, 600.0)];
+    assert_eq!(ends, ("3 start_from_elapsed, 3 time_shown_twice".to_owned(), kept));
+    let text = "s,w,e,r,c\n2024-10-27 02:10,600,2024-10-27 03:00,01:40:00,4\n2024-10-27 02:10,600,2024-10-27 03:00,00:40:00,4\n";
+    let waits = ledger_and_times(text, "submit=s,wait=w,end=e,run=r,cpus=c", zone);
+    assert_eq!(waits, ("2 time_shown_twice".to_owned(), vec![(0.0, 600.0, 6000.0), (3600.0, 600.0, 2400.0)]));
+    let text = "s,b,r,c\n2024-10-27 02:50,2024-10-27 02:10,600,4\n";
+    let starts = ledger_and_times(text, "submit=s,start=b,run=r,cpus=c", zone);
+    assert_eq!(starts, ("1 time_shown_twice".to_owned(), vec![(0.0, 1200.0, 600.0)]));
+}
+
+#[test]
+fn a_wait_counts_where_no_start_is_stated() {
+    let text = "s,b,w,r,c\n0,10,99,5,1\n0,,20,5,1\n0,30,30.5,5,1\n";
+    let (rules, times) = ledger_and_times(text, "submit=s,start=b,wait=w,run=r,cpus=c", |_| {});
+    assert_eq!((rules.as_str(), times), ("1 wait_differs", vec![(0.0, 10.0, 5.0), (0.0, 20.0, 5.0), (0.0, 30.0, 5.0)]));
+}

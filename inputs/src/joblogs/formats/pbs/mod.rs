@@ -109,6 +109,7 @@ impl<'a> Record<'a> {
             eligible: self.time(clock, &["etime"])?,
             start,
             end,
+            wait_us: None,
             elapsed_us,
             limit: self.limit()?,
             allocated,

@@ -231,6 +231,7 @@ impl Reader {
             eligible: self.time(row, columns.eligible)?,
             start,
             end: self.time(row, columns.end)?,
+            wait_us: None,
             elapsed_us,
             limit: self.limit(row)?,
             allocated,

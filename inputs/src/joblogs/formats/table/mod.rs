@@ -207,15 +207,6 @@ impl Cells<'_> {
     fn entry(&self, times: &mut TableTimes) -> Result<Entry, Problem> {
         let (submit, mut start) = (self.time(Field::Submit, times)?, self.time(Field::Start, times)?);
         let (wait_us, elapsed_us) = (self.span_us(Field::Wait)?, self.span_us(Field::Run)?);
-        if self.plan.column(Field::Start).is_none() {
-            let start_us = submit.zip(wait_us).and_then(|(submit, wait_us)| submit.us.checked_add(wait_us));
-            start = start_us.map(Time::only);
-        }
-        let mut end = self.time(Field::End, times)?;
-        if self.plan.column(Field::End).is_none() {
-            let end_us = start.zip(elapsed_us).and_then(|(start, elapsed_us)| start.us.checked_add(elapsed_us));
-            end = end_us.map(Time::only);
-        }
         let mut outcome = match self.plan.column(Field::State) {
             Some(at) => (self.plan.outcome)(self.row.get(at)),
             None => Outcome::Completed,
@@ -223,6 +214,18 @@ impl Cells<'_> {
         let has_start = self.plan.column(Field::Start).is_some();
         if outcome == Outcome::Cancelled && has_start && start.is_none() {
             outcome = Outcome::NeverStarted;
+        }
+        let mut changes = Vec::new();
+        if let Some((submit, wait_us)) = submit.zip(wait_us) {
+            let waits = |start: i64| submit.instants().any(|submit| (start - submit - wait_us).abs() <= SECOND_US);
+            if start.is_some_and(|start| !start.instants().any(waits)) {
+                changes.push(Rule::WaitDiffers);
+            }
+            start = start.or(submit.after(wait_us));
+        }
+        let mut end = self.time(Field::End, times)?;
+        if self.plan.column(Field::End).is_none() {
+            end = start.zip(elapsed_us).and_then(|(start, elapsed_us)| start.after(elapsed_us));
         }
         // Where every ended job has an end, a job without one has not ended. A state may say that it never started.
         let has_end = self.plan.column(Field::End).is_some();
@@ -241,7 +244,6 @@ impl Cells<'_> {
             Some(cluster) => format!("{cluster}{CLUSTER_END}{id}"),
             None => id,
         };
-        let mut changes = Vec::new();
         Ok(Entry {
             line: self.row.place.number(),
             id,
@@ -251,6 +253,7 @@ impl Cells<'_> {
             eligible: self.time(Field::Eligible, times)?,
             start,
             end,
+            wait_us,
             elapsed_us,
             limit: self.limit()?,
             allocated: self.size(&mut changes)?,
