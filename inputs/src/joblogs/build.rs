@@ -178,10 +178,17 @@ fn times(entry: &mut Entry, settings: &Settings) -> Result<Times, Rule> {
     let submit = entry.submit.ok_or(Rule::NoSubmit)?;
     let arrival = match settings.arrival {
         Arrival::Submit => submit,
-        Arrival::Eligible => entry.eligible.unwrap_or_else(|| {
-            entry.changes.push(Rule::EligibleUnknown);
-            submit
-        }),
+        Arrival::Eligible => match entry.eligible {
+            Some(eligible) if eligible.instants().all(|us| us < submit.us) => {
+                entry.changes.push(Rule::EligibleBeforeSubmit);
+                submit
+            }
+            Some(eligible) => eligible,
+            None => {
+                entry.changes.push(Rule::EligibleUnknown);
+                submit
+            }
+        },
     };
     let (mut arrival_us, start, end) = instants(entry, arrival);
     let run = match (start, end, entry.elapsed_us) {

@@ -32,6 +32,8 @@ crate::ledger::rules! {
     LimitUnknown: Changed "limit_unknown"
         "the time limit is the partition's or not stated, so there is no requested time",
     EligibleUnknown: Changed "eligible_unknown" "no eligible time; the job arrives at its submit time",
+    EligibleBeforeSubmit: Changed "eligible_before_submit"
+        "the eligible time is before the submit time, at which the job arrives",
     TimeShownTwice: Changed "time_shown_twice"
         "a local time that the clocks showed twice; the first one that fits the other times",
     SizesDiffer: Changed "sizes_differ" "two columns have different sizes of the allocation; the first counts",

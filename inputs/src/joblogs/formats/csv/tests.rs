@@ -279,3 +279,12 @@ fn a_wait_counts_where_no_start_is_stated() {
     let (rules, times) = ledger_and_times(text, "submit=s,start=b,wait=w,run=r,cpus=c", |_| {});
     assert_eq!((rules.as_str(), times), ("1 wait_differs", vec![(0.0, 10.0, 5.0), (0.0, 20.0, 5.0), (0.0, 30.0, 5.0)]));
 }
+
+#[test]
+fn no_job_is_eligible_before_its_submit() {
+    let text = "s,l,b,e,c\n100,50,120,140,1\n200,190,195,240,2\n300,310,320,330,1\n";
+    let eligible = |settings: &mut Settings| settings.arrival = crate::joblogs::Arrival::Eligible;
+    let (rules, times) = ledger_and_times(text, "submit=s,eligible=l,start=b,end=e,cpus=c", eligible);
+    assert_eq!(rules, "1 start_before_submit, 2 eligible_before_submit");
+    assert_eq!(times, [(100.0, 20.0, 20.0), (195.0, 0.0, 45.0), (310.0, 10.0, 10.0)]);
+}
