@@ -172,10 +172,14 @@ fn times(entry: &mut Entry, settings: &Settings) -> Result<Times, Rule> {
         Outcome::NeverStarted => return Err(Rule::NeverStarted),
         Outcome::Completed | Outcome::Failed | Outcome::Cancelled => {}
     }
-    if entry.start.or(entry.end).is_none() && entry.elapsed_us.is_none() {
+    let has_run = entry.start.is_some() || entry.elapsed_us.is_some();
+    if !has_run && entry.end.is_none() && entry.outcome != Outcome::Completed {
         return Err(Rule::NeverStarted);
     }
     let submit = entry.submit.ok_or(Rule::NoSubmit)?;
+    if !has_run {
+        return Err(Rule::NoRunTime);
+    }
     let arrival = match settings.arrival {
         Arrival::Submit => submit,
         Arrival::Eligible => match entry.eligible {

@@ -16,6 +16,7 @@ crate::ledger::rules! {
     NotEnded: Dropped "not_ended" "the job had not ended, so its run time is not known",
     UnknownState: Dropped "unknown_state" "a state that is not known",
     NeverStarted: Dropped "never_started" "the job ended before it started",
+    NoRunTime: Dropped "no_run_time" "no run time, and not both a start and an end",
     NoSubmit: Dropped "no_submit" "no submit time, or one in 1970",
     Contradiction: Dropped "contradictory_times"
         "the end is before the start, or the run time longer than from start (or arrival) to end",

@@ -288,3 +288,12 @@ fn no_job_is_eligible_before_its_submit() {
     assert_eq!(rules, "1 start_before_submit, 2 eligible_before_submit");
     assert_eq!(times, [(100.0, 20.0, 20.0), (195.0, 0.0, 45.0), (310.0, 10.0, 10.0)]);
 }
+
+#[test]
+fn a_row_without_a_run_time_is_dropped_as_such() {
+    let run = ledger_and_times("s,r,c\n0,,1\n1,NaN,1\n1,2,1\n", "submit=s,run=r,cpus=c", |_| {});
+    assert_eq!(run, ("2 no_run_time".to_owned(), vec![(1.0, -1.0, 2.0)]));
+    let text = "s,b,e,c\n0,,5,1\n1,2,4,1\n3,4,,1\n";
+    let (rules, _) = ledger_and_times(text, "submit=s,start=b,end=e,cpus=c", |_| {});
+    assert_eq!(rules, "1 not_ended, 1 no_run_time");
+}
