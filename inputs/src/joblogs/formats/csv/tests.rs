@@ -297,3 +297,10 @@ fn a_row_without_a_run_time_is_dropped_as_such() {
     let (rules, _) = ledger_and_times(text, "submit=s,start=b,end=e,cpus=c", |_| {});
     assert_eq!(rules, "1 not_ended, 1 no_run_time");
 }
+
+#[test]
+fn parts_of_gpus_count_in_the_ledger_whatever_processors_are() {
+    let (rules, _) =
+        ledger_and_times("s,r,c,g\n0,10,4,0.5\n5,10,4.5,1.25\n9,10,4,2\n", "submit=s,run=r,cpus=c,gpus=g", |_| {});
+    assert_eq!(rules, "2 rounded_up");
+}

@@ -379,24 +379,21 @@ impl Cells<'_> {
                 number.ok_or_else(|| self.row.problem(at, "is no number of instances"))?
             }
         };
+        let mut is_rounded = false;
         let mut count = |field: Field, parts: f64| -> Result<Option<u32>, Problem> {
             let Some(text) = self.get(field) else { return Ok(None) };
             let number = self.number(text).map(|number| number / parts * instances);
             let number = number.filter(|number| (0.0..=f64::from(COUNT_MAX)).contains(number));
             let number = number.ok_or_else(|| self.problem(field, "is no count from 0 to 2^30"))?;
-            if field == Field::of(self.settings.procs) && number.fract() != 0.0 {
-                changes.push(Rule::RoundedUp);
-            }
+            is_rounded |= [Field::of(self.settings.procs), Field::Gpus].contains(&field) && number.fract() != 0.0;
             Ok(Some(number.ceil() as u32))
         };
         let (cpus, nodes) = (count(Field::Cpus, self.plan.cpu_parts)?, count(Field::Nodes, 1.0)?);
         let gpus = count(Field::Gpus, 1.0)?;
         let milli = self.plan.gpu_milli.and_then(|at| self.number(self.row.get(at)));
-        let is_part =
+        is_rounded |=
             gpus.is_some_and(|gpus| gpus > 0) && milli.is_some_and(|milli| milli > 0.0 && milli % 1000.0 != 0.0);
-        if is_part && self.settings.procs == Procs::Gpus {
-            changes.push(Rule::RoundedUp);
-        }
+        changes.extend(is_rounded.then_some(Rule::RoundedUp));
         Ok(Size { cpus, nodes, gpus })
     }
 }
