@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use powersweep_engine::workload::swf::{Record, spans};
 
+use powersweep_experiments::signals::Word as _;
+
+use crate::error::Problem;
 use crate::joblogs::clock::Time;
 use crate::joblogs::entry::{Entries, Entry, Outcome, PowerSamples, Size, TimeLimit};
 use crate::joblogs::settings::{Arrival, Procs, Settings};
@@ -44,6 +47,23 @@ pub struct Facts {
     pub peak_procs: Option<u64>,
     /// Processors of the widest job.
     pub widest_procs: u64,
+}
+
+impl Facts {
+    /// Refuses a machine that is smaller than what its jobs had.
+    pub(crate) fn check_machine(&self, settings: &Settings) -> Result<(), Problem> {
+        let (had, when) = self.peak_procs.map_or((self.widest_procs, "in one job"), |peak| (peak, "at once"));
+        match settings.machine_procs.filter(|procs| u64::from(*procs) < had) {
+            None => Ok(()),
+            Some(procs) => {
+                let word = settings.procs.word();
+                let reason = format!(
+                    "the jobs had {had} {word} {when}, and the machine has {procs}: state all of its {word}, or leave it out"
+                );
+                Err(Problem::setting("machine_procs", reason))
+            }
+        }
+    }
 }
 
 /// Values of a job beyond those of a record.

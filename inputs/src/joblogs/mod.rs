@@ -38,5 +38,6 @@ pub fn read(bytes: &[u8], name: &str, settings: &Settings) -> Result<JobLog, Rea
     let mut ledger = Ledger::default();
     formats::read(bytes, settings, &mut ledger)
         .map(|entries| build::build(entries, name, settings, ledger))
+        .and_then(|log| log.facts.check_machine(settings).map(|()| log))
         .map_err(|problem| ReadError { file: name.to_owned(), problem })
 }

@@ -304,3 +304,17 @@ fn parts_of_gpus_count_in_the_ledger_whatever_processors_are() {
         ledger_and_times("s,r,c,g\n0,10,4,0.5\n5,10,4.5,1.25\n9,10,4,2\n", "submit=s,run=r,cpus=c,gpus=g", |_| {});
     assert_eq!(rules, "2 rounded_up");
 }
+
+#[test]
+fn a_machine_that_is_smaller_than_its_jobs_is_refused() {
+    let text = "s,b,e,c\n0,0,100,64\n0,10,100,32\n";
+    let columns = "submit=s,start=b,end=e,cpus=c";
+    let error = try_read(text, columns, |settings| settings.machine_procs = Some(95)).expect_err("96 at once");
+    assert!(
+        error.contains("`machine_procs` does not fit the file: the jobs had 96 cpus at once, and the machine has 95"),
+        "{error}"
+    );
+    assert!(try_read(text, columns, |settings| settings.machine_procs = Some(96)).is_ok());
+    let widest = try_read("s,r,c\n0,1,8\n", "submit=s,run=r,cpus=c", |settings| settings.machine_procs = Some(7));
+    assert!(widest.expect_err("8 in a job").contains("the jobs had 8 cpus in one job"));
+}
