@@ -47,7 +47,7 @@ pub struct LogTotals {
     pub procs_max: u32,
     /// Records wider than the machine of the header.
     pub wide_count: u64,
-    /// Records without a submit time.
+    /// Records without a submit time, and partial executions (status 2 to 4) beside the record of their whole job.
     pub missing_submit_count: u64,
     /// Records without a wait time.
     pub missing_wait_count: u64,

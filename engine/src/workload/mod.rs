@@ -188,7 +188,7 @@ pub struct RuleCounts {
     pub sliced_out_count: u64,
     /// Dropped: no run time (-1) without a `missing_run_s`, or below the least run time.
     pub dropped_run_count: u64,
-    /// Dropped: no submit time.
+    /// Dropped: no submit time, or a partial execution (status 2 to 4) beside the record of its whole job.
     pub dropped_submit_count: u64,
     /// Dropped: no processor count, where `missing_procs` is "drop".
     pub dropped_procs_count: u64,

@@ -187,6 +187,11 @@ fn plain(text: &[u8]) -> Result<Vec<[f64; 18]>, u64> {
         }
         records.push(record);
     }
+    // A partial execution among records of its job number has no submit time where one of them is of the whole job.
+    let is_part = |record: &[f64; 18]| (2.0..=4.0).contains(&record[10]);
+    for job in records.chunk_by_mut(|a, b| a[0] == b[0]).filter(|job| job.iter().any(|record| !is_part(record))) {
+        job.iter_mut().filter(|record| is_part(record)).for_each(|record| record[1] = -1.0);
+    }
     Ok(records)
 }
 

@@ -78,7 +78,7 @@ const FIELD_NAMES: [&str; FIELDS] = [
 pub struct Record {
     /// Job number (field 1): 0 or more, not always ascending, with gaps.
     pub id: i64,
-    /// Submit time (field 2) in seconds of the log, or -1.
+    /// Submit time (field 2) in seconds of the log, or -1, as of a partial execution beside the record of its whole job.
     pub submit_s: f64,
     /// Wait time in the log's own schedule (field 3) in seconds, or -1.
     pub wait_s: f64,
@@ -289,8 +289,23 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
         cursor.next_line();
     }
     log.records.shrink_to_fit();
+    leave_out_parts(&mut log.records);
     log.power_series = Arc::new(series);
     Ok(log)
+}
+
+/// Statuses of the partial executions of a job that was swapped out.
+const PARTIAL: std::ops::RangeInclusive<i32> = 2..=4;
+
+/// Takes the submit times of partial executions beside the record of their whole job. All have its job number and follow one
+/// another. Only the first would have one, and a workload has the whole job only.
+fn leave_out_parts(records: &mut [Record]) {
+    for job in records.chunk_by_mut(|a, b| a.id == b.id).filter(|job| job.len() > 1) {
+        let is_part = |record: &Record| PARTIAL.contains(&record.status);
+        if !job.iter().all(is_part) {
+            job.iter_mut().filter(|record| is_part(record)).for_each(|record| record.submit_s = -1.0);
+        }
+    }
 }
 
 /// The bytes of a text without a byte order mark; an error for a file of another kind that is not `expected`.

@@ -164,6 +164,23 @@ fn reads_headers_of_published_logs() {
     assert_eq!(header(&format!("{LINE}\n; MaxProcs: 5\n")).procs(), Some(5), "header keys may follow records");
 }
 
+/// A job that was swapped out has a record of the whole, and one for each partial execution. A status alone says nothing.
+#[test]
+fn partial_executions_beside_the_whole_job_have_no_submit_time() {
+    let submits = |records: &[(i64, i32)]| {
+        let record = |(id, status): &(i64, i32)| format!("{id} 7 0 100 8 -1 -1 8 400 -1 {status} 1 1 -1 1 1 -1 -1\n");
+        let log = read(&records.iter().map(record).collect::<String>()).expect("reads");
+        log.records.iter().map(|record| record.submit_s).collect::<Vec<_>>()
+    };
+    assert_eq!(submits(&[(1, 1), (1, 2), (1, 3), (2, 5)]), [7.0, -1.0, -1.0, 7.0]);
+    assert_eq!(submits(&[(1, 2), (1, 4), (1, 0), (2, 2)]), [-1.0, -1.0, 7.0, 7.0]);
+    assert_eq!(
+        submits(&[(1, 2), (1, 3), (2, 1), (2, 1), (1, 2)]),
+        [7.0; 5],
+        "no record of the whole job, or jobs of one id"
+    );
+}
+
 /// A record that powers stand behind.
 const RECORD: &str = "7 0 -1 60 4 -1 -1 4 90 -1 1 1 1 -1 1 -1 -1 -1\n";
 
