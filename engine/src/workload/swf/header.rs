@@ -34,16 +34,21 @@ impl Header {
         self.number("UnixStartTime")
     }
 
-    /// Adds a comment line (from its `;`) to the header if it is of the form `; Key: value`.
-    pub(super) fn read(&mut self, line: &[u8]) {
+    /// Adds a comment line (from its `;`) to the header if it is of the form `; Key: value`. An error for a value of a key with a
+    /// number that is read as a number which it does not mean.
+    pub(super) fn read(&mut self, line: &[u8]) -> Result<(), String> {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_start_matches(|c: char| c == ';' || c.is_ascii_whitespace());
         if let Some((key, value)) = text.split_once(':') {
             let (key, value) = (key.trim(), value.trim());
             if key.starts_with(|c: char| c.is_ascii_alphabetic()) && key.bytes().all(|b| b.is_ascii_alphanumeric()) {
+                if is_misleading(key, value) {
+                    return Err(format!("`{key}` is {value:?}: write a whole number without separators"));
+                }
                 self.fields.push((key.to_owned(), value.to_owned()));
             }
         }
+        Ok(())
     }
 
     /// Bytes of memory held.
@@ -51,4 +56,17 @@ impl Header {
         self.fields.capacity() * size_of::<(String, String)>()
             + self.fields.iter().map(|(k, v)| k.capacity() + v.capacity()).sum::<usize>()
     }
+}
+
+/// Whether the value of a key with a number has a separator in the number, as in "1,024", or is a date in place of a Unix time.
+fn is_misleading(key: &str, value: &str) -> bool {
+    let is = |known: &str| key.eq_ignore_ascii_case(known);
+    let number = value.trim_start_matches('-');
+    let rest = number.trim_start_matches(|c: char| c.is_ascii_digit());
+    let (has_number, has_digit) = (rest.len() < number.len(), value.contains(|c: char| c.is_ascii_digit()));
+    let more = rest.strip_prefix([',', '.']).filter(|more| more.starts_with(|c: char| c.is_ascii_digit()));
+    // A program may write a whole number as 128.0.
+    let has_separator = has_number && more.is_some_and(|more| more != "0");
+    let is_date = is("UnixStartTime") && has_digit && (!has_number || rest.starts_with('-'));
+    ["MaxProcs", "MaxNodes", "UnixStartTime"].into_iter().any(is) && (has_separator || is_date)
 }

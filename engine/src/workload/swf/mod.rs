@@ -275,8 +275,7 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
                 } else if let Some(text) = power::text(comment, GPUS_KEY) {
                     gpus::read(text, above, &log.gpus).map(|gpus| log.gpus.push(gpus))
                 } else {
-                    log.header.read(comment);
-                    Ok(())
+                    log.header.read(comment)
                 };
                 read.map_err(|what| SwfError::Line { file: file.to_owned(), line, what })?;
             }

@@ -164,6 +164,17 @@ fn reads_headers_of_published_logs() {
     assert_eq!(header(&format!("{LINE}\n; MaxProcs: 5\n")).procs(), Some(5), "header keys may follow records");
 }
 
+#[test]
+fn numbers_of_the_header_have_no_separators() {
+    for value in ["MaxProcs: 1,024", "MaxNodes: 1.024", "UnixStartTime: Mon Jan 8", "UnixStartTime: 2024-01-08"] {
+        let (key, text) = value.split_once(": ").expect("a value");
+        let wanted = format!("a.swf, line 2: `{key}` is {text:?}: write a whole number without separators");
+        assert_eq!(message(&format!("{LINE}\n; {value}\n")), wanted);
+    }
+    let text = "; MaxProcs: 128.0\n; UnixStartTime: unknown\n; MaxJobs: 1,024\n";
+    assert_eq!(read(text).expect("reads").header.procs(), Some(128));
+}
+
 /// A job that was swapped out has a record of the whole, and one for each partial execution. A status alone says nothing.
 #[test]
 fn partial_executions_beside_the_whole_job_have_no_submit_time() {
