@@ -21,6 +21,8 @@ use serde_json::{Value as Json, json};
 pub(crate) struct Schedule<'a> {
     /// The task.
     pub task: &'a TaskSpec,
+    /// Calendar time of its second 0 (s since 1970 UTC), if it is known.
+    pub unix_start_s: Option<i64>,
     /// Its metrics.
     pub summary: &'a Summary,
     /// Its jobs, with their nodes.
@@ -172,7 +174,6 @@ impl Schedule<'_> {
             ("MaxRecords".to_owned(), self.jobs.len().to_string()),
             ("MaxProcs".to_owned(), self.summary.machine_procs.to_string()),
             ("MaxNodes".to_owned(), self.summary.machine_procs.to_string()),
-            ("UnixStartTime".to_owned(), "0".to_owned()),
             (
                 "Note".to_owned(),
                 format!("A schedule simulated by powersweep {}, not a record of a machine", env!("CARGO_PKG_VERSION")),
@@ -180,6 +181,7 @@ impl Schedule<'_> {
             ("Note".to_owned(), format!("Task {} of {}", self.task.task_id, self.task.experiment)),
             ("Note".to_owned(), format!("Command: {}", self.command)),
         ];
+        header.extend(self.unix_start_s.map(|start_s| ("UnixStartTime".to_owned(), start_s.to_string())));
         if let (Some(log), Some(digest)) = (&self.task.log, self.task.digest) {
             header.push(("Note".to_owned(), format!("The jobs are those of {log}, SHA-256 {digest}")));
         }

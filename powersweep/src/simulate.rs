@@ -216,7 +216,8 @@ impl Simulated {
             return Err(batsim::without_jobs());
         };
         let command = reproduce(&task.sim, &Default::default());
-        batsim::write(&batsim::Schedule { task, summary, jobs, series, command: &command }, folder)
+        let unix_start_s = workload.unix_start_s;
+        batsim::write(&batsim::Schedule { task, unix_start_s, summary, jobs, series, command: &command }, folder)
     }
 }
 

@@ -120,6 +120,12 @@ fn the_log_of_a_schedule_gives_the_same_schedule() {
             assert!((number(first, column) - number(again, column)).abs() < 1e-6, "{column}: {first:?} {again:?}");
         }
     }
+    // Generated jobs have no calendar time; those of a log keep theirs.
+    assert!(!log.contains("UnixStartTime"), "{log}");
+    sandbox
+        .write("cal.swf", "; MaxProcs: 1\n; UnixStartTime: 1704704400\n1 0 -1 60 1 -1 -1 1 60 -1 1 1 1 -1 1 1 -1 -1\n");
+    sandbox.run(&["simulate", "--log", "./cal.swf", "--batsim", "calendar"]).exits(0);
+    assert!(text(&sandbox.path("calendar"), "schedule.swf").contains("; UnixStartTime: 1704704400\n"));
     // The waits of the log are those of the schedule.
     sandbox.run(&["trace", "info", "out/schedule.swf", "--traces", "."]).exits(0).prints(&["300"]);
 }
