@@ -168,6 +168,17 @@ fn followed(path: &Path) -> PathBuf {
     path
 }
 
+/// Whether the name of an output says that it is compressed by gzip. Refuses the ending of another compression.
+fn is_gzip(path: Option<&Path>) -> Result<bool, Error> {
+    let Some((path, ending)) = path.and_then(|path| Some((path, path.extension()?))) else { return Ok(false) };
+    match ending.eq_ignore_ascii_case("zst") {
+        true => {
+            Err(failure!(Usage, "{}: outputs are not compressed by zstd: name a file that ends in .gz", path.display()))
+        }
+        false => Ok(ending.eq_ignore_ascii_case("gz")),
+    }
+}
+
 /// A text for other tools, compressed if the name of its file ends in .gz.
 pub struct Output {
     out: Sink,
@@ -182,8 +193,8 @@ enum Sink {
 impl Output {
     /// Opens a file, or standard output.
     pub fn open(path: Option<&Path>) -> Result<Output, Error> {
+        let is_compressed = is_gzip(path)?;
         let (target, out) = Target::open(path)?;
-        let is_compressed = path.and_then(Path::extension).is_some_and(|ending| ending == "gz");
         let out = match is_compressed {
             true => Sink::Compressed(Box::new(GzEncoder::new(out, Compression::default()))),
             false => Sink::Plain(out),
@@ -247,6 +258,13 @@ impl Writing {
         schema: &SchemaRef,
         experiment: &str,
     ) -> Result<Writing, Error> {
+        if let Some(path) = path.filter(|path| is_gzip(Some(path)) != Ok(false)) {
+            return Err(failure!(
+                Usage,
+                "{}: rows are not compressed: name a file without .gz and .zst",
+                path.display()
+            ));
+        }
         let (target, out) = Target::open(path)?;
         let encoder = Encoder::new(encoding, schema, experiment, out);
         let encoder = encoder.map_err(|error| target.failed(&*error))?;
@@ -271,6 +289,21 @@ pub fn refuse_existing(output: &Path) -> Result<(), Error> {
         Err(error) => Err(cannot_write(output, &error)),
         Ok(_) => Err(failure!(Usage, "{} exists already: name a new folder", output.display())),
     }
+}
+
+/// Refuses two outputs of one file, of which the second would replace the first.
+pub fn refuse_equal(outputs: &[&Option<PathBuf>]) -> Result<(), Error> {
+    let mut files = Vec::new();
+    for output in outputs.iter().copied().flatten().filter(|output| !output.exists() || output.is_file()) {
+        let path = followed(output);
+        let folder = path.parent().unwrap_or(Path::new("")).join(".").canonicalize().unwrap_or_default();
+        let file = folder.join(path.file_name().unwrap_or_default());
+        if files.contains(&file) {
+            return Err(failure!(Usage, "{} is the file of two outputs: name another one", output.display()));
+        }
+        files.push(file);
+    }
+    Ok(())
 }
 
 /// Refuses the name of an output that is also the file of an input, under this or another name.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use chrono::DateTime;
 use powersweep::inputs::ledgers as documents;
-use powersweep_dataset::writing::{refuse_input, write_whole};
+use powersweep_dataset::writing::{refuse_equal, refuse_input, write_whole};
 use powersweep_engine::workload::swf::Record;
 use powersweep_experiments::signals::Word as _;
 use powersweep_experiments::{Digest, FileRef};
@@ -24,6 +24,7 @@ pub fn run(args: &ImportArgs) -> Outcome {
     for output in [&args.output, &args.details].into_iter().flatten() {
         refuse_input(output, &[&args.log])?;
     }
+    refuse_equal(&[&args.output, &args.details])?;
     let (name, bytes) = text(args)?;
     let log = inputs::job_log(&bytes, &name, &args.reading)?;
     let digest = Digest::of(&bytes).to_string();

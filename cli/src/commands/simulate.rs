@@ -6,7 +6,7 @@ use arrow::array::RecordBatch;
 use powersweep::simulate::{SimulateOptions, Simulated};
 use powersweep_dataset::Cell;
 use powersweep_dataset::cell::row_json;
-use powersweep_dataset::writing::{Encoding, Writing, refuse_existing};
+use powersweep_dataset::writing::{Encoding, Writing, refuse_equal, refuse_existing};
 use powersweep_experiments::TaskSpec;
 use serde_json::Value as Json;
 
@@ -20,6 +20,7 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     if let Some(folder) = &args.batsim {
         refuse_existing(folder)?;
     }
+    refuse_equal(&[&args.jobs, &args.series, &args.accounts])?;
     let found = simulated(args)?;
     if args.accounts.is_some() && found.accounts.is_none() {
         return Err(failure!(Usage, "--accounts: the manifest has no [signals]"));

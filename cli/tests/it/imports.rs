@@ -78,6 +78,13 @@ fn refusals_have_the_code_of_logs_and_write_no_file() {
     let all =
         "no job is left of 1 row: 1 by not_ended (the job had not ended, so its run time is not known, line 2 first)";
     refused(&["./running.txt", "--timezone", "UTC"], &[all]);
+    let options = ["import", "slurm", "./dump.txt", "--timezone", "UTC", "-o"];
+    let run = |args: &[&str]| sandbox.run(&[&options[..], args].concat());
+    run(&["s.out", "--details", "./s.out"]).exits(2).says(&["./s.out is the file of two outputs"]);
+    run(&["s.swf.zst"]).exits(2).says(&["s.swf.zst: outputs are not compressed by zstd: name a file that ends in .gz"]);
+    assert!(!sandbox.path("s.out").exists() && !sandbox.path("s.swf.zst").exists());
+    run(&["s.swf.GZ"]).exits(0);
+    sandbox.run(&["trace", "info", "./s.swf.GZ"]).exits(0).prints(&["ImportLedger"]);
     sandbox.run(&["import", "slurn", "./dump.txt"]).exits(2).says(&["a similar value exists"]);
     sandbox.run(&["import", "slurm", "./dump.txt", "--timezone", "UTC", "-o", "none/jobs.swf"]).exits(5);
 }

@@ -57,6 +57,10 @@ fn simulate_writes_one_row_for_each_point_of_the_series() {
     let csv = std::fs::read_to_string(sandbox.path("series.csv")).expect("it was written");
     assert!(csv.lines().next().expect("a head").ends_with("series,level,x,value"), "{csv}");
     assert!(csv.contains("active_procs,,"), "{csv}");
+    sandbox
+        .run(&["simulate", "--series", "a.csv", "--jobs", "a.csv"])
+        .exits(2)
+        .says(&["a.csv is the file of two outputs"]);
     sandbox.run(&["simulate", "--series", "series.txt"]).exits(2).says(&["must end in .parquet or .csv"]);
 }
 

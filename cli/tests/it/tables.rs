@@ -355,6 +355,8 @@ fn an_export_makes_no_folder_with_the_name_of_a_file() {
     sandbox.run(&args).exits(0);
     assert!(sandbox.path("t.csv").is_file());
     export(&["-o", "s-2026.11"]).exits(0);
+    let compressed = ["results", "s", "--format", "csv", "-o", "rows.csv.gz"];
+    sandbox.run(&compressed).exits(2).says(&["rows.csv.gz: rows are not compressed"]);
     assert!(sandbox.path("s-2026.11/tasks.parquet").is_file());
 }
 
