@@ -204,13 +204,14 @@ pub fn left(experiment: &v1::ExperimentStatus) -> Option<String> {
 /// The failures of an experiment, with the command that reproduces each; empty without failures. Failures of one kind and
 /// message are shown once, with their number.
 pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
+    let name = &experiment.name;
     if experiment.failures.is_empty() {
         // Of a failed experiment: its rows that cannot be published.
         let reason = &experiment.reason;
-        return if reason.is_empty() { String::new() } else { format!("{}: {reason}\n", experiment.name) };
+        return if reason.is_empty() { String::new() } else { format!("{name}: {reason}\n") };
     }
     let failed = experiment.failed + experiment.quarantined;
-    let mut text = format!("{}: {} failed\n", experiment.name, screen::count(failed, "task"));
+    let mut text = format!("{name}: {} failed\n", screen::count(failed, "task"));
     let mut shown = 0;
     let mut seen = BTreeSet::new();
     for f in experiment.failures.iter().filter(|f| seen.insert((f.kind, &f.message, f.r#final))) {
@@ -225,17 +226,11 @@ pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
         shown += if f.r#final { equal } else { 0 };
     }
     if experiment.failures.iter().any(|failure| failure.r#final) {
-        let name = &experiment.name;
-        text.push_str(&format!(
-            "  `powersweep retry {name}` tries them again, with the limits of the present manifest\n"
-        ));
+        text.push_str(&format!("  `powersweep retry {name}` tries them again, with limits of the present manifest\n"));
     }
     let more = failed.saturating_sub(shown);
     if more > 0 {
-        text.push_str(&format!(
-            "  … and {more} more: `powersweep results {} --table failures` lists all\n",
-            experiment.name
-        ));
+        text.push_str(&format!("  … and {more} more: `powersweep results {name} --table failures` lists all\n"));
     }
     text
 }
