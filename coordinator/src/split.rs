@@ -100,17 +100,23 @@ fn fragments(
     if moving.is_empty() {
         return Ok(None);
     }
-    let origin = part::read_footer(whole)?.origin;
+    let Footer { origin, part_id, .. } = part::read_footer(whole)?;
     let make = |rows: u64, moves: bool| -> Result<Made, ResultsError> {
         if rows == 0 {
             return Ok(None);
         }
-        let footer = Footer { origin: origin.clone(), ..Footer::new(experiment, Uuid::now_v7(), rows) };
+        let footer = Footer { origin: origin.clone(), ..Footer::new(experiment, as_old_as(part_id), rows) };
         let encoded = fragment(whole, |row| moving.contains(row) == moves, &footer)?;
         let made = Fragment { part_id: footer.part_id.into(), rows, bytes: encoded.len() as u64 };
         Ok(Some((made, encoded)))
     };
     Ok(Some((rows, [make(rows - moving.len(), false)?, make(moving.len(), true)?])))
+}
+
+/// A new id with the time of another one. A fragment has the manifest of its part, and readers take the manifest of the part with the
+/// latest name for the newest.
+fn as_old_as(id: Uuid) -> Uuid {
+    id.get_timestamp().map_or_else(Uuid::now_v7, Uuid::new_v7)
 }
 
 /// Tells whether the tasks of rows are in the present manifest.

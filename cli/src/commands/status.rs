@@ -257,7 +257,8 @@ mod tests {
         assert_eq!(
             failures_text(&experiment),
             "e: 50 tasks failed\n  40 tasks, such as task 3 (attempt 1, w, for good): too wide\n  \
-             task 9 (attempt 1, w, for good): too long\n  2 tasks, such as task 5 (attempt 1, w, is tried again): too wide\n  … and 9 more: `powersweep results e --table failures` lists all\n"
+             task 9 (attempt 1, w, for good): too long\n  2 tasks, such as task 5 (attempt 1, w, is tried again): too wide\n  \
+             `powersweep retry e` tries them again, with limits of the present manifest\n  … and 9 more: `powersweep results e --table failures` lists all\n"
         );
     }
 }
