@@ -40,7 +40,7 @@ impl Planned {
     /// The combinations of the manifest of the rows; `None` if it is not known, has too many, or a condition is on something that a
     /// task has only once it has run.
     pub fn of(manifest: Option<&Manifest>, only: &[Condition]) -> Option<Planned> {
-        let sweep = sweep(manifest?).filter(|sweep| sweep.task_count() <= TASKS_MAX)?;
+        let sweep = sweep(manifest?, &BTreeMap::new()).filter(|sweep| sweep.task_count() <= TASKS_MAX)?;
         let known: HashSet<String> = scan::candidates().into_iter().collect();
         let is_known = |column: &str| known.contains(column);
         let is_metric = |column: &str| !is_known(column) && tasks::schema().column_with_name(column).is_some();
@@ -177,12 +177,17 @@ impl Planned {
 
 /// Whether all tasks of a manifest have rows, if there are this many.
 pub fn is_complete(manifest: &Manifest, rows: u64) -> bool {
-    sweep(manifest).is_none_or(|sweep| rows >= sweep.task_count())
+    sweep(manifest, &BTreeMap::new()).is_none_or(|sweep| rows >= sweep.task_count())
 }
 
-/// The sweep of a manifest, whose combinations do not depend on the contents of files.
-fn sweep(manifest: &Manifest) -> Option<Sweep> {
-    let digests = manifest.files().into_iter().map(|file| (file.name.clone(), Digest::of(file.name.as_bytes())));
+/// The sweep of a manifest with the known digests of its logs, in hexadecimal digits. Other files are told apart by their names:
+/// combinations do not depend on their contents.
+pub(crate) fn sweep(manifest: &Manifest, log_digests: &BTreeMap<String, String>) -> Option<Sweep> {
+    let known = |name: &str| log_digests.get(name).and_then(|digest| digest.parse().ok());
+    let digests = manifest.files().into_iter().map(|file| {
+        let digest = known(&file.name).unwrap_or_else(|| Digest::of(file.name.as_bytes()));
+        (file.name, digest)
+    });
     Sweep::new(manifest.clone(), digests.collect()).ok()
 }
 

@@ -3,14 +3,15 @@
 //! A part has the indices that its tasks had under the manifest of the part. After an edit, tasks of the newest manifest have
 //! other indices, and an index of an earlier part may be that of another task. Readers see the indices of the newest manifest.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
-use powersweep_experiments::{Digest, Manifest, Mapping, Sweep};
+use powersweep_experiments::{Manifest, Mapping, Sweep};
 use powersweep_results::part::Origin;
 
+use crate::planned;
 use crate::scan::INDEX;
 
 /// The newest manifest of an experiment's parts.
@@ -58,7 +59,7 @@ impl Newest {
 }
 
 impl Moved {
-    /// A batch with the indices of the newest manifest. A task that this manifest lacks comes last.
+    /// A batch with the indices of the newest manifest. A task that this manifest lacks keeps its own.
     pub(super) fn applied(&self, batch: RecordBatch) -> RecordBatch {
         let Ok(at) = batch.schema_ref().index_of(INDEX) else { return batch };
         let Some(stored) = batch.column(at).as_primitive_opt::<Int64Type>() else { return batch };
@@ -67,25 +68,15 @@ impl Moved {
             let old = u64::try_from(index).ok().filter(|index| *index < self.count)?;
             i64::try_from(mapping.index(old)?).ok()
         };
-        let moved: Int64Array =
-            stored.iter().map(|index| index.map(|index| present(index).unwrap_or(i64::MAX))).collect();
+        let moved: Int64Array = stored.iter().map(|index| index.map(|index| present(index).unwrap_or(index))).collect();
         let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
         columns[at] = Arc::new(moved);
         RecordBatch::try_new(batch.schema(), columns).unwrap_or(batch)
     }
 }
 
-/// The sweep of the manifest of a part. Files without a known digest are told apart by their names.
+/// The sweep of the manifest of a part.
 fn sweep(origin: &Origin) -> Option<Sweep> {
     let manifest = Manifest::parse("the manifest of the rows", &origin.manifest).ok()?;
-    let digest = |name: &str| origin.log_digests.get(name).and_then(|digest| digest.parse().ok());
-    let digests: BTreeMap<String, Digest> = manifest
-        .files()
-        .into_iter()
-        .map(|file| {
-            let digest = digest(&file.name).unwrap_or_else(|| Digest::of(file.name.as_bytes()));
-            (file.name, digest)
-        })
-        .collect();
-    Sweep::new(manifest, digests).ok()
+    planned::sweep(&manifest, &origin.log_digests)
 }
