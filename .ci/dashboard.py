@@ -50,7 +50,7 @@ name = "running"
 seeds = { from = 1, count = 4000 }
 [workloads.lublin]
 source = "lublin"
-synthetic_jobs_count = 4000
+synthetic_jobs_count = 40000
 synthetic_procs = 64
 [policies.gears]
 gear_rule = "bsld"
