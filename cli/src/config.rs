@@ -44,15 +44,12 @@ pub struct Setting {
     pub origin: String,
 }
 
-/// The state of a file whose settings count.
-pub const READ: &str = "read";
-
 /// The settings of all files.
 #[derive(Debug, Default)]
 pub struct Config {
     settings: Vec<Setting>,
-    /// The files in the order of their precedence, and whether each was read, is not there, or is ignored.
-    pub files: Vec<(PathBuf, &'static str)>,
+    /// The files in the order of their precedence, each with the reason why it was not read.
+    pub files: Vec<(PathBuf, Option<&'static str>)>,
 }
 
 impl Config {
@@ -64,12 +61,12 @@ impl Config {
             if let Some(text) = &text {
                 config.add(settings(&path, text)?);
             }
-            let state = match text {
-                Some(_) => READ,
-                None if path.exists() => "ignored: another user could have written it",
-                None => "not there",
+            let why_not = match text {
+                Some(_) => None,
+                None if path.exists() => Some("ignored: another user could have written it"),
+                None => Some("not there"),
             };
-            config.files.push((path, state));
+            config.files.push((path, why_not));
         }
         Ok(config)
     }

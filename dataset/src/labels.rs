@@ -1,6 +1,6 @@
 //! Long names in little room: shortened names can still be told apart.
 
-/// What stands for a part that is left out.
+/// The sign in place of a part that is left out.
 const CUT: &str = "…";
 
 /// The names, shortened until they fit, as far as they stay different. What all long names begin and end with is left out

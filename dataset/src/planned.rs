@@ -119,8 +119,8 @@ impl Planned {
     pub fn without_rows(&self, by: &[&str]) -> Vec<String> {
         let mut groups: BTreeMap<String, bool> = BTreeMap::new();
         for of in &self.combinations {
-            let own = self.columns.iter().zip(&of.cells).filter(|(name, _)| by.contains(&name.as_str()));
-            let text = own.map(|(name, cell)| format!("{name}={}", cell.exact())).collect::<Vec<_>>().join(", ");
+            let own = self.values(of, by).map(|(name, cell)| format!("{name}={}", cell.exact()));
+            let text = own.collect::<Vec<_>>().join(", ");
             *groups.entry(text).or_default() |= !of.found.is_empty();
         }
         groups.into_iter().filter(|(_, has_rows)| !has_rows).map(|(text, _)| text).collect()
@@ -129,28 +129,22 @@ impl Planned {
     /// Sentences about the tasks without rows: the combinations that have none, and how many groups by these columns lack seeds.
     pub fn said(&self, by: &[&str]) -> Vec<String> {
         let mut said = Vec::new();
-        let missing: Vec<&Combination> = self.missing().collect();
-        if !missing.is_empty() {
+        let missing = self.missing().count();
+        if missing > 0 {
             let of = count(self.combinations.len() as u64, "combination");
-            let mut names = Vec::new();
-            missing.iter().map(|of| self.name(of)).for_each(|name| {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            });
+            let mut names = self.names_of_missing(NAMED + 1);
             let more = if names.len() > NAMED { ", …" } else { "" };
             names.truncate(NAMED);
-            let has = if missing.len() == 1 { "has" } else { "have" };
+            let has = if missing == 1 { "has" } else { "have" };
             said.push(format!(
-                "{} of {of} {has} no row, since the tasks failed or have not run: {}{more}",
-                missing.len(),
+                "{missing} of {of} {has} no row, since the tasks failed or have not run: {}{more}",
                 names.join("; ")
             ));
         }
         let mut groups: BTreeMap<Vec<String>, bool> = BTreeMap::new();
         for of in self.combinations.iter().filter(|of| !of.found.is_empty()) {
-            let own = self.columns.iter().zip(&of.cells).filter(|(name, _)| by.contains(&name.as_str()));
-            *groups.entry(own.map(|(_, cell)| cell.exact()).collect()).or_default() |= of.found.len() < of.seeds.len();
+            let own = self.values(of, by).map(|(_, cell)| cell.exact());
+            *groups.entry(own.collect()).or_default() |= of.found.len() < of.seeds.len();
         }
         let lacking = groups.values().filter(|lacks| **lacks).count();
         if lacking > 0 {
@@ -163,15 +157,32 @@ impl Planned {
         said
     }
 
-    /// A combination without a row in words: a value that has none in any combination, or all of its values.
-    fn name(&self, of: &Combination) -> String {
-        let text = |at: usize| format!("{}={}", self.columns[at], of.cells[at].exact());
-        let valued = || (0..self.columns.len()).filter(|at| !of.cells[*at].is_null());
-        let is_alone = |at: &usize| {
-            let mut others = self.combinations.iter().filter(|other| other.cells[*at] == of.cells[*at]);
-            others.all(|other| other.found.is_empty())
-        };
-        valued().find(is_alone).map_or_else(|| valued().map(text).collect::<Vec<_>>().join(", "), text)
+    /// The values of a combination in these columns, with the names of the columns.
+    fn values<'a>(&'a self, of: &'a Combination, by: &'a [&str]) -> impl Iterator<Item = (&'a String, &'a Cell)> {
+        self.columns.iter().zip(&of.cells).filter(|(name, _)| by.contains(&name.as_str()))
+    }
+
+    /// Names of combinations without a row, the first `most` that differ: a value that has a row in no combination, else all values
+    /// of the combination.
+    fn names_of_missing(&self, most: usize) -> Vec<String> {
+        let mut with_rows: Vec<HashSet<String>> = vec![HashSet::new(); self.columns.len()];
+        for of in self.combinations.iter().filter(|of| !of.found.is_empty()) {
+            with_rows.iter_mut().zip(&of.cells).for_each(|(known, cell)| known.extend([cell.exact()]));
+        }
+        let mut names = Vec::new();
+        for of in self.missing() {
+            let text = |at: usize| format!("{}={}", self.columns[at], of.cells[at].exact());
+            let valued = || (0..self.columns.len()).filter(|at| !of.cells[*at].is_null());
+            let alone = valued().find(|at| !with_rows[*at].contains(&of.cells[*at].exact()));
+            let name = alone.map_or_else(|| valued().map(text).collect::<Vec<_>>().join(", "), text);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+            if names.len() == most {
+                break;
+            }
+        }
+        names
     }
 }
 

@@ -151,9 +151,8 @@ impl Reading {
     async fn part(&self, number: usize) -> Result<Part, Error> {
         match self.listing.parts.get(number) {
             Some(part) => {
-                let newest = self.newest.get_or_try_init(|| self.newest()).await?;
-                let part = Part::stored(self.datasets.tables(), &part.path, part.bytes).await?;
-                Ok(part.indexed_by(newest.as_ref()))
+                let newest = self.newest().await?;
+                Ok(Part::stored(self.datasets.tables(), &part.path, part.bytes).await?.indexed_by(newest))
             }
             None => {
                 let (path, bytes) = &self.listing.uploads[number - self.listing.parts.len()];
@@ -162,9 +161,13 @@ impl Reading {
         }
     }
 
+    async fn newest(&self) -> Result<Option<&Arc<Newest>>, Error> {
+        Ok(self.newest.get_or_try_init(|| self.find_newest()).await?.as_ref())
+    }
+
     /// The manifest of the newest part. Tasks that failed under the newest manifest may have no part of `failures`, so that
     /// `tasks` tells its manifest, too.
-    async fn newest(&self) -> Result<Option<Arc<Newest>>, Error> {
+    async fn find_newest(&self) -> Result<Option<Arc<Newest>>, Error> {
         let tables = self.datasets.tables();
         let tasks = match self.table {
             Table::Failures => tables.list(&self.experiment, Table::Tasks, Wanted::Published).await?.parts,
@@ -186,6 +189,9 @@ impl Reading {
 
     /// The manifest of the newest part that has one; `None` without such a part.
     pub async fn manifest(&self) -> Result<Option<String>, Error> {
+        if let Some(newest) = self.newest().await? {
+            return Ok(Some(newest.text().to_owned()));
+        }
         for number in (0..self.listing.parts.len()).rev() {
             if let Some(manifest) = self.part(number).await?.manifest() {
                 return Ok(Some(manifest));

@@ -1,4 +1,4 @@
-//! What columns tell of a task, or of a row of a task.
+//! The subject of a column: a block of the manifest, the seed, or a key of a row.
 
 use powersweep_engine::components::COMPONENTS;
 use powersweep_engine::spec::{Role, Section};
@@ -23,8 +23,8 @@ pub fn keys(table: Table) -> &'static [&'static str] {
     }
 }
 
-/// What a column tells of a task, or of a row of a task: the label of its block for a component or a parameter. `None` for columns that
-/// do not tell tasks apart, such as metrics.
+/// The subject of a column: of a component or a parameter the label of its block, of a label, the seed or a key of a row the column
+/// itself. `None` for columns that do not tell tasks apart, such as metrics.
 pub fn subject(column: &str) -> Option<&str> {
     let label = |section: Section| match section {
         Section::Workloads => LABELS[0],

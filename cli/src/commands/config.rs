@@ -6,7 +6,7 @@ use clap::CommandFactory;
 use serde_json::{Value as Json, json};
 
 use crate::args::{Cli, ShowConfigArgs};
-use crate::config::{Config, KEYS, READ};
+use crate::config::{Config, KEYS};
 use crate::exit::Outcome;
 use crate::{inputs, screen};
 
@@ -33,8 +33,8 @@ pub fn show(args: &ShowConfigArgs, config: &Config) -> Outcome {
     let mut text = table.to_string();
     if args.origin {
         text.push_str("\n\nfiles, the first with a key decides:");
-        for (path, state) in &config.files {
-            text.push_str(&format!("\n  {} ({state})", path.display()));
+        for (path, why_not) in &config.files {
+            text.push_str(&format!("\n  {} ({})", path.display(), why_not.unwrap_or("read")));
         }
     }
     screen::print(&text)
@@ -42,7 +42,7 @@ pub fn show(args: &ShowConfigArgs, config: &Config) -> Outcome {
 
 fn to_json(shown: &[Shown], config: &Config) -> Json {
     let setting = |s: &Shown| json!({ "key": s.key, "value": s.value, "origin": s.origin });
-    let file = |(path, state): &(PathBuf, &str)| json!({ "path": path.to_string_lossy(), "read": *state == READ });
+    let file = |(path, why_not): &(PathBuf, Option<&str>)| json!({ "path": path.to_string_lossy(), "read": why_not.is_none() });
     json!({
         "settings": shown.iter().map(setting).collect::<Vec<Json>>(),
         "files": config.files.iter().map(file).collect::<Vec<Json>>(),

@@ -126,7 +126,7 @@ fn note_left_out(search: &Search) {
 async fn to_its_end(args: &FindArgs, number: u64, begun: StepRun) -> Result<(), Failure> {
     let is_told = !args.local.quiet || matches!(begun, StepRun::AtCoordinator(_));
     if is_told && number == 1 && begun.submitted().extra > 0 {
-        screen::note(&submit::describe(begun.submitted(), false));
+        screen::note(&submit::describe(begun.submitted(), None));
     }
     let ended = match begun {
         StepRun::AtCoordinator(waiting) => waiting.end().await?,

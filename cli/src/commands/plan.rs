@@ -80,11 +80,8 @@ pub fn run(args: &PlanArgs) -> Outcome {
         };
         text.push_str(&format!("{} combinations, {excluded} of them left out{causes}\n", sweep.index_count()));
     }
-    let effect = submit::describe(&reply, true);
-    text.push_str(&match manifest.until() {
-        Some(_) => effect.replacen("would run", "may run", 1),
-        None => effect,
-    });
+    let verb = if manifest.until().is_some() { "may run" } else { "would run" };
+    text.push_str(&submit::describe(&reply, Some(verb)));
     if let Some(estimate) = estimate {
         text.push_str(&format!("\n{}{}", estimate_text(&estimate), too_long(&estimate)));
     }

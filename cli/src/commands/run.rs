@@ -70,7 +70,7 @@ pub fn to_its_end(
         };
         let part = shard.map_or_else(String::new, |shard| format!("shard {}: ", shard.shard));
         if !local.quiet {
-            screen::note(&format!("{part}{}", submit::describe(running.submitted(), false)));
+            screen::note(&format!("{part}{}", submit::describe(running.submitted(), None)));
             warnings::note(&plan::warnings(running.sweep(), &signals, &logs), name);
         }
         follow(local.quiet, &mut running).await;

@@ -46,7 +46,7 @@ pub fn run(args: &SubmitArgs) -> Outcome {
         request.replace = args.replace;
         request.priority = args.priority;
         let reply = farm.submit(request).await.map_err(|status| connection::refused(&status))?.into_inner();
-        screen::print(&describe(&reply, args.dry_run))?;
+        screen::print(&describe(&reply, args.dry_run.then_some("would run")))?;
         signals::note_changes(&files.signals);
         warnings::note(&found, &args.manifest);
         if args.dry_run {
@@ -60,9 +60,9 @@ pub fn run(args: &SubmitArgs) -> Outcome {
     })
 }
 
-/// The effect of a submit.
-pub fn describe(reply: &v1::SubmitReply, dry_run: bool) -> String {
-    let verb = if dry_run { "would run" } else { "to run" };
+/// The effect of a submit; of a dry run with the verb of the tasks without a row.
+pub fn describe(reply: &v1::SubmitReply, dry_run: Option<&str>) -> String {
+    let verb = dry_run.unwrap_or("to run");
     let mut text = format!(
         "{}: {}, {} done already, {} {verb}",
         reply.experiment,
@@ -79,7 +79,7 @@ pub fn describe(reply: &v1::SubmitReply, dry_run: bool) -> String {
         text.push_str(&format!("; {rows} of values that left the manifest kept in {place}"));
     }
     if !reply.set_aside.is_empty() {
-        let verb = if dry_run { "would be renamed to" } else { "was renamed to" };
+        let verb = if dry_run.is_some() { "would be renamed to" } else { "was renamed to" };
         text.push_str(&format!("; the experiment so far {verb} {}", reply.set_aside));
     }
     if reply.state() == v1::ExperimentState::Paused {

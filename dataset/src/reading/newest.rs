@@ -1,7 +1,7 @@
 //! Indices of tasks under the newest manifest of an experiment.
 //!
-//! A part has the indices that its tasks had under the manifest of the part. After an edit, tasks of the newest manifest have
-//! other indices, and an index of an earlier part may be that of another task. Readers see the indices of the newest manifest.
+//! A part has the indices that its tasks had under the manifest of the part. After an edit, tasks have other indices, so that two
+//! tasks of different parts may have one index. Readers see the indices that all tasks have under the newest manifest.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

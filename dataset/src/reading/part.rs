@@ -221,7 +221,7 @@ impl Part {
     }
 
     /// Calls `each` with batches of these columns until `each` returns false; false is returned then. Columns that the
-    /// part lacks are missing in the batches. Indices are those of the newest manifest.
+    /// part lacks are missing in the batches. Tasks have the indices of the newest manifest.
     pub async fn each(
         &self,
         names: &[&str],
