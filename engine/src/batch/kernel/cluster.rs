@@ -328,7 +328,6 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// The integrals of the run, at its end.
     pub(super) fn integrals(&self) -> summary::Integrals {
         let gears = self.machine.classes.iter().map(|c| c.gears.len()).max().unwrap_or(0);
-        let powers = self.meter.power_distribution();
         let mut out = summary::Integrals {
             machine_procs: self.machine.procs(),
             events_count: self.events_count,
@@ -340,8 +339,8 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             backlog_proc_s2: self.meter.backlog_s,
             backlog_proc_s_max: self.meter.backlog_max,
             lost_proc_s: self.meter.lost_proc_s,
-            power_peak_w: powers.peak_w(),
-            power_p95_w: powers.quantile_w(0.95),
+            power_peak_w: self.meter.power_peak_w(),
+            power_p95_w: self.meter.power_quantile_w(0.95),
             gear_changes_count: self.gear_changes_count,
             ..summary::Integrals::default()
         };

@@ -10,7 +10,7 @@ use super::powers::Excess;
 use crate::energy::{EnergySplit, Idle, Splitter};
 use crate::limits::list_bytes;
 
-/// Greatest number of bins of the power distribution.
+/// Greatest number of bins of the power distribution: more of them leave the processor's cache.
 const POWER_BINS_MAX: f64 = 16_384.0;
 
 /// Number of powers outside of bins that are kept before equal ones are joined.
@@ -243,10 +243,15 @@ impl Meter {
         self.static_w + self.excess.watts + used.iter().map(|level| level.procs * level.watts).sum::<f64>()
     }
 
-    /// How long the machine drew each power.
-    pub(crate) fn power_distribution(&self) -> PowerDistribution {
-        let spent = self.powers.bins.iter().chain(&self.powers.others);
-        PowerDistribution { spent: spent.filter(|spent| spent.time_s > 0.0).copied().collect() }
+    /// Greatest power over an interval of positive length (W); 0 if no time passed.
+    pub(crate) fn power_peak_w(&self) -> f64 {
+        self.powers.spent().map(|spent| spent.power_w).fold(0.0, f64::max)
+    }
+
+    /// The least power that was not exceeded for `share` of the time (W). Exact for up to 524,288 different powers; with
+    /// more, powers that differ by less than one part in 65,536 may count as the greatest of them. `None` if no time passed.
+    pub(crate) fn power_quantile_w(&self, share: f64) -> Option<f64> {
+        self.powers.quantile_w(share)
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -287,6 +292,37 @@ impl Powers {
         }
     }
 
+    /// The intervals of positive length, in any order.
+    fn spent(&self) -> impl Iterator<Item = &Spent> {
+        self.bins.iter().chain(&self.others).filter(|spent| spent.time_s > 0.0)
+    }
+
+    /// The least power that was not exceeded for `share` of the time. Bins are in the order of their powers, so that only those of
+    /// one bin are sorted.
+    fn quantile_w(&self, share: f64) -> Option<f64> {
+        let mut by_bin_s: Vec<f64> = self.bins.iter().map(|spent| spent.time_s).collect();
+        for other in &self.others {
+            by_bin_s[self.bin_of(other.power_w)] += other.time_s;
+        }
+        let until_s = share * by_bin_s.iter().sum::<f64>();
+        let mut below_s = 0.0;
+        let mut bin = by_bin_s.iter().rposition(|&time_s| time_s > 0.0)?;
+        for (at, time_s) in by_bin_s[..bin].iter().enumerate() {
+            if below_s + time_s >= until_s && *time_s > 0.0 {
+                bin = at;
+                break;
+            }
+            below_s += time_s;
+        }
+        let mut within: Vec<&Spent> = self.spent().filter(|spent| self.bin_of(spent.power_w) == bin).collect();
+        within.sort_unstable_by(|a, b| a.power_w.total_cmp(&b.power_w));
+        let reached = within.iter().find(|spent| {
+            below_s += spent.time_s;
+            below_s >= until_s
+        });
+        reached.or(within.last()).map(|spent| spent.power_w)
+    }
+
     /// Joins intervals of equal power, and of nearly equal power if there are still many.
     #[cold]
     fn join_equal(&mut self) {
@@ -306,36 +342,6 @@ impl Powers {
         if self.others.len() > self.others_max / 2 {
             self.others_max *= 2;
         }
-    }
-}
-
-/// How long the machine drew each power, in any order.
-#[derive(Debug)]
-pub(crate) struct PowerDistribution {
-    spent: Vec<Spent>,
-}
-
-impl PowerDistribution {
-    /// Greatest power over an interval of positive length (W); 0 if no time passed.
-    pub(crate) fn peak_w(&self) -> f64 {
-        self.spent.iter().map(|spent| spent.power_w).fold(0.0, f64::max)
-    }
-
-    /// The least power that was not exceeded for `share` of the time (W). Exact for up to 524,288 different powers; with
-    /// more, powers that differ by less than one part in 65,536 may count as the greatest of them. `None` if no time passed.
-    pub(crate) fn quantile_w(mut self, share: f64) -> Option<f64> {
-        let time_s = |spent: &[Spent]| spent.iter().map(|spent| spent.time_s).sum::<f64>();
-        let until_s = share * time_s(&self.spent);
-        // Halves the candidates until one is left: the work is proportional to their number.
-        let (mut candidates, mut below_s) = (&mut self.spent[..], 0.0);
-        while candidates.len() > 1 {
-            let half = candidates.len() / 2;
-            candidates.select_nth_unstable_by(half, |a, b| a.power_w.total_cmp(&b.power_w));
-            let (lower, upper) = candidates.split_at_mut(half);
-            let lower_s = below_s + time_s(lower);
-            (candidates, below_s) = if lower_s >= until_s { (lower, below_s) } else { (upper, lower_s) };
-        }
-        candidates.first().map(|spent| spent.power_w)
     }
 }
 
@@ -368,10 +374,10 @@ mod tests {
         assert_eq!(meter.waiting_s, 10.0);
         assert_eq!(meter.backlog_s, 200.0);
         assert_eq!(meter.lost_proc_s, 10.0);
-        assert_eq!(meter.power_distribution().peak_w(), 16.0);
+        assert_eq!(meter.power_peak_w(), 16.0);
         // 16 W for 10 s of 190 s (5.3%), 4 W otherwise.
-        assert_eq!(meter.power_distribution().quantile_w(0.94), Some(4.0));
-        assert_eq!(meter.power_distribution().quantile_w(0.95), Some(16.0));
+        assert_eq!(meter.power_quantile_w(0.94), Some(4.0));
+        assert_eq!(meter.power_quantile_w(0.95), Some(16.0));
     }
 
     /// The quantile and the greatest of this number of powers, which come in another order than theirs, for a second each; and the
@@ -380,11 +386,7 @@ mod tests {
         let mut powers = Powers::new(100.0, 0.1, 16);
         (0..count).for_each(|at| powers.add(power_w((u64::from(at) * 7_919 % u64::from(count)) as u32), 1.0));
         let meter = Meter { powers, ..Meter::new([(1, 1.0)], 1, 0.0, 0.0) };
-        (
-            meter.power_distribution().quantile_w(share).expect("time passed"),
-            meter.power_distribution().peak_w(),
-            meter.powers.others.len(),
-        )
+        (meter.power_quantile_w(share).expect("time passed"), meter.power_peak_w(), meter.powers.others.len())
     }
 
     fn power_w(at: u32) -> f64 {
