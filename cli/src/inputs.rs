@@ -3,7 +3,9 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use powersweep::DerivedOptions;
 use powersweep::inputs::{self, Files, TEXT_BYTES_MAX};
+use powersweep::run::RunOptions;
 use powersweep_experiments::{Manifest, ManifestErrors};
 use powersweep_inputs::library::{Library, ParsedLogs};
 
@@ -43,6 +45,12 @@ pub fn problems(file: &str, errors: &ManifestErrors) -> Failure {
 /// The log library of a manifest: relative paths start in the manifest's folder. `name`: as [`manifest`] takes it.
 pub fn library_of(name: &str, args: &LogArgs) -> Library {
     library(args).with_base(folder_of(name))
+}
+
+/// How manifests that are derived from one run. `name`: as [`manifest`] takes it.
+pub fn derived(name: &str, args: &LogArgs, logs: ParsedLogs, run: RunOptions) -> DerivedOptions {
+    let run = RunOptions { search_path: args.traces.clone(), ..run };
+    DerivedOptions { file: name.to_owned(), library: library_of(name, args), logs: Arc::new(logs), run, problems }
 }
 
 /// The log library of the command line, whose relative paths start in the current folder.

@@ -22,6 +22,8 @@ pub struct Derivation<'a> {
     pub name: &'a str,
     /// Parameters with their values, which replace those of every block that sets the parameter.
     pub values: Vec<(&'a str, Vec<Value>)>,
+    /// A parameter with the value that it has in every workload.
+    pub workloads: Option<(&'a str, Value)>,
     /// The first seed and the number of seeds, in place of those of the original.
     pub seeds: Option<(u64, u64)>,
     /// Further `[[exclude]]` tables: conditions with their values.
@@ -29,13 +31,13 @@ pub struct Derivation<'a> {
 }
 
 impl Manifest {
-    /// The text of a derived manifest. Each parameter must be set in a block, and in no zip and no `[[exclude]]`. `file` is
-    /// the name of the original in messages.
+    /// The text of a derived manifest. Each parameter with values must be set in a block; no parameter may be in a zip or an
+    /// `[[exclude]]`. `file` is the name of the original in messages.
     pub fn derived(&self, file: &str, derivation: &Derivation<'_>) -> Result<String, ManifestErrors> {
         let text: Arc<str> = self.source().into();
         let mut problems = Vec::new();
         let (table, _) = DeTable::parse_recoverable(&text);
-        let mut edits = edits(table.get_ref(), derivation, &mut problems);
+        let mut edits = edits(&text, table.get_ref(), derivation, &mut problems);
         let listed =
             table.get_ref().get_key_value("exclude").filter(|(_, rules)| !text[rules.span()].starts_with("[["));
         if let Some((key, _)) = listed.filter(|_| !derivation.exclude.is_empty()) {
@@ -68,13 +70,29 @@ impl Manifest {
 }
 
 /// The replaced places of the text, with what replaces them.
-fn edits(top: &DeTable<'_>, derivation: &Derivation<'_>, problems: &mut Vec<Problem>) -> Vec<(Range<usize>, String)> {
+fn edits(
+    text: &str,
+    top: &DeTable<'_>,
+    derivation: &Derivation<'_>,
+    problems: &mut Vec<Problem>,
+) -> Vec<(Range<usize>, String)> {
     let mut edits = Vec::new();
-    if let Some(name) = top.get("name") {
+    if let Some((key, name)) = top.get_key_value("name") {
         edits.push((name.span(), literal(&Value::Text(derivation.name.to_owned()))));
+        if let Some((from, count)) = derivation.seeds {
+            let seeds = format!("{{ from = {from}, count = {count} }}");
+            let added = || (key.span().start..key.span().start, format!("seeds = {seeds}\n"));
+            edits.push(top.get("seeds").map_or_else(added, |given| (given.span(), seeds.clone())));
+        }
     }
-    if let (Some(seeds), Some((from, count))) = (top.get("seeds"), derivation.seeds) {
-        edits.push((seeds.span(), format!("{{ from = {from}, count = {count} }}")));
+    if let Some((name, value)) = &derivation.workloads {
+        for block in blocks(top, Section::Workloads) {
+            let first = block.iter().map(|(key, _)| key.span().start).min();
+            let added = || Some(beside(text, first?, &format!("{name} = {}", literal(value))));
+            edits.extend(block.get(*name).map_or_else(added, |given| Some((given.span(), literal(value)))));
+            check_zip(block, name, problems);
+        }
+        check_excludes(top, name, problems);
     }
     for (name, values) in &derivation.values {
         let before = edits.len();
@@ -82,8 +100,7 @@ fn edits(top: &DeTable<'_>, derivation: &Derivation<'_>, problems: &mut Vec<Prob
         for block in sections.iter().flat_map(|section| blocks(top, *section)) {
             let Some(value) = block.get(*name) else { continue };
             edits.push((value.span(), list(values)));
-            let zipped = block.get("zip").and_then(|zip| place_of(zip, name));
-            problems.extend(zipped.map(|span| fixed(span, name, "a zip")));
+            check_zip(block, name, problems);
         }
         if edits.len() == before {
             let keys: Vec<&str> = sections.into_iter().map(section_key).collect();
@@ -92,13 +109,34 @@ fn edits(top: &DeTable<'_>, derivation: &Derivation<'_>, problems: &mut Vec<Prob
             let message = format!("no block sets `{name}`");
             problems.push(Problem::new(0..0, message, "expected a block with this parameter").help(help));
         }
-        let rules = top.get("exclude").and_then(|rules| rules.get_ref().as_array());
-        for rule in rules.into_iter().flatten() {
-            let key = rule.get_ref().as_table().and_then(|rule| rule.get_key_value(*name));
-            problems.extend(key.map(|(key, _)| fixed(key.span(), name, "an [[exclude]]")));
-        }
+        check_excludes(top, name, problems);
     }
     edits
+}
+
+/// An entry before the one whose key begins at `first`, in the same table: on a line of its own, or in braces.
+fn beside(text: &str, first: usize, entry: &str) -> (Range<usize>, String) {
+    let before = text[..first].rfind(['\n', '{', ',']).map_or(0, |at| at + 1);
+    let begin = before + (text[before..first].len() - text[before..first].trim_start().len());
+    let end = if text[..before].ends_with(['{', ',']) { ", " } else { "\n" };
+    // The path of a dotted key.
+    let path = &text[begin..first];
+    (begin..begin, format!("{path}{entry}{end}"))
+}
+
+/// Refuses a zip of a block that names a parameter.
+fn check_zip(block: &DeTable<'_>, name: &str, problems: &mut Vec<Problem>) {
+    let zipped = block.get("zip").and_then(|zip| place_of(zip, name));
+    problems.extend(zipped.map(|span| fixed(span, name, "a zip")));
+}
+
+/// Refuses an `[[exclude]]` that names a parameter.
+fn check_excludes(top: &DeTable<'_>, name: &str, problems: &mut Vec<Problem>) {
+    let rules = top.get("exclude").and_then(|rules| rules.get_ref().as_array());
+    for rule in rules.into_iter().flatten() {
+        let key = rule.get_ref().as_table().and_then(|rule| rule.get_key_value(name));
+        problems.extend(key.map(|(key, _)| fixed(key.span(), name, "an [[exclude]]")));
+    }
 }
 
 fn has(section: Section, name: &str) -> bool {
@@ -115,7 +153,7 @@ fn place_of(value: &Spanned<DeValue<'_>>, wanted: &str) -> Option<Range<usize>> 
 }
 
 fn fixed(span: Range<usize>, name: &str, place: &str) -> Problem {
-    let message = format!("{place} names `{name}`, whose values a search replaces");
+    let message = format!("{place} names `{name}`, whose values are replaced");
     Problem::new(span, message, "expected another parameter").help("remove it in a copy of the manifest")
 }
 
@@ -182,11 +220,11 @@ seed = 1
             comment: "made\nby a test",
             name: "other",
             values: vec![("size_factor", [0.5, 1.0].map(Value::Real).to_vec())],
-            seeds: None,
             exclude: vec![vec![
                 ("policy".to_owned(), vec![Value::Text("easy".to_owned())]),
                 ("size_factor".to_owned(), vec![Value::Real(1.0)]),
             ]],
+            ..Derivation::default()
         };
         let derived = parse(TEXT).derived("sweep.toml", &derivation).expect("it can be derived");
         let expected = TEXT
@@ -198,6 +236,38 @@ seed = 1
         assert_eq!(manifest.name(), "other");
         let sweep = crate::Sweep::new(manifest, Default::default()).expect("it needs no log");
         assert_eq!((sweep.index_count(), sweep.task_count()), (4, 1));
+    }
+
+    #[test]
+    fn every_workload_has_its_parameter_however_its_table_is_written() {
+        let text = r#"version = 1
+name = "sweep"
+workloads.braces = { source = "lublin" }
+workloads.dotted.synthetic_procs = 64
+policies.easy = { backfill = "easy" }
+
+[workloads.own]
+# a comment
+  source = "lublin"
+synthetic_procs = 32
+[workloads.given]
+source = "poisson"
+submit_jitter_s = [0, 10]
+"#;
+        let workloads = Some(("submit_jitter_s", Value::Real(60.0)));
+        let derivation = Derivation { name: "shaken", workloads, seeds: Some((1, 10)), ..Derivation::default() };
+        let derived = parse(text).derived("sweep.toml", &derivation).expect("it can be derived");
+        let expected = text
+            .replace("name = \"sweep\"", "seeds = { from = 1, count = 10 }\nname = \"shaken\"")
+            .replace("{ source", "{ submit_jitter_s = 60.0, source")
+            .replace("workloads.dotted.synth", "workloads.dotted.submit_jitter_s = 60.0\nworkloads.dotted.synth")
+            .replace("  source", "  submit_jitter_s = 60.0\nsource")
+            .replace("[0, 10]", "60.0");
+        assert_eq!(derived, expected);
+        let sweep = crate::Sweep::new(parse(&derived), Default::default()).expect("it needs no log");
+        assert_eq!(sweep.task_count(), 40);
+        let excluded = format!("{text}[[exclude]]\nsubmit_jitter_s = 10\n");
+        assert!(refused(&excluded, &derivation).contains("an [[exclude]] names `submit_jitter_s`"));
     }
 
     #[test]

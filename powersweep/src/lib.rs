@@ -72,6 +72,7 @@ pub mod results;
 pub mod run;
 mod runtime;
 pub mod sensitivity;
+pub mod shaken;
 pub mod simulate;
 pub mod sql;
 pub mod status;

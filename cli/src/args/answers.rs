@@ -35,6 +35,12 @@ pub struct CompareArgs {
     /// Only rows of A and B that satisfy this condition; may be repeated.
     #[arg(long = "where", value_name = "COLUMN=VALUE")]
     pub only: Vec<String>,
+    /// Compare the sets once more with shaken input: each submit moves by at most this time (s), earlier or later, differently
+    /// for each of ten seeds. The tasks run first, as the experiment NAME-shaken.
+    #[arg(long, value_name = "SECONDS")]
+    pub shaken: Option<f64>,
+    #[command(flatten)]
+    pub logs: LogArgs,
     #[command(flatten)]
     pub out: OutArgs,
 }

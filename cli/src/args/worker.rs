@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::TypedValueParser;
+use powersweep_inputs::library::ParsedLogs;
 
 use crate::args::{CoordinatorArgs, DataArgs, LogArgs};
 use crate::quantities::{memory, positive_time, time};
@@ -84,5 +85,10 @@ impl SlotsArgs {
     /// The number of slots.
     pub fn count(&self) -> usize {
         if self.slots > 0 { self.slots.into() } else { std::thread::available_parallelism().map_or(1, usize::from) }
+    }
+
+    /// Keeps parsed logs and workloads in the memory for them.
+    pub fn logs(&self) -> ParsedLogs {
+        ParsedLogs::new(self.workload_memory).with_max_workload_bytes(self.workload_memory as u64)
     }
 }

@@ -2,16 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use powersweep::block_on;
 use powersweep::compare::{CompareOptions, Compared};
+use powersweep::inputs::LOGS_BYTES;
+use powersweep::run::RunOptions;
+use powersweep::shaken::shaken_name;
+use powersweep::{Place, block_on};
 use powersweep_dataset::text::{Column, Entry, Sheet};
 use powersweep_dataset::titles::{labelled, title};
 use powersweep_dataset::{Comparison, Interval};
+use powersweep_inputs::library::ParsedLogs;
 
+use super::progress::to_its_end;
+use super::submit;
 use crate::args::{CompareArgs, RowFormat};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::framed::{encoding, sheet, written};
-use crate::screen;
+use crate::{inputs, interrupt, screen};
 
 /// Compares two sets of rows.
 pub fn run(args: &CompareArgs) -> Outcome {
@@ -19,10 +25,17 @@ pub fn run(args: &CompareArgs) -> Outcome {
     let CompareArgs { table, columns, only, by, pool, .. } = args;
     let (columns, only, by, pool) = (columns.clone(), only.clone(), by.clone(), pool.clone());
     let options = CompareOptions { table: *table, columns, only, by, pool };
-    let found = block_on(async { args.from.place()?.compare(&args.a, &args.b, &options).await })?;
+    let mut sets = [args.a.clone(), args.b.clone()];
+    let found = block_on(async {
+        let place = args.from.place()?;
+        if let Some(jitter_s) = args.shaken {
+            sets = shaken(args, &place, jitter_s).await?;
+        }
+        place.compare(&sets[0], &sets[1], &options).await
+    })?;
     if let Some(encoding) = encoding(args.out.format()) {
         note_single(&found);
-        return written(&found.rows(), encoding, 0, &args.out, &args.a);
+        return written(&found.rows(), encoding, 0, &args.out, &sets[0]);
     }
     let table = shown(&found, args.out.format());
     if args.out.format() != RowFormat::Table {
@@ -30,7 +43,20 @@ pub fn run(args: &CompareArgs) -> Outcome {
         return sheet(&table, 0, &args.out);
     }
     sheet(&table, 0, &args.out)?;
-    screen::print(&format!("\n{}{}", found.said(&args.a, &args.b), lacking(&found)))
+    screen::print(&format!("\n{}{}", found.said(&sets[0], &sets[1]), lacking(&found)))
+}
+
+/// Runs the experiments of both sets with shaken input. Returns the sets of these experiments.
+async fn shaken(args: &CompareArgs, place: &Place, jitter_s: f64) -> Result<[String; 2], Failure> {
+    let run = RunOptions { stop: interrupt::token(), ..RunOptions::default() };
+    let options = inputs::derived("the manifest of the rows", &args.logs, ParsedLogs::new(LOGS_BYTES), run);
+    let sets = [&args.a, &args.b].map(|set| set.split_once(':').unwrap_or((set, "")));
+    for experiment in BTreeSet::from(sets.map(|(experiment, _)| experiment)) {
+        let begun = place.shake(experiment, jitter_s, &options).await?;
+        screen::note(&submit::describe(begun.submitted(), None));
+        to_its_end(false, begun).await?;
+    }
+    Ok(sets.map(|(experiment, conditions)| format!("{}:{conditions}", shaken_name(experiment))))
 }
 
 fn note_single(found: &Compared) {

@@ -4,18 +4,14 @@
 mod figure;
 mod shown;
 
-use std::sync::Arc;
-
 use powersweep::find::{FindOptions, Search, StepRun};
 use powersweep::run::RunOptions;
-use powersweep::{DerivedOptions, Goal, block_on};
+use powersweep::{Goal, block_on};
 use powersweep_dataset::grouped::FooterFacts;
 use powersweep_experiments::Over;
-use powersweep_inputs::library::ParsedLogs;
 use tokio_util::sync::CancellationToken;
 
-use super::progress::follow;
-use super::status::failures_text;
+use super::progress::to_its_end;
 use super::submit;
 use crate::args::FindArgs;
 use crate::exit::{Failure, Outcome, failure};
@@ -66,7 +62,11 @@ pub fn run(args: &FindArgs) -> Outcome {
                 ));
             }
             let begun = search.run(step).await?;
-            to_its_end(args, number, begun).await?;
+            let is_told = !args.local.quiet || matches!(begun, StepRun::AtCoordinator(_));
+            if is_told && number == 1 && begun.submitted().extra > 0 {
+                screen::note(&submit::describe(begun.submitted(), None));
+            }
+            to_its_end(args.local.quiet, begun).await?;
         }
         let found = search.found();
         let is_relative = is_relative(&search).await?;
@@ -86,7 +86,7 @@ async fn is_relative(search: &Search) -> Result<bool, Failure> {
 fn options(args: &FindArgs, stop: CancellationToken) -> Result<FindOptions, Failure> {
     let over = |text: &String| Over::parse(text).map_err(|reason| failure!(Usage, "--over {reason}"));
     let local = &args.local;
-    let memory = local.slots.workload_memory;
+    let run = RunOptions { slots: local.slots.count(), replace: args.replace, stop, ..RunOptions::default() };
     Ok(FindOptions {
         over: args.over.iter().map(over).collect::<Result<_, _>>()?,
         goal: Goal {
@@ -97,19 +97,7 @@ fn options(args: &FindArgs, stop: CancellationToken) -> Result<FindOptions, Fail
         rungs: args.rungs.clone(),
         name: args.name.clone(),
         manifest_out: args.manifest_out.clone(),
-        manifest: DerivedOptions {
-            file: args.manifest.clone(),
-            library: inputs::library_of(&args.manifest, &local.logs),
-            logs: Arc::new(ParsedLogs::new(memory).with_max_workload_bytes(memory as u64)),
-            run: RunOptions {
-                slots: local.slots.count(),
-                search_path: local.logs.traces.clone(),
-                replace: args.replace,
-                stop,
-                ..RunOptions::default()
-            },
-            problems: inputs::problems,
-        },
+        manifest: inputs::derived(&args.manifest, &local.logs, local.slots.logs(), run),
     })
 }
 
@@ -119,24 +107,5 @@ fn note_left_out(search: &Search) {
         let axes: Vec<&str> = search.axes().iter().map(|axis| axis.name).collect();
         let (axes, names) = (axes.join(" or "), names.join("; "));
         screen::note(&format!("powersweep: left out, since {axes} does not vary there: {names}"));
-    }
-}
-
-/// Shows the progress of a step until its tasks have ended.
-async fn to_its_end(args: &FindArgs, number: u64, begun: StepRun) -> Result<(), Failure> {
-    let is_told = !args.local.quiet || matches!(begun, StepRun::AtCoordinator(_));
-    if is_told && number == 1 && begun.submitted().extra > 0 {
-        screen::note(&submit::describe(begun.submitted(), None));
-    }
-    let ended = match begun {
-        StepRun::AtCoordinator(waiting) => waiting.end().await?,
-        StepRun::Here(mut running) => {
-            follow(args.local.quiet, &mut running).await;
-            running.end().await?
-        }
-    };
-    match ended.failed + ended.quarantined {
-        0 => Ok(()),
-        _ => Err(failure!(TasksFailed, "{}", failures_text(&ended))),
     }
 }

@@ -4,16 +4,33 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use powersweep::find::StepRun;
 use powersweep::run::{Progress, Running};
 use powersweep::submit::why_waiting;
 use powersweep_experiments::plain::plain;
 use powersweep_proto::v1;
 
 use super::status;
+use crate::exit::{Failure, failure};
 use crate::screen;
 
 /// Interval of the lines of progress where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Shows the progress of tasks that this process or a coordinator runs, until they have ended.
+pub(super) async fn to_its_end(quiet: bool, begun: StepRun) -> Result<(), Failure> {
+    let ended = match begun {
+        StepRun::AtCoordinator(waiting) => waiting.end().await?,
+        StepRun::Here(mut running) => {
+            follow(quiet, &mut running).await;
+            running.end().await?
+        }
+    };
+    match ended.failed + ended.quarantined {
+        0 => Ok(()),
+        _ => Err(failure!(TasksFailed, "{}", status::failures_text(&ended))),
+    }
+}
 
 /// Shows the progress until no task is left to run, or the sweep cannot go on: its end says why.
 pub(super) async fn follow(quiet: bool, running: &mut Running) {

@@ -10,12 +10,12 @@ use powersweep::{Manifest, Place, block_on};
 use powersweep_dataset::page::{self, Wanted};
 use powersweep_experiments::Sweep;
 use powersweep_experiments::settings::quoted;
-use powersweep_inputs::library::ParsedLogs;
 use powersweep_proto::v1;
 use powersweep_results::Table;
 
 use super::progress::follow;
-use super::{replicate, status, submit};
+use super::replicate::replicate;
+use super::{status, submit};
 use crate::args::{LocalArgs, RunArgs};
 use crate::exit::{Exit, Failure, Kind, Outcome, failure};
 use crate::framed::page_text;
@@ -31,12 +31,9 @@ pub fn run(args: &RunArgs) -> Outcome {
     let options = RunOptions { listen, restart, replace, take_over, ..RunOptions::default() };
     let (manifest, local) = (inputs::manifest(&args.manifest)?, &args.local);
     if manifest.until().is_some() {
-        let memory = local.slots.workload_memory;
-        let logs = ParsedLogs::new(memory).with_max_workload_bytes(memory as u64);
-        let (slots, search_path, stop) = (local.slots.count(), local.logs.traces.clone(), interrupt::token());
-        let options = RunOptions { slots, search_path, stop, ..options };
-        let place = local.data.place();
-        return replicate::to_its_end((&args.manifest, &manifest), &place, (&local.logs, logs), options, local.quiet);
+        let options = RunOptions { slots: local.slots.count(), stop: interrupt::token(), ..options };
+        let options = inputs::derived(&args.manifest, &local.logs, local.slots.logs(), options);
+        return replicate(&manifest, &local.data.place(), options, local.quiet);
     }
     to_its_end((&args.manifest, manifest), local, options, show).map(|_| Exit::Done)
 }
@@ -51,8 +48,7 @@ pub fn to_its_end(
 ) -> Result<Sweep, Failure> {
     let began = Instant::now();
     let library = inputs::library_of(name, &local.logs);
-    let memory = local.slots.workload_memory;
-    let logs = Arc::new(ParsedLogs::new(memory).with_max_workload_bytes(memory as u64));
+    let logs = Arc::new(local.slots.logs());
     let files = inputs::files(&manifest, &library, Some(&logs))?;
     if !local.quiet {
         signals::note_changes(&files.signals);

@@ -12,7 +12,7 @@ use powersweep_inputs::library::ParsedLogs;
 use powersweep_proto::v1;
 use powersweep_results::layout::left_name;
 
-use super::replicate;
+use super::replicate::replicate;
 use super::status::failures_text;
 use crate::args::SubmitArgs;
 use crate::exit::{Exit, Outcome, failure};
@@ -30,13 +30,8 @@ pub fn run(args: &SubmitArgs) -> Outcome {
     if manifest.until().is_some() && args.wait && !args.dry_run {
         let options = RunOptions { replace: args.replace, stop: interrupt::token(), ..RunOptions::default() };
         block_on(place.connect())?;
-        return replicate::to_its_end(
-            (&args.manifest, &manifest),
-            &place,
-            (&args.logs, ParsedLogs::new(LOGS_BYTES)),
-            options,
-            false,
-        );
+        let options = inputs::derived(&args.manifest, &args.logs, ParsedLogs::new(LOGS_BYTES), options);
+        return replicate(&manifest, &place, options, false);
     }
     block_on(async {
         let mut farm = place.connect().await?;

@@ -207,6 +207,31 @@ fn one_pair_of_tasks_has_no_interval_and_its_jobs_have_one() {
 }
 
 #[test]
+fn sets_are_compared_again_with_shaken_input() {
+    let sandbox = sandbox();
+    let args = ["compare", "answers:policy=full", "answers:policy=save,bsld_threshold=3", "--columns", "wait_s_mean"];
+    let shaken = [&args[..], &["--shaken", "60"]].concat();
+    let said = sandbox.run(&shaken).exits(0);
+    said.prints(&["A is answers-shaken:policy=full", "are over 10 seeds"]);
+    said.says(&["answers-shaken: 90 tasks, 0 done already"]);
+    let jittered = rows::read(&sandbox.path("results/data"), "answers-shaken", "tasks");
+    assert!(jittered.len() == 90 && jittered.iter().all(|row| number(row, "submit_jitter_s") == 60.0));
+    let plain = rows::read(&sandbox.path("results/data"), "answers", "tasks");
+    let waits = |rows: &[Row], seed: i64| -> Vec<f64> {
+        let mut waits: Vec<f64> =
+            rows.iter().filter(|row| row["seed"] == seed).map(|row| number(row, "wait_s_mean")).collect();
+        waits.sort_by(f64::total_cmp);
+        waits
+    };
+    // The jobs of a seed are the same ones at other instants.
+    assert_ne!(waits(&jittered, 1), waits(&plain, 1));
+    assert_eq!(plain.len(), 45);
+    sandbox.run(&shaken).exits(0).says(&["90 done already, 0 to run"]);
+    sandbox.run(&[&args[..], &["--shaken=-1"]].concat()).exits(2).says(&["`submit_jitter_s` cannot be -1.0"]);
+    sandbox.run(&["compare", "none:seed=1", "none", "--shaken", "60"]).exits(2).says(&["none"]);
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused() {
     let sandbox = sandbox();
     let run = |a: &str, b: &str| sandbox.run(&["compare", a, b]);
