@@ -1,7 +1,7 @@
 //! Metrics of predictions.
 use std::ops::Range;
 
-use super::sum::{Mean, ratio};
+use super::sum::{Mean, Sums, ratio};
 use super::{Outcome, Predicted, Summary};
 use crate::workload::Job;
 
@@ -15,14 +15,14 @@ pub fn fill_predictions(
     predicted: &[Predicted],
     measured: Range<usize>,
 ) {
-    let (mut signed, mut absolute, mut by_procs) = (Mean::default(), Mean::default(), Mean::default());
+    // Of errors, absolute ones, and absolute ones times procs.
+    let (mut errors, mut procs) = (Sums::default(), 0.0);
     let mut by_user: Vec<Mean> = Vec::new();
     let (mut under, mut corrected, mut corrections) = (0_u64, 0, 0);
     for (job, predicted) in jobs[measured.clone()].iter().zip(&predicted[measured.clone()]) {
         let error_s = predicted.first_s - job.run_s;
-        signed.add(error_s, 1.0);
-        absolute.add(error_s.abs(), 1.0);
-        by_procs.add(error_s.abs(), f64::from(job.procs));
+        errors.add_each([error_s, error_s.abs(), f64::from(job.procs) * error_s.abs()]);
+        procs += f64::from(job.procs);
         let user = predicted.user as usize;
         if user >= by_user.len() {
             by_user.resize_with(user + 1, Mean::default);
@@ -36,9 +36,10 @@ pub fn fill_predictions(
     by_user.iter().filter_map(Mean::value).for_each(|mean_s| of_users.add(mean_s, 1.0));
     let mut late = LateEnds::new(jobs, outcomes, predicted);
     let delayed = measured.clone().filter(|&at| late.delayed(&jobs[at], &outcomes[at])).count();
-    summary.prediction_error_s_mean = signed.value();
-    summary.prediction_error_abs_s_mean = absolute.value();
-    summary.prediction_error_abs_s_procs_weighted_mean = by_procs.value();
+    let ([signed, absolute, by_procs], count) = (errors.values(), measured.len() as f64);
+    summary.prediction_error_s_mean = ratio(signed, count);
+    summary.prediction_error_abs_s_mean = ratio(absolute, count);
+    summary.prediction_error_abs_s_procs_weighted_mean = ratio(by_procs, procs);
     summary.prediction_error_abs_s_user_mean = of_users.value();
     summary.prediction_under_share = ratio(under as f64, measured.len() as f64);
     summary.prediction_corrected_count = Some(corrected);

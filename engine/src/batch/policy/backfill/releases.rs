@@ -142,8 +142,14 @@ impl<A: Copy> Releases<A> {
     /// The estimated end of a running job has moved to a later instant (s).
     pub(crate) fn move_later(&mut self, job: JobId, from_s: f64, to_s: f64) {
         let all = &mut self.all[self.front..];
-        let first = all.partition_point(|release| release.end_s < from_s);
-        let Some(at) = all[first..].iter().position(|release| release.job == job).map(|at| first + at) else { return };
+        // A job whose prediction passes is among the first.
+        let is_job = |release: &Release<A>| release.job == job;
+        let near = all.len().min(8);
+        let at = all[..near].iter().position(is_job).or_else(|| {
+            let first = all.partition_point(|release| release.end_s < from_s);
+            Some(first + all[first..].iter().position(is_job)?)
+        });
+        let Some(at) = at else { return };
         let behind = at + all[at..].partition_point(|release| release.end_s <= to_s);
         all[at].end_s = to_s;
         all[at..behind].rotate_left(1);

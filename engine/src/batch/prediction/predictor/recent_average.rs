@@ -1,6 +1,4 @@
 //! The mean of a user's last run times.
-use std::collections::VecDeque;
-
 use super::users::ByUser;
 use super::{Facts, Predictor};
 use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
@@ -33,10 +31,12 @@ pub(crate) struct RecentAverage {
     users: ByUser<User>,
 }
 
-/// The last run times of one user, the last one first (s).
+/// The last run times of one user (s).
 #[derive(Debug, Clone, Default)]
 struct User {
-    runs_s: VecDeque<f64>,
+    /// In the order of their ends; once there are enough, the next one replaces the one at `oldest`.
+    runs_s: Vec<f64>,
+    oldest: usize,
     /// Their mean in whole seconds, once there are enough.
     mean_s: Option<f64>,
 }
@@ -52,14 +52,29 @@ impl Predictor for RecentAverage {
     }
 
     fn ended(&mut self, job: &Facts, _: f64) {
-        let User { runs_s, mean_s } = self.users.of(job.user);
-        runs_s.truncate(self.count - 1);
-        runs_s.push_front(job.run_s);
-        *mean_s = (runs_s.len() == self.count).then(|| (runs_s.iter().sum::<f64>() / self.count as f64).floor());
+        let User { runs_s, oldest, mean_s } = self.users.of(job.user);
+        if runs_s.len() < self.count {
+            runs_s.push(job.run_s);
+        } else {
+            runs_s[*oldest] = job.run_s;
+            *oldest = if *oldest + 1 < self.count { *oldest + 1 } else { 0 };
+        }
+        if runs_s.len() == self.count {
+            let (later, earlier) = runs_s.split_at(*oldest);
+            let from_last = later.iter().rev().chain(earlier.iter().rev());
+            *mean_s = Some(whole(from_last.sum::<f64>() / self.count as f64));
+        }
     }
 
     fn bytes(&self) -> usize {
         let of_user = |user: &User| size_of::<User>() + user.runs_s.capacity() * size_of::<f64>();
         self.users.all().iter().map(of_user).sum()
     }
+}
+
+/// The whole part of a time that is not negative (s).
+#[inline]
+fn whole(time_s: f64) -> f64 {
+    // A conversion costs less than a call of the library for mathematics; beyond 2^53, all numbers are whole.
+    if time_s < 9_007_199_254_740_992.0 { time_s as i64 as f64 } else { time_s }
 }
