@@ -211,9 +211,8 @@ fn sets_are_compared_again_with_shaken_input() {
     let sandbox = sandbox();
     let args = ["compare", "answers:policy=full", "answers:policy=save,bsld_threshold=3", "--columns", "wait_s_mean"];
     let shaken = [&args[..], &["--shaken", "60"]].concat();
-    let said = sandbox.run(&shaken).exits(0);
-    said.prints(&["A is answers-shaken:policy=full", "are over 10 seeds"]);
-    said.says(&["answers-shaken: 90 tasks, 0 done already"]);
+    let ended = sandbox.run(&shaken).exits(0).says(&["answers-shaken: 90 tasks, 0 done already"]);
+    ended.prints(&["A is answers-shaken:policy=full", "are over 10 seeds"]);
     let jittered = rows::read(&sandbox.path("results/data"), "answers-shaken", "tasks");
     assert!(jittered.len() == 90 && jittered.iter().all(|row| number(row, "submit_jitter_s") == 60.0));
     let plain = rows::read(&sandbox.path("results/data"), "answers", "tasks");
