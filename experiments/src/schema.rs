@@ -159,7 +159,7 @@ fn until() -> Json {
 /// The range of a parameter in a design.
 fn range_of_design(param: &Param) -> Json {
     let number = if matches!(param.ty, Type::Int { .. }) { "integer" } else { "number" };
-    let is_number = matches!(param.ty, Type::Int { .. } | Type::Real { .. });
+    let is_number = matches!(param.ty, Type::Int { .. } | Type::Real { .. } | Type::Reals { .. });
     let mut properties = Map::new();
     for key in RANGE_KEYS {
         let schema = match key {

@@ -23,12 +23,12 @@ mod tests;
 use std::sync::Arc;
 
 use powersweep_engine::Value;
-use powersweep_engine::spec::Type;
+use powersweep_engine::spec::{Param, Type};
 
 use self::kind::Generator;
 pub use self::kind::Kind;
 pub(crate) use self::kind::{COUNT_MAX, Settings};
-use self::range::{Range, Scale};
+use self::range::{Range, Scale, list_of, only};
 use crate::values::Values;
 
 /// All kinds of designs, in the order of the documentation.
@@ -100,7 +100,7 @@ impl Design {
     }
 }
 
-/// The values that a parameter of a design may have.
+/// The values that a parameter of a design may have. A parameter that is a list has lists of one number: the values are these numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointRange {
     /// The parameter.
@@ -120,9 +120,13 @@ const VALUES_LISTED: u64 = 10_000;
 
 impl PointRange {
     fn of(range: &Range) -> PointRange {
+        PointRange::of_scale(range.param, range.bounds.as_ref().unwrap_or(&range.scale))
+    }
+
+    fn of_scale(param: &Param, scale: &Scale) -> PointRange {
         let (mut values, mut is_log) = (None, false);
         let ends;
-        match range.bounds.as_ref().unwrap_or(&range.scale) {
+        match scale {
             Scale::Linear { from, to } => ends = Some((Value::Real(*from), Value::Real(*to))),
             Scale::Log { from, to } => {
                 is_log = true;
@@ -137,8 +141,9 @@ impl PointRange {
                 let is_run = matches!(all, Values::Ints { step: 1, .. });
                 values = (!is_run && all.len() <= VALUES_LISTED).then(|| all.iter().collect());
             }
+            Scale::One(of) => return PointRange::of_scale(param, of),
         }
-        PointRange { parameter: range.param.name, unit: range.param.unit, ends, is_log, values }
+        PointRange { parameter: param.name, unit: param.unit, ends, is_log, values }
     }
 }
 
@@ -177,16 +182,16 @@ impl DesignPoints {
         self.0.ranges.iter().map(PointRange::of)
     }
 
-    /// The values at these coordinates of the unit cube, by the ranges of the parameters. A coordinate outside counts as the
-    /// nearest one inside.
+    /// The values at these coordinates of the unit cube, by the ranges of the parameters, as [`DesignPoints::checked`] has them. A
+    /// coordinate outside counts as the nearest one inside.
     pub fn at(&self, coordinates: &[f64]) -> Vec<Value> {
         let value = |(range, coordinate): (&Range, &f64)| {
-            range.bounds.as_ref().unwrap_or(&range.scale).value(coordinate.clamp(0.0, 1.0))
+            number_of(range.bounds.as_ref().unwrap_or(&range.scale).value(coordinate.clamp(0.0, 1.0)))
         };
         self.0.ranges.iter().zip(coordinates).map(value).collect()
     }
 
-    /// The value of a parameter as a point has it: checked, and of the parameter's own type.
+    /// The value of a parameter as a point has it: checked, and of the parameter's own type, or the number of a list of one.
     ///
     /// # Errors
     /// Why a point cannot have it, in words.
@@ -195,11 +200,13 @@ impl DesignPoints {
         let whole = |value: f64| value.fract() == 0.0 && value.abs() < 9e15;
         let value = match (range.param.ty, value) {
             (Type::Int { .. }, Value::Real(value)) if whole(value) => Value::Int(value as i64),
+            (Type::Reals { .. }, Value::Int(value)) => list_of(Value::Real(value as f64)),
+            (Type::Reals { .. }, value) => list_of(value),
             (_, value) => value,
         };
         let value = range.param.check(value).map_err(|error| error.to_string())?;
         match range.bounds.as_ref().is_none_or(|bounds| bounds.contains(&value)) {
-            true => Ok(value),
+            true => Ok(number_of(value)),
             false => Err(format!("`{}` is {value}, outside of {}", range.param.name, range.shown())),
         }
     }
@@ -229,6 +236,11 @@ impl DesignPoints {
     pub fn places(&self, point: u64) -> Vec<f64> {
         self.0.places(point)
     }
+}
+
+/// The number of a list of one.
+fn number_of(value: Value) -> Value {
+    only(&value).map_or(value, Value::Real)
 }
 
 impl Kind {

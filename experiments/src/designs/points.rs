@@ -48,6 +48,7 @@ pub(crate) fn value(param: &Param, cell: &str) -> Option<Value> {
         Type::Int { .. } => Value::Int(cell.parse().ok()?),
         Type::Real { .. } => cell.parse().map_or_else(|_| Value::Text(cell.to_owned()), Value::Real),
         Type::OneOf(_) | Type::Locator => Value::Text(cell.to_owned()),
+        Type::Reals { .. } => Value::Reals(vec![cell.parse().ok()?]),
         _ => return None,
     };
     param.check(given).ok()

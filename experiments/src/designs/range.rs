@@ -34,6 +34,8 @@ pub(crate) enum Scale {
     LogInts { from: i64, to: i64 },
     /// Values of a list or of a range with a step, equally likely.
     Listed(Values),
+    /// Lists that have one number of a scale.
+    One(Box<Scale>),
 }
 
 impl Scale {
@@ -50,13 +52,15 @@ impl Scale {
                 let place = (coordinate * values.len() as f64) as u64;
                 values.get(place.min(values.len() - 1))
             }
+            Scale::One(of) => list_of(of.value(coordinate)),
         }
     }
 
     /// The coordinate of a value; `None` of a scale on which neighbouring coordinates share a value.
     pub(crate) fn coordinate(&self, value: &Value) -> Option<f64> {
-        let Value::Real(value) = value else { return None };
+        let value = &only(value)?;
         match self {
+            Scale::One(of) => of.coordinate(&Value::Real(*value)),
             Scale::Linear { from, to } if (*from..=*to).contains(value) => Some((value - from) / (to - from)),
             Scale::Log { from, to } if (*from..=*to).contains(value) => {
                 Some((libm::log(*value) - libm::log(*from)) / (libm::log(*to) - libm::log(*from)))
@@ -73,6 +77,7 @@ impl Scale {
             (Scale::LogInts { from, to }, Value::Int(value)) => {
                 share(libm::log(*value as f64), libm::log(*from as f64), libm::log(*to as f64))
             }
+            (Scale::One(of), _) => only(value).map_or(0.5, |value| of.place(&Value::Real(value))),
             (Scale::Listed(values), _) => match (number(value), numbers(values)) {
                 (Some(value), Some((from, to))) => share(value, from, to),
                 _ => share(values.position(value).unwrap_or(0) as f64, 0.0, (values.len() - 1) as f64),
@@ -84,6 +89,7 @@ impl Scale {
     /// Whether a point may have a value.
     pub(crate) fn contains(&self, value: &Value) -> bool {
         match (self, value) {
+            (Scale::One(of), _) => only(value).is_some_and(|value| of.contains(&Value::Real(value))),
             (Scale::Listed(values), _) => values.position(value).is_some(),
             (Scale::LogInts { from, to }, Value::Int(value)) => (from..=to).contains(&value),
             _ => self.coordinate(value).is_some(),
@@ -100,9 +106,24 @@ impl Scale {
                 let (from, to) = (libm::log(*from), libm::log(*to));
                 (to - from, from.abs().max(to.abs()).max(1.0))
             }
+            Scale::One(of) => return of.resolves(distance),
             Scale::LogInts { .. } | Scale::Listed(_) => return false,
         };
         width * distance >= UNITS * f64::EPSILON * greatest
+    }
+}
+
+/// The list of one number.
+pub(crate) fn list_of(value: Value) -> Value {
+    if let Value::Real(value) = value { Value::Reals(vec![value]) } else { value }
+}
+
+/// A real, or the only one of a list.
+pub(crate) fn only(value: &Value) -> Option<f64> {
+    match value {
+        Value::Real(value) => Some(*value),
+        Value::Reals(values) if values.len() == 1 => values.first().copied(),
+        _ => None,
     }
 }
 
@@ -110,8 +131,7 @@ impl Scale {
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Int(value) => Some(*value as f64),
-        Value::Real(value) => Some(*value).filter(|value| value.is_finite()),
-        _ => None,
+        _ => only(value).filter(|value| value.is_finite()),
     }
 }
 
@@ -142,6 +162,7 @@ impl fmt::Display for Scale {
             Scale::Linear { from, to } => write!(f, "{from} to {to}"),
             Scale::Log { from, to } => write!(f, "{from} to {to}, logarithmic"),
             Scale::LogInts { from, to } => write!(f, "{from} to {to}, integer, logarithmic"),
+            Scale::One(of) => of.fmt(f),
             Scale::Listed(values) => match values.ends() {
                 Some((from, to)) => write!(f, "{from} to {to}, {} values", values.len()),
                 None => {

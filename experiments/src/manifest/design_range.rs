@@ -35,7 +35,9 @@ pub(super) struct Reference<'a, 'i> {
 /// How a range of a parameter is written.
 pub(super) fn shape(param: &Param) -> &'static str {
     match param.ty {
-        Type::Real { .. } => "{ from = 1, to = 2, design = \"NAME\" }, with `step` or scale = \"log\" if needed",
+        Type::Real { .. } | Type::Reals { .. } => {
+            "{ from = 1, to = 2, design = \"NAME\" }, with `step` or scale = \"log\" if needed"
+        }
         Type::Int { .. } => "{ from = 1, to = 10, design = \"NAME\" }, with `step` or scale = \"log\" if needed",
         _ => "{ values = [...], design = \"NAME\" }",
     }
@@ -60,7 +62,13 @@ pub(super) fn scale(reference: &Reference<'_, '_>, problems: &mut Vec<Problem>) 
     if let Some(values) = table.get("values") {
         return listed(reference, values, problems).filter(|_| problems.len() == before);
     }
-    if !matches!(param.ty, Type::Real { .. } | Type::Int { .. }) {
+    let number = match param.ty {
+        Type::Reals { min, max } => {
+            Param { ty: Type::Real { min, max, min_allowed: true, unlimited: false }, ..*param }
+        }
+        _ => *param,
+    };
+    if !matches!(number.ty, Type::Real { .. } | Type::Int { .. }) {
         let message = format!("the range of `{}` is wrong", param.name);
         problems.push(Problem::new(reference.value.span(), message, format!("expected {}", shape(param))));
     }
@@ -70,12 +78,24 @@ pub(super) fn scale(reference: &Reference<'_, '_>, problems: &mut Vec<Problem>) 
     if problems.len() > before {
         return None;
     }
+    let found = of_numbers(&number, reference, is_log, problems)?;
+    Some(if matches!(param.ty, Type::Reals { .. }) { Scale::One(Box::new(found)) } else { found })
+}
+
+/// The scale of a range of numbers.
+fn of_numbers(
+    param: &Param,
+    Reference { table, value, .. }: &Reference<'_, '_>,
+    is_log: bool,
+    problems: &mut Vec<Problem>,
+) -> Option<Scale> {
     if !is_log && (matches!(param.ty, Type::Int { .. }) || table.contains_key("step")) {
         let own = table.iter().filter(|(key, _)| !matches!(key.get_ref().as_ref(), DESIGN | "scale"));
         let steps: DeTable<'_> = own.map(|(key, value)| (key.clone(), value.clone())).collect();
-        return range(param, reference.value.span(), &steps, problems).map(Scale::Listed);
+        return range(param, value.span(), &steps, problems).map(Scale::Listed);
     }
-    let (from, to) = (end(reference, "from", problems), end(reference, "to", problems));
+    let mut end = |key: &str| end(param, table, value, key, problems);
+    let (from, to) = (end("from"), end("to"));
     let (from, to) = (from?, to?);
     let has_width = match (&from, &to) {
         (Value::Real(from), Value::Real(to)) => from < to && (to - from).is_finite() && (!is_log || *from > 0.0),
@@ -92,7 +112,7 @@ pub(super) fn scale(reference: &Reference<'_, '_>, problems: &mut Vec<Problem>) 
             Ordering::Less => ("is too wide".to_owned(), "expected ends that are nearer to each other"),
         };
         let message = format!("the range of `{}` {wrong}", param.name);
-        problems.push(Problem::new(reference.value.span(), message, expected));
+        problems.push(Problem::new(value.span(), message, expected));
         return None;
     }
     match (from, to) {
@@ -125,8 +145,13 @@ fn listed(reference: &Reference<'_, '_>, values: &Spanned<DeValue<'_>>, problems
 }
 
 /// An end of a range.
-fn end(reference: &Reference<'_, '_>, key: &str, problems: &mut Vec<Problem>) -> Option<Value> {
-    let Reference { param, table, value } = reference;
+fn end(
+    param: &Param,
+    table: &DeTable<'_>,
+    value: &Spanned<DeValue<'_>>,
+    key: &str,
+    problems: &mut Vec<Problem>,
+) -> Option<Value> {
     let Some(value) = table.get(key) else {
         let message = format!("the range of `{}` has no `{key}`", param.name);
         problems.push(Problem::new(value.span(), message, format!("expected {}", shape(param))));

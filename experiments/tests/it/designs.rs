@@ -65,6 +65,42 @@ fn ranges_of_one_design_vary_together_and_are_crossed_with_the_rest() {
 }
 
 #[test]
+fn a_list_of_one_number_has_a_range_of_numbers() {
+    let capped = |kind: &str, range: &str| {
+        knobs(kind).replace(
+            "wq_threshold = {",
+            &format!("power_cap = \"admission\"\ncap_schedule_w = {range}\nwq_threshold = {{"),
+        )
+    };
+    let caps = |sweep: &Sweep| -> Vec<Vec<f64>> {
+        let mut caps: Vec<Vec<f64>> =
+            tasks(sweep).iter().map(|task| task.sim.choice(Role::Cap).reals("cap_schedule_w").to_vec()).collect();
+        caps.dedup();
+        caps
+    };
+    let of = |range: &str| sweep(&capped("kind = \"sobol\"\ncount = 4", range));
+    let drawn = of("{ from = 6e4, to = 1e5, design = \"knobs\" }");
+    assert_eq!(caps(&drawn)[..4], [[6e4], [8e4], [7e4], [9e4]]);
+    for task in tasks(&drawn) {
+        assert_eq!(drawn.index_of(&task), Some(task.index));
+    }
+    let stepped = of("{ from = 6e4, to = 1e5, step = 1e4, design = \"knobs\" }");
+    assert!(caps(&stepped).iter().all(|caps| caps.len() == 1 && caps[0] % 1e4 == 0.0));
+    let logarithmic = of("{ from = 1e3, to = 1e5, scale = \"log\", design = \"knobs\" }");
+    assert!((caps(&logarithmic)[1][0] - 1e4).abs() < 1e-9);
+    let points = "kind = \"points\"\npoints = \"\"\"\nbsld_threshold,cap_schedule_w,size_factor,wq_threshold\n2,70000,1,0\n2,80000.5,1,4\n\"\"\"";
+    let listed = sweep(&capped(points, "{ from = 6e4, to = 1e5, design = \"knobs\" }"));
+    assert_eq!(caps(&listed)[..2], [[7e4], [80000.5]]);
+    let outside = errors(&capped(points, "{ from = 7.5e4, to = 1e5, design = \"knobs\" }"));
+    assert!(
+        outside.contains("`cap_schedule_w` is [70000]") && outside.contains("expected 75000 to 100000"),
+        "{outside}"
+    );
+    let negative = errors(&capped("kind = \"sobol\"\ncount = 4", "{ from = -1, to = 1e5, design = \"knobs\" }"));
+    assert!(negative.contains("`from` of the range of `cap_schedule_w` cannot be"), "{negative}");
+}
+
+#[test]
 fn more_points_keep_the_old_tasks_where_the_page_says_so() {
     for (kind, keeps) in [
         ("kind = \"sobol\"\ncount = 16", true),

@@ -44,7 +44,7 @@ pub struct Told {
     pub number: Option<usize>,
     /// Its design.
     pub design: String,
-    /// Its values, as its rows have them.
+    /// Its values, as its rows have them; of a parameter that is a list, its only number.
     pub values: Values,
     /// The means of the metrics over the seeds: one group, unless something else varies in the manifest.
     pub groups: Vec<ToldGroup>,
