@@ -49,7 +49,8 @@ fn numbers(told: &[Told]) -> Vec<usize> {
 fn a_parameter_that_is_a_list_has_numbers_in_a_study() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path().join("data").display().to_string();
-    let capped = "cap_schedule_w = { from = 200, to = 500, design = \"knobs\" }\npower_cap = \"pdrc\"\nbsld_threshold";
+    let capped =
+        "cap_schedule_w = { from = 20_000, to = 50_000, design = \"knobs\" }\npower_cap = \"pdrc\"\nbsld_threshold";
     let text = TEXT.replace("bsld_threshold", capped).replace("[policies", "power_top_w = 10\n[policies");
     let asked = |watts: Value| {
         let mut asked = point(1.0, 2.0);
@@ -58,15 +59,15 @@ fn a_parameter_that_is_a_list_has_numbers_in_a_study() {
     };
     block_on(async {
         let mut first = study(&folder, &text).await?;
-        let caps = [Value::Int(300), Value::Real(450.5), Value::Reals(vec![300.0])];
+        let caps = [Value::Int(30_000), Value::Real(45_000.5), Value::Reals(vec![30_000.0])];
         first.ask(&caps.map(asked))?;
         let told = first.tell(ALL).await?;
         assert!(told.iter().all(|told| told.failure.is_none()), "{told:?}");
         let watts: Vec<Option<&Value>> = told.iter().map(|told| told.values.get("cap_schedule_w")).collect();
-        assert_eq!(watts, [300.0, 450.5, 300.0].map(Value::Real).each_ref().map(Some));
+        assert_eq!(watts, [30_000.0, 45_000.5, 30_000.0].map(Value::Real).each_ref().map(Some));
         assert_eq!(told[0].groups, told[2].groups);
-        let outside = first.ask(&[asked(Value::Real(199.0))]).expect_err("it is outside");
-        assert!(outside.to_string().contains("outside of 200 to 500"), "{outside}");
+        let outside = first.ask(&[asked(Value::Real(19_999.0))]).expect_err("it is outside");
+        assert!(outside.to_string().contains("outside of 20000 to 50000"), "{outside}");
         first.end().await?;
         let mut later = study(&folder, &text).await?;
         assert_eq!(later.ended().await?.len(), 2);
