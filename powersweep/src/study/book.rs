@@ -1,6 +1,6 @@
 //! The points of a study, each once, with their tasks.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use powersweep_dataset::{Cell, Error, failure};
 use powersweep_engine::Value;
@@ -51,7 +51,7 @@ pub(super) struct Entry {
 pub struct ToldGroup {
     /// The values that tell it from the other groups.
     pub group: Values,
-    /// Number of seeds that have rows.
+    /// Number of seeds that have rows which satisfy the conditions.
     pub seeds: usize,
     /// The mean of each metric over the seeds; `None` where a row has no value.
     pub means: Vec<Option<f64>>,
@@ -138,8 +138,13 @@ impl Book {
         self.designs.iter().map(|design| design.label().to_owned()).zip(texts).collect()
     }
 
-    /// Finds the tasks of these points. `sweep` has these points alone, in this order.
-    pub(super) fn find_tasks(&mut self, sweep: &Sweep, points: &[usize]) -> Result<(), Error> {
+    /// Finds the tasks of these points, of which some may have ended. `sweep` has these points alone, in this order.
+    pub(super) fn find_tasks(
+        &mut self,
+        sweep: &Sweep,
+        points: &[usize],
+        ended: &HashSet<String>,
+    ) -> Result<(), Error> {
         let mut by_design: Vec<Vec<usize>> = vec![Vec::new(); self.designs.len()];
         for point in points {
             by_design[self.entries[*point].design].push(*point);
@@ -182,8 +187,8 @@ impl Book {
             self.groups.entry(found.combination).or_insert_with(|| attributes(&task, |name| names.contains(&name)));
             self.of_task.insert(id.clone(), number);
             let entry = &mut self.entries[number];
+            entry.left += usize::from(!ended.contains(&id));
             entry.tasks.push((found.combination, id));
-            entry.left += 1;
         }
         for point in points {
             let entry = &mut self.entries[*point];
@@ -199,9 +204,13 @@ impl Book {
         Ok(())
     }
 
-    /// The point of a task.
-    pub(super) fn point_of(&self, task: &str) -> Option<usize> {
-        self.of_task.get(task).copied()
+    /// Counts a task as ended, once.
+    pub(super) fn end_task(&mut self, task: &str, ended: &mut HashSet<String>) {
+        if ended.insert(task.to_owned())
+            && let Some(point) = self.of_task.get(task)
+        {
+            self.entries[*point].left -= 1;
+        }
     }
 
     /// Whether the tasks of a point are known.

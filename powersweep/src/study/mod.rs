@@ -54,11 +54,13 @@ pub struct Study {
     choosing: Vec<Condition>,
     rows: Rows,
     before: ReadBefore,
+    ended_before: ReadBefore,
     failures_before: ReadBefore,
     /// Of tasks that failed, the last message, and whether they are not tried again.
     messages: HashMap<String, (String, bool)>,
-    /// Tasks that count as failed for good, also if a retry gave them a row later.
-    failed: HashSet<String>,
+    /// Tasks that have a row of `tasks` or count as failed for good, also if a retry gave them a row later. They may be of points
+    /// that this process learns of later.
+    ended: HashSet<String>,
     /// Generation of the manifest that has the submitted points; 0 before the first one.
     generation: u64,
     /// Numbers of done and failed tasks at the last look.
@@ -104,9 +106,10 @@ impl Place {
             choosing,
             rows: Rows::new(),
             before: ReadBefore::default(),
+            ended_before: ReadBefore::default(),
             failures_before: ReadBefore::default(),
             messages: HashMap::new(),
-            failed: HashSet::new(),
+            ended: HashSet::new(),
             generation: 0,
             counts: None,
             waiting: None,
@@ -192,7 +195,7 @@ impl Study {
         }
         let manifest = self.manifest(&self.book.lines_of(points))?;
         let sweep = inputs::sweep(&manifest, &self.files.digests)?;
-        self.book.find_tasks(&sweep, points)
+        self.book.find_tasks(&sweep, points, &self.ended)
     }
 
     /// The manifest with these points.
@@ -365,7 +368,28 @@ impl Study {
         }
     }
 
+    /// Reads which tasks have a row, whatever the conditions and the table of the metrics.
+    async fn read_ended(&mut self, name: &str) -> Result<(), Error> {
+        let datasets = self.farm.datasets();
+        let mut reading = datasets.read(name, Table::Tasks).await?;
+        let mut before = std::mem::take(&mut self.ended_before);
+        reading.only_new(&mut before);
+        let source = Source::open(&datasets, &reading, &[TASK_ID], Vec::new()).await?;
+        let (ended, book) = (&mut self.ended, &mut self.book);
+        let take = |id: String, _| {
+            book.end_task(&id, ended);
+            Ok(())
+        };
+        each_row(&source, name, &[TASK_ID], take).await?;
+        self.ended_before = before;
+        Ok(())
+    }
+
     async fn read_rows(&mut self, name: &str) -> Result<(), Error> {
+        let is_whole = self.table == Table::Tasks && self.choosing.is_empty();
+        if !is_whole {
+            self.read_ended(name).await?;
+        }
         let datasets = self.farm.datasets();
         let mut reading = datasets.read(name, self.table).await?;
         // If the rows cannot be read, all are read again.
@@ -374,11 +398,10 @@ impl Study {
         let metrics: Vec<&str> = self.options.metrics.iter().map(String::as_str).collect();
         let names: Vec<&str> = [TASK_ID].into_iter().chain(metrics).collect();
         let source = Source::open(&datasets, &reading, &names, self.choosing.clone()).await?;
-        let (rows, book, failed) = (&mut self.rows, &mut self.book, &self.failed);
+        let (rows, book, ended) = (&mut self.rows, &mut self.book, &mut self.ended);
         let take = |id: String, cells: Vec<Cell>| {
-            let Some(point) = book.point_of(&id) else { return Ok(()) };
-            if !rows.contains_key(&id) && !failed.contains(&id) {
-                book.entries[point].left -= 1;
+            if is_whole {
+                book.end_task(&id, ended);
             }
             add(rows.entry(id), cells, &names[1..])
         };
@@ -412,18 +435,15 @@ impl Study {
         let failed: Vec<(usize, String, String)> = self
             .book
             .tasks_of_open()
-            .filter(|(_, id)| !self.rows.contains_key(*id))
+            .filter(|(_, id)| !self.ended.contains(*id))
             .filter_map(|(point, id)| {
                 let (message, is_final) = self.messages.get(id)?;
                 (*is_final || is_complete).then(|| (point, id.to_owned(), message.clone()))
             })
             .collect();
         for (point, id, message) in failed {
-            if !self.failed.insert(id) {
-                continue;
-            }
+            self.book.end_task(&id, &mut self.ended);
             let entry = &mut self.book.entries[point];
-            entry.left -= 1;
             entry.failure.get_or_insert((message, 0)).1 += 1;
         }
         Ok(())

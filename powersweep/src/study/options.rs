@@ -13,7 +13,7 @@ use crate::find::Values;
 pub struct StudyOptions {
     /// The metrics: columns of `tasks` or `accounts`.
     pub metrics: Vec<String>,
-    /// Conditions that choose rows of `accounts`, such as `signal=grid`.
+    /// Conditions that choose rows, such as `signal=grid`. A point ends with its tasks, whatever rows they choose.
     pub only: Vec<String>,
     /// The manifest's name and files, and how tasks run.
     pub manifest: DerivedOptions,

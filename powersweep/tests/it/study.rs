@@ -24,6 +24,8 @@ bsld_threshold = { from = 1.5, to = 6, scale = "log", design = "knobs" }
 "#;
 
 const ALL: Wait = Wait { least: usize::MAX, limit: None };
+/// Where a fault would wait for ever.
+const BRIEF: Wait = Wait { least: usize::MAX, limit: Some(Duration::from_secs(60)) };
 
 fn options() -> StudyOptions {
     StudyOptions { metrics: vec!["bsld_mean".to_owned(), "energy_total_j".to_owned()], ..StudyOptions::default() }
@@ -121,6 +123,25 @@ fn every_request_is_answered_once_and_every_point_runs_once() {
 }
 
 #[test]
+fn a_point_ends_with_its_tasks_whatever_rows_are_chosen() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let manifest = Manifest::parse("asked.toml", TEXT).expect("a manifest");
+    block_on(async {
+        for (only, seeds) in [("seed=1", 1), ("seed=3", 0)] {
+            let chosen = StudyOptions { only: vec![only.to_owned()], ..options() };
+            let mut asked = Place::open(folder.path().join("data").display().to_string()).study(&manifest, chosen).await?;
+            asked.ask(&[point(1.0, 2.0)])?;
+            let told = asked.tell(BRIEF).await?;
+            assert_eq!(told[0].groups[0].seeds, seeds, "{only}");
+            assert_eq!(told[0].groups[0].means[0].is_some(), seeds > 0, "{only}");
+            asked.end().await?;
+        }
+        Ok(())
+    })
+    .expect("a study");
+}
+
+#[test]
 fn points_that_fail_are_named_and_never_imputed() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path().join("data").display().to_string();
@@ -184,10 +205,16 @@ fn two_processes_keep_each_others_points() {
         other.tell(ALL).await?;
         one.ask(&[point(3.0, 2.0), point(2.0, 2.0)])?;
         assert_eq!(one.tell(ALL).await?.len(), 2);
+        // A point whose rows were read before this process knew of it.
+        other.ask(&[point(4.0, 2.0)])?;
+        other.tell(ALL).await?;
+        one.ended().await?;
+        one.ask(&[point(4.0, 2.0)])?;
+        assert_eq!(one.tell(BRIEF).await?.len(), 1);
         let found = Place::open(folder.as_str()).status(&StatusOptions::default()).await?.into_first();
         let found = found.expect("the experiment");
-        assert_eq!((found.tasks, found.done, found.extra), (6, 6, 0));
-        assert_eq!(one.ended().await?.len(), 3);
+        assert_eq!((found.tasks, found.done, found.extra), (8, 8, 0));
+        assert_eq!(one.ended().await?.len(), 4);
         other.end().await?;
         one.end().await
     })
@@ -197,8 +224,6 @@ fn two_processes_keep_each_others_points() {
 #[test]
 fn processes_that_submit_at_once_lose_no_points() {
     const ROUNDS: usize = 8;
-    // A lost point has no row, ever.
-    const LONG: Wait = Wait { least: usize::MAX, limit: Some(Duration::from_secs(60)) };
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path().join("data").display().to_string();
     block_on(async {
@@ -208,7 +233,7 @@ fn processes_that_submit_at_once_lose_no_points() {
             let size = 1.0 + round as f64 / 10.0;
             one.ask(&[point(size, 2.0)])?;
             other.ask(&[point(size, 3.0)])?;
-            let (of_one, of_other) = tokio::join!(one.tell(LONG), other.tell(LONG));
+            let (of_one, of_other) = tokio::join!(one.tell(BRIEF), other.tell(BRIEF));
             assert_eq!((of_one?.len(), of_other?.len()), (1, 1));
         }
         let found = Place::open(folder.as_str()).status(&StatusOptions::default()).await?.into_first();
