@@ -82,22 +82,28 @@ pub enum Policy {
 }
 
 impl Conformance {
-    /// Runs a policy on `workloads` random workloads and on the logs of these names.
+    /// Runs a policy on `workloads` random workloads and on the logs of these names. `stop` ends the suite early.
     ///
     /// # Errors
-    /// The policy or a log cannot be read.
-    pub fn of(policy: &Policy, workloads: u64, names: &[String], library: &Library) -> Result<Conformance, Error> {
+    /// The policy or a log cannot be read, or `stop` ended the suite.
+    pub fn of(
+        policy: &Policy,
+        workloads: u64,
+        names: &[String],
+        library: &Library,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Conformance, Error> {
         let mut suite = Suite::of(policy)?;
         for number in 0..workloads {
             let (spec, workload) = suite.random(number).or_kind(Kind::Usage)?;
-            suite.test(&format!("random workload {number}"), &spec, &workload);
+            suite.test(&format!("random workload {number}"), &spec, &workload, stop)?;
         }
         for name in names {
             let format = inputs::format(library, name)?;
             let log = inputs::parsed(format, &inputs::log(library, format, name, None)?)?;
             let spec = suite.on_log(format, name)?;
             let workload = workload::build(&spec, Some(&log)).or_kind(Kind::Workload)?;
-            suite.test(name, &spec, &workload);
+            suite.test(name, &spec, &workload, stop)?;
         }
         Ok(Conformance {
             conforms: suite.checks.iter().all(|check| check.found.is_none()),
@@ -172,18 +178,22 @@ impl Suite {
     }
 
     /// Runs one workload twice and looks at its schedule.
-    fn test(&mut self, name: &str, spec: &SimSpec, workload: &Workload) {
-        let ran = schedule(spec, workload);
+    fn test(&mut self, name: &str, spec: &SimSpec, workload: &Workload, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+        let run = || match schedule(spec, workload, stop) {
+            Err(SimError::Deadline) => Err(failure!(Interrupted, "interrupted")),
+            ran => Ok(ran),
+        };
+        let ran = run()?;
         self.note(ENDS, name, ran.as_ref().err().map(ToString::to_string));
-        let Ok((rows, procs)) = ran else { return };
+        let Ok((rows, procs)) = ran else { return Ok(()) };
         self.jobs += rows.len() as u64;
         let waits = rows.iter().map(|row| row.start_s - row.submit_s);
         self.greatest_wait_s = waits.fold(self.greatest_wait_s, f64::max);
         self.note(ONCE, name, wrong_job(workload, &rows));
         self.note(FREE, name, too_many(&rows, procs));
-        let again = schedule(spec, workload);
-        let same = again.is_ok_and(|(again, _)| again == rows);
+        let same = run()?.is_ok_and(|(again, _)| again == rows);
         self.note(SAME, name, (!same).then(|| "the second run differs".to_owned()));
+        Ok(())
     }
 
     fn note(&mut self, check: usize, run: &str, broken: Option<String>) {
@@ -210,9 +220,9 @@ fn set(spec: &mut SimSpec, role: Role, component: &str, values: &[(&str, Value)]
 }
 
 /// The schedule of a workload, and the procs of its machine.
-fn schedule(spec: &SimSpec, workload: &Workload) -> Result<(Vec<JobRecord>, u32), SimError> {
+fn schedule(spec: &SimSpec, workload: &Workload, stop: &dyn Fn() -> bool) -> Result<(Vec<JobRecord>, u32), SimError> {
     let max_events = EVENTS_PER_JOB * (workload.jobs.len() as u64 + 1);
-    let limits = Limits { max_events, ..Limits::NONE };
+    let limits = Limits { max_events, deadline_passed: stop, ..Limits::NONE };
     let mut details = Details { jobs: Some(Vec::new()), ..Details::default() };
     let measured = simulate(spec, workload, &limits, &mut details)?;
     let procs = measured.jobs().map_or(0, |summary| summary.machine_procs);

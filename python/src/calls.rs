@@ -49,6 +49,16 @@ pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&AtomicBool, Notes) -> Result<T, Error> + Send + 'static,
 ) -> Noted<T> {
+    run_calling(py, false, work)
+}
+
+/// Runs work as [`run`] does. Work that calls Python ends before the exception of a signal is raised, or the interpreter could end
+/// within its call. A second signal waits no longer.
+fn run_calling<T: Send + 'static>(
+    py: Python<'_>,
+    calls_python: bool,
+    work: impl FnOnce(&AtomicBool, Notes) -> Result<T, Error> + Send + 'static,
+) -> Noted<T> {
     let (stop, said) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
     let said_now = || std::mem::take(&mut *said.lock().unwrap_or_else(PoisonError::into_inner));
     let (stopped, saying) = (Arc::clone(&stop), Arc::clone(&said));
@@ -60,17 +70,30 @@ pub(crate) fn run<T: Send + 'static>(
         // Nobody receives after a signal.
         let _ = sender.send(work(&stopped, notes));
     })?;
+    let mut raised = None;
     loop {
         let received;
         (receiver, received) = py.detach(move || {
             let received = receiver.recv_timeout(SIGNALS_INTERVAL);
             (receiver, received)
         });
+        if let Some(error) = raised.take() {
+            match received {
+                Err(RecvTimeoutError::Timeout) if py.check_signals().is_ok() => raised = Some(error),
+                _ => return Err(error),
+            }
+            continue;
+        }
         match received {
             Ok(Ok(result)) => return Ok((result, said_now())),
             Ok(Err(error)) => return Err(exception(py, &error, said_now())),
             Err(RecvTimeoutError::Timeout) => {
-                py.check_signals().inspect_err(|_| stop.store(true, Ordering::Relaxed))?
+                let Err(error) = py.check_signals() else { continue };
+                stop.store(true, Ordering::Relaxed);
+                if !calls_python {
+                    return Err(error);
+                }
+                raised = Some(error);
             }
             Err(RecvTimeoutError::Disconnected) => {
                 let message = "the call panicked, as standard error says: please report this bug";
@@ -118,6 +141,7 @@ pub(crate) fn simulate(
 ) -> Noted<(Py<PyDict>, Option<Rows>, Option<Rows>)> {
     let raised = Raised::default();
     let policy = scheduler.map(|object| scheduler::policy(&object, &raised)).transpose()?;
+    let calls_python = policy.is_some();
     let work = move |stop: &AtomicBool, notes: Notes| {
         let deadline = task_deadline.map(|text| quantities::positive_time(&text)).transpose();
         let max_bytes = task_max_memory.map(|text| quantities::memory(&text)).transpose();
@@ -149,7 +173,7 @@ pub(crate) fn simulate(
         let found = options.simulated(&|| stop.load(Ordering::Relaxed))?;
         Ok((Rows::from(found.row), found.jobs.map(Rows::from), found.series.map(Rows::from)))
     };
-    let ((row, jobs, series), notes) = run(py, work).map_err(|error| raised.cause(py, error))?;
+    let ((row, jobs, series), notes) = run_calling(py, calls_python, work).map_err(|error| raised.cause(py, error))?;
     let row = row.dict(py, 0, 0)?.unbind();
     Ok(((row, jobs, series), notes))
 }
@@ -164,12 +188,13 @@ pub(crate) fn conformance(
     traces: Vec<PathBuf>,
 ) -> Noted<String> {
     let policy = Policy::Module(scheduler::policy(&scheduler, &Raised::default())?);
-    run(py, move |_, notes| {
+    run_calling(py, true, move |stop, notes| {
         if !(1..=WORKLOADS_MAX).contains(&workloads) {
             return Err(wrong("--workloads", format!("expected a number from 1 to {WORKLOADS_MAX}")));
         }
         let library = defaults::library(traces, None, &notes)?;
-        Conformance::of(&policy, workloads, &logs, &library).map(|found| json!(found).to_string())
+        let stop = || stop.load(Ordering::Relaxed);
+        Conformance::of(&policy, workloads, &logs, &library, &stop).map(|found| json!(found).to_string())
     })
 }
 

@@ -43,13 +43,14 @@ pub(crate) fn policy(object: &Bound<'_, PyAny>, raised: &Raised) -> PyResult<Arc
 
 impl Scheduler for PythonScheduler {
     fn schedule(&self, pass: &Pass) -> Result<Vec<u32>, String> {
-        Python::attach(|py| {
+        let answer = Python::try_attach(|py| {
             self.answer(py, pass).map_err(|error| {
                 let reason = format!("raised {error}");
                 self.raised.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                 reason
             })
-        })
+        });
+        answer.unwrap_or_else(|| Err("cannot be called: the interpreter ends".to_owned()))
     }
 }
 

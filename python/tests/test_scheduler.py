@@ -1,5 +1,8 @@
 """Policies in Python."""
 
+import subprocess
+import sys
+import time
 import unittest
 
 import powersweep
@@ -106,6 +109,46 @@ class Schedulers(ScratchCase):
             powersweep.simulate(scheduler=7)
         with self.assertRaisesRegex(powersweep.UsageError, "takes the place of `backfill`"):
             powersweep.simulate(scheduler=Easy(), backfill="none")
+
+    def test_an_interrupt_ends_the_calls(self):
+        # In a process of its own: the interpreter ends right after the interrupt.
+        code = """
+import os, signal, threading, time, powersweep
+calls = 0
+class Slow(powersweep.Scheduler):
+    def schedule(self, state):
+        global calls
+        calls += 1
+        until = time.process_time() + 0.01
+        while time.process_time() < until:
+            pass
+        return [0] if state.waiting and state.waiting[0].procs <= state.free_procs else []
+threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT]).start()
+try:
+    {call}
+except KeyboardInterrupt:
+    before = calls
+    time.sleep(0.2)
+    print("calls", before > 0, calls - before)
+"""
+        for call in ["simulate(scheduler=Slow(), synthetic_jobs_count=3000, seed=1)", "conformance(Slow())"]:
+            with self.subTest(call):
+                command = [sys.executable, "-c", code.format(call=f"powersweep.{call}")]
+                ended = subprocess.run(command, capture_output=True, text=True)
+                self.assertEqual((ended.returncode, ended.stdout), (0, "calls True 0\n"), ended.stderr)
+
+    def test_a_deadline_is_looked_at_before_each_call(self):
+        class Slow(Easy):
+            def schedule(self, state):
+                until = time.process_time() + 0.02
+                while time.process_time() < until:
+                    pass
+                return super().schedule(state)
+
+        begun = time.monotonic()
+        with self.assertRaisesRegex(powersweep.PowersweepError, "not finished within 0.5 s"):
+            powersweep.simulate(scheduler=Slow(), synthetic_jobs_count=2000, task_deadline="0.5")
+        self.assertLess(time.monotonic() - begun, 8)
 
     def test_conformance(self):
         found = powersweep.conformance(Easy(), workloads=6)

@@ -120,7 +120,7 @@ impl Module {
         Ok(Module { name: name.to_owned(), program: Program::Module(program), fuel_most: AtomicU64::new(0) })
     }
 
-    /// A policy of this process in the place of a module. Nothing limits its time, and nothing checks that it is a function of
+    /// A policy of this process in the place of a module. Nothing limits the time of a pass, and nothing checks that it is a function of
     /// its input. `name`: what messages call it.
     pub fn in_process(name: &str, scheduler: Box<dyn Scheduler>) -> Module {
         Module { name: name.to_owned(), program: Program::InProcess(scheduler), fuel_most: AtomicU64::new(0) }
@@ -152,6 +152,8 @@ impl Module {
     pub fn schedule(&self, session: &Session, pass: &Pass, budget: &Budget<'_>) -> Result<(Vec<u32>, u64), Fault> {
         let (starts, fuel_used) = match &self.program {
             Program::Module(program) => program.schedule(&mut session.0.borrow_mut(), pass, budget)?,
+            // A pass cannot be interrupted, and may take long.
+            Program::InProcess(_) if (budget.deadline_passed)() => return Err(Fault::Deadline),
             Program::InProcess(scheduler) => (scheduler.schedule(pass).map_err(Fault::Wrong)?, 0),
         };
         self.fuel_most.fetch_max(fuel_used, Ordering::Relaxed);

@@ -67,6 +67,11 @@ fn a_policy_of_this_process_decides_like_a_built_in_rule() {
     assert_eq!(run(false, Build::log()).unwrap(), expected);
     let error = run(true, Build::log()).unwrap_err().to_string();
     assert!(error.ends_with("the policy `rust:InOrder` lost its way, in pass 1"), "{error}");
+    // After the deadline, no pass begins.
+    let mut spec = by_module(&Build::log().int("procs", 4).0);
+    spec.place_module(Arc::new(Module::in_process("rust:InOrder", Box::new(InOrder { is_wrong: true }))));
+    let late = powersweep_engine::Limits { deadline_passed: &|| true, ..powersweep_engine::Limits::NONE };
+    assert_eq!(crate::specs::simulate(&spec, &jobs, &late, None).unwrap_err(), SimError::Deadline);
 }
 
 /// The parameters are there in every build, and the error says what is missing.

@@ -139,12 +139,7 @@ impl Book {
     }
 
     /// Finds the tasks of these points, of which some may have ended. `sweep` has these points alone, in this order.
-    pub(super) fn find_tasks(
-        &mut self,
-        sweep: &Sweep,
-        points: &[usize],
-        ended: &HashSet<String>,
-    ) -> Result<(), Error> {
+    pub(super) fn find_tasks(&mut self, sweep: &Sweep, points: &[usize], ended: &HashSet<String>) -> Result<(), Error> {
         let mut by_design: Vec<Vec<usize>> = vec![Vec::new(); self.designs.len()];
         for point in points {
             by_design[self.entries[*point].design].push(*point);

@@ -129,7 +129,8 @@ fn a_point_ends_with_its_tasks_whatever_rows_are_chosen() {
     block_on(async {
         for (only, seeds) in [("seed=1", 1), ("seed=3", 0)] {
             let chosen = StudyOptions { only: vec![only.to_owned()], ..options() };
-            let mut asked = Place::open(folder.path().join("data").display().to_string()).study(&manifest, chosen).await?;
+            let mut asked =
+                Place::open(folder.path().join("data").display().to_string()).study(&manifest, chosen).await?;
             asked.ask(&[point(1.0, 2.0)])?;
             let told = asked.tell(BRIEF).await?;
             assert_eq!(told[0].groups[0].seeds, seeds, "{only}");
