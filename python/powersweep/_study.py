@@ -12,7 +12,7 @@ from typing import Any
 from . import _native
 from ._errors import TasksFailedError, UsageError
 from ._experiment import Experiment
-from ._values import Names, Path, Paths, Where, call, conditions, names, path, paths
+from ._values import Names, Path, Paths, Where, call, conditions, names, native, path, paths
 
 #: Interval of the looks for points of earlier processes (s).
 _INTERVAL_S = 0.1
@@ -73,9 +73,9 @@ class Study:
     """Points that another program chooses are simulated once each, in `data` or at a coordinator.
 
     `manifest` is a file or a dict of a manifest that has a design with `kind = "points"` and `points = ""`, and the ranges
-    of its parameters. `metrics` names columns of `tasks` or `accounts`; `where` chooses rows of `accounts`. The points become
+    of its parameters. `metrics` names columns of `tasks` or `accounts`; `where` chooses the rows that the means are of. The points become
     tasks of the experiment of the manifest: another process with the same manifest knows them all. Without a coordinator, the tasks run
-    in this process, with `slots` at a time, until `close` or the end of a `with` block.
+    in this process, with `slots` at a time (0: one for each processor), until `close` or the end of a `with` block.
 
     >>> import powersweep
     >>> study = powersweep.Study({
@@ -112,7 +112,8 @@ class Study:
         replace: bool = False,
         take_over: bool = False,
     ) -> None:
-        self._native = _native.Study(
+        self._native = native(
+            _native.Study,
             manifest=None if isinstance(manifest, Mapping) else os.fspath(manifest),
             text=_native.manifest_text(dict(manifest)) if isinstance(manifest, Mapping) else None,
             metrics=names(metrics),
@@ -127,6 +128,7 @@ class Study:
             replace=replace,
             take_over=take_over,
         )
+        call(self._native.notes)
         #: The metrics.
         self.metrics = names(metrics)
         #: The ranges of the parameters of each design.
@@ -161,8 +163,8 @@ class Study:
         process or another, is not simulated again.
         """
         given = [dict(point) for point in points]
-        first = self._native.ask(given, design)
-        label = design or next(iter(self.ranges))
+        label = self._native.label(design)
+        first = native(self._native.ask, given, label)
         made = [Point(label, values) for values in given]
         self._asked.update(enumerate(made, first))
         return made
@@ -173,11 +175,14 @@ class Study:
         Each `Point` of `ask` is returned once. Fewer are returned if no more were asked for, or after `timeout_s`; `least=0`
         does not wait.
         """
+        self._wait(least, timeout_s)
         told, self._ready = self._ready, []
-        for of in call(self._native.tell, max(0, least - len(told)), timeout_s):
-            if of[0] is not None:
-                told.append(_filled(self._asked.pop(of[0]), of))
         return told
+
+    def _wait(self, least: int, timeout_s: float | None = None) -> None:
+        """Waits until `least` points are ready to be told. An exception leaves them ready."""
+        call(self._native.tell, max(0, least - len(self._ready)), timeout_s)
+        self._ready.extend(_filled(self._asked.pop(of[0]), of) for of in self._native.take() if of[0] is not None)
 
     def evaluate(self, points: Iterable[Mapping[str, Any]], *, design: str | None = None) -> list[Point]:
         """Asks for points, and returns them in their order when all of them have ended.
@@ -194,11 +199,10 @@ class Study:
         [1, 1, 1]
         """
         asked = self.ask(points, design=design)
-        mine = {id(point) for point in asked}
-        others: list[Point] = []
         while not all(point.done for point in asked):
-            others.extend(point for point in self.tell() if id(point) not in mine)
-        self._ready.extend(others)
+            self._wait(len(self._ready) + 1)
+        mine = {id(point) for point in asked}
+        self._ready = [point for point in self._ready if id(point) not in mine]
         return asked
 
     def points(self, *, wait: bool = False) -> list[Point]:
@@ -216,11 +220,10 @@ class Study:
 
         Other coordinates raise `UsageError`: they would have the values of another point.
         """
-        label = design or next(iter(self.ranges))
         coordinates = [float(of) for of in coordinates]
         if any(not 0 <= of <= 1 for of in coordinates):
             raise UsageError(f"coordinates of a point lie between 0 and 1: {coordinates}")
-        return self._native.at(list(self.ranges).index(label), coordinates)
+        return self._native.at(design, coordinates)
 
     def close(self) -> None:
         """Ends what runs in this process: finished rows are kept, and the same study continues later."""

@@ -110,12 +110,17 @@ def text(value: Any) -> str:
     return str(value)
 
 
-def call(function: Callable[P, tuple[T, list[str]]], *arguments: P.args, **keywords: P.kwargs) -> T:
-    """Calls a function of the native module, and turns the notes of the call into warnings."""
+def native(function: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:
+    """Calls a function of the native module."""
     try:
-        result, notes = function(*arguments, **keywords)
+        return function(*arguments, **keywords)
     except OverflowError as error:
         raise UsageError(f"a number is too small or too great: {error}") from error
+
+
+def call(function: Callable[P, tuple[T, list[str]]], *arguments: P.args, **keywords: P.kwargs) -> T:
+    """Calls a function of the native module, and turns the notes of the call into warnings."""
+    result, notes = native(function, *arguments, **keywords)
     for note in notes:
         warn(note)
     return result

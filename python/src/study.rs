@@ -23,15 +23,25 @@ pub(crate) struct Study(Arc<Inner>);
 struct Inner {
     /// `None` once the study is closed.
     state: Mutex<Option<State>>,
-    /// Notes that no call has returned yet.
-    said: Mutex<Vec<String>>,
+    /// Notes that no call has returned yet. The study has a share of its own: one of the whole would keep it for ever.
+    said: Arc<Mutex<Vec<String>>>,
 }
 
 struct State {
     study: powersweep::Study,
     runtime: Runtime,
-    /// Points that ended during a wait which a signal ended.
+    /// Points that have ended and were not taken.
     told: Vec<Told>,
+}
+
+impl Drop for Inner {
+    /// Ends what runs in this process if nobody has closed the study.
+    fn drop(&mut self) {
+        let Some(State { study, runtime, .. }) = self.lock().take() else { return };
+        // Nobody is left who could be told of an error. Other threads of Python run meanwhile.
+        let end = move || drop(runtime.block_on(study.end()));
+        let _ = Python::try_attach(|py| py.detach(end));
+    }
 }
 
 impl Inner {
@@ -75,7 +85,7 @@ impl Study {
         replace: bool,
         take_over: bool,
     ) -> PyResult<Study> {
-        let inner = Arc::new(Inner { state: Mutex::default(), said: Mutex::default() });
+        let inner = Arc::new(Inner { state: Mutex::default(), said: Arc::default() });
         let of_study = Arc::clone(&inner);
         let work = move |_: &std::sync::atomic::AtomicBool, notes: Notes| {
             let (file, text) = match manifest {
@@ -84,13 +94,13 @@ impl Study {
             };
             let manifest = Manifest::parse(&file, &text).map_err(|errors| inputs::problems(&file, &errors))?;
             let library = defaults::library(traces, cache, &notes)?.with_base(inputs::folder_of(&file));
-            let saying = Arc::clone(&of_study);
+            let saying = Arc::clone(&of_study.said);
             let said = move |note: &str| {
-                saying.said.lock().unwrap_or_else(PoisonError::into_inner).push(note.to_owned());
+                saying.lock().unwrap_or_else(PoisonError::into_inner).push(note.to_owned());
             };
             let place = defaults::place(GivenPlace { data, coordinator, access, insecure }, Notes::to(said))?;
             let run = RunOptions { replace, take_over, ..RunOptions::default() };
-            let run = RunOptions { slots: slots.unwrap_or(run.slots), ..run };
+            let run = RunOptions { slots: slots.filter(|slots| *slots > 0).unwrap_or(run.slots), ..run };
             let manifest_options = DerivedOptions { file, library, run, ..DerivedOptions::default() };
             let options = StudyOptions { metrics, only, manifest: manifest_options };
             let runtime = Runtime::start()?;
@@ -99,8 +109,14 @@ impl Study {
             *of_study.lock() = Some(State { study, runtime, told: Vec::new() });
             Ok(())
         };
-        run(py, work)?;
+        let ((), notes) = run(py, work)?;
+        inner.said.lock().unwrap_or_else(PoisonError::into_inner).extend(notes);
         Ok(Study(inner))
+    }
+
+    /// The notes that no call has returned yet, such as those of its begin.
+    fn notes(&self) -> ((), Vec<String>) {
+        ((), std::mem::take(&mut *self.0.said.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Name of the experiment.
@@ -125,10 +141,15 @@ impl Study {
         Ok(all.unbind())
     }
 
+    /// The name of a design. Without a name, the only one.
+    fn label(&self, py: Python<'_>, design: Option<String>) -> PyResult<String> {
+        self.now(py, |state| Ok(state.study.design(design.as_deref())?.label().to_owned()))
+    }
+
     /// The values at coordinates of the unit cube.
-    fn at(&self, py: Python<'_>, design: usize, coordinates: Vec<f64>) -> PyResult<Py<PyDict>> {
+    fn at(&self, py: Python<'_>, design: Option<String>, coordinates: Vec<f64>) -> PyResult<Py<PyDict>> {
         let (names, values) = self.now(py, move |state| {
-            let design = state.study.designs().get(design).ok_or_else(|| failure!(Usage, "there is no such design"))?;
+            let design = state.study.design(design.as_deref())?;
             let names: Vec<&str> = design.parameters().collect();
             match names.len() == coordinates.len() {
                 true => Ok((names, design.at(&coordinates))),
@@ -147,8 +168,8 @@ impl Study {
         self.now(py, move |state| Ok(state.study.ask(&asked)?.start))
     }
 
-    /// Waits for points that have ended. With `least` 0, all that have ended now.
-    fn tell(&self, py: Python<'_>, least: usize, limit_s: Option<f64>) -> Noted<Vec<Shown>> {
+    /// Waits until points have ended, which [`Study::take`] returns. With `least` 0, all that have ended now.
+    fn tell(&self, py: Python<'_>, least: usize, limit_s: Option<f64>) -> Noted<()> {
         let inner = Arc::clone(&self.0);
         let work = move |stop: &std::sync::atomic::AtomicBool, notes: Notes| {
             let told = inner.with(|state| {
@@ -161,7 +182,7 @@ impl Study {
                     state.told.extend(found);
                     let is_over = limit.is_some_and(|limit| began.elapsed() >= limit);
                     if state.told.len() >= least || state.study.open_count() == 0 || is_over {
-                        return Ok(std::mem::take(&mut state.told));
+                        return Ok(());
                     }
                     if stop.load(std::sync::atomic::Ordering::Relaxed) {
                         return Err(failure!(Interrupted, "interrupted; points that have ended are told later"));
@@ -171,8 +192,13 @@ impl Study {
             inner.pass_on(&notes);
             told
         };
-        let (told, notes) = run(py, work)?;
-        Ok((shown(py, &told, &self.metrics(py)?)?, notes))
+        run(py, work)
+    }
+
+    /// The points that have ended, each once. No signal and no warning comes between the wait and these points.
+    fn take(&self, py: Python<'_>) -> PyResult<Vec<Shown>> {
+        let told = self.now(py, |state| Ok(std::mem::take(&mut state.told)))?;
+        shown(py, &told, &self.metrics(py)?)
     }
 
     /// Number of points that the study knows, of which tasks may run.
@@ -249,7 +275,7 @@ fn values(point: &Bound<'_, PyDict>) -> PyResult<Vec<(String, Value)>> {
     let value = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
         let name: String = name.extract()?;
         // A number of NumPy.
-        let value = if value.hasattr("item")? { value.call_method0("item")? } else { value };
+        let value = if value.hasattr("item")? { value.call_method0("item").unwrap_or(value) } else { value };
         let value = if value.is_instance_of::<PyBool>() {
             Value::Bool(value.extract()?)
         } else if value.is_instance_of::<PyInt>() {

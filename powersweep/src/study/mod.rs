@@ -14,6 +14,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use powersweep_dataset::reading::ReadBefore;
+use powersweep_dataset::rows::is_number;
 use powersweep_dataset::source::{Source, conditions, table_of, type_of};
 use powersweep_dataset::{Cell, Condition, Error, Kind, failure};
 use powersweep_experiments::{DesignPoints, Manifest, TEXT_MAX, with_lines};
@@ -90,7 +91,11 @@ impl Place {
         }
         let of_conditions = options.only.iter().map(|text| Condition::column_of(text));
         let table = table_of(options.metrics.iter().map(String::as_str).chain(of_conditions));
-        options.metrics.iter().try_for_each(|name| type_of(table, name).map(drop))?;
+        for name in &options.metrics {
+            if !is_number(&type_of(table, name)?) {
+                return Err(failure!(Usage, "`{name}` has no numbers, so that it has no mean"));
+            }
+        }
         check_table(table, original)?;
         let choosing = conditions(table, &options.only)?;
         let files = Files::read(original, &options.manifest.library, Some(&options.manifest.logs), &self.notes)?;
@@ -151,6 +156,14 @@ impl Study {
     /// The designs to which points can be added.
     pub fn designs(&self) -> &[DesignPoints] {
         &self.book.designs
+    }
+
+    /// The design of this name. Without a name, the only one.
+    ///
+    /// # Errors
+    /// There is no such design, or there are several and none is named.
+    pub fn design(&self, label: Option<&str>) -> Result<&DesignPoints, Error> {
+        Ok(&self.book.designs[self.book.design(label)?])
     }
 
     /// The metrics.

@@ -176,6 +176,10 @@ fn wrong_points_and_manifests_are_refused() {
     };
     let sobol = TEXT.replace("kind = \"points\"\npoints = \"\"", "kind = \"sobol\"\ncount = 4");
     assert!(refused(&sobol).contains("has no design of listed points"));
+    let manifest = Manifest::parse("asked.toml", TEXT).expect("a manifest");
+    let text = StudyOptions { metrics: vec!["policy".to_owned()], ..StudyOptions::default() };
+    let error = block_on(Place::open(folder.as_str()).study(&manifest, text)).err().expect("it is refused");
+    assert!(error.message.contains("`policy` has no numbers"), "{}", error.message);
     block_on(async {
         let mut asked = study(&folder, TEXT).await?;
         let mut wrong = |values: Vec<(&str, Value)>| {
