@@ -163,7 +163,7 @@ class Study:
         process or another, is not simulated again.
         """
         given = [dict(point) for point in points]
-        label = self._native.label(design)
+        label = self.label(design)
         first = native(self._native.ask, given, label)
         made = [Point(label, values) for values in given]
         self._asked.update(enumerate(made, first))
@@ -224,6 +224,10 @@ class Study:
         if any(not 0 <= of <= 1 for of in coordinates):
             raise UsageError(f"coordinates of a point lie between 0 and 1: {coordinates}")
         return self._native.at(design, coordinates)
+
+    def label(self, design: str | None = None) -> str:
+        """The name of a design. Without a name, the only one."""
+        return self._native.label(design)
 
     def close(self) -> None:
         """Ends what runs in this process: finished rows are kept, and the same study continues later."""

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import unittest
+import unittest.mock
 
 import powersweep
 from powersweep import adapters
@@ -78,6 +79,70 @@ class OnAFolder(ScratchCase):
         self.assertEqual(again.evaluate([point(1)])[0].means, asked[0].means)
         self.assertEqual(len(again.experiment.results(select="seed")), 4)
 
+    def interrupted(self, work, after_s=0.15):
+        threading.Timer(after_s, os.kill, [os.getpid(), signal.SIGINT]).start()
+        with self.assertRaises(KeyboardInterrupt):
+            work()
+
+    def test_an_interrupt_loses_no_points(self):
+        # Some points end before each interrupt.
+        workloads = {"synthetic": {"source": "lublin", "synthetic_jobs_count": 3000}}
+        study = self.study(seeds=[1], workloads=workloads)
+        asked = study.ask([point(1 + of / 30) for of in range(60)])
+        told = []
+        self.interrupted(lambda: study.tell(least=60))
+        self.interrupted(lambda: study.evaluate([point(1 + of / 30, 3) for of in range(60)]))
+        while len(told) < 120:
+            more = study.tell(timeout_s=60)
+            self.assertTrue(more, f"{len(told)} of 120 were told")
+            told += more
+        self.assertEqual(len({id(of) for of in told}), 120)
+        self.assertTrue(all(of.done for of in asked))
+        self.assertEqual(study.tell(), [])
+
+    def test_a_warning_that_is_an_error_loses_no_points(self):
+        study = self.study()
+        asked = study.ask([point(1)])
+
+        def fail(native, least, timeout_s):
+            native.tell(least, timeout_s)
+            raise powersweep.PowersweepWarning("an error")
+
+        native, study._native = study._native, unittest.mock.Mock(wraps=study._native)
+        study._native.tell.side_effect = lambda *of: fail(native, *of)
+        with self.assertRaises(powersweep.PowersweepWarning):
+            study.tell()
+        study._native = native
+        self.assertEqual([id(of) for of in study.tell()], [id(of) for of in asked])
+
+    def test_a_study_that_nobody_closes_ends(self):
+        threads = lambda: len(os.listdir("/proc/self/task"))
+        study = powersweep.Study(STUDY, METRICS, data="data")
+        study.evaluate([point(1)])
+        during = threads()
+        del study
+        deadline = time.monotonic() + 20
+        while threads() > during // 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertLessEqual(threads(), during // 2)
+        powersweep.run({**STUDY, "name": "other", "designs": {}, "platforms": {}, "policies": {"p": {}}}, data="data", quiet=True)
+
+    def test_where_chooses_rows_and_a_point_ends(self):
+        with powersweep.Study(STUDY, METRICS, data="data", where={"seed": 1}) as study:
+            (found,) = study.evaluate([point(1)])
+            self.assertEqual(found.seeds, 1)
+            row = study.experiment.results(select=METRICS, where={"seed": 1}).to_dicts()[0]
+            self.assertEqual(found.means, row)
+
+    def test_notes_of_its_begin_are_warnings(self):
+        with self.assertWarnsRegex(powersweep.PowersweepWarning, "power is relative") as caught:
+            self.study()
+        self.assertEqual(caught.filename, __file__)
+
+    def test_no_slots_are_all_processors(self):
+        with powersweep.Study(STUDY, METRICS, data="data", slots=0) as study:
+            self.assertEqual(study.evaluate([point(1)])[0].seeds, 2)
+
     def test_a_failed_point_is_named(self):
         platforms = {"cluster": {"size_factor": {"from": 0.1, "to": 3, "design": "knobs"}}}
         failed, sound = self.study(platforms=platforms).evaluate([point(0.1), point(1)])
@@ -88,6 +153,16 @@ class OnAFolder(ScratchCase):
         with self.assertWarnsRegex(powersweep.PowersweepWarning, "failed: 2 tasks"):
             self.assertIsNone(adapters.costs(failed, METRICS))
         self.assertEqual(adapters.costs(sound, "bsld_mean", "energy_total_j")[1], -sound.means["energy_total_j"])
+        with self.assertRaisesRegex(powersweep.UsageError, "`wait_s_mean` is no metric of the study"):
+            adapters.costs(sound, "wait_s_mean")
+        with self.assertRaisesRegex(powersweep.UsageError, "there is no goal"):
+            adapters.costs(sound)
+
+    def test_a_point_without_a_mean_is_named(self):
+        with powersweep.Study(STUDY, METRICS, data="data", where={"seed": 3}) as study:
+            (found,) = study.evaluate([point(1)])
+            with self.assertWarnsRegex(powersweep.PowersweepWarning, "no mean of energy_total_j, bsld_mean"):
+                self.assertIsNone(adapters.costs(found, METRICS))
 
     def test_several_designs_and_workloads(self):
         slow = STUDY["policies"]["slow"]
@@ -101,6 +176,11 @@ class OnAFolder(ScratchCase):
         self.assertEqual(list(study.ranges), ["capped", "knobs"])
         with self.assertRaisesRegex(powersweep.UsageError, "name one of capped, knobs"):
             study.ask([{"bsld_threshold": 2}])
+        with self.assertRaisesRegex(powersweep.UsageError, "name one of capped, knobs"):
+            study.at([0.5])
+        with self.assertRaisesRegex(powersweep.UsageError, "no design of points `x`"):
+            study.at([0.5], design="x")
+        self.assertEqual(study.at([1], design="capped"), {"bsld_threshold": 3})
         (found,) = study.evaluate([{"bsld_threshold": 2}], design="capped")
         self.assertEqual([of["group"]["workload"] for of in found.groups], ["other", "synthetic"])
         with self.assertRaisesRegex(powersweep.UsageError, "2 groups of tasks, which differ in"):
@@ -119,6 +199,12 @@ class OnAFolder(ScratchCase):
                 study.ask([wrong])
         with self.assertRaisesRegex(TypeError, "type NoneType"):
             study.ask([point(None)])
+        with self.assertRaisesRegex(powersweep.UsageError, "too great"):
+            study.ask([point(2**70)])
+        with self.assertRaisesRegex(powersweep.UsageError, "too small"):
+            powersweep.Study(STUDY, METRICS, data="data", slots=-1)
+        with self.assertRaisesRegex(powersweep.UsageError, "`policy` has no numbers"):
+            powersweep.Study(STUDY, ["bsld_mean", "policy"], data="data")
         with self.assertRaisesRegex(powersweep.UsageError, "no design of listed points"):
             powersweep.Study({**STUDY, "designs": {"knobs": {"kind": "sobol", "count": 4}}}, METRICS, data="data")
 
@@ -139,6 +225,14 @@ class WithOptimisers(ScratchCase):
         adapters.run_optuna(study, trials, 12, METRICS, at_once=4)
         self.assertEqual(len(trials.trials), 12)
         rows = len(study.experiment.results(select="seed"))
+        greatest = adapters.optuna_study(study, maximise="bsld_mean")
+        self.assertEqual(greatest.best_value, max(of.means["bsld_mean"] for of in study.points()))
+        with self.assertRaisesRegex(powersweep.UsageError, "the directions of Optuna's study are not minimize"):
+            adapters.run_optuna(study, greatest, 20, "bsld_mean")
+        with self.assertRaisesRegex(powersweep.UsageError, "leave out those of Optuna"):
+            adapters.optuna_study(study, "bsld_mean", direction="maximize")
+        with self.assertRaisesRegex(powersweep.UsageError, "is no metric of the study"):
+            adapters.optuna_study(study, "bsld_maen")
         again = adapters.optuna_study(study, METRICS)
         self.assertEqual(len(again.trials), rows // 2)
         values = {tuple(trial.values) for trial in again.trials}
@@ -192,6 +286,9 @@ class WithOptimisers(ScratchCase):
         from scipy.stats import qmc
 
         study = self.study()
+        for goals, message in [([], "there is no goal"), (METRICS, "SciPy has one goal, not energy_total_j, bsld_mean")]:
+            with self.assertRaisesRegex(powersweep.UsageError, message):
+                adapters.scipy_objective(study, goals)
         objective = adapters.scipy_objective(study, "energy_total_j")
         found = differential_evolution(
             objective, [(0, 1)] * 3, vectorized=True, updating="deferred", maxiter=2, popsize=4, polish=False, seed=1
