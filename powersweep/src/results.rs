@@ -203,12 +203,14 @@ impl ResultRows {
         no_rows(self.reading.experiment())
     }
 
-    /// Says why no row satisfies the conditions.
+    /// Says why there is no row.
     ///
     /// # Errors
     /// A condition asks for a value that no row has.
     pub async fn why_none(&self) -> Result<String, Error> {
         match self.options.only.as_slice() {
+            _ if self.options.rows == Some(0) => Ok("no rows are asked for".to_owned()),
+            _ if self.options.skip > 0 => Ok("no rows follow those that are left out".to_owned()),
             [] => Ok("no rows yet".to_owned()),
             only => why_none(&self.datasets, &self.reading, only).await,
         }

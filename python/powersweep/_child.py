@@ -64,5 +64,6 @@ def _follow(child: subprocess.Popen[str], tell: Callable[[str], None]) -> str:
             child.send_signal(signal.SIGINT)
             child.communicate()
         raise
-    # The usage of the command line follows its error.
-    return error or "".join(texts).partition("\n\nUsage:")[0].removeprefix("error: ").strip()
+    # The usage and the help of the command line follow its error.
+    wrong = "".join(texts).partition("\n\nUsage:")[0].partition("\n\nFor more information, try")[0]
+    return error or wrong.removeprefix("error: ").strip()

@@ -1,5 +1,5 @@
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, final
 
 _Path = str | os.PathLike[str]
@@ -29,6 +29,10 @@ class Rows:
     def columns(self) -> list[str]:
         """Names of the columns."""
     def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[str]:
+        """The names of the columns, as those of a data frame."""
+    def __contains__(self, column: object, /) -> bool:
+        """Whether there is a column of this name."""
     def __getitem__(self, column: str, /) -> list[Any]:
         """The values of a column."""
     def to_dicts(self) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ class Simulation(dict[str, Any]):
 
 
 def simulate(
-    manifest: str | None = None,
+    manifest: Path | None = None,
     /,
     *,
     index: int | None = None,
@@ -37,9 +37,9 @@ def simulate(
     series: bool = False,
     traces: Paths = None,
     cache: Path | None = None,
-    task_deadline: str | None = None,
+    task_deadline: str | float | None = None,
     task_max_events: int | None = None,
-    task_max_memory: str | None = None,
+    task_max_memory: str | int | None = None,
     **settings: Any,
 ) -> Simulation:
     """Simulates one task in this process, and stores nothing. Other threads run meanwhile.
@@ -60,7 +60,7 @@ def simulate(
         raise UsageError("`scheduler` takes the place of `backfill`: leave one of them out")
     row, of_jobs, of_series = call(
         _native.simulate,
-        manifest=manifest,
+        manifest=path(manifest),
         index=index,
         settings=[(key, text(value)) for key, value in settings.items()],
         log=path(log),
@@ -70,8 +70,8 @@ def simulate(
         series=series,
         traces=paths(traces),
         cache=cache,
-        task_deadline=task_deadline,
+        task_deadline=None if task_deadline is None else text(task_deadline),
         task_max_events=task_max_events,
-        task_max_memory=task_max_memory,
+        task_max_memory=None if task_max_memory is None else text(task_max_memory),
     )
     return Simulation(row, of_jobs, of_series)

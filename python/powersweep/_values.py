@@ -44,7 +44,10 @@ def names(given: Names) -> list[str]:
     >>> names("seed, policy"), names(["seed", "policy"]), names(None)
     (['seed', 'policy'], ['seed', 'policy'], [])
     """
-    several = [given] if isinstance(given, str) else given or []
+    several = [given] if isinstance(given, str) else [] if given is None else list(given)
+    wrong = [one for one in several if not isinstance(one, str)]
+    if wrong:
+        raise TypeError(f"expected a name, not {wrong[0]!r}")
     return [name.strip() for one in several for name in one.split(",")]
 
 
@@ -60,7 +63,7 @@ def paths(given: Paths) -> list[str]:
     >>> paths(pathlib.Path("logs")), paths(["a", "b"]), paths(None)
     (['logs'], ['a', 'b'], [])
     """
-    several = [given] if isinstance(given, (str, os.PathLike)) else given or []
+    several = [given] if isinstance(given, (str, os.PathLike)) else [] if given is None else given
     return [os.fspath(one) for one in several]
 
 
@@ -96,9 +99,9 @@ def text(value: Any) -> str:
     """
     if value is None:
         return ""
-    if hasattr(value, "item"):
-        # A number of NumPy.
-        value = value.item()
+    if hasattr(value, "tolist"):
+        # A number or an array of NumPy.
+        value = value.tolist()
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):

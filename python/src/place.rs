@@ -68,6 +68,7 @@ impl Place {
                 return Err(wrong("--pivot", "it needs --by"));
             }
             if by.is_empty() && stats.is_empty() && ratio_to.is_empty() {
+                let explains = !only.is_empty() && rows != Some(0);
                 let options = RowsOptions { table, columns, only, sort, descending, skip, rows };
                 let found = place.rows(&experiment, options).await?;
                 let mut batches = Vec::new();
@@ -76,6 +77,9 @@ impl Place {
                     Ok(true)
                 };
                 found.each(keep).await?;
+                if explains && batches.iter().all(|batch| batch.num_rows() == 0) {
+                    place.notes.say(&found.why_none().await?);
+                }
                 return Ok(Rows::new(found.schema().clone(), batches));
             }
             let options = GroupsOptions { columns, only, by, stats, ratio_to, pivot, sort, descending, skip, rows };

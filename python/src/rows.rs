@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type, SchemaRef, TimestampMic
 use arrow::ffi::{FFI_ArrowArrayStream, FFI_ArrowSchema};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList};
+use pyo3::types::{PyCapsule, PyDict, PyIterator, PyList};
 
 /// Rows of a table in memory.
 ///
@@ -67,9 +67,22 @@ impl Rows {
         self.batches.iter().map(|batch| batch.num_rows()).sum()
     }
 
+    /// The names of the columns, as those of a data frame.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        PyList::new(py, self.columns())?.try_iter()
+    }
+
+    /// Whether there is a column of this name.
+    fn __contains__(&self, column: &Bound<'_, PyAny>) -> bool {
+        column.extract::<String>().is_ok_and(|name| self.schema.index_of(&name).is_ok())
+    }
+
     /// The values of a column.
     fn __getitem__<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Bound<'py, PyList>> {
-        let place = self.schema.index_of(column).map_err(|_| PyKeyError::new_err(column.to_owned()))?;
+        let place = self
+            .schema
+            .index_of(column)
+            .map_err(|_| PyKeyError::new_err(format!("no column `{column}`: `columns` has their names")))?;
         let values = PyList::empty(py);
         for batch in &self.batches {
             for row in 0..batch.num_rows() {

@@ -94,7 +94,15 @@ class Rows(ScratchCase):
         self.assertEqual(results(select="seed", where=["seed > 1", "policy=easy"])["seed"], [2, 3])
         self.assertEqual(results(select="seed", where={"policy": "easy"}, sort="seed", descending=True, rows=2)["seed"], [3, 2])
         self.assertEqual(results(select="seed", skip=1, where="policy=fcfs")["seed"], [2, 3])
-        self.assertEqual(len(results(where={"policy": "sjf"})), 0)
+        with self.assertRaisesRegex(powersweep.UsageError, "no row satisfies `policy=easi`: policy is easy.*did you mean"):
+            results(where={"policy": "easi"})
+        with self.assertRaisesRegex(powersweep.UsageError, r"no row satisfies `policy=\[easy,fcfs\]`"):
+            results(where={"policy": ["easy", "fcfs"]})
+        with self.assertWarnsRegex(powersweep.PowersweepWarning, "no row satisfies `seed>3`: seed"):
+            self.assertEqual(len(results(where="seed>3")), 0)
+        with self.assertWarnsRegex(powersweep.PowersweepWarning, "no rows follow those that are left out"):
+            self.assertEqual(len(results(where="seed>1", skip=10)), 0)
+        self.assertEqual(len(results(where="seed>3", rows=0)), 0)
         mean = results(select="energy_total_j", by="policy", stat=["mean", "count"])
         self.assertEqual(mean.columns, ["policy", "mean(energy_total_j)", "count(energy_total_j)"])
         self.assertEqual(mean["policy"], ["easy", "fcfs"])
@@ -190,8 +198,23 @@ class Rows(ScratchCase):
             self.experiment.results(pivot="policy")
         with self.assertRaisesRegex(powersweep.UsageError, "a number is too small"):
             self.experiment.results(rows=-1)
-        with self.assertRaises(KeyError):
-            self.experiment.results(select="seed")["policy"]
+        rows = self.experiment.results(select="seed")
+        with self.assertRaisesRegex(KeyError, "no column `policy`"):
+            rows["policy"]
+        self.assertEqual((list(rows), "seed" in rows, "policy" in rows, 1 in rows), (["seed"], True, False, False))
+        with self.assertRaisesRegex(TypeError, "expected a name, not None"):
+            self.experiment.results(select=[None])
+
+    @needs("numpy", "pandas")
+    def test_values_of_other_libraries_are_taken(self):
+        import numpy
+        import pandas
+
+        results = self.experiment.results
+        self.assertEqual(results(select=pandas.Index(["seed", "policy"]), rows=1).columns, ["seed", "policy"])
+        self.assertEqual(len(results(where={"seed": numpy.int64(2)})), 2)
+        with self.assertRaises(powersweep.UsageError):
+            results(where={"seed": numpy.array([1, 2])})
 
     def test_mistakes_in_figures_are_explained(self):
         for arguments, message in [
@@ -205,6 +228,8 @@ class Rows(ScratchCase):
             ({"figure": "cdf", "x": "wait_s_mean", "log": "z"}, "possible values: x, y"),
             ({"figure": "cdf", "x": "wait_s_mean", "width": "narrow"}, "possible values: column, page"),
             ({"figure": "gantt", "between": (2, 1)}, "two numbers of seconds"),
+            ({"figure": "lines", "x": "seed", "y": "wait_s_mean", "between": (1, 2)}, "`between` is for .*series or gantt, not lines"),
+            ({"figure": "bars", "x": "policy", "y": "wait_s_mean", "maximise": "y"}, "`maximise` is for figures of the kind pareto"),
             ({"preset": "figure3", "x": "seed"}, "`preset` cannot be used with `x`"),
         ]:
             with self.subTest(message), self.assertRaisesRegex(powersweep.UsageError, message):

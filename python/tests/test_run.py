@@ -43,8 +43,9 @@ class Run(ScratchCase):
             powersweep.run({**MANIFEST, "policies": {"easy": {"bsld_threshold": [1, None]}}})
         with self.assertRaisesRegex(powersweep.UsageError, "did you mean `quickstart`"):
             powersweep.run("quickstrat")
-        with self.assertRaisesRegex(powersweep.UsageError, "invalid value '100000' for '--slots"):
+        with self.assertRaisesRegex(powersweep.UsageError, "invalid value '100000' for '--slots") as caught:
             powersweep.run(MANIFEST, slots=100_000)
+        self.assertNotIn("--help", str(caught.exception))
 
     def test_failed_tasks_raise_and_are_rows(self):
         limits = {**LONG, "name": "sweep", "seeds": [1, 2, 3], "limits": {"task_max_events": 10}}

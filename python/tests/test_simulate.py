@@ -11,7 +11,7 @@ import unittest
 
 import powersweep
 from powersweep import _native
-from scratch import ScratchCase
+from scratch import MANIFEST, ScratchCase
 
 # Simulates for many seconds.
 LONG = {"synthetic_jobs_count": 300_000, "backfill": "conservative", "interarrival_factor": 0.6}
@@ -44,6 +44,12 @@ class Simulate(ScratchCase):
         )
         self.assertEqual(row["wq_threshold"], float("inf"))
         self.assertEqual(row["gears_ghz"], [1.0, 2.0])
+
+    def test_a_path_and_numbers_are_arguments(self):
+        path = self.folder / "sweep.toml"
+        path.write_text(_native.manifest_text(MANIFEST))
+        row = powersweep.simulate(path, index=0, task_deadline=60, task_max_memory=1 << 30)
+        self.assertEqual(row["experiment"], "sweep")
 
     def test_mistakes_are_explained(self):
         for settings, message in [

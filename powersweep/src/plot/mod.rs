@@ -98,6 +98,23 @@ pub struct Columns {
 }
 
 impl Columns {
+    /// Refuses what only figures of other kinds have.
+    fn check(&self, kind: &str) -> Result<(), Error> {
+        let given: [(&str, bool, &[&str]); 4] = [
+            ("value", self.value.is_some(), &["heatmap"]),
+            ("cap", self.cap.is_some(), &["series"]),
+            ("between", self.between.is_some(), &["series", "gantt"]),
+            ("maximise", !self.maximise.is_empty(), &["pareto"]),
+        ];
+        let wrong = given.iter().find(|(_, is_given, kinds)| *is_given && !kinds.contains(&kind));
+        match wrong.filter(|_| Chart::KINDS.contains(&kind)) {
+            Some((name, _, kinds)) => {
+                Err(failure!(Usage, "`{name}` is for figures of the kind {}, not {kind}", kinds.join(" or ")))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn axes(&self) -> Result<Axes, Error> {
         let y = self.y.clone().ok_or_else(|| failure!(Usage, "this figure needs a vertical axis: --y COLUMN"))?;
         Ok(Axes { x: self.one_x()?, y })
@@ -122,6 +139,7 @@ impl Chart {
     /// A column is missing, or the kind has no place for an option.
     pub fn of(kind: &str, of: Columns, options: &PlotOptions) -> Result<Chart, Error> {
         let (has_colour, has_facet) = (options.colour.is_some(), options.facet.is_some());
+        of.check(kind)?;
         Ok(match kind {
             "bars" => Chart::Bars(of.axes()?),
             "lines" => Chart::Lines(of.axes()?),
