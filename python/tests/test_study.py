@@ -14,7 +14,7 @@ import unittest.mock
 
 import powersweep
 from powersweep import adapters
-from scratch import ScratchCase
+from scratch import MANIFEST, ScratchCase
 
 STUDY = {
     "version": 1,
@@ -125,7 +125,7 @@ class OnAFolder(ScratchCase):
         while threads() > during // 2 and time.monotonic() < deadline:
             time.sleep(0.05)
         self.assertLessEqual(threads(), during // 2)
-        powersweep.run({**STUDY, "name": "other", "designs": {}, "platforms": {}, "policies": {"p": {}}}, data="data", quiet=True)
+        powersweep.run(MANIFEST, data="data", quiet=True)
 
     def test_where_chooses_rows_and_a_point_ends(self):
         with powersweep.Study(STUDY, METRICS, data="data", where={"seed": 1}) as study:
@@ -135,7 +135,9 @@ class OnAFolder(ScratchCase):
             self.assertEqual(found.means, row)
 
     def test_notes_of_its_begin_are_warnings(self):
-        with self.assertWarnsRegex(powersweep.PowersweepWarning, "power is relative") as caught:
+        (self.folder / "powersweep.toml").write_text("")
+        (self.folder / "powersweep.toml").chmod(0o666)
+        with self.assertWarnsRegex(powersweep.PowersweepWarning, "powersweep.toml is ignored") as caught:
             self.study()
         self.assertEqual(caught.filename, __file__)
 
