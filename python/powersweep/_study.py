@@ -163,7 +163,7 @@ class Study:
         process or another, is not simulated again.
         """
         given = [dict(point) for point in points]
-        label = self.label(design)
+        label = self._label(design)
         first = native(self._native.ask, given, label)
         made = [Point(label, values) for values in given]
         self._asked.update(enumerate(made, first))
@@ -225,7 +225,7 @@ class Study:
             raise UsageError(f"coordinates of a point lie between 0 and 1: {coordinates}")
         return self._native.at(design, coordinates)
 
-    def label(self, design: str | None = None) -> str:
+    def _label(self, design: str | None) -> str:
         """The name of a design. Without a name, the only one."""
         return self._native.label(design)
 

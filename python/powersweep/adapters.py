@@ -123,7 +123,7 @@ def pymoo_problem(study: Study, minimise: Names = None, maximise: Names = None, 
     """A problem of pymoo over the unit cube, whose points `Study.at` turns into values. It evaluates a population at once."""
     problem, numpy = _package("pymoo.core.problem"), _package("numpy")
     goals = len(_goals(study, minimise, maximise))
-    parameters = len(study.ranges[study.label(design)])
+    parameters = len(study.ranges[study._label(design)])
 
     class Asked(problem.Problem):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
@@ -146,7 +146,7 @@ def scipy_objective(study: Study, minimise: Names = None, maximise: Names = None
     numpy, goals = _package("numpy"), _goals(study, minimise, maximise)
     if len(goals) > 1:
         raise UsageError(f"SciPy has one goal, not {', '.join(goals)}")
-    study.label(design)
+    study._label(design)
 
     def objective(x: Any) -> Any:
         rows = numpy.atleast_2d(numpy.asarray(x).T)
