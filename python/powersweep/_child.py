@@ -22,6 +22,8 @@ def run(arguments: list[str], tell: Callable[[str], None], manifest: str | None 
     with tempfile.TemporaryFile("w+", encoding="utf-8") as stdin, tempfile.TemporaryFile("w+", encoding="utf-8") as out:
         stdin.write(manifest or "")
         stdin.seek(0)
+        # The handler of another package, such as polars, may let reads of a pipe continue after a signal.
+        signal.siginterrupt(signal.SIGINT, True)
         # In a process group of its own, a terminal's Ctrl-C reaches it once: from here.
         with subprocess.Popen(
             command, stdin=stdin, stdout=out, stderr=subprocess.PIPE, encoding="utf-8", errors="replace", process_group=0
