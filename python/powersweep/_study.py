@@ -182,7 +182,10 @@ class Study:
     def _wait(self, least: int, timeout_s: float | None = None) -> None:
         """Waits until `least` points are ready to be told. An exception leaves them ready."""
         call(self._native.tell, max(0, least - len(self._ready)), timeout_s)
-        self._ready.extend(_filled(self._asked.pop(of[0]), of) for of in self._native.take() if of[0] is not None)
+        for of in self._native.take():
+            # An interrupt may have come before `ask` had returned the point.
+            if of[0] is not None and (point := self._asked.pop(of[0], None)):
+                self._ready.append(_filled(point, of))
 
     def evaluate(self, points: Iterable[Mapping[str, Any]], *, design: str | None = None) -> list[Point]:
         """Asks for points, and returns them in their order when all of them have ended.

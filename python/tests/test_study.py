@@ -92,13 +92,11 @@ class OnAFolder(ScratchCase):
         told = []
         self.interrupted(lambda: study.tell(least=60))
         self.interrupted(lambda: study.evaluate([point(1 + of / 30, 3) for of in range(60)]))
-        while len(told) < 120:
-            more = study.tell(timeout_s=60)
-            self.assertTrue(more, f"{len(told)} of 120 were told")
+        # The interrupted evaluate may have asked for its points or not.
+        while more := study.tell(timeout_s=60):
             told += more
-        self.assertEqual(len({id(of) for of in told}), 120)
-        self.assertTrue(all(of.done for of in asked))
-        self.assertEqual(study.tell(), [])
+        self.assertEqual(len({id(of) for of in told}), len(told))
+        self.assertLessEqual({id(of) for of in asked}, {id(of) for of in told})
 
     def test_a_warning_that_is_an_error_loses_no_points(self):
         study = self.study()
