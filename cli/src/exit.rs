@@ -41,7 +41,10 @@ pub const TABLE: &[(Exit, &str)] = &[
     (Exit::Of(Kind::Usage), "wrong arguments, manifest or parameter"),
     (Exit::Of(Kind::TasksFailed), "the sweep ended, but some tasks failed for good (see `powersweep status`)"),
     (Exit::Of(Kind::Workload), "a log could not be found, fetched, decompressed or read"),
-    (Exit::Of(Kind::Storage), "the data folder or object store cannot be written or read"),
+    (
+        Exit::Of(Kind::Storage),
+        "the data folder or object store cannot be written or read, or lacks files of published rows",
+    ),
     (Exit::Of(Kind::Owned), "another running coordinator owns the data"),
     (Exit::Of(Kind::Network), "a port is taken, or no coordinator answers at an address"),
     (

@@ -22,7 +22,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use powersweep_results::Table;
-use powersweep_results::layout::{self, StoredPart, base_name};
+use powersweep_results::layout::{self, PartCounts, StoredPart, base_name};
 
 use crate::publish::part_path;
 use crate::records::{Intent, Loaded, RowsRecord, Totals};
@@ -52,6 +52,8 @@ pub struct View {
     pub known: bool,
     /// Whether the experiment's manifest does not ask for the table.
     pub lacks_table: bool,
+    /// What the states count of the parts. See [`counted`].
+    pub counted: Option<PartCounts>,
 }
 
 impl View {
@@ -205,9 +207,10 @@ async fn try_snapshot(
     let of_state = |(state, (_, rows)): (&State<'_>, &(Loaded, Vec<RowsRecord>))| {
         rows.iter().filter_map(|record| state.upload(experiment, table, record)).collect::<Vec<_>>()
     };
+    let counted = counted(after.iter().map(|(after, _)| after), experiment, table);
     let uploads = states.iter().zip(&before).flat_map(of_state).collect();
     let rows = before.into_iter().flat_map(|(_, rows)| rows).collect();
-    Ok(Some((View { parts, staged: Vec::new(), rows, known, lacks_table }, uploads)))
+    Ok(Some((View { parts, staged: Vec::new(), rows, known, lacks_table, counted }, uploads)))
 }
 
 /// Reads the states, and the unpublished rows in them if they are wanted.
@@ -251,6 +254,20 @@ pub async fn list(objects: &dyn ObjectStore, folder: &Path) -> Result<BTreeSet<S
 
 fn intents<'a>(loaded: &'a Loaded, experiment: &'a str, table: Table) -> impl Iterator<Item = &'a Intent> {
     loaded.intents.iter().filter(move |intent| intent.experiment == experiment && intent.table() == table)
+}
+
+/// The visible parts of a table that these states count. `None` if no state has the experiment of this name, or its parts are
+/// being removed.
+pub fn counted<'a>(
+    states: impl Iterator<Item = &'a Loaded> + Clone,
+    experiment: &str,
+    table: Table,
+) -> Option<PartCounts> {
+    let known = states.clone().any(|state| state.experiments.iter().any(|record| record.name == experiment));
+    let leaves = states.clone().any(|state| state.leaving.iter().any(|record| record.experiment == experiment));
+    let add = |sum: PartCounts, of: &Totals| PartCounts { parts: sum.parts + of.parts, rows: sum.rows + of.rows };
+    let totals = states.filter_map(|state| totals(state, experiment, table));
+    (known && !leaves).then(|| totals.fold(PartCounts::default(), add))
 }
 
 fn totals<'a>(loaded: &'a Loaded, experiment: &str, table: Table) -> Option<&'a Totals> {

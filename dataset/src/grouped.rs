@@ -141,7 +141,7 @@ impl FooterFacts {
         let planned = Planned::of(self.manifest.as_ref().filter(lacks), only);
         let Some(planned) = planned else { return Ok(Vec::new()) };
         let planned = planned.beside_rows(datasets, reading.experiment(), only).await?;
-        Ok(planned.said(by))
+        Ok(planned.said(by, reading.is_whole()))
     }
 }
 

@@ -127,8 +127,11 @@ impl Planned {
     }
 
     /// Sentences about the tasks without rows: the combinations that have none, and how many groups by these columns lack seeds.
-    pub fn said(&self, by: &[&str]) -> Vec<String> {
+    /// `is_whole`: no part is missing.
+    pub fn said(&self, by: &[&str], is_whole: bool) -> Vec<String> {
         let mut said = Vec::new();
+        let cause =
+            if is_whole { "failed or have not run" } else { "failed, have not run, or have a row in a missing file" };
         let missing = self.missing().count();
         if missing > 0 {
             let of = count(self.combinations.len() as u64, "combination");
@@ -136,10 +139,7 @@ impl Planned {
             let more = if names.len() > NAMED { ", …" } else { "" };
             names.truncate(NAMED);
             let has = if missing == 1 { "has" } else { "have" };
-            said.push(format!(
-                "{missing} of {of} {has} no row, since the tasks failed or have not run: {}{more}",
-                names.join("; ")
-            ));
+            said.push(format!("{missing} of {of} {has} no row, since the tasks {cause}: {}{more}", names.join("; ")));
         }
         let mut groups: BTreeMap<Vec<String>, bool> = BTreeMap::new();
         for of in self.combinations.iter().filter(|of| !of.found.is_empty()) {
@@ -149,7 +149,7 @@ impl Planned {
         let lacking = groups.values().filter(|lacks| **lacks).count();
         if lacking > 0 {
             said.push(format!(
-                "{lacking} of {} lack seeds that the manifest has, since tasks failed or have not run: their means are over fewer \
+                "{lacking} of {} lack seeds that the manifest has, since tasks {cause}: their means are over fewer \
                  inputs; compare equal seeds by a condition such as seed<=2",
                 count(groups.len() as u64, "combination")
             ));

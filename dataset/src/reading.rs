@@ -8,14 +8,14 @@ use std::fmt::Display;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, new_null_array};
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::array::{ArrayRef, AsArray, ListArray, RecordBatch, new_null_array};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use powersweep_experiments::plain::chain;
 use powersweep_results::Table;
 use powersweep_results::folded::FoldedBatch;
-use powersweep_results::layout::StoredPart;
+use powersweep_results::layout::{StoredPart, part_id, part_name};
 use powersweep_results::part::{Footer, encode_from};
 use powersweep_results::unpublished;
 use tokio::sync::OnceCell;
@@ -39,6 +39,8 @@ pub struct Reading {
     listing: Listing,
     experiment: String,
     table: Table,
+    /// Whether no part is missing that the state counts.
+    is_whole: bool,
     /// The manifest whose indices all rows are given; `None` if there are less than two parts, or the newest names none.
     newest: OnceCell<Option<Arc<Newest>>>,
 }
@@ -52,8 +54,13 @@ pub struct ReadBefore {
 }
 
 impl Reading {
-    pub(crate) fn new(datasets: Datasets, listing: Listing, experiment: &str, table: Table) -> Reading {
-        Reading { datasets, listing, experiment: experiment.to_owned(), table, newest: OnceCell::new() }
+    pub(crate) fn new(datasets: Datasets, listing: Listing, experiment: &str, table: Table, is_whole: bool) -> Reading {
+        Reading { datasets, listing, experiment: experiment.to_owned(), table, is_whole, newest: OnceCell::new() }
+    }
+
+    /// Whether no part is missing that the state counts, as far as that is known.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Name of the experiment.
@@ -152,7 +159,19 @@ impl Reading {
         match self.listing.parts.get(number) {
             Some(part) => {
                 let newest = self.newest().await?;
-                Ok(Part::stored(self.datasets.tables(), &part.path, part.bytes).await?.indexed_by(newest))
+                let read = Part::stored(self.datasets.tables(), &part.path, part.bytes).await?;
+                let of_name = part.path.filename().and_then(part_id);
+                if let (Some(of_name), Some(id)) = (of_name, read.id())
+                    && of_name != id
+                {
+                    let (path, name) = (&part.path, part_name(id));
+                    return Err(failure!(
+                        Storage,
+                        "{path} is the part {name} under the name of another one: delete it if {name} is there, else give it \
+                         this name"
+                    ));
+                }
+                Ok(read.indexed_by(newest))
             }
             None => {
                 let (path, bytes) = &self.listing.uploads[number - self.listing.parts.len()];
@@ -250,12 +269,24 @@ fn unreadable(place: &dyn Display, error: &dyn std::error::Error) -> Error {
 /// A batch with exactly these columns; a missing column is null.
 pub fn fitted(batch: &RecordBatch, schema: &SchemaRef, place: &Path) -> Result<RecordBatch, Error> {
     let columns = schema.fields().iter().map(|field| match batch.column_by_name(field.name()) {
-        Some(column) => Arc::clone(column),
+        Some(column) => named_as(field.data_type(), column),
         None => new_null_array(field.data_type(), batch.num_rows()),
     });
     let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(Arc::clone(schema), columns.collect(), &options)
         .map_err(|error| failure!(Storage, "{place} does not have the columns of this version: {error}"))
+}
+
+/// A column whose lists have the items' name of this type: other writers name them by the Parquet specification.
+fn named_as(wanted: &DataType, column: &ArrayRef) -> ArrayRef {
+    match (wanted, column.as_list_opt::<i32>()) {
+        (DataType::List(item), Some(list)) if *item.data_type() == list.value_type() => {
+            let (_, offsets, values, nulls) = list.clone().into_parts();
+            ListArray::try_new(Arc::clone(item), offsets, values, nulls)
+                .map_or_else(|_| Arc::clone(column), |list| Arc::new(list) as ArrayRef)
+        }
+        _ => Arc::clone(column),
+    }
 }
 
 /// These columns as nullable ones: a part of an earlier version may lack some.

@@ -9,12 +9,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::path::Path;
 use powersweep_results::Table;
-use powersweep_results::layout::{StoredPart, part_id};
+use powersweep_results::layout::{PartCounts, StoredPart, part_id};
 use powersweep_results::unpublished::UnpublishedRows;
 use uuid::Uuid;
 
 use crate::reading::{Part, Reading};
-use crate::{Error, Notes};
+use crate::words::count;
+use crate::{Error, Notes, failure};
 
 /// Which rows of a table are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub struct Listing {
     pub has_state: bool,
     /// Whether the experiment's manifest does not ask for the table.
     pub lacks_table: bool,
+    /// The parts that the state counts; `None` if they are not to be compared with the listed ones.
+    pub counted: Option<PartCounts>,
 }
 
 impl Listing {
@@ -63,30 +66,67 @@ pub trait Tables: fmt::Display + Send + Sync {
 pub struct Datasets {
     tables: Arc<dyn Tables>,
     notes: Notes,
-    /// Copies of parts that a note has named.
-    copies: Arc<Mutex<BTreeSet<Path>>>,
+    /// Notes about files that were said.
+    said: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Datasets {
     /// The datasets of a place.
     pub fn new(tables: impl Tables + 'static, notes: Notes) -> Datasets {
-        Datasets { tables: Arc::new(tables), notes, copies: Arc::default() }
+        Datasets { tables: Arc::new(tables), notes, said: Arc::default() }
+    }
+
+    /// Lists the rows of a table, published or not, to read them. A note says that parts are missing; without any row, that is an
+    /// error.
+    pub async fn read(&self, experiment: &str, table: Table) -> Result<Reading, Error> {
+        match self.listed(experiment, table, Wanted::All).await? {
+            (reading, Some(missing)) if reading.has_rows() => {
+                self.say_once(missing);
+                Ok(reading)
+            }
+            found => whole(found),
+        }
     }
 
     /// Lists the rows of a table, published or not, to read them.
-    pub async fn read(&self, experiment: &str, table: Table) -> Result<Reading, Error> {
-        self.listed(experiment, table, Wanted::All).await
+    ///
+    /// # Errors
+    /// As [`Tables::list`], or parts are missing.
+    pub async fn read_whole(&self, experiment: &str, table: Table) -> Result<Reading, Error> {
+        whole(self.listed(experiment, table, Wanted::All).await?)
     }
 
     /// Lists the published rows of a table, to read them.
     pub async fn read_published(&self, experiment: &str, table: Table) -> Result<Reading, Error> {
-        self.listed(experiment, table, Wanted::Published).await
+        Ok(self.listed(experiment, table, Wanted::Published).await?.0)
     }
 
-    async fn listed(&self, experiment: &str, table: Table, wanted: Wanted) -> Result<Reading, Error> {
+    /// A table, and the sentence about its missing parts.
+    async fn listed(&self, experiment: &str, table: Table, wanted: Wanted) -> Result<(Reading, Option<String>), Error> {
         let mut listing = self.tables.list(experiment, table, wanted).await?;
         self.drop_copies(&mut listing).await?;
-        Ok(Reading::new(self.clone(), listing, experiment, table))
+        let missing = self.missing(&listing, experiment, table).await;
+        Ok((Reading::new(self.clone(), listing, experiment, table, missing.is_none()), missing))
+    }
+
+    /// The sentence about the parts that the state counts and that are not there. The footers are read only if the numbers of files
+    /// differ: users may add files of their own.
+    async fn missing(&self, listing: &Listing, experiment: &str, table: Table) -> Option<String> {
+        let counted = listing.counted.filter(|counted| counted.parts != listing.parts.len() as u64)?;
+        let mut found = BTreeSet::new();
+        for part in &listing.parts {
+            // A file that cannot be read is reported where its rows are read.
+            found.extend(Part::stored(&self.tables, &part.path, part.bytes).await.ok()?.id());
+        }
+        missing_parts(self, experiment, table, counted, found.len() as u64)
+    }
+
+    fn say_once(&self, note: String) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.insert(note.clone()) {
+            drop(said);
+            self.notes.say(&note);
+        }
     }
 
     /// Leaves out files that are copies of parts: they have the id of a part in their footer, and another name. A note names
@@ -102,11 +142,9 @@ impl Datasets {
                 copies.insert(part.path.clone());
             }
         }
-        let mut named = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
-        for copy in copies.iter().filter(|copy| named.insert((*copy).clone())) {
-            self.notes.say(&format!("{copy} is a copy of a part: its rows count once; delete the file"));
+        for copy in &copies {
+            self.say_once(format!("{copy} is a copy of a part: its rows count once; delete the file"));
         }
-        drop(named);
         listing.parts.retain(|part| !copies.contains(&part.path));
         Ok(())
     }
@@ -120,6 +158,31 @@ impl Datasets {
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
+}
+
+fn whole((reading, missing): (Reading, Option<String>)) -> Result<Reading, Error> {
+    missing.map_or(Ok(reading), |missing| Err(failure!(Storage, "{missing}")))
+}
+
+/// The sentence about parts in this place that its state counts and that are missing; `None` if no part is. `found`: number of
+/// different parts that are there.
+pub fn missing_parts(
+    place: &dyn fmt::Display,
+    experiment: &str,
+    table: Table,
+    counted: PartCounts,
+    found: u64,
+) -> Option<String> {
+    let (files, rows) = (count(counted.parts, "file"), count(counted.rows, "row"));
+    (found < counted.parts).then(|| {
+        format!(
+            "{place} lacks {} of {files} of {experiment}/{table}: the state counts {rows} in them. Bring the files back. Or run \
+             their tasks again: `powersweep delete {experiment}` forgets the state and keeps the files that are there; \
+             `powersweep adopt` makes a state of these while no coordinator serves the data; then the manifest runs the tasks \
+             without a row",
+            counted.parts - found
+        )
+    })
 }
 
 /// The place, such as a folder.

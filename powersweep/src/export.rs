@@ -111,7 +111,7 @@ struct Export<'a> {
 impl Export<'_> {
     /// Copies the table. Returns the number of rows; a table without rows gives no file.
     async fn copy(&self) -> Result<u64, Error> {
-        let reading = self.datasets.read(self.experiment, self.table).await?;
+        let reading = self.datasets.read_whole(self.experiment, self.table).await?;
         if !reading.has_rows() {
             if self.options.table.is_some() {
                 reading.check_table()?;
@@ -144,7 +144,7 @@ impl Export<'_> {
     }
 
     async fn tasks(&self) -> Result<Reading, Error> {
-        self.datasets.read(self.experiment, Table::Tasks).await
+        self.datasets.read_whole(self.experiment, Table::Tasks).await
     }
 
     /// The columns of the file, and where they come from.

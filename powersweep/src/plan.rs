@@ -90,13 +90,14 @@ impl Place {
         Ok(TaskPlan { task, runs, reason })
     }
 
-    /// The stored state. A note says that it was lost, if the experiment has rows without a state.
+    /// The stored state. A note says that it was lost, if the experiment has rows without a state, or that rows are missing.
     async fn loaded(&self, location: &Location, experiment: &str) -> Result<Loaded, Error> {
         let loaded = stored::read(location).await?;
         if stored::has_rows_alone(location, &loaded, experiment).await? {
             self.notes
                 .say(&format!("{location} has rows of {experiment} but no state of it: run `powersweep adopt` first"));
         }
+        stored::missing(location, &loaded, experiment).await?.iter().for_each(|missing| self.notes.say(missing));
         Ok(loaded)
     }
 }

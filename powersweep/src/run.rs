@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use powersweep_coordinator::store::Location;
 use powersweep_coordinator::{owner, shards as stored_shards};
-use powersweep_dataset::words::count;
 use powersweep_dataset::{Error, Kind, failure};
 use powersweep_experiments::{Digest, Manifest, Shard, Sweep};
 use powersweep_inputs::library::ParsedLogs;
@@ -383,7 +382,7 @@ impl Running {
     /// # Errors
     /// The sweep has not ended, or its rows could not be published.
     pub async fn end(self) -> Result<v1::ExperimentStatus, Error> {
-        let Running { coordinator, worker, place, sweep, ended, .. } = self;
+        let Running { coordinator, worker, place, sweep, options, ended, .. } = self;
         let location = place.location()?;
         let closing_all = async {
             if let Some(worker) = worker {
@@ -403,16 +402,12 @@ impl Running {
             Err(error) if error.kind != Kind::Interrupted => return Err(error),
             ended => closed.and(ended)?,
         };
-        if finished.rows_in_parts > 0 && !stored::has_parts(&location, sweep.manifest().name()).await? {
-            return Err(failure!(
-                Storage,
-                "the files of {0} are missing in {location}, whose state counts {1} as done. To run these tasks again, \
-                 give the experiment a new name, or choose another place with --data",
-                finished.name,
-                count(finished.rows_in_parts, "task")
-            ));
+        let name = sweep.manifest().name();
+        let state = options.shard.map_or_else(|| location.clone(), |shard| location.shard(name, shard.shard));
+        match stored::missing(&location, &stored::read(&state).await?, name).await? {
+            Some(missing) => Err(failure!(Storage, "{missing}")),
+            None => Ok(finished),
         }
-        Ok(finished)
     }
 }
 

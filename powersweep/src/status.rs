@@ -137,7 +137,15 @@ impl Place {
 
 async fn of_state(location: &Location, request: &v1::StatusRequest) -> Result<v1::StatusReply, Error> {
     let loaded = stored::read(location).await?;
-    let reply = plan::status(loaded, None, request, &location.to_string());
+    let mut missing = BTreeMap::new();
+    for name in loaded.experiments.iter().map(|record| &record.name) {
+        missing.extend(stored::missing(location, &loaded, name).await?.map(|reason| (name.clone(), reason)));
+    }
+    let mut reply = plan::status(loaded, None, request, &location.to_string());
+    for found in &mut reply.experiments {
+        let reason = missing.remove(&found.name).filter(|_| found.reason.is_empty());
+        reason.into_iter().for_each(|reason| found.reason = reason);
+    }
     if !request.experiment.is_empty() && reply.experiments.is_empty() {
         return Err(not_stored(location, &request.experiment).await?);
     }

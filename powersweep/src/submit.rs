@@ -9,6 +9,7 @@ use powersweep_experiments::Manifest;
 use powersweep_inputs::library::Library;
 use powersweep_proto::client::Client;
 use powersweep_proto::v1;
+use powersweep_results::Table;
 
 use crate::inputs::{self, Files};
 use crate::place::{Place, connection};
@@ -71,7 +72,7 @@ impl Place {
     /// Notes say why no task runs meanwhile. Failed tasks are no error.
     ///
     /// # Errors
-    /// Another command stopped the experiment, or the coordinator refuses to show it.
+    /// Another command stopped the experiment, the coordinator refuses to show it, or published rows are missing.
     pub async fn wait(&self, mut client: Client, experiment: &str) -> Result<v1::ExperimentStatus, Error> {
         let (mut said, mut stalled_since) = (String::new(), None);
         loop {
@@ -96,7 +97,11 @@ impl Place {
             };
             let reason = why_waiting(&found);
             if let Some(ended) = end_of(found) {
-                return ended;
+                let parts = self.datasets_at(&client).read_whole(experiment, Table::Tasks).await;
+                return match (ended, parts) {
+                    (Ok(_), Err(error)) if error.kind == Kind::Storage => Err(error),
+                    (ended, _) => ended,
+                };
             }
             if status.storage_stalled {
                 // The reason names the time of the stall and changes with it: a stall is told once, when its cause is known.

@@ -26,6 +26,15 @@ pub struct StoredPart {
     pub bytes: u64,
 }
 
+/// Parts of a table that a state counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PartCounts {
+    /// Their number.
+    pub parts: u64,
+    /// The rows in them.
+    pub rows: u64,
+}
+
 /// Name of the folder of the coordinator's state.
 pub const STATE_FOLDER: &str = ".powersweep";
 

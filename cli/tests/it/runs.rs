@@ -173,8 +173,59 @@ fn deleted_parts_are_reported() {
     sandbox.write("sweep.toml", synthetic("sweep", 2));
     sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(0);
     std::fs::remove_dir_all(sandbox.path("results/data/sweep")).expect("it can be deleted");
-    let ended = sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(5);
-    ended.says(&["the files of sweep are missing", "counts 4 tasks as done", "a new name", "--data"]);
+    let lacks = "lacks 1 of 1 file of sweep/tasks: the state counts 4 rows in them";
+    sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(5).says(&[lacks, "powersweep delete sweep"]);
+    sandbox.run(&["results", "sweep"]).exits(5).says(&[lacks]);
+    sandbox.run(&["delete", "sweep"]).exits(0);
+    sandbox.run(&["run", "sweep.toml"]).exits(0).says(&["4 tasks, 0 done already, 4 to run"]);
+}
+
+/// One of two parts was lost, or is there twice: no command may look successful.
+#[test]
+fn a_lost_part_is_reported_and_its_tasks_run_again() {
+    let sandbox = Sandbox::new();
+    let run = || sandbox.run(&["run", "sweep.toml"]);
+    sandbox.write("sweep.toml", synthetic("sweep", 2));
+    run().exits(0);
+    let folder = sandbox.path("results/data/sweep/tasks");
+    let part = contents(&folder).into_keys().next().expect("a part");
+    sandbox.write("sweep.toml", synthetic("sweep", 3));
+    run().exits(0);
+    let id =
+        part.file_stem().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix("part-")).expect("an id");
+    let copy = folder.join(format!("part-{}{}.parquet", &id[..35], if id.ends_with('0') { '1' } else { '0' }));
+    std::fs::copy(&part, &copy).expect("it can be copied");
+    for command in [&["results", "sweep"][..], &["verify", "sweep"], &["export", "sweep", "--output", "out"]] {
+        sandbox.run(command).exits(5).says(&["under the name of another one"]);
+    }
+    std::fs::remove_file(copy).expect("it can be deleted");
+
+    std::fs::rename(&part, sandbox.path("lost")).expect("it can be moved");
+    let lacks = "lacks 1 of 2 files of sweep/tasks: the state counts 6 rows in them";
+    sandbox.run(&["results", "sweep"]).exits(0).says(&[lacks]);
+    let groups = sandbox.run(&["results", "sweep", "--by", "queue_order"]).exits(0);
+    groups.says(&[lacks, "failed, have not run, or have a row in a missing file"]);
+    sandbox.run(&["plan", "sweep.toml"]).exits(0).says(&[lacks]);
+    sandbox.run(&["status"]).exits(0).prints(&[lacks]);
+    for command in [&["run", "sweep.toml"][..], &["verify", "sweep"], &["export", "sweep", "--output", "out"]] {
+        sandbox.run(command).exits(5).says(&[lacks]);
+    }
+    assert!(!sandbox.path("out").exists());
+    // A coordinator tells its clients, who may have no access to the data.
+    let (served, url) = sandbox.serve(&[]);
+    let remote = |args: &[&str]| sandbox.run(&[args, &["--coordinator", &url]].concat());
+    let lacks_there = "lacks 1 of 2 files of sweep/tasks";
+    remote(&["submit", "sweep.toml", "--wait"]).exits(5).says(&[lacks_there]);
+    remote(&["delete", "sweep"]).exits(0);
+    remote(&["submit", "sweep.toml"])
+        .exits(8)
+        .says(&["While no coordinator serves the data, `powersweep adopt` restores"]);
+    remote(&["delete", "sweep", "--data-too"]).exits(8).says(&["the data has rows of it", "delete the folder sweep"]);
+    served.signal("TERM");
+    served.wait().exits(0);
+    sandbox.run(&["adopt", "sweep.toml"]).exits(0);
+    run().exits(0).says(&["6 tasks, 2 done already, 4 to run"]);
+    assert_eq!(rows::read(&sandbox.path("results/data"), "sweep", "tasks").len(), 6);
 }
 
 /// The reader of the output has ended.

@@ -13,7 +13,7 @@ use object_store::path::{Path, PathPart};
 use powersweep_experiments::plain::chain;
 use powersweep_proto::{is_plain_name, v1};
 use powersweep_results::Table;
-use powersweep_results::layout::{self, StoredPart};
+use powersweep_results::layout::{self, PartCounts, StoredPart};
 use prost::Message;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -129,12 +129,13 @@ struct Sender {
 
 impl Sender {
     async fn send(&self, view: View) -> Result<(), Status> {
-        let View { parts, rows, known, lacks_table, .. } = view;
+        let View { parts, rows, known, lacks_table, counted, .. } = view;
+        let counted = counted.map(|PartCounts { parts, rows }| v1::PartCounts { parts, rows });
         let folder = format!("{}/", layout::table_dir(&self.experiment, self.table.name()));
         // An empty table has facts, too.
         for some in parts.chunks(PARTS_EACH).chain(parts.is_empty().then_some(&[][..])) {
             let parts = some.iter().map(|part| published(part, &folder)).collect();
-            let facts = Some(v1::TableFacts { known, lacks_table, parts });
+            let facts = Some(v1::TableFacts { known, lacks_table, parts, counted });
             self.put(v1::TablePiece { facts, ..Default::default() }).await?;
         }
         for record in rows {

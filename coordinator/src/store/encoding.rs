@@ -108,14 +108,16 @@ pub(crate) fn rows_range(
 pub(crate) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// Key ranges of what [`Store::load_of`](super::Store::load_of) reads, in key order.
-pub(crate) fn ranges_of(experiment: &str) -> Result<[KeyRange; 4], StoreError> {
+pub(crate) fn ranges_of(experiment: &str) -> Result<[KeyRange; 5], StoreError> {
     let name = || experiment.to_owned();
     let own = encode_key(&Key::Experiment { name: name() })?;
+    let leaving = encode_key(&Key::Leaving { experiment: name() })?;
     let split = encode_key(&Key::Split { experiment: name() })?;
     let total = |table| encode_key(&Key::Totals { experiment: name(), table });
     Ok([
         (Included(own.clone()), Included(own)),
         (Included(INTENTS.to_vec()), Excluded(AFTER_INTENTS.to_vec())),
+        (Included(leaving.clone()), Included(leaving)),
         (Included(split.clone()), Included(split)),
         (Included(total(Table::Tasks)?), Included(total(Table::Accounts)?)),
     ])

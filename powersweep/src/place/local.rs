@@ -60,9 +60,9 @@ impl Local {
                 return Err(failure!(Usage, "{location}: {reason}"));
             }
         }
-        let View { parts, staged, rows, known, lacks_table } = view;
+        let View { parts, staged, rows, known, lacks_table, counted } = view;
         let unpublished = rows.iter().flat_map(RowsRecord::unpublished).collect();
-        Ok(Listing { parts, uploads: staged, unpublished, has_state: known, lacks_table })
+        Ok(Listing { parts, uploads: staged, unpublished, has_state: known, lacks_table, counted })
     }
 }
 

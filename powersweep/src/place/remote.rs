@@ -14,7 +14,7 @@ use powersweep_dataset::{Error, Kind, failure};
 use powersweep_proto::client::{Client, words};
 use powersweep_proto::v1;
 use powersweep_results::Table;
-use powersweep_results::layout::{self, StoredPart};
+use powersweep_results::layout::{self, PartCounts, StoredPart};
 use prost::Message;
 use tonic::{Code, Status};
 
@@ -128,8 +128,9 @@ struct Received {
 
 impl Received {
     fn facts(&mut self, facts: v1::TableFacts, folder: &Path) -> Result<(), Status> {
-        let v1::TableFacts { known, lacks_table, parts } = facts;
+        let v1::TableFacts { known, lacks_table, parts, counted } = facts;
         (self.listing.has_state, self.listing.lacks_table) = (known, lacks_table);
+        self.listing.counted = counted.map(|v1::PartCounts { parts, rows }| PartCounts { parts, rows });
         for v1::PublishedPart { name, bytes } in parts {
             let name =
                 PathPart::parse(&name).map_err(|_| Status::data_loss(format!("no part has the name {name:?}")))?;

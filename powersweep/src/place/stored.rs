@@ -5,10 +5,12 @@ use object_store::ObjectStore;
 use powersweep_coordinator::owner::{self, OwnerError};
 use powersweep_coordinator::records::Loaded;
 use powersweep_coordinator::store::{Location, PRIVATE_DIR, ReadOnly};
+use powersweep_coordinator::view;
+use powersweep_dataset::tables::missing_parts;
 use powersweep_dataset::{Error, Kind, OrKind, failure};
 use powersweep_experiments::plain::chain;
 use powersweep_experiments::reading::instead_of;
-use powersweep_results::layout;
+use powersweep_results::{Table, layout};
 
 use super::shards;
 
@@ -21,6 +23,15 @@ pub async fn read(location: &Location) -> Result<Loaded, Error> {
     let loaded = state.load().await.or_kind(Kind::Storage)?;
     state.close().await.or_kind(Kind::Storage)?;
     Ok(loaded)
+}
+
+/// The sentence about parts of `tasks` that a state counts and that are not there; `None` if no part is missing.
+pub async fn missing(location: &Location, state: &Loaded, experiment: &str) -> Result<Option<String>, Error> {
+    let counted = view::counted(std::iter::once(state), experiment, Table::Tasks);
+    let Some(counted) = counted.filter(|counted| counted.parts > 0) else { return Ok(None) };
+    let store = location.object_store().or_kind(Kind::Storage)?;
+    let found = view::list(&*store, &layout::tasks_dir(experiment)).await.or_kind(Kind::Storage)?.len() as u64;
+    Ok(missing_parts(location, experiment, Table::Tasks, counted, found))
 }
 
 /// Whether an experiment has a part of `tasks`.

@@ -139,7 +139,7 @@ pub struct HandIn {
     /// objects of optional tables that were uploaded before
     #[prost(message, repeated, tag = "6")]
     pub uploads: ::prost::alloc::vec::Vec<Upload>,
-    /// by these tasks; idle_s: idle slot time since the previous hand-in
+    /// by these tasks; idle_s: since the previous hand-in, or since an idle worker got the experiment
     #[prost(message, optional, tag = "7")]
     pub spent: ::core::option::Option<TimeSpent>,
     /// jobs that these tasks simulated
@@ -781,6 +781,16 @@ pub struct TableFacts {
     /// further pieces have more
     #[prost(message, repeated, tag = "3")]
     pub parts: ::prost::alloc::vec::Vec<PublishedPart>,
+    /// what the state counts of the parts; none without a state, or while they are removed
+    #[prost(message, optional, tag = "4")]
+    pub counted: ::core::option::Option<PartCounts>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PartCounts {
+    #[prost(uint64, tag = "1")]
+    pub parts: u64,
+    #[prost(uint64, tag = "2")]
+    pub rows: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PublishedPart {
