@@ -96,8 +96,9 @@ impl Farm {
         self.out.put(Record::Leaving(record));
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         experiment.leaving = Some(leaving);
-        for wait in std::mem::take(&mut experiment.flushes) {
-            self.out.reply(wait.client, Reply::Refused(format!("{name} is being removed: its rows are not flushed")));
+        let flushes = std::mem::take(&mut experiment.flushes).into_iter().map(|wait| wait.client);
+        for client in flushes.chain(std::mem::take(&mut experiment.split.prunes)) {
+            self.out.reply(client, Reply::Refused(format!("{name} is being removed: this request ends")));
         }
         for open in experiment.intents.values_mut().filter(|open| open.quarantined.is_some()) {
             // Whether its rows would be lost is found out at once.

@@ -176,6 +176,32 @@ fn a_second_prune_waits_for_the_first() {
     assert_eq!(changed, [true, true]);
 }
 
+/// A request about rows that left is answered although the experiment leaves before it is carried out.
+#[test]
+fn a_prune_is_answered_when_its_experiment_is_removed() {
+    for data_too in [false, true] {
+        for (steps, waits_for_split) in [(false, true), (true, true), (false, false)] {
+            let mut wire = Wire::new();
+            run(&mut wire, &seeds("[1, 2, 3]"));
+            wire.submit(seeds("[3]"));
+            if !waits_for_split {
+                wire.settle();
+            }
+            let before = wire.replies.len();
+            assert_eq!(wire.control("e", Action::Prune), None);
+            if steps {
+                wire.commit_all();
+            }
+            wire.control("e", Action::Delete { force: true, data_too });
+            wire.settle();
+            let replies = &wire.replies[before..];
+            let refused = |reply: &Reply| matches!(reply, Reply::Refused(reason) if reason.contains("being removed"));
+            let is_done = |reply: &Reply| matches!(reply, Reply::Controlled(_));
+            assert!(replies.iter().any(refused) && replies.iter().any(is_done), "{replies:?}");
+        }
+    }
+}
+
 fn submit_as(wire: &mut Wire, user: &str, sweep: Sweep, replace: bool) -> Reply {
     let submission = Submission { user: user.to_owned(), replace, ..Submission::new(sweep, BTreeMap::new()) };
     wire.request(Request::Submit(submission));
