@@ -5,23 +5,27 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
+use powersweep_coordinator::farm::KERNEL;
 use powersweep_dataset::cell::json_of;
 use powersweep_dataset::reading::{Part, relaxed};
+use powersweep_dataset::scan::INDEX;
 use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
 use powersweep_engine::Details;
 use powersweep_engine::rng::{Philox, Purpose};
 use powersweep_engine::workload::LOG;
 use powersweep_experiments::url::public_name;
-use powersweep_experiments::{Manifest, Sweep, TaskSpec};
+use powersweep_experiments::{Digest, Manifest, Sweep, TaskSpec};
 use powersweep_inputs::library::{Library, ParsedLogs};
 use powersweep_results::identity::{Micros, RunFacts};
+use powersweep_results::part::Origin;
 use powersweep_results::{Table, part, tasks};
 use powersweep_worker::TaskLimits;
 use powersweep_worker::task::{Inputs, TaskError};
+use serde_json::Value as Json;
 
 use crate::inputs::{self, Files, LOGS_BYTES, ManifestFiles};
 use crate::parallel::on_all_cores;
@@ -71,7 +75,9 @@ pub struct Verified {
     pub equal: usize,
     /// Rows of an earlier manifest, which is not known, so that they were not compared.
     pub foreign: usize,
-    /// Rows that differ, by the index of their task.
+    /// Tasks of the manifest in a file that have no row there.
+    pub missing: u64,
+    /// Rows that differ, by the index of their task. A row of an exported file that is no row of its task differs, too.
     pub differing: BTreeMap<i64, Vec<Difference>>,
 }
 
@@ -89,15 +95,23 @@ impl Place {
         if options.tasks == 0 {
             return Err(failure!(Usage, "no task would run again: at least one must be chosen"));
         }
-        let (sample, rows) = self.sample(experiment, options, sample_seed).await?;
-        let mut verified = Verified { tasks: sample.len(), rows, sample_seed, ..Verified::default() };
+        let Sample { stored, rows, file } = self.sample(experiment, options, sample_seed).await?;
+        let mut verified = Verified { tasks: stored.len(), rows, sample_seed, ..Verified::default() };
         let (mut options, notes) = (options.clone(), self.notes.clone());
         if is_file(experiment) && options.manifest.is_none() {
             // The file may come from anybody.
             options.library = options.library.on_search_path();
         }
-        let compared = tokio::task::spawn_blocking(move || compared(&sample, &options, &notes));
-        for compared in compared.await.or_kind(Kind::Failure)?? {
+        let compared = tokio::task::spawn_blocking(move || {
+            let compared = compared(&stored, file.as_ref(), &options, &notes)?;
+            Ok::<_, Error>((compared, file))
+        });
+        let ((compared, tasks), file) = compared.await.or_kind(Kind::Failure)??;
+        if let Some(file) = file {
+            verified.missing = tasks.map_or(0, |tasks| tasks.saturating_sub(file.indices.len() as u64));
+            verified.differing.extend(file.repeated());
+        }
+        for compared in compared {
             match compared {
                 Compared::Equal => verified.equal += 1,
                 Compared::Foreign => verified.foreign += 1,
@@ -109,18 +123,17 @@ impl Place {
         Ok(verified)
     }
 
-    /// Chooses rows. Returns them, and the number of all rows.
-    async fn sample(
-        &self,
-        experiment: &str,
-        options: &VerifyOptions,
-        seed: u64,
-    ) -> Result<(Vec<Stored>, usize), Error> {
+    /// Chooses rows.
+    async fn sample(&self, experiment: &str, options: &VerifyOptions, seed: u64) -> Result<Sample, Error> {
         let exported = exported(experiment).await?;
-        let is_exported = exported.is_some();
+        let file = match &exported {
+            Some(part) => Some(ExportedFile::of(part).await?),
+            None => None,
+        };
+        let is_exported = file.is_some();
         let parts = match exported {
             Some(part) => vec![part],
-            None => self.datasets().await?.read(experiment, Table::Tasks).await?.parts_of_all().await?,
+            None => self.datasets().await?.read_whole(experiment, Table::Tasks).await?.parts_of_all().await?,
         };
         let groups: Vec<(&Part, usize)> =
             parts.iter().flat_map(|part| (0..part.groups().len()).map(move |group| (part, group))).collect();
@@ -132,7 +145,7 @@ impl Place {
         // Unpublished rows name no manifest; theirs is the present one, which the last part has.
         let last = parts.iter().rev().find_map(Part::manifest);
         let chosen = chosen(seed, all, options.tasks);
-        let (mut rows, mut before) = (Vec::new(), 0);
+        let (mut stored, mut before) = (Vec::new(), 0);
         for (part, group) in groups {
             let schema = if is_exported { stored_columns(part) } else { relaxed(&tasks::schema()) };
             let count = part.rows(group);
@@ -147,11 +160,49 @@ impl Place {
             })?;
             let some = RowSelection::from_consecutive_ranges(wanted.iter().map(|row| *row..row + 1), count);
             let batch = part.batch(&schema, RowGroupSelection::new(group, Some(some))).await?;
-            rows.extend(
+            stored.extend(
                 (0..batch.num_rows()).map(|row| Stored { row: batch.slice(row, 1), manifest: manifest.clone() }),
             );
         }
-        Ok((rows, all))
+        Ok(Sample { stored, rows: all, file })
+    }
+}
+
+/// The chosen rows.
+struct Sample {
+    stored: Vec<Stored>,
+    /// Number of all rows.
+    rows: usize,
+    /// The file that they are in; `None` for those of an experiment.
+    file: Option<ExportedFile>,
+}
+
+/// What an exported file says of all its rows.
+struct ExportedFile {
+    origin: Origin,
+    /// The rows of each task index.
+    indices: BTreeMap<i64, usize>,
+}
+
+impl ExportedFile {
+    async fn of(part: &Part) -> Result<ExportedFile, Error> {
+        let column = Arc::new(Schema::new(vec![Field::new(INDEX, DataType::Int64, true)]));
+        let mut indices = BTreeMap::new();
+        for from in part.all() {
+            let batch = part.batch(&column, from).await?;
+            for index in batch.column(0).as_primitive::<Int64Type>().iter().flatten() {
+                *indices.entry(index).or_default() += 1;
+            }
+        }
+        Ok(ExportedFile { origin: part.origin(), indices })
+    }
+
+    /// Tasks that have several rows, as differences.
+    fn repeated(&self) -> impl Iterator<Item = (i64, Vec<Difference>)> + '_ {
+        self.indices.iter().filter(|(_, rows)| **rows > 1).map(|(index, rows)| {
+            let column = "(the task)".to_owned();
+            (*index, vec![Difference { column, stored: format!("{rows} rows"), now: "1 row".to_owned() }])
+        })
     }
 }
 
@@ -210,8 +261,14 @@ enum Compared {
     Differs(i64, Vec<Difference>),
 }
 
-/// Runs the tasks of the rows again, on all cores.
-fn compared(sample: &[Stored], options: &VerifyOptions, notes: &Notes) -> Result<Vec<Compared>, Error> {
+/// Runs the tasks of the rows again, on all cores. Returns the number of tasks, too, if it is known that all rows of the file are
+/// of one manifest.
+fn compared(
+    sample: &[Stored],
+    file: Option<&ExportedFile>,
+    options: &VerifyOptions,
+    notes: &Notes,
+) -> Result<(Vec<Compared>, Option<u64>), Error> {
     let logs = Arc::new(ParsedLogs::new(LOGS_BYTES));
     let mut sweeps = BTreeMap::new();
     for row in sample.iter().map(|stored| &stored.manifest) {
@@ -224,7 +281,12 @@ fn compared(sample: &[Stored], options: &VerifyOptions, notes: &Notes) -> Result
             sweeps.insert(row.clone(), Replay::of(&manifest, &options.library, &logs, notes)?);
         }
     }
-    Ok(on_all_cores(sample, |row| row.compared(&sweeps[&row.manifest], &logs)))
+    let whole = file.and_then(|file| sweeps.get(&file.origin.manifest).filter(|replay| replay.gives(&file.origin)));
+    let compared = on_all_cores(sample, |row| match row.compared(&sweeps[&row.manifest], &logs) {
+        Compared::Foreign if whole.is_some() => row.of_no_task(&sweeps[&row.manifest]),
+        compared => compared,
+    });
+    Ok((compared, whole.map(|replay| replay.sweep.task_count())))
 }
 
 /// Positions of a random sample of `all` rows.
@@ -243,6 +305,7 @@ fn chosen(seed: u64, all: usize, tasks: usize) -> BTreeSet<usize> {
 /// The tasks of a manifest and their inputs.
 struct Replay {
     sweep: Sweep,
+    digests: BTreeMap<String, Digest>,
     inputs: Inputs,
     files: ManifestFiles,
 }
@@ -252,7 +315,20 @@ impl Replay {
         let digests = Files::read(manifest, library, Some(logs), notes)?.digests;
         let sweep = inputs::sweep(manifest, &digests)?;
         let files = ManifestFiles::new(manifest.files(), library.clone());
-        Ok(Replay { inputs: Inputs::of(&sweep), sweep, files })
+        Ok(Replay { inputs: Inputs::of(&sweep), sweep, digests, files })
+    }
+
+    /// Whether the tasks have the ids of rows of this origin: equal versions, and equal files.
+    fn gives(&self, origin: &Origin) -> bool {
+        let versions = powersweep_proto::versions("", 0);
+        let version = |name: &String| match name.as_str() {
+            KERNEL => Some(versions.kernel),
+            name => versions.parts.get(name).copied(),
+        };
+        let Origin { component_versions, log_digests, .. } = origin;
+        !component_versions.is_empty()
+            && component_versions.iter().all(|(name, made)| version(name) == Some(*made))
+            && log_digests.iter().all(|(log, made)| self.digests.get(log).is_some_and(|own| own.to_string() == *made))
     }
 
     /// The row of a task.
@@ -274,11 +350,26 @@ impl Replay {
 }
 
 impl Stored {
-    fn compared(&self, replay: &Replay, logs: &ParsedLogs) -> Compared {
-        let cell = |name: &str| self.row.column_by_name(name).map(|column| json_of(column, 0)).unwrap_or_default();
-        let index = cell("task_index").as_i64().unwrap_or(-1);
+    fn cell(&self, name: &str) -> Json {
+        self.row.column_by_name(name).map(|column| json_of(column, 0)).unwrap_or_default()
+    }
+
+    /// The row of a file whose rows are all of one manifest, which has another task at its index.
+    fn of_no_task(&self, replay: &Replay) -> Compared {
+        let index = self.cell("task_index").as_i64().unwrap_or(-1);
         let task = u64::try_from(index).ok().and_then(|index| replay.sweep.task(index));
-        let Some(task) = task.filter(|task| cell("task_id") == task.task_id.to_string()) else {
+        let now = task.map_or_else(
+            || "no task has this index".to_owned(),
+            |task| Json::from(task.task_id.to_string()).to_string(),
+        );
+        let stored = self.cell("task_id").to_string();
+        Compared::Differs(index, vec![Difference { column: "task_id".to_owned(), stored, now }])
+    }
+
+    fn compared(&self, replay: &Replay, logs: &ParsedLogs) -> Compared {
+        let index = self.cell("task_index").as_i64().unwrap_or(-1);
+        let task = u64::try_from(index).ok().and_then(|index| replay.sweep.task(index));
+        let Some(task) = task.filter(|task| self.cell("task_id") == task.task_id.to_string()) else {
             return Compared::Foreign;
         };
         match replay.row(task, logs) {

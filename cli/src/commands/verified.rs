@@ -25,18 +25,22 @@ pub(super) fn sampled(name: &str, found: &Verified) -> String {
 
 /// The number of rows that ran again and are equal, in a sentence.
 pub(super) fn summary(name: &str, found: &Verified) -> String {
-    foreign(found);
+    note_rest(found);
     let equal = screen::count(found.equal as u64, "row");
     format!("{}: {equal} equal in every column, bit for bit", sampled(name, found))
 }
 
-/// Notes the rows that were not compared.
-pub(super) fn foreign(found: &Verified) {
+/// Notes the rows that were not compared, and the tasks without one.
+pub(super) fn note_rest(found: &Verified) {
     if found.foreign > 0 {
         let foreign = screen::count(found.foreign as u64, "row");
         screen::note(&format!(
-            "powersweep: {foreign} are of an earlier manifest, which is not known, and were not compared; give it with --manifest"
+            "powersweep: not compared: {foreign} of an earlier manifest, which is not known; give it with --manifest"
         ));
+    }
+    if found.missing > 0 {
+        let missing = screen::count(found.missing, "task");
+        screen::note(&format!("powersweep: without a row in the file: {missing} of its manifest"));
     }
 }
 

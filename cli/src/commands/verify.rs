@@ -5,7 +5,7 @@ use std::time::Instant;
 use powersweep::artifact::is_artifact;
 use powersweep::block_on;
 
-use super::verified::{differences, differing_rows, foreign, options, sampled, summary};
+use super::verified::{differences, differing_rows, note_rest, options, sampled, summary};
 use crate::args::VerifyArgs;
 use crate::exit::{Outcome, failure};
 use crate::screen;
@@ -23,7 +23,7 @@ pub fn run(args: &VerifyArgs) -> Outcome {
     let found = block_on(async { args.from.place()?.verify(&args.experiment, &options).await })?;
     match (found.differing.len(), found.equal) {
         (0, 0) => {
-            foreign(&found);
+            note_rest(&found);
             Err(failure!(
                 Failure,
                 "no row could be compared: no task of the rows is one of the manifest. Give the manifest that made them by --manifest"
@@ -34,7 +34,7 @@ pub fn run(args: &VerifyArgs) -> Outcome {
             screen::print(&format!("{} ({time})", summary(&args.experiment, &found)))
         }
         (differing, _) => {
-            foreign(&found);
+            note_rest(&found);
             screen::print(&differences(&found))?;
             let sampled = sampled(&args.experiment, &found);
             Err(failure!(ClaimFails, "{sampled}: {}", differing_rows(differing, "")))

@@ -5,6 +5,7 @@
 const _: [Option<&str>; 2] = [option_env!("POWERSWEEP_TRACES"), option_env!("POWERSWEEP_PYTHON")];
 
 mod access;
+mod altered;
 mod answers;
 mod artifact;
 mod batsim;

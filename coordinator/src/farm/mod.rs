@@ -67,7 +67,7 @@ pub use event::{
 };
 pub(crate) use hand_in::HAND_IN_ROWS_MAX;
 pub use index_set::IndexSet;
-pub use pins::build_versions;
+pub use pins::{KERNEL, build_versions};
 
 use crate::records::Record;
 use crate::store::Batch;
@@ -313,6 +313,11 @@ impl Farm {
     pub fn is_settled(&self) -> bool {
         let settled = |e: &Experiment| e.is_settled() || e.leaving.as_ref().is_some_and(leaving::Leaving::drops_rows);
         !self.is_busy() && self.experiments.values().all(settled)
+    }
+
+    /// Whether storage refused the last part, and trying again can help.
+    pub fn refuses_parts(&self) -> bool {
+        self.refuses_parts
     }
 
     /// The sweep of a generation of an experiment, if both are known and this build can use its manifest.

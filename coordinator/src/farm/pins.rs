@@ -12,7 +12,7 @@ use super::tables::tables_of;
 use crate::records::{ExperimentRecord, Stored};
 
 /// The pin that holds the kernel's version.
-const KERNEL: &str = "kernel";
+pub const KERNEL: &str = "kernel";
 
 static TASKS_SCHEMA: LazyLock<u64> = LazyLock::new(|| columns::fingerprint(&tasks::schema()));
 

@@ -14,7 +14,7 @@ use crate::farm::Event;
 const LONGEST_DRAIN: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// How long publishing the last rows may take, and closing the store.
 const CLOSE_LIMIT: Duration = Duration::from_secs(60);
-/// How long publishing the last rows and closing the store may take while storage does not answer.
+/// How long publishing the last rows and closing the store may take while storage does not answer, or refuses parts.
 const STALLED_CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Progress of a shutdown.
@@ -55,9 +55,13 @@ impl Driver {
         self.drain(limit.unwrap_or(LONGEST_DRAIN));
     }
 
+    fn close_limit(&self) -> Duration {
+        if self.stalled || self.farm.refuses_parts() { STALLED_CLOSE_LIMIT } else { CLOSE_LIMIT }
+    }
+
     /// Closes the store, within a time limit.
     pub(super) async fn close(&self) -> Result<(), ServeError> {
-        let limit = if self.stalled { STALLED_CLOSE_LIMIT } else { CLOSE_LIMIT };
+        let limit = self.close_limit();
         match tokio::time::timeout(limit, self.store.close()).await {
             Ok(result) => {
                 result?;
@@ -86,7 +90,7 @@ impl Driver {
         match self.ending {
             Ending::No | Ending::Draining { .. } => false,
             Ending::Closing { since } => {
-                let limit = if self.stalled { STALLED_CLOSE_LIMIT } else { CLOSE_LIMIT };
+                let limit = self.close_limit();
                 let late = late(since + limit);
                 if late && !self.farm.is_settled() {
                     tracing::warn!("some rows are unpublished: the next start publishes them");
