@@ -296,6 +296,11 @@ impl Session {
         }
     }
 
+    /// Whether the worker has tasks that are not acknowledged.
+    pub fn has_leases(&self) -> bool {
+        !self.leases.is_empty()
+    }
+
     /// The coordinator has these rows and failures, durably.
     pub fn acknowledged(&mut self, ids: &[u64]) {
         self.tasks_acknowledged += self.settle_entries(ids, "acknowledged");

@@ -147,10 +147,17 @@ impl Pool {
         result
     }
 
-    /// Adds a generation of an experiment; it has to be known before its first lease.
+    /// Adds a generation of an experiment; it has to be known before its first lease. The time that slots without a lease have
+    /// waited until now is no time of a new experiment.
     pub(crate) fn add_experiment(&self, experiment: Experiment) {
         let mut all = self.experiments.write().unwrap_or_else(PoisonError::into_inner);
-        all.insert(experiment.key.clone(), Arc::new(experiment));
+        let is_new = all.insert(experiment.key.clone(), Arc::new(experiment)).is_none();
+        drop(all);
+        if is_new && !self.session().has_leases() {
+            for slot in &self.slots {
+                lock(&slot.reported).idle_s = slot.clock.spent().idle_s;
+            }
+        }
     }
 
     fn experiment(&self, key: &ExperimentKey) -> Option<Arc<Experiment>> {

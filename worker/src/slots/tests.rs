@@ -249,6 +249,37 @@ fn the_order_within_a_hand_in_is_that_of_its_rows() {
     farm.end();
 }
 
+/// The time before an experiment came to an idle worker is no time of the experiment.
+#[test]
+fn an_experiment_has_no_idle_time_from_before_it_came() {
+    let farm = Farm::start(LUBLIN, 1, TaskLimits::default(), Default::default());
+    let waited = Duration::from_secs(1);
+    std::thread::sleep(waited);
+    let key = ExperimentKey { name: "later".into(), generation: 1 };
+    let (inputs, sweep) = (Inputs::of(&farm.sweep), farm.sweep.clone());
+    farm.pool.add_experiment(Experiment {
+        key,
+        inputs,
+        sweep,
+        tables: Default::default(),
+        limits: TaskLimits::default(),
+    });
+    farm.pool.change(|s| {
+        s.lease(v1::Lease {
+            id: Some(v1::LeaseId { epoch: 1, counter: 1 }),
+            experiment: "later".into(),
+            generation: 1,
+            ranges: vec![v1::IndexRange { start: 0, end: 1 }],
+            attempt: 1,
+        });
+    });
+    let (messages, _) = farm.collect(1);
+    let [Body::HandIn(h)] = &messages[..] else { panic!("one hand-in is expected") };
+    let spent = h.spent.expect("times are reported");
+    assert!(spent.idle_s < waited.as_secs_f64() && spent.engine_s > 0.0, "{spent:?}");
+    assert!(farm.end().idle_s >= waited.as_secs_f64(), "the worker itself was idle");
+}
+
 #[test]
 fn a_log_is_fetched_and_parsed_once() {
     let farm = Farm::start(SWF, 2, TaskLimits::default(), Default::default());
