@@ -94,6 +94,7 @@ fn each_submit_control_request_and_worker_is_in_the_log() {
     sandbox.run(&["submit", "wide.toml", "--wait", "--traces", "logs"]).exits(3);
     sandbox.run(&["pause", "nosuch"]).exits(8);
     sandbox.run(&["delete", "wide"]).exits(0);
+    sandbox.run(&["submit", "wide.toml", "--traces", "logs"]).exits(8);
     let worked = terminate(worker);
     let served = terminate(served);
     let audit: Vec<Json> = objects(&served.stderr).into_iter().filter(|o| o["target"] == "powersweep::audit").collect();
@@ -103,6 +104,9 @@ fn each_submit_control_request_and_worker_is_in_the_log() {
     assert_eq!((&submit["experiment"], &submit["message"]), (&"wide".into(), &"accepted".into()), "{submit}");
     assert_eq!((&submit["tasks"], &submit["generation"]), (&8.into(), &1.into()), "{submit}");
     assert!(submit["peer"].as_str().is_some_and(|peer| peer.starts_with("127.0.0.1:")), "{submit}");
+    let refused =
+        audit.iter().find(|o| o["action"] == "submit" && o["message"] == "refused").expect("a refused submit");
+    assert_eq!(refused["experiment"], "wide");
     let (pause, delete, join) = (line("pause"), line("delete"), line("join"));
     assert_eq!((&pause["message"], &delete["message"]), (&"refused".into(), &"accepted".into()));
     assert!(pause["reason"].as_str().is_some_and(|reason| reason.contains("nosuch")), "{pause}");

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use powersweep_experiments::Manifest;
 use powersweep_proto::v1;
 use powersweep_proto::v1::control_request::Action;
 use tonic::{Request, Status};
@@ -39,7 +40,7 @@ impl Call {
     }
 
     /// A submit, if its caller was admitted.
-    pub(super) fn submitted(&self, reply: &Result<v1::SubmitReply, Status>) {
+    pub(super) fn submitted(&self, manifest: &str, reply: &Result<v1::SubmitReply, Status>) {
         let Call { id, peer, caller, .. } = self;
         match reply {
             Ok(reply) => tracing::info!(
@@ -47,7 +48,10 @@ impl Call {
                 experiment = reply.experiment, generation = reply.generation, tasks = reply.tasks,
                 to_run = reply.to_run, "accepted"
             ),
-            Err(status) => self.refused("submit", "", status),
+            Err(status) => {
+                let manifest = Manifest::parse("the manifest", manifest);
+                self.refused("submit", manifest.as_ref().map_or("", Manifest::name), status);
+            }
         }
     }
 

@@ -21,7 +21,7 @@ use super::uploads::{Announced, Facts, Uploads};
 use super::{LOG_BYTES_MAX, MANIFEST_BYTES_MAX};
 use crate::farm::{Action, Config, Reply, Request, Submission};
 use crate::shards;
-use crate::store::{Objects, Store, StoreError};
+use crate::store::{Objects, Store, StoreError, check_name};
 
 /// Longest name of a user.
 const USER_BYTES_MAX: usize = 256;
@@ -139,8 +139,9 @@ impl Requests {
             // The state is lost, or the experiment was deleted without its data. Rows that are computed again would
             // occur twice.
             return Err(Status::failed_precondition(format!(
-                "the data has rows of {name}, but the state has no such experiment. `powersweep adopt` restores the \
-                 state from these rows; otherwise move them to another folder, or give the experiment another name"
+                "the data has rows of {name}, but the state has no such experiment. While no coordinator serves the data, \
+                 `powersweep adopt` restores the state from these rows; otherwise delete them or move them to another folder, \
+                 or give the experiment another name"
             )));
         }
         let reply = match self.ask(Request::Submit(submission)).await? {
@@ -208,8 +209,18 @@ impl Requests {
         let by = client.filter(|_| !request.any_owner);
         let action = request.action.ok_or_else(|| Status::invalid_argument("the request names no action"))?;
         let (experiment, action) = (request.experiment, action_of(action)?);
-        if matches!(action, Action::Delete { data_too: true, .. } | Action::Prune) && self.knows(&experiment).await? {
+        let known = self.knows(&experiment).await?;
+        if known && matches!(action, Action::Delete { data_too: true, .. } | Action::Prune) {
             self.objects()?.refuse_links(&experiment).await.map_err(store_status)?;
+        }
+        if !known
+            && check_name(&experiment).is_ok()
+            && self.objects()?.has_parts(&experiment).await.map_err(store_status)?
+        {
+            return Err(Status::failed_precondition(format!(
+                "the state has no experiment {experiment}, but the data has rows of it. While no coordinator serves the data, \
+                 `powersweep adopt` restores the state from them; to delete them, delete the folder {experiment} of the data"
+            )));
         }
         match self.ask(Request::Control { experiment, action, by }).await? {
             Reply::Controlled(reply) => Ok(reply),

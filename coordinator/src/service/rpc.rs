@@ -163,10 +163,10 @@ impl v1::farm_server::Farm for Rpc {
             // Proven, unlike the name in the request.
             request.user = client.to_string();
         }
-        let dry_run = request.dry_run;
+        let (dry_run, manifest) = (request.dry_run, request.manifest.clone());
         let reply = self.timed(Timed::Submit, &mut call, self.requests.submit(request)).await;
         if !dry_run {
-            call.submitted(&reply);
+            call.submitted(&manifest, &reply);
         }
         reply.map(Response::new)
     }
