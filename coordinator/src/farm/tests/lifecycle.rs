@@ -309,7 +309,7 @@ fn a_failed_part_is_not_tried_again_during_a_deletion() {
     wire.event(Event::Published { part_id, result: Err(failure) });
     wire.commit_all();
     let flush = wire.control("e", Action::Delete { force: true, data_too: true });
-    assert!(refused(flush).contains("not flushed"), "the deletion itself is not answered yet");
+    assert!(refused(flush).contains("this request ends"), "the deletion itself is not answered yet");
     assert_eq!(wire.to_leave, [("e".to_owned(), Removal::Erase)]);
     wire.pass(Duration::from_secs(3));
     wire.event(Event::Tick);

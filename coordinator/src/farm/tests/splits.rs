@@ -180,7 +180,7 @@ fn a_second_prune_waits_for_the_first() {
 #[test]
 fn a_prune_is_answered_when_its_experiment_is_removed() {
     for data_too in [false, true] {
-        for (steps, waits_for_split) in [(false, true), (true, true), (false, false)] {
+        for waits_for_split in [true, false] {
             let mut wire = Wire::new();
             run(&mut wire, &seeds("[1, 2, 3]"));
             wire.submit(seeds("[3]"));
@@ -189,10 +189,8 @@ fn a_prune_is_answered_when_its_experiment_is_removed() {
             }
             let before = wire.replies.len();
             assert_eq!(wire.control("e", Action::Prune), None);
-            if steps {
-                wire.commit_all();
-            }
-            wire.control("e", Action::Delete { force: true, data_too });
+            let delete = Action::Delete { force: true, data_too };
+            wire.request(Request::Control { experiment: "e".into(), action: delete, by: None });
             wire.settle();
             let replies = &wire.replies[before..];
             let refused = |reply: &Reply| matches!(reply, Reply::Refused(reason) if reason.contains("being removed"));
