@@ -42,7 +42,7 @@ pub enum SimError {
     /// Under a power cap no job runs, and no cap of the list lets a job start or resume. Final.
     #[error(
         "job {job_id} starves at {now_s} s: nothing runs, and no cap of the schedule leaves the watts that it needs at \
-         {gear}: raise a cap, or choose over_cap_jobs = \"drop\""
+         {gear}: raise a cap, or {help}"
     )]
     Starved {
         /// The job's number in the log.
@@ -51,6 +51,8 @@ pub enum SimError {
         now_s: f64,
         /// The gear of its least power under the rule, in words.
         gear: &'static str,
+        /// What to do besides.
+        help: &'static str,
     },
     /// A signal that the policy reads has no value. Final.
     #[error(

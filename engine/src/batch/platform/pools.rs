@@ -2,6 +2,7 @@
 //!
 //! A machine is a vector of capacities, a job a vector of needs. A partition is a pool of procs; the GPUs and the memory
 //! of the machine are one pool each. A machine without these parameters has no pools, and its procs alone count.
+use crate::batch::policy::cap;
 use crate::error::SimError;
 use crate::spec::{Default, Param, Role, SimSpec, Type};
 use crate::workload::needs;
@@ -314,14 +315,13 @@ fn refused(spec: &SimSpec, name: &str) -> Vec<String> {
              order"
         ));
     }
-    for (role, why) in [
-        (Role::Cap, "a power cap starts jobs by procs and watts"),
-        (Role::Capacity, "a capacity rule puts procs to sleep without regard to who needs them"),
+    let capacity = Some(chosen(Role::Capacity)).filter(|name| *name != "none");
+    for (role, other, why) in [
+        (Role::Cap, cap::acting(spec), "a power cap starts jobs by procs and watts"),
+        (Role::Capacity, capacity, "a capacity rule puts procs to sleep without regard to who needs them"),
     ] {
-        if chosen(role) != "none" {
-            let key = role.key();
-            problems.push(format!("`{key}` = \"{}\" cannot be combined with `{name}`: {why}", chosen(role)));
-        }
+        let key = role.key();
+        problems.extend(other.map(|other| format!("`{key}` = \"{other}\" cannot be combined with `{name}`: {why}")));
     }
     problems
 }

@@ -45,14 +45,16 @@ pub const COMPONENT: Component = Component {
     ..Component::BATCH
 };
 
-/// The problems of parameters that leave out passes: a capacity rule, a cap and a deferral rule need a pass at every event.
+/// The problems of parameters that leave out passes: a capacity rule, a cap and a deferral rule have passes of their own, and
+/// most of them need one at every event, too.
 fn passes_problems(spec: &SimSpec) -> Vec<String> {
     let changed = ["pass_at_submission", "pass_at_correction"].into_iter();
     let changed = changed.filter(|name| !spec.choice(Role::Policy).is_default(name));
     let others = [Role::Capacity, Role::Cap, Role::Deferral].into_iter();
     let other = others.map(|role| (role, spec.choice(role).component().name)).find(|(_, name)| *name != "none");
     let problem = |(name, (role, other)): (&str, (Role, &str))| {
-        format!("`{name}` leaves out passes that `{}` = \"{other}\" needs: leave out `{name}`", role.key())
+        let key = role.key();
+        format!("`{name}` leaves out passes, and `{key}` = \"{other}\" has passes of its own: leave out `{name}`")
     };
     changed.filter_map(|name| Some(problem((name, other?)))).collect()
 }

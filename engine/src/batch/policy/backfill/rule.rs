@@ -1,13 +1,12 @@
 //! The trait of backfilling rules.
 use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 use crate::batch::platform::Machine;
-use crate::batch::policy::cap::allowance::Allowance;
-use crate::batch::policy::cap::performance_precedence;
+use crate::batch::policy::cap::{self, allowance::Allowance};
 use crate::batch::policy::deferral;
 use crate::batch::policy::gear::Gears;
 use crate::batch::policy::order::Order;
 use crate::error::Result;
-use crate::spec::{Role, SimSpec};
+use crate::spec::SimSpec;
 
 /// A backfilling rule: keeps the waiting jobs and starts them.
 pub(super) trait Backfill: Clone {
@@ -81,6 +80,5 @@ pub(super) trait Backfill: Clone {
 /// Whether starts are limited, or running jobs get other gears or are suspended, so that their estimated ends move: under
 /// a power cap that is not only measured, and by some deferral rules.
 pub(super) fn changes_running_jobs(spec: &SimSpec) -> bool {
-    let measured = ["none", performance_precedence::COMPONENT.name];
-    !measured.contains(&spec.choice(Role::Cap).component().name) || deferral::suspends(spec)
+    cap::acting(spec).is_some() || deferral::suspends(spec)
 }

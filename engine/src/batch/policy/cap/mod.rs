@@ -96,6 +96,12 @@ impl Rule {
     }
 }
 
+/// The name of the chosen cap, if it limits starts or changes running jobs: [`performance_precedence`] is only measured.
+pub(crate) fn acting(spec: &SimSpec) -> Option<&'static str> {
+    let name = spec.choice(Role::Cap).component().name;
+    (name != NONE.name && name != performance_precedence::COMPONENT.name).then_some(name)
+}
+
 /// Token of the timer at which the cap changes. Timers of capacity rules and of backfilling rules have lower tokens.
 pub(super) const TOKEN: u64 = 1 << 63;
 
@@ -113,6 +119,8 @@ pub(crate) struct Cap {
     changed: bool,
     /// Consecutive caps under which nothing could execute; not counted in copies.
     stalled: Option<usize>,
+    /// What to do about a job that starves, besides another cap.
+    help: &'static str,
 }
 
 impl Cap {
@@ -126,8 +134,8 @@ impl Cap {
             let name = choice.component().name;
             SimError::Invalid(format!("the batch policy does not know the power_cap `{name}`"))
         })?;
-        let (schedule, held) = (Schedule::new(spec, machine)?, HeldJobs::default());
-        Ok(Some(Cap { rule, schedule, held, due: false, cap_changed: false, changed: false, stalled: Some(0) }))
+        let (schedule, held, help) = (Schedule::new(spec, machine)?, HeldJobs::default(), over_cap::help(spec, &rule));
+        Ok(Some(Cap { rule, schedule, held, due: false, cap_changed: false, changed: false, stalled: Some(0), help }))
     }
 
     /// The rule for a copy of the cluster, under the present cap for ever: a copy has none of the rule's timers. The
@@ -232,8 +240,10 @@ impl Cap {
         };
         let startable = cluster.free(0) + cluster.sleeping_that_count(0);
         let could_start = cluster.procs(job) <= startable && !backfill.has_future_reservation();
-        if cluster.in_transition() || (self.held.jobs.is_empty() && !could_start) {
-            // The job waits for procs that wake, for the watts of procs that switch off, or for its reservation.
+        let deferred = self.rule.least_gear() == LeastGear::Any && cluster.suspended(0) > 0;
+        if deferred || cluster.in_transition() || (self.held.jobs.is_empty() && !could_start) {
+            // The job waits for its resumption by the deferral rule, for procs that wake, for the watts of procs that switch
+            // off, or for its reservation.
             *stalled = 0;
             return Ok(());
         }
@@ -241,7 +251,7 @@ impl Cap {
         if *stalled < self.schedule.count() + usize::from(self.schedule.count() > 1) {
             return Ok(());
         }
-        let gear = self.rule.least_gear().words();
-        Err(Stop::new(SimError::Starved { job_id: cluster.job_id(job), now_s: cluster.now_s(), gear }))
+        let (gear, help) = (self.rule.least_gear().words(), self.help);
+        Err(Stop::new(SimError::Starved { job_id: cluster.job_id(job), now_s: cluster.now_s(), gear, help }))
     }
 }

@@ -7,6 +7,24 @@ use crate::batch::platform::{Machine, MachineClass};
 use crate::batch::policy::{capacity, gear};
 use crate::spec::{Role, SimSpec};
 
+/// Whether the gear rule chooses the gear of a job during the run.
+fn chooses_gears(spec: &SimSpec) -> bool {
+    *spec.choice(Role::GearRule).component() != gear::top::COMPONENT
+}
+
+/// What to do about a job that starves under a rule, besides another cap.
+pub(super) fn help(spec: &SimSpec, rule: &Rule) -> &'static str {
+    if rule.least_gear() == LeastGear::OfGearRule && chooses_gears(spec) {
+        return "choose gear_rule = \"top\" or another power_cap: over_cap_jobs = \"drop\" does not know the gears that \
+                gear_rule chooses during the run";
+    }
+    if spec.choice(Role::Cap).text(OVER_CAP_JOBS.name) == "drop" {
+        return "leave the job out by the rules of the workload: over_cap_jobs = \"drop\" knows the least power that the job \
+                may need, and during the run it needs more";
+    }
+    "choose over_cap_jobs = \"drop\""
+}
+
 /// The reach of a cap: the least power of a job, and the greatest cap of the schedule.
 ///
 /// The least power is a lower bound where the gear rule or a capacity rule decides during the run: a job that is not
@@ -34,9 +52,7 @@ impl<'m> CapReach<'m> {
         let least_gear = match Rule::of(spec, machine)?.least_gear() {
             LeastGear::Any => return None,
             // A rule other than `top` may choose any gear.
-            LeastGear::OfGearRule if *spec.choice(Role::GearRule).component() != gear::top::COMPONENT => {
-                LeastGear::Lowest
-            }
+            LeastGear::OfGearRule if chooses_gears(spec) => LeastGear::Lowest,
             least => least,
         };
         // The values of a signal are not known before the simulation.

@@ -10,8 +10,9 @@ pub const COMPONENT: Component = Component {
     source: "Zhang et al. 2014, section V.B",
     doc: "Jobs run as if there were no cap; the violation is measured.",
     reads: "Nothing.",
-    guarantees: "Jobs start and run as without a cap. The power may exceed the cap at any time, and the violation \
-                 is measured.",
+    guarantees: "Jobs start and run as without a cap, but for the scheduling pass at each change of the cap, which \
+                 matters to orders that change with time and to jobs that outlive their estimates. The power may \
+                 exceed the cap at any time, and the violation is measured.",
     ..CAP
 };
 

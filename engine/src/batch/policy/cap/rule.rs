@@ -63,7 +63,9 @@ pub(super) const OVER_CAP_JOBS: Param = Param::one_of(
     "over_cap_jobs",
     &["error", "drop"],
     "A job that exceeds every cap of the schedule even alone on the machine, at the gear of least power at which \
-     `power_cap` lets it run: the task fails, or the job is dropped and counted in `dropped_over_cap_count`.",
+     `power_cap` lets it run: the task fails, or the job is dropped and counted in `dropped_over_cap_count`. Gears that \
+     `gear_rule` chooses during the run are not known before: with `power-precedence` and `bsld`, a job whose chosen gear no \
+     cap admits fails the task in both cases.",
 );
 
 /// Common part of the components of power caps. A rule with more parameters repeats the six.

@@ -1,6 +1,7 @@
 //! The lowest gear that keeps the predicted bounded slowdown below a threshold.
 use super::rule::{Candidate, Gears, HeadGear, TimeFactors};
 use crate::batch::platform::Machine;
+use crate::batch::policy::cap;
 use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
 
 /// Description of the rule.
@@ -62,12 +63,13 @@ pub const COMPONENT: Component = Component {
 /// The problem of a kept gear of the head under a power cap.
 fn problems(spec: &SimSpec) -> Vec<String> {
     let head_gear = spec.choice(Role::GearRule).text("head_gear");
-    let capped = spec.choice(Role::Cap).component().name != "none";
-    let problem = format!(
-        "`head_gear` = \"{head_gear}\" makes no sense under a power cap, which may not let the head start at a gear that was \
-         chosen before: choose \"renew\""
-    );
-    (capped && head_gear != "renew").then_some(problem).into_iter().collect()
+    let problem = |cap: &str| {
+        format!(
+            "`head_gear` = \"{head_gear}\" keeps a gear that was chosen for a reservation, and under `power_cap` = \"{cap}\" \
+             the head may have to start at another gear or instant: choose \"renew\""
+        )
+    };
+    cap::acting(spec).filter(|_| head_gear != "renew").map(problem).into_iter().collect()
 }
 
 /// The rule `bsld` (Etinski et al. 2010, Figures 1 and 2). It departs from the paper's text where the paper's numbers

@@ -212,7 +212,13 @@ fn a_suspended_job_draws_idle_power_and_keeps_its_procs() {
     };
     let jobs = [job(1, 0.0), job(2, HOUR_S)];
     let spec = spec("wait-awhile", &signal, &[("defer_wait_max_s", Value::Real(2.0 * HOUR_S))]);
-    let rows = run(spec, &jobs, 2).expect("it runs");
+    let rows = run(spec.clone(), &jobs, 2).expect("it runs");
+    // A cap that is only measured changes nothing, also while no job executes.
+    let mut measured = spec;
+    measured.choose(Choice::new(components::find(Role::Cap, "performance-precedence").expect("registered")));
+    measured.choice_mut(Role::Cap).set("cap_schedule_share", Value::Reals(vec![0.5])).expect("in range");
+    assert_eq!(measured.problems(), Vec::<String>::new());
+    assert_eq!(run(measured, &jobs, 2).expect("it runs"), rows);
     // The first job executes in hours 0 and 3; the second waits for its procs until it must run.
     assert_eq!((rows[0].start_s, rows[0].finish_s, rows[0].suspended_s), (0.0, 4.0 * HOUR_S, 2.0 * HOUR_S));
     assert_eq!((rows[1].start_s, rows[1].finish_s, rows[1].suspended_s), (4.0 * HOUR_S, 6.0 * HOUR_S, 0.0));
@@ -247,6 +253,9 @@ fn suspension_is_refused_beside_rules_that_decide_about_running_jobs() {
         let plain = spec(rule, &signal, &params);
         assert_eq!(plain.problems(), Vec::<String>::new());
         let (mut capped, mut ols, mut pools) = (plain.clone(), plain.clone(), plain);
+        let mut admitting = capped.clone();
+        admitting.choose(Choice::new(components::find(Role::Cap, "admission").expect("registered")));
+        assert_eq!(admitting.problems().concat().contains("gives their watts to other jobs"), suspends, "{rule}");
         capped.choose(Choice::new(components::find(Role::Cap, "uniform").expect("registered")));
         capped.choice_mut(Role::Cap).set("cap_schedule_share", Value::Reals(vec![0.5])).expect("in range");
         ols.choose(Choice::new(components::find(Role::Capacity, "ols").expect("registered")));
