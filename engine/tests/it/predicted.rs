@@ -292,6 +292,36 @@ fn rules() -> impl Strategy<Value = Rules> {
     )
 }
 
+/// The sentence of `pass_at_submission`.
+#[test]
+fn a_submission_without_a_pass_matters_to_reservations() {
+    // Job 4 does not fit when it arrives. With a pass it reserves before job 5.
+    let jobs =
+        [(10., 60., 600., 3), (20., 20., 20., 9), (21., 150., 450., 2), (55., 150., 150., 7), (115., 5., 50., 7)];
+    let starts = |backfill: &str, passes: &str| -> Vec<f64> {
+        let build = Build::log().int("procs", 10).choose(Role::Backfill, backfill).text("pass_at_submission", passes);
+        run(&build.0, &workload(&jobs)).1.iter().map(|row| row.start_s).collect()
+    };
+    assert_ne!(starts("conservative", "always"), starts("conservative", "if-fits"));
+    for backfill in ["none", "easy"] {
+        assert_eq!(starts(backfill, "always"), starts(backfill, "if-fits"), "{backfill}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_submission_without_a_pass_changes_no_first_come_first_served(workload in jobs(), easy in any::<bool>()) {
+        let mut workload = workload;
+        workload.jobs.iter_mut().for_each(|job| job.estimate_s = job.estimate_s.max(job.run_s));
+        let backfill = if easy { "easy" } else { "none" };
+        let build = || Build::log().int("procs", i64::from(PROCS)).choose(Role::Backfill, backfill);
+        let always = run(&build().0, &workload).1;
+        prop_assert_eq!(run(&build().text("pass_at_submission", "if-fits").0, &workload).1, always);
+    }
+}
+
 fn run(spec: &SimSpec, workload: &Workload) -> (Summary, Vec<JobRecord>) {
     let mut rows = Vec::new();
     let summary = simulate(spec, workload, &Limits::NONE, Some(&mut rows)).unwrap();

@@ -30,7 +30,9 @@ pub const COMPONENT: Component = Component {
             "pass_at_submission",
             &["always", "if-fits"],
             "Which submissions a scheduling pass follows: `if-fits` waits for the next completion if too few procs are free for \
-             the job (the scheduler of Gaussier et al. 2015). Without a `predictor`, both start the same jobs.",
+             the job (the scheduler of Gaussier et al. 2015). Until then such a job takes no part in the schedule: it has no \
+             reservation. Without a `predictor`, both start the same jobs with `queue_order` = \"fcfs\", `backfill` = \"none\" \
+             or \"easy\", and `gear_rule` = \"top\", if no job outlives its estimate.",
         ),
         Param {
             name: "pass_at_correction",

@@ -10,8 +10,9 @@ pub const COMPONENT: Component = Component {
     name: "uniform",
     version: 2,
     source: "Zhang et al. 2014, section IV.C",
-    doc: "Jobs start at the highest gear at which the power fits, else not at all, and keep that gear until the cap \
-          changes: then all running jobs step down together until the power fits, or up together while it does. With \
+    doc: "Jobs start at the highest gear up to the gear rule's choice at which the power fits, else not at all, and keep \
+          that gear until the cap changes: then all running jobs step down together until the power fits, or up together \
+          while it does, none above the gear rule's choice. With \
           `backfill` = \"knapsack\" the knapsack chooses jobs and gear.",
     reads: "The power of the machine, the cap, and the watts of jobs at each gear, as far as they are known.",
     guarantees: "A start never raises the power above the cap. Before each pass, all running jobs step down until \

@@ -16,7 +16,8 @@ pub const COMPONENT: Component = Component {
     guarantees: "A gear below the top one is chosen only if the slowdown that is predicted from the estimate is \
                  below `bsld_threshold` (or equal to it, with `threshold_inclusive`), and at most `wq_threshold` \
                  other jobs wait. The measured slowdown has no bound: jobs that are shorter than their estimates, \
-                 or start later than planned, exceed the threshold.",
+                 or start later than planned, exceed the threshold. Under `backfill` = \"conservative\" the gear is \
+                 chosen with each reservation, by the jobs that wait then, and not again at the start.",
     params: &[
         Param {
             name: "bsld_threshold",
@@ -30,7 +31,8 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: true },
             unit: "jobs",
             default: Default::Real(f64::INFINITY),
-            doc: "Gears are lowered only while at most this many other jobs wait (WQthreshold); `unlimited`: always.",
+            doc: "Gears are lowered only while at most this many other jobs wait (WQthreshold), when the gear is chosen; \
+                  `unlimited`: always.",
         },
         Param {
             name: "gear_bsld_tau_s",
@@ -52,8 +54,8 @@ pub const COMPONENT: Component = Component {
             ty: Type::OneOf(&["renew", "until-early-end", "fixed"]),
             unit: "",
             default: Default::Text("renew"),
-            doc: "The gear of the reserved head: chosen again at each pass, kept until a job ends early, or fixed with \
-                  the first reservation.",
+            doc: "The gear of the reserved head, under `backfill` = \"easy\" and \"kept-head\": chosen again at each pass, \
+                  kept until a job ends early, or fixed with the first reservation.",
         },
     ],
     problems,
