@@ -10,6 +10,7 @@ use super::job_needs::Wanted;
 use super::platform::Machine;
 use super::policy::cap::{CapReach, schedule};
 use super::policy::composed::Composed;
+use super::policy::gear::RESERVATION_INCLUSIVE;
 use super::policy::{capacity, watch};
 use super::power::etinski;
 use crate::error::SimError;
@@ -105,6 +106,8 @@ pub enum FindingKind {
     SeedsAlike,
     /// Jobs wait by estimates that are far from their run times.
     UserEstimates,
+    /// A parameter or component that changes nothing beside another choice.
+    NoEffect,
 }
 
 impl FindingKind {
@@ -123,6 +126,7 @@ impl FindingKind {
             FindingKind::UnrecordedSeries => "unrecorded-series",
             FindingKind::SeedsAlike => "seeds-alike",
             FindingKind::UserEstimates => "user-estimates",
+            FindingKind::NoEffect => "no-effect",
         }
     }
 }
@@ -180,6 +184,7 @@ pub fn findings(spec: &SimSpec, demand: Option<&Demand>) -> Vec<Finding> {
         found.extend(no_jobs(problem));
         return found;
     }
+    found.extend(without_effect(spec));
     found.extend(relative_power(spec));
     found.extend(changing_cap(spec));
     found.extend(demand.and_then(|demand| user_estimates(spec, demand)));
@@ -237,6 +242,40 @@ fn user_estimates(spec: &SimSpec, demand: &Demand) -> Option<Finding> {
             "`{about}` = \"run\" takes the true run times, which no scheduler knows: the two bound what waiting saves"
         ),
     })
+}
+
+/// Choices that change nothing beside another one. They are not refused: an axis may cross rules with and without them.
+fn without_effect(spec: &SimSpec) -> Vec<Finding> {
+    let name = |role: Role| spec.choice(role).component().name;
+    let (backfill, predictor, corrector) = (name(Role::Backfill), name(Role::Predictor), name(Role::Corrector));
+    let text = |about: &str| spec.choice(Role::GearRule).get(about).map(ToString::to_string).unwrap_or_default();
+    let reserves_head = ["easy", "kept-head"].contains(&backfill);
+    let mut found = Vec::new();
+    let mut idle = |role, about, value: &str, other: String, why: &str| {
+        found.push(Finding {
+            kind: FindingKind::NoEffect,
+            about,
+            place: Place::Choice(role),
+            message: format!("`{about}` = {value} changes nothing with {other}, {why}"),
+            help: format!("leave out `{about}` there: rows that differ in it alone are equal"),
+        });
+    };
+    if corrector != Role::Corrector.default_component() && ["user", "exact"].contains(&predictor) {
+        let (value, other) = (format!("\"{corrector}\""), format!("`predictor` = \"{predictor}\""));
+        idle(Role::Corrector, "corrector", &value, other, "whose predictions are never corrected");
+    }
+    let gears = spec.choice(Role::GearRule);
+    for (about, why) in [
+        ("head_gear", "which keeps no gear for the head of the queue"),
+        (RESERVATION_INCLUSIVE.name, "which has no reservation of the head that bounds the jobs that overtake"),
+    ] {
+        if !reserves_head && gears.get(about).is_some() && !gears.is_default(about) {
+            let value = text(about);
+            let value = if about == "head_gear" { format!("\"{value}\"") } else { value };
+            idle(Role::GearRule, about, &value, format!("`backfill` = \"{backfill}\""), why);
+        }
+    }
+    found
 }
 
 fn relative_power(spec: &SimSpec) -> Option<Finding> {

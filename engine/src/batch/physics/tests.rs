@@ -179,6 +179,39 @@ fn estimates_far_from_run_times_are_named_where_jobs_wait_by_them() {
 }
 
 #[test]
+fn choices_that_change_nothing_are_named() {
+    let found = |choose: &[(Role, &str)], param: Option<(Role, &str, Value)>| -> Vec<String> {
+        let mut spec = spec(None);
+        for (role, name) in choose {
+            spec.choose(Choice::new(components::find(*role, name).unwrap()));
+        }
+        if spec.choice(Role::GearRule).component().name == "bsld" {
+            spec.choice_mut(Role::GearRule).set("bsld_threshold", Value::Real(2.0)).unwrap();
+        }
+        param.into_iter().for_each(|(role, name, value)| spec.choice_mut(role).set(name, value).unwrap());
+        findings(&spec, None)
+            .into_iter()
+            .filter(|one| one.kind == FindingKind::NoEffect)
+            .map(|one| one.message)
+            .collect()
+    };
+    let message =
+        "`corrector` = \"doubling\" changes nothing with `predictor` = \"user\", whose predictions are never corrected";
+    assert_eq!(found(&[(Role::Corrector, "doubling")], None), [message]);
+    assert_eq!(found(&[(Role::Corrector, "doubling"), (Role::Predictor, "exact")], None).len(), 1);
+    assert!(found(&[(Role::Corrector, "doubling"), (Role::Predictor, "recent-average")], None).is_empty());
+    let fixed = || Some((Role::GearRule, "head_gear", Value::Text("fixed".to_owned())));
+    let exclusive = || Some((Role::GearRule, "reservation_inclusive", Value::Bool(false)));
+    for (backfill, reserves) in [("none", false), ("easy", true), ("kept-head", true), ("conservative", false)] {
+        let choose = [(Role::Backfill, backfill), (Role::GearRule, "bsld")];
+        assert_eq!(found(&choose, fixed()).is_empty(), reserves, "{backfill}");
+        assert_eq!(found(&choose[..1], exclusive()).is_empty(), reserves, "{backfill}");
+        assert!(found(&choose, None).is_empty(), "{backfill}");
+    }
+    assert!(found(&[(Role::Backfill, "none")], exclusive())[0].starts_with("`reservation_inclusive` = false changes"));
+}
+
+#[test]
 fn relative_power_and_schedules_need_no_workload() {
     let found = findings(&SimSpec::new(), None);
     assert_eq!(found.iter().map(|finding| finding.kind).collect::<Vec<_>>(), [FindingKind::RelativePower]);
