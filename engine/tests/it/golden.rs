@@ -310,6 +310,10 @@ fn a_run_ends_at_its_limits() {
     let few = self::workload(&jobs[..512]);
     let events = |max_events| simulate(&spec, &few, &Limits { max_events, ..Limits::NONE }, None);
     assert_eq!((events(1024).unwrap().events_count, events(1023).err()), (1024, Some(SimError::EventLimit(1023))));
+    // It is checked at the end of a short run, too.
+    let short = self::workload(&jobs[..5]);
+    let events = |max_events| simulate(&spec, &short, &Limits { max_events, ..Limits::NONE }, None);
+    assert_eq!((events(10).unwrap().events_count, events(9).err()), (10, Some(SimError::EventLimit(9))));
     assert_eq!(run(&Limits { max_bytes: 1000, ..Limits::NONE }), SimError::MemoryLimit(1000));
     // Records of jobs count: with them, the least limit is higher.
     let least = |with_rows: bool| {

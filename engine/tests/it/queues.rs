@@ -169,7 +169,13 @@ fn a_run_ends_at_its_limits() {
         let mut run = Simulation::new(Poisson::new(&[stream], 1), Fcfs::default(), one);
         run.run(Until::completed(1_000_000), limits, &mut ()).unwrap_err()
     };
-    assert_eq!(run(&Limits { max_events: 4096, ..Limits::NONE }), SimError::EventLimit(4096));
+    for max_events in [4096, 5000] {
+        assert_eq!(run(&Limits { max_events, ..Limits::NONE }), SimError::EventLimit(max_events));
+    }
+    let one = Servers::new(ServerTable::with_idle_w(1, 1, vec![1.0], vec![1.0], vec![0.0])).unwrap();
+    let mut short = Simulation::new(Poisson::new(&[stream], 1), Fcfs::default(), one);
+    let error = short.run(Until::completed(10), &Limits { max_events: 9, ..Limits::NONE }, &mut ()).unwrap_err();
+    assert_eq!(error, SimError::EventLimit(9));
     // The overloaded queue grows without end.
     assert_eq!(run(&Limits { max_bytes: 1 << 16, ..Limits::NONE }), SimError::MemoryLimit(1 << 16));
     assert_eq!(run(&Limits { deadline_passed: &|| true, ..Limits::NONE }), SimError::Deadline);

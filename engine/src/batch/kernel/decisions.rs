@@ -208,14 +208,19 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         if (self.limits.deadline_passed)() {
             return Err(Stop::new(SimError::Deadline));
         }
-        if self.events_count > self.limits.max_events {
-            return Err(Stop::new(SimError::EventLimit(self.limits.max_events)));
-        }
+        self.check_events()?;
         let bytes = self.bytes();
         if bytes > self.limits.max_bytes {
             return Err(Stop::new(SimError::MemoryLimit(self.limits.max_bytes)));
         }
         Ok(())
+    }
+
+    /// Whether the run has had no more events than allowed: also asked at its end, which is between two checks.
+    #[cold]
+    pub(super) fn check_events(&self) -> Result<(), Stop> {
+        let most = self.limits.max_events;
+        if self.events_count > most { Err(Stop::new(SimError::EventLimit(most))) } else { Ok(()) }
     }
 
     fn bytes(&self) -> usize {

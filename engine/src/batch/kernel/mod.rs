@@ -152,7 +152,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     pub fn advance(&mut self) -> Result<bool, Stop> {
         let jobs = self.cluster.jobs();
         if self.cluster.done_count() == jobs.len() {
-            return Ok(false);
+            return self.cluster.check_events().map(|()| false);
         }
         let next = self.next_key();
         if next == u64::MAX {

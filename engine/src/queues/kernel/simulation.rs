@@ -138,6 +138,9 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
             }
             self.events_count += 1;
         }
+        if self.events_count > limits.max_events {
+            return Err(Box::new(SimError::EventLimit(limits.max_events)));
+        }
         let now_s = self.servers.now_s();
         if self.completed_count < until.completed_count && until.horizon_s.is_finite() && until.horizon_s > now_s {
             self.advance(until.horizon_s);
