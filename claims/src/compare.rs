@@ -1,5 +1,6 @@
 //! Comparisons of a value with published or expected numbers and with other values.
 
+use powersweep_dataset::Stat;
 use powersweep_dataset::replicates::{Method, Replicates, SEED};
 use powersweep_dataset::stats;
 use powersweep_engine::Value;
@@ -7,7 +8,7 @@ use powersweep_engine::Value;
 use crate::claim::Comparison;
 use crate::measure::{Groups, Scope};
 use crate::rows::{Needed, Rows};
-use crate::selection::Selection;
+use crate::selection::{Aggregate, Selection};
 
 /// The outcome of one comparison.
 pub(crate) struct Compared {
@@ -21,6 +22,8 @@ pub(crate) struct Compared {
 impl Comparison<'_> {
     /// Adds the columns that the comparison reads.
     pub(crate) fn need(&self, value: &Selection, outer: &Scope, needed: &mut Needed) {
+        let seeded = by_seed(value, outer);
+        let outer = seeded.as_ref().unwrap_or(outer);
         if let Some(other) = self.other() {
             let other = value.with(other);
             outer.of_value(&other).need(&other, needed);
@@ -35,47 +38,69 @@ impl Comparison<'_> {
         }
     }
 
+    /// The number of repetition `i`, with the sign of a bound; `None` for a comparison of our own values.
+    pub(crate) fn stated(&self, i: usize) -> Option<String> {
+        let sign = match self {
+            Comparison::AtLeast(_) => "≥ ",
+            Comparison::AtMost(_) => "≤ ",
+            Comparison::Above(_) => "> ",
+            Comparison::Below(_) => "< ",
+            _ => "",
+        };
+        let numbers = self.numbers()?;
+        Some(format!("{sign}{}", digits(*numbers.get(i).or(numbers.last())?)))
+    }
+
     /// The outcome in repetition `i` of the claim.
     pub(crate) fn compare(&self, value: &Selection, outer: &Scope, rows: &Rows, i: usize) -> Result<Compared, String> {
         let of = |selection: &Selection| outer.of_value(selection).value(selection, rows);
         let number = |numbers: &[f64]| numbers.get(i).or(numbers.last()).copied().unwrap_or(f64::NAN);
         let ours = || mean(&of(value)?);
-        let bound = |sign: &str, numbers: &[f64], holds: fn(f64, f64) -> bool| {
+        let seeded = by_seed(value, outer);
+        let ends = |ours| interval(value, seeded.as_ref()?, rows, ours);
+        let bound = |numbers: &[f64], holds: fn(f64, f64) -> bool| {
             let (bound, ours) = (number(numbers), ours()?);
             Ok(Compared {
-                stated: format!("{sign} {}", digits(bound)),
-                ours: digits(ours),
+                stated: self.stated(i).unwrap_or_default(),
+                ours: with_interval(ours, bound, ends(ours), |ours| holds(ours, bound)),
                 holds: Some(holds(ours, bound)),
                 numbers: (Some(bound), Some(ours)),
             })
+        };
+        let in_order = |values: &[Selection], sign: &str| {
+            let groups: Vec<Groups> = values.iter().map(of).collect::<Result<_, String>>()?;
+            let of_seed = |of: &Selection| by_seed(of, outer)?.of_value(of).value(of, rows).ok();
+            let seeds: Option<Vec<Groups>> = values.iter().map(of_seed).collect();
+            order(&groups, seeds.as_deref().unwrap_or(&groups), sign)
         };
         match self {
             Comparison::Within { stated, within } => {
                 let (stated, ours) = (number(stated), ours()?);
                 let tolerance = within.of.as_ref().map(|other| mean(&of(&value.with(other))?)).transpose()?;
                 let allowed = (within.relative * stated.abs()).max(within.absolute).max(tolerance.unwrap_or(0.0));
+                let holds = |ours: f64| (ours - stated).abs() <= allowed;
                 Ok(Compared {
                     stated: format!("{} ± {}", digits(stated), digits(allowed)),
-                    ours: digits(ours),
-                    holds: Some((ours - stated).abs() <= allowed),
+                    ours: with_interval(ours, stated, ends(ours), holds),
+                    holds: Some(holds(ours)),
                     numbers: (Some(stated), Some(ours)),
                 })
             }
             Comparison::Shown(stated) => {
                 let (stated, ours) = (number(stated), ours()?);
                 let numbers = (Some(stated), Some(ours));
-                Ok(Compared { stated: digits(stated), ours: digits(ours), holds: None, numbers })
+                let shown = with_interval(ours, stated, ends(ours), |_| true);
+                Ok(Compared { stated: digits(stated), ours: shown, holds: None, numbers })
             }
-            Comparison::AtLeast(numbers) => bound("≥", numbers, |ours, bound| ours >= bound),
-            Comparison::AtMost(numbers) => bound("≤", numbers, |ours, bound| ours <= bound),
-            Comparison::Above(numbers) => bound(">", numbers, |ours, bound| ours > bound),
-            Comparison::Below(numbers) => bound("<", numbers, |ours, bound| ours < bound),
-            Comparison::LessThan(other) => order(&[of(value)?, of(&value.with(other))?], "<"),
-            Comparison::GreaterThan(other) => order(&[of(value)?, of(&value.with(other))?], ">"),
+            Comparison::AtLeast(numbers) => bound(numbers, |ours, bound| ours >= bound),
+            Comparison::AtMost(numbers) => bound(numbers, |ours, bound| ours <= bound),
+            Comparison::Above(numbers) => bound(numbers, |ours, bound| ours > bound),
+            Comparison::Below(numbers) => bound(numbers, |ours, bound| ours < bound),
+            Comparison::LessThan(other) => in_order(&[value.clone(), value.with(other)], "<"),
+            Comparison::GreaterThan(other) => in_order(&[value.clone(), value.with(other)], ">"),
             Comparison::Ascending { column, places } => {
-                let values: Vec<Groups> =
-                    places.iter().map(|place| of(&value.at(column, place))).collect::<Result<_, String>>()?;
-                let mut compared = order(&values, "<")?;
+                let values: Vec<Selection> = places.iter().map(|place| value.at(column, place)).collect();
+                let mut compared = in_order(&values, "<")?;
                 let places: Vec<String> = places.iter().map(Value::to_string).collect();
                 compared.stated = places.join(" < ");
                 Ok(compared)
@@ -84,29 +109,67 @@ impl Comparison<'_> {
     }
 }
 
+/// The scope around a value, grouped by the seed, too. `None` for a value that is no mean of rows: no interval over the seeds
+/// follows for it.
+fn by_seed(value: &Selection, outer: &Scope) -> Option<Scope> {
+    let is_mean = value.aggregate == Some(Aggregate::Stat(Stat::Mean)) && value.then.is_none();
+    let mut scope = outer.clone();
+    scope.by.extend([SEED.to_owned()].into_iter().filter(|seed| !outer.by.contains(seed)));
+    let inner = value.divided_by.as_deref().or(value.minus.as_deref());
+    let is_paired = inner.is_none_or(|inner| scope.of_value(value).within(inner).by.iter().any(|name| name == SEED));
+    (is_mean && is_paired).then_some(scope)
+}
+
+/// The 95% interval of a value over the seeds, if it has one; `None` if nothing in it depends on the seed.
+fn interval(value: &Selection, by_seed: &Scope, rows: &Rows, ours: f64) -> Option<(f64, f64)> {
+    let found = by_seed.of_value(value).intervals(value, rows, &[]).ok()?.values.into_values().next()?;
+    // Where groups have different numbers of rows, the mean of their means is another estimate.
+    let is_ours = (found.value - ours).abs() <= 1e-9 * ours.abs();
+    found.ends.filter(|(low, high)| is_ours && low < high)
+}
+
+/// Our value with its interval. `uncertain`: the comparison holds for a part of the interval. `stated`: the number of which
+/// comparisons depend.
+fn with_interval(ours: f64, stated: f64, ends: Option<(f64, f64)>, holds: impl Fn(f64) -> bool) -> String {
+    let Some((low, high)) = ends else { return digits(ours) };
+    let nearest = stated.max(low).min(high);
+    let is_certain = holds(low) == holds(high) && holds(low) == holds(nearest);
+    let uncertain = if is_certain { "" } else { ", uncertain" };
+    if (2.0 * ours - low - high).abs() <= 1e-9 * (high - low) {
+        return format!("{} ± {} at 95%{uncertain}", digits(ours), digits((high - low) / 2.0));
+    }
+    format!("{} ({} to {} at 95%{uncertain})", digits(ours), digits(low), digits(high))
+}
+
 /// Compares neighbouring values. Groups are compared in pairs; the mean of their differences decides. Pairs of seeds have the 95%
 /// interval of all comparisons beside it, which says whether the difference may be 0. Equal differences have none: nothing in them
-/// depends on the seed.
-fn order(values: &[Groups], sign: &str) -> Result<Compared, String> {
+/// depends on the seed. `by_seed`: the values with a group for each seed, if they have any.
+fn order(values: &[Groups], by_seed: &[Groups], sign: &str) -> Result<Compared, String> {
     let mut holds = true;
-    let mut intervals = Vec::new();
     for pair in values.windows(2) {
         let [a, b] = pair else { continue };
         if a.by != b.by || !a.values.keys().eq(b.values.keys()) {
             return Err("the two sides have different groups and cannot be paired".to_owned());
         }
-        let differences = || a.values.values().zip(b.values.values()).map(|(a, b)| b - a);
-        let mut sorted: Vec<f64> = differences().collect();
-        sorted.sort_by(f64::total_cmp);
-        let mean = stats::mean(&sorted).unwrap_or(f64::NAN);
+        let mut differences: Vec<f64> = a.values.values().zip(b.values.values()).map(|(a, b)| b - a).collect();
+        differences.sort_by(f64::total_cmp);
+        let mean = stats::mean(&differences).unwrap_or(f64::NAN);
         holds &= if sign == "<" { mean > 0.0 } else { mean < 0.0 };
-        let Some(seed) = a.by.iter().position(|name| name == SEED) else { continue };
-        let seeds: Vec<Option<i64>> = a.values.keys().map(|key| key[seed].parse().ok()).collect();
-        let rows = seeds.iter().zip(differences()).filter_map(|(seed, difference)| Some(((*seed)?, difference)));
-        if let Some((low, high)) = Replicates::of(rows, Method::T(95)).mean().ends.filter(|(low, high)| low < high) {
+    }
+    let mut intervals = Vec::new();
+    for pair in by_seed.windows(2) {
+        let [a, b] = pair else { continue };
+        let Some(seed) = a.by.iter().position(|name| name == SEED).filter(|_| a.values.keys().eq(b.values.keys()))
+        else {
+            continue;
+        };
+        let differences = a.values.iter().zip(b.values.values()).map(|((key, a), b)| (key[seed].parse().ok(), b - a));
+        let rows = differences.filter_map(|(seed, difference): (Option<i64>, f64)| Some((seed?, difference)));
+        let found = Replicates::of(rows, Method::T(95)).mean();
+        if let Some((low, high)) = found.ends.filter(|(low, high)| low < high) {
             let half = (high - low) / 2.0;
             let may_be_0 = if low <= 0.0 && 0.0 <= high { ", may be 0" } else { "" };
-            intervals.push(format!("{} ± {} at 95%{may_be_0}", digits(mean), digits(half)));
+            intervals.push(format!("{} ± {} at 95%{may_be_0}", digits(found.value), digits(half)));
         }
     }
     let means: Vec<f64> = values.iter().map(mean).collect::<Result<_, String>>()?;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use powersweep_engine::Value;
 use serde::Serialize;
 
-use crate::claim::{Claim, Claims, Comparison};
-use crate::compare::{Compared, digits};
+use crate::claim::{Claim, Claims};
+use crate::compare::Compared;
 use crate::measure::Scope;
 use crate::rows::{Needed, Rows};
 
@@ -158,6 +158,8 @@ impl Claim {
         let compared: Result<Vec<Compared>, String> =
             self.comparisons().iter().map(|comparison| comparison.compare(&self.value, &outer, rows, i)).collect();
         let mut finding = self.finding(&outer, per);
+        // Shown if our value is missing.
+        finding.stated = self.comparisons().iter().filter_map(|of| of.stated(i)).collect::<Vec<_>>().join(", ");
         match compared {
             Err(why) => {
                 finding.ours = why;
@@ -192,15 +194,11 @@ impl Claim {
         }
         let scope = outer.of_value(&self.value);
         let column = scope.column.as_deref().unwrap_or("rows");
-        let comparisons = self.comparisons();
-        let first = comparisons.first().and_then(Comparison::numbers).and_then(<[f64]>::first);
         Finding {
             id: if per.is_empty() { self.id.clone() } else { format!("{}[{}]", self.id, values.join(",")) },
             text,
             kind: if self.guard.is_some() { ClaimKind::Guard } else { ClaimKind::Published },
             source: self.source.as_ref().or(self.guard.as_ref()).cloned().unwrap_or_default(),
-            // Shown if our value is missing.
-            stated: first.map(|number| digits(*number)).unwrap_or_default(),
             demanded: self.demanded,
             why: self.why.clone(),
             from: format!("{}.{}.{column}", scope.manifest, scope.table),

@@ -55,7 +55,7 @@ impl Scope {
     }
 
     /// The scope of a selection inside a selection of this scope.
-    fn within(&self, selection: &Selection) -> Scope {
+    pub(crate) fn within(&self, selection: &Selection) -> Scope {
         let mut conditions = match &selection.of_runs {
             None => self.conditions.clone(),
             Some(runs) => {

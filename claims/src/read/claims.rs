@@ -168,6 +168,13 @@ fn check_comparisons(claim: &Claim, at: Node<'_, '_>) {
         if at.entries().next().is_none() {
             at.problem("`within` is empty", "expected such as { relative = 0.05 } or { absolute = 0.005 }");
         }
+        let within = claim.within.as_ref().map(|within| [("relative", within.relative), ("absolute", within.absolute)]);
+        for (key, tolerance) in
+            within.into_iter().flatten().filter(|(_, tolerance)| tolerance.is_nan() || *tolerance < 0.0)
+        {
+            at.at(key)
+                .problem(format!("the tolerance `{key}` is {tolerance}"), "expected a number that is not negative");
+        }
         if claim.published.is_empty() && claim.expected.is_empty() {
             at.problem("`within` needs a number", "expected published = ... too, or expected = ... of a guard");
         }

@@ -259,6 +259,52 @@ fn paired_values_are_compared_seed_by_seed() {
 }
 
 #[test]
+fn means_over_seeds_have_their_interval() {
+    // Waits of 10 and 30: 20 ± 12.7062 * 10.
+    let mean =
+        "[claims.value]\nruns = \"top\"\nwhere = { workload = \"a\" }\ncolumn = \"wait_s_mean\"\naggregate = \"mean\"";
+    let ours = |claim: &str| {
+        let finding = findings(&format!("{claim}\n{mean}")).remove(0);
+        (finding.verdict, finding.ours)
+    };
+    let uncertain = "20 ± 127.062 at 95%, uncertain".to_owned();
+    assert_eq!(ours("published = 21\nwithin = { absolute = 2 }"), (Verdict::Holds, uncertain.clone()));
+    assert_eq!(ours("published = 30\nwithin = { absolute = 2 }"), (Verdict::Fails, uncertain.clone()));
+    assert_eq!(ours("at_least = 15"), (Verdict::Holds, uncertain));
+    let certain = "20 ± 127.062 at 95%".to_owned();
+    assert_eq!(ours("published = 21\nwithin = { absolute = 200 }"), (Verdict::Holds, certain.clone()));
+    assert_eq!(ours("below = -200"), (Verdict::Fails, certain.clone()));
+    assert_eq!(ours("demanded = false\nwhy = \"w\"\npublished = 99"), (Verdict::Shown, certain));
+    // The same interval as of a claim that is paired.
+    let less = "less_than = { runs = \"low\", where = { workload = \"a\", bsld_threshold = 2 } }";
+    let paired = "20 < 22.5 (paired 2.5 ± 6.353102 at 95%, may be 0)".to_owned();
+    assert_eq!(ours(less), (Verdict::Holds, paired));
+    // One seed, or equal rows.
+    let one = "value = { runs = \"top\", where = { workload = \"a\", seed = 1 }, column = \"wait_s_mean\", aggregate = \"mean\" }";
+    assert_eq!(findings(&format!("at_least = 1\n{one}"))[0].ours, "10");
+    let equal =
+        "value = { runs = \"top\", where = { workload = \"b\" }, column = \"energy_total_j\", aggregate = \"mean\" }";
+    assert_eq!(findings(&format!("at_least = 1\n{equal}"))[0].ours, "400");
+    // A ratio of means, rows paired by seed: 80 / 100 and 160 / 200.
+    let ratio = "at_least = 0.1\n[claims.value]\nruns = \"low\"\nwhere = { workload = \"a\", bsld_threshold = 2 }\ncolumn = \"wait_s_mean\"\n\
+                 aggregate = \"mean\"\ndivided_by = { runs = \"top\", same = [\"workload\", \"seed\"] }";
+    let ratio = findings(ratio).remove(0);
+    assert!(ratio.ours.starts_with("1.125 (") && ratio.ours.ends_with(" at 95%)"), "{}", ratio.ours);
+}
+
+#[test]
+fn a_missing_value_leaves_the_sign_of_a_bound() {
+    let wait = "value = { runs = \"top\", where = { seed = 99 }, column = \"wait_s_mean\" }";
+    let stated = |claim: &str| findings(&format!("{claim}\n{wait}")).remove(0).stated;
+    assert_eq!(
+        (stated("at_least = 3"), stated("below = 3"), stated("at_least = 3\nat_most = 4")),
+        ("≥ 3".into(), "< 3".into(), "≥ 3, ≤ 4".into())
+    );
+    let repeated = findings(&format!("per.workload = [\"a\", \"b\"]\nat_least = [3, 4]\n{wait}"));
+    assert_eq!(repeated[1].stated, "≥ 4");
+}
+
+#[test]
 fn ascending_compares_the_values_of_a_column() {
     let order = |values: &str| {
         let claim = format!(

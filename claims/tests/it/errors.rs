@@ -46,6 +46,12 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("published = [1, 2]", "published = [1, 2, 3]", "13:13", &["3 numbers for 2 repetitions"]),
     ("published = [1, 2]\n", "", "13:10", &["`within` needs a number", "expected = ... of a guard"]),
     ("within = { relative = 0.1 }", "within = { relativ = 0.1 }", "14:12", &["no key `relativ`"]),
+    (
+        "within = { relative = 0.1 }",
+        "within = { absolute = -1 }",
+        "14:12",
+        &["the tolerance `absolute` is -1", "not negative"],
+    ),
     ("within = { relative = 0.1 }\n", "", "13:13", &["the tolerance is missing"]),
     ("within = { relative = 0.1 }", "demanded = false", "14:12", &["expected why = "]),
     (
