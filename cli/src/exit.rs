@@ -40,7 +40,7 @@ pub const TABLE: &[(Exit, &str)] = &[
     (Exit::Of(Kind::Failure), "an error without an exit code of its own"),
     (Exit::Of(Kind::Usage), "wrong arguments, manifest or parameter"),
     (Exit::Of(Kind::TasksFailed), "the sweep ended, but some tasks failed for good (see `powersweep status`)"),
-    (Exit::Of(Kind::Workload), "a log could not be found, fetched, decompressed or read"),
+    (Exit::Of(Kind::Workload), "a log, signal or module could not be found, fetched, decompressed or read"),
     (
         Exit::Of(Kind::Storage),
         "the data folder or object store cannot be written or read, or lacks files of published rows",

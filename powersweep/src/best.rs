@@ -248,6 +248,9 @@ fn check_counts(goals: &[Goal], reference: &[f64]) -> Result<(), Error> {
         let goals = count(goals.len() as u64, "goal");
         return Err(failure!(Usage, "the reference point has {} for {goals}", count(reference.len() as u64, "value")));
     }
+    if let Some(value) = reference.iter().find(|value| !value.is_finite()) {
+        return Err(failure!(Usage, "the reference point has the value {value}, which is not finite"));
+    }
     if goals.is_empty() {
         return Err(failure!(Usage, "there is no goal: name a column that is to be small or great"));
     }

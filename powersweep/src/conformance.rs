@@ -57,7 +57,7 @@ pub struct Check {
     /// What holds.
     #[serde(rename = "about")]
     pub doc: &'static str,
-    /// `ok` or `failed`.
+    /// `ok`, `failed`, or `not tested` if no run came so far.
     pub result: &'static str,
     /// Number of runs in which it was looked at.
     pub runs: u64,
@@ -138,7 +138,7 @@ impl Suite {
             Policy::Module(module) => policy.place_module(Arc::clone(module)),
             Policy::Formula(_) => {}
         }
-        let check = |name, doc| Check { name, doc, result: "ok", runs: 0, found: None };
+        let check = |name, doc| Check { name, doc, result: "not tested", runs: 0, found: None };
         let checks = vec![
             check("ends", "every job starts and ends"),
             check("once", "each job runs once, not before its submit, for at least its run time"),
@@ -199,6 +199,9 @@ impl Suite {
     fn note(&mut self, check: usize, run: &str, broken: Option<String>) {
         let check = &mut self.checks[check];
         check.runs += 1;
+        if check.found.is_none() {
+            check.result = "ok";
+        }
         if let Some(reason) = broken
             && check.found.is_none()
         {

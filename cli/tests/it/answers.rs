@@ -391,6 +391,10 @@ fn several_goals_have_a_front_with_a_hypervolume() {
     let reference = format!("{:?},{:?}", worst("mean(energy_total_j)"), 2.0 * worst("mean(bsld_mean)"));
     shown(&["--reference", &reference]).says(&[&says(area(2.0 * worst("mean(bsld_mean)")))]);
     sandbox.run(&[&goals[..], &["--reference", "1"]].concat()).exits(2).says(&["1 value for 2 goals"]);
+    sandbox
+        .run(&[&goals[..], &["--reference", "nan,1"]].concat())
+        .exits(2)
+        .says(&["the value NaN, which is not finite"]);
 }
 
 const QUERY: &str =

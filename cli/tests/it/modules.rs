@@ -86,6 +86,14 @@ fn conformance_tests_modules_and_formulas() {
     let json =
         sandbox.run(&["conformance", "--formula", "estimate_s * procs", "--workloads", "4", "--json"]).exits(0).json();
     assert_eq!((json["conforms"].as_bool(), json["jobs"].as_i64()), (Some(true), Some(480)));
+    // No run comes to the other checks.
+    let none =
+        sandbox.run(&["conformance", "--formula", "sqrt(wait_s - 5)", "--workloads", "2", "--json"]).exits(1).json();
+    let results: Vec<_> = (0..4).map(|at| none["checks"][at]["result"].as_str()).collect();
+    assert_eq!(results, [Some("failed"), Some("not tested"), Some("not tested"), Some("not tested")]);
+    sandbox.run(&["conformance"]).exits(2).says(&["--module <FILE>", "--formula <EXPRESSION>"]);
+    sandbox.write("text.wasm", "(module)");
+    sandbox.run(&["conformance", "--module", "text.wasm"]).exits(2).says(&["is no WebAssembly binary", "`wat2wasm`"]);
     sandbox
         .run(&["conformance", "--module", "endless.wasm", "--workloads", "1"])
         .exits(1)

@@ -55,6 +55,11 @@ fn config() -> Config {
 impl Program {
     /// Checks and compiles a module; the error is a sentence without its subject.
     pub(super) fn new(bytes: &[u8]) -> Result<Program, String> {
+        if !bytes.starts_with(b"\0asm") {
+            return Err("cannot be read: it is no WebAssembly binary, which begins with the bytes \\0asm (`wat2wasm` makes one of \
+                        the text format)"
+                .to_owned());
+        }
         let unreadable = |error: &dyn std::fmt::Display| format!("cannot be read: {error}");
         let engine = Engine::new(&config());
         // Before the engine adds globals and local variables: a module must not use them.

@@ -230,6 +230,8 @@ fn a_job_without_a_value_ends_the_task() {
         let late = ends("sqrt(50 - submit_s)", backfill).unwrap_err().to_string();
         assert!(late.contains("for job 4 at 60 s, with submit_s = 60:"), "{backfill}: {late}");
         assert_eq!(ends("if(submit_s < 50, sqrt(50 - submit_s), 0)", backfill), Ok(65.0), "{backfill}");
+        let constant = ends("sqrt(-1)", backfill).unwrap_err().to_string();
+        assert!(constant.contains("for job 1 at 0 s, and reads no variable: bound"), "{backfill}: {constant}");
         // A value that is lost while the job waits.
         let lost = ends("sqrt(9 - wait_s)", backfill).unwrap_err().to_string();
         assert!(lost.contains("for job 2 at 15 s") || lost.contains("for job 3 at 15 s"), "{backfill}: {lost}");

@@ -146,13 +146,14 @@ impl Expression {
         let known =
             |at: &u8| format!("{} = {}", VARIABLES[usize::from(*at)].name, read(cluster, job, cluster.now_s(), *at));
         let reads: Vec<String> = self.formula.reads().iter().map(known).collect();
+        let with =
+            if reads.is_empty() { "and reads no variable".to_owned() } else { format!("with {}", reads.join(", ")) };
         SimError::Invalid(format!(
-            "`{}` has no value (NaN) for job {} at {} s, with {}: bound what it divides, and what it takes roots \
-             and logarithms of, as in max(estimate_s, 1)",
+            "`{}` has no value (NaN) for job {} at {} s, {with}: bound what it divides, and what it takes roots and \
+             logarithms of, as in max(estimate_s, 1)",
             self.param,
             cluster.job_id(job),
             cluster.now_s(),
-            reads.join(", ")
         ))
     }
 
