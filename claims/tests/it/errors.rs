@@ -49,7 +49,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     (
         "within = { relative = 0.1 }",
         "within = { absolute = -1 }",
-        "14:12",
+        "14:23",
         &["the tolerance `absolute` is -1", "not negative"],
     ),
     ("within = { relative = 0.1 }\n", "", "13:13", &["the tolerance is missing"]),

@@ -91,7 +91,7 @@ fn conformance_tests_modules_and_formulas() {
         sandbox.run(&["conformance", "--formula", "sqrt(wait_s - 5)", "--workloads", "2", "--json"]).exits(1).json();
     let results: Vec<_> = (0..4).map(|at| none["checks"][at]["result"].as_str()).collect();
     assert_eq!(results, [Some("failed"), Some("not tested"), Some("not tested"), Some("not tested")]);
-    sandbox.run(&["conformance"]).exits(2).says(&["--module <FILE>", "--formula <EXPRESSION>"]);
+    sandbox.run(&["conformance"]).exits(2).says(&["name a policy by --module or --formula"]);
     sandbox.write("text.wasm", "(module)");
     sandbox.run(&["conformance", "--module", "text.wasm"]).exits(2).says(&["is no WebAssembly binary", "`wat2wasm`"]);
     sandbox

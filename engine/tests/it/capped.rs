@@ -275,7 +275,7 @@ fn a_cap_that_is_only_measured_goes_with_every_rule() {
         [&|build| fixed(build, "easy"), &|build| fixed(build, "kept-head"), &|build| fixed(pooled(build), "easy")];
     for build in builds {
         let (uncapped, measured) = (build(plain()), build(plain()).choose(Role::Cap, "performance-precedence"));
-        let measured = measured.set("cap_schedule_w", Value::Reals(vec![20.]));
+        let measured = measured.set("cap_schedule_w", Value::Reals(vec![10.]));
         assert_eq!(measured.0.problems(), Vec::<String>::new());
         let ((_, without), (summary, with)) = (run(&uncapped, &list), run(&measured, &list));
         assert_eq!(with, without);
