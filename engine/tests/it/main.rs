@@ -8,6 +8,7 @@ const _: [Option<&str>; 2] = [option_env!("POWERSWEEP_TRACES"), option_env!("POW
 mod accounts;
 mod aldaoud;
 mod batsim;
+mod cap_reasons;
 mod capped;
 mod capped_active;
 mod combinations;
