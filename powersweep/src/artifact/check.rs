@@ -197,8 +197,13 @@ impl Artifact {
         let stated: Json = serde_json::from_str(&stated)
             .map_err(|error| failure!(Usage, "{VERDICTS} is not that of an artifact: {error}"))?;
         let known = |id: &str| stated["claims"].as_array()?.iter().find(|claim| claim["id"] == id);
+        // Another version may write a value with other words around it.
+        let is_value = |known: &Json, claim: &powersweep_claims::Finding| {
+            known["ours"] == claim.ours
+                || known["our_value"].as_f64().is_some_and(|value| claim.our_value == Some(value))
+        };
         let is_changed = |claim: &&powersweep_claims::Finding| {
-            known(&claim.id).is_none_or(|known| known["ours"] != claim.ours || known["verdict"] != claim.words)
+            known(&claim.id).is_none_or(|known| !is_value(known, claim) || known["verdict"] != claim.words)
         };
         Ok(checked.claims.iter().filter(is_changed).map(|claim| claim.id.clone()).collect())
     }
