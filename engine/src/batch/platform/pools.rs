@@ -2,7 +2,7 @@
 //!
 //! A machine is a vector of capacities, a job a vector of needs. A partition is a pool of procs; the GPUs and the memory
 //! of the machine are one pool each. A machine without these parameters has no pools, and its procs alone count.
-use crate::batch::policy::cap;
+use crate::batch::policy::cap::acting::acting;
 use crate::error::SimError;
 use crate::spec::{Default, Param, Role, SimSpec, Type};
 use crate::workload::needs;
@@ -317,7 +317,7 @@ fn refused(spec: &SimSpec, name: &str) -> Vec<String> {
     }
     let capacity = Some(chosen(Role::Capacity)).filter(|name| *name != "none");
     for (role, other, why) in [
-        (Role::Cap, cap::acting(spec), "a power cap starts jobs by procs and watts"),
+        (Role::Cap, acting(spec), "a power cap starts jobs by procs and watts"),
         (Role::Capacity, capacity, "a capacity rule puts procs to sleep without regard to who needs them"),
     ] {
         let key = role.key();

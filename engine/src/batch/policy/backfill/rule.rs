@@ -1,7 +1,8 @@
 //! The trait of backfilling rules.
 use crate::batch::kernel::{Cluster, Copied, Ended, JobId, Recorder};
 use crate::batch::platform::Machine;
-use crate::batch::policy::cap::{self, allowance::Allowance};
+use crate::batch::policy::cap::acting::acting;
+use crate::batch::policy::cap::allowance::Allowance;
 use crate::batch::policy::deferral;
 use crate::batch::policy::gear::Gears;
 use crate::batch::policy::order::Order;
@@ -80,5 +81,5 @@ pub(super) trait Backfill: Clone {
 /// Whether starts are limited, or running jobs get other gears or are suspended, so that their estimated ends move: under
 /// a power cap that is not only measured, and by some deferral rules.
 pub(super) fn changes_running_jobs(spec: &SimSpec) -> bool {
-    cap::acting(spec).is_some() || deferral::suspends(spec)
+    acting(spec).is_some() || deferral::suspends(spec)
 }

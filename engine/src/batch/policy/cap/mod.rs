@@ -38,6 +38,7 @@
 //! | Cluster.setTracManager | `power_cap` |
 //! | Cluster.setJobScheduler | `queue_order`, `backfill` |
 //! | cooling | `cooling_w` |
+pub(crate) mod acting;
 pub mod admission;
 pub(crate) mod allowance;
 mod held;
@@ -94,12 +95,6 @@ impl Rule {
     fn least_gear(&self) -> LeastGear {
         each!(self, rule => rule.least_gear())
     }
-}
-
-/// The name of the chosen cap, if it limits starts or changes running jobs: [`performance_precedence`] is only measured.
-pub(crate) fn acting(spec: &SimSpec) -> Option<&'static str> {
-    let name = spec.choice(Role::Cap).component().name;
-    (name != NONE.name && name != performance_precedence::COMPONENT.name).then_some(name)
 }
 
 /// Token of the timer at which the cap changes. Timers of capacity rules and of backfilling rules have lower tokens.

@@ -1,11 +1,12 @@
 //! Jobs run at their ceilings, even if the power exceeds the cap.
+use super::acting::MEASURED;
 use super::allowance::Allowance;
 use super::rule::{CAP, CapRule};
 use crate::spec::Component;
 
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
-    name: "performance-precedence",
+    name: MEASURED,
     version: 1,
     source: "Zhang et al. 2014, section V.B",
     doc: "Jobs run as if there were no cap; the violation is measured.",

@@ -1,7 +1,7 @@
 //! The trait of deferral rules, and their common parameters.
 use super::forecast::Forecast;
 use crate::batch::platform::pools;
-use crate::batch::policy::cap;
+use crate::batch::policy::cap::acting::acting;
 use crate::spec::{Choice, Component, Default, Param, Role, SimSpec, Type, Value};
 
 /// Parameter: the signal.
@@ -90,8 +90,8 @@ pub(super) fn problems_of_suspension(spec: &SimSpec) -> Vec<String> {
     let name = |role: Role| spec.choice(role).component().name;
     let rule = name(Role::Deferral);
     let mut problems = Vec::new();
-    if let Some(cap) = cap::acting(spec) {
-        let why = if cap == cap::admission::COMPONENT.name {
+    if let Some(cap) = acting(spec) {
+        let why = if cap == "admission" {
             "gives their watts to other jobs, so that the power would exceed the cap at their resumption"
         } else {
             "changes their gears or suspends them, too: only one of them can decide about running jobs"

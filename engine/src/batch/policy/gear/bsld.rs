@@ -1,7 +1,7 @@
 //! The lowest gear that keeps the predicted bounded slowdown below a threshold.
 use super::rule::{Candidate, Gears, HeadGear, TimeFactors};
 use crate::batch::platform::Machine;
-use crate::batch::policy::cap;
+use crate::batch::policy::cap::acting::acting;
 use crate::spec::{Component, Default, Param, Role, SimSpec, Type};
 
 /// Description of the rule.
@@ -71,7 +71,7 @@ fn problems(spec: &SimSpec) -> Vec<String> {
              the head may have to start at another gear or instant: choose \"renew\""
         )
     };
-    cap::acting(spec).filter(|_| head_gear != "renew").map(problem).into_iter().collect()
+    acting(spec).filter(|_| head_gear != "renew").map(problem).into_iter().collect()
 }
 
 /// The rule `bsld` (Etinski et al. 2010, Figures 1 and 2). It departs from the paper's text where the paper's numbers
