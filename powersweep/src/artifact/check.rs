@@ -199,8 +199,8 @@ impl Artifact {
         let known = |id: &str| stated["claims"].as_array()?.iter().find(|claim| claim["id"] == id);
         // Another version may write a value with other words around it.
         let is_value = |known: &Json, claim: &powersweep_claims::Finding| {
-            known["ours"] == claim.ours
-                || known["our_value"].as_f64().is_some_and(|value| claim.our_value == Some(value))
+            let value = known["our_value"].as_f64().filter(|_| !self.is_of_this_version());
+            known["ours"] == claim.ours || (value.is_some() && value == claim.our_value)
         };
         let is_changed = |claim: &&powersweep_claims::Finding| {
             known(&claim.id).is_none_or(|known| !is_value(known, claim) || known["verdict"] != claim.words)
@@ -208,11 +208,15 @@ impl Artifact {
         Ok(checked.claims.iter().filter(is_changed).map(|claim| claim.id.clone()).collect())
     }
 
+    /// Whether this build has made the artifact.
+    fn is_of_this_version(&self) -> bool {
+        self.study.made_by == format!("powersweep {}", crate::BUILD)
+    }
+
     #[cfg(feature = "figures")]
     async fn drawn(&self, place: &Place, paper: &Paper, sweeps: &Sweeps, output: &Path) -> Result<DrawnAgain, Error> {
         draw(place, paper, sweeps, output).await?;
-        let same_version = self.study.made_by == format!("powersweep {}", crate::BUILD);
-        let mut drawn = DrawnAgain { same_version, ..DrawnAgain::default() };
+        let mut drawn = DrawnAgain { same_version: self.is_of_this_version(), ..DrawnAgain::default() };
         let prefix = format!("{}/{}/", super::FIGURES, paper.name);
         for file in self.files.iter().filter_map(|file| file.strip_prefix(&prefix)) {
             let ours = fs::read(output.join(&paper.name).join(file)).unwrap_or_default();
