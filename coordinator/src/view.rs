@@ -52,7 +52,7 @@ pub struct View {
     pub known: bool,
     /// Whether the experiment's manifest does not ask for the table.
     pub lacks_table: bool,
-    /// What the states count of the parts. See [`counted`].
+    /// Numbers of visible parts and of their rows that the states count; `None` where [`counted`] has none.
     pub counted: Option<PartCounts>,
 }
 

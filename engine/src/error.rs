@@ -51,7 +51,7 @@ pub enum SimError {
         now_s: f64,
         /// The gear of its least power under the rule, in words.
         gear: &'static str,
-        /// What to do besides.
+        /// Advice besides a higher cap.
         help: &'static str,
     },
     /// A signal that the policy reads has no value. Final.

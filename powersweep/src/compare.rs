@@ -306,6 +306,11 @@ fn groups_by(found: &Pairs, options: &CompareOptions) -> Result<Vec<String>, Err
     Ok(by)
 }
 
+/// The experiment and the conditions of a set, `EXPERIMENT` or `EXPERIMENT:CONDITION,...`.
+pub fn split_set(set: &str) -> (&str, &str) {
+    set.split_once(':').unwrap_or((set, ""))
+}
+
 /// One set of rows.
 struct Side {
     reading: Reading,
@@ -316,7 +321,7 @@ struct Side {
 impl Side {
     /// Opens `EXPERIMENT:CONDITION,...`.
     async fn open(datasets: &Datasets, text: &str, options: &CompareOptions) -> Result<Side, Error> {
-        let (experiment, own) = text.split_once(':').unwrap_or((text, ""));
+        let (experiment, own) = split_set(text);
         let reading = datasets.read(experiment, options.table).await?;
         reading.check_table()?;
         let known = FooterFacts::read(datasets, experiment).await?;

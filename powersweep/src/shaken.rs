@@ -6,6 +6,7 @@ use powersweep_engine::Value;
 use powersweep_experiments::{Derivation, Manifest};
 use powersweep_results::Table;
 
+use crate::compare::split_set;
 use crate::derived::DerivedOptions;
 use crate::find::{StepRun, begin};
 use crate::inputs::Files;
@@ -20,6 +21,12 @@ const JITTER: &str = "submit_jitter_s";
 /// Name of the experiment that has the shaken input of another one.
 pub fn shaken_name(experiment: &str) -> String {
     format!("{experiment}-shaken")
+}
+
+/// A set of rows with its conditions, in the experiment that has the shaken input.
+pub fn shaken_set(set: &str) -> String {
+    let (experiment, conditions) = split_set(set);
+    format!("{}:{conditions}", shaken_name(experiment))
 }
 
 impl Place {

@@ -173,11 +173,11 @@ struct Sample {
     stored: Vec<Stored>,
     /// Number of all rows.
     rows: usize,
-    /// The file that they are in; `None` for those of an experiment.
+    /// The exported file of the rows; `None` for rows of an experiment.
     file: Option<ExportedFile>,
 }
 
-/// What an exported file says of all its rows.
+/// The origin of an exported file, and the task indices of all its rows.
 struct ExportedFile {
     origin: Origin,
     /// The rows of each task index.

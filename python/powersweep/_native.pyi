@@ -30,7 +30,7 @@ class Rows:
         """Names of the columns."""
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[str]:
-        """The names of the columns, as those of a data frame."""
+        """The names of the columns, which an iteration over a data frame gives, too."""
     def __contains__(self, column: object, /) -> bool:
         """Whether there is a column of this name."""
     def __getitem__(self, column: str, /) -> list[Any]:

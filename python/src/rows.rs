@@ -67,7 +67,7 @@ impl Rows {
         self.batches.iter().map(|batch| batch.num_rows()).sum()
     }
 
-    /// The names of the columns, as those of a data frame.
+    /// The names of the columns, which an iteration over a data frame gives, too.
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         PyList::new(py, self.columns())?.try_iter()
     }

@@ -114,7 +114,7 @@ impl Study {
         Ok(Study(inner))
     }
 
-    /// The notes that no call has returned yet, such as those of its begin.
+    /// The notes that no call has returned yet, such as notes about the manifest of the study.
     fn notes(&self) -> ((), Vec<String>) {
         ((), std::mem::take(&mut *self.0.said.lock().unwrap_or_else(PoisonError::into_inner)))
     }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use powersweep::compare::{CompareOptions, Compared};
+use powersweep::compare::{CompareOptions, Compared, split_set};
 use powersweep::inputs::LOGS_BYTES;
 use powersweep::run::RunOptions;
-use powersweep::shaken::shaken_name;
+use powersweep::shaken::shaken_set;
 use powersweep::{Place, block_on};
 use powersweep_dataset::text::{Column, Entry, Sheet};
 use powersweep_dataset::titles::{labelled, title};
@@ -50,13 +50,13 @@ pub fn run(args: &CompareArgs) -> Outcome {
 async fn shaken(args: &CompareArgs, place: &Place, jitter_s: f64) -> Result<[String; 2], Failure> {
     let run = RunOptions { stop: interrupt::token(), ..RunOptions::default() };
     let options = inputs::derived("the manifest of the rows", &args.logs, ParsedLogs::new(LOGS_BYTES), run);
-    let sets = [&args.a, &args.b].map(|set| set.split_once(':').unwrap_or((set, "")));
-    for experiment in BTreeSet::from(sets.map(|(experiment, _)| experiment)) {
+    let sets = [&args.a, &args.b];
+    for experiment in BTreeSet::from(sets.map(|set| split_set(set).0)) {
         let begun = place.shake(experiment, jitter_s, &options).await?;
         screen::note(&submit::describe(begun.submitted(), None));
         to_its_end(false, begun).await?;
     }
-    Ok(sets.map(|(experiment, conditions)| format!("{}:{conditions}", shaken_name(experiment))))
+    Ok(sets.map(|set| shaken_set(set)))
 }
 
 fn note_single(found: &Compared) {

@@ -1,4 +1,4 @@
-//! What a starving job is told, and a cap that is only measured.
+//! Advice for jobs that starve under a cap, and a cap that is only measured.
 use powersweep_engine::{Limits, Role, Value};
 
 use crate::capped::{capped, jobs, platform, run};

@@ -297,8 +297,8 @@ impl Powers {
         self.bins.iter().chain(&self.others).filter(|spent| spent.time_s > 0.0)
     }
 
-    /// The least power that was not exceeded for `share` of the time. Bins are in the order of their powers, so that only those of
-    /// one bin are sorted.
+    /// The least power that was not exceeded for `share` of the time. Bins are in the order of their powers, so that only the
+    /// powers of one bin are sorted.
     fn quantile_w(&self, share: f64) -> Option<f64> {
         let mut by_bin_s: Vec<f64> = self.bins.iter().map(|spent| spent.time_s).collect();
         for other in &self.others {

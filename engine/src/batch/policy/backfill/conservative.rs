@@ -23,8 +23,8 @@
 //! queue order that do not start. A job behind them has none. At every pass, in queue order, it gets a reservation if fewer
 //! than N jobs have one, and otherwise starts if there is a hole for it now. So it delays no reservation. While a job waits
 //! without a reservation, every pass compresses. With N = 1 and first come first served, at the top gear, the schedule is that of
-//! EASY, if no job outlives its estimate. With N not less than the number of waiting jobs, it is that of the rule without a depth.
-//! A depth bounds the work of a pass where thousands of jobs wait.
+//! EASY, if no job outlives its estimate. With N not less than the number of waiting jobs, the schedule is that of the rule without
+//! a depth. A depth bounds the work of a pass where thousands of jobs wait.
 //!
 //! **On a machine with pools** (partitions, GPUs, memory) a reservation holds all that the job needs, and a hole must have
 //! all of it.

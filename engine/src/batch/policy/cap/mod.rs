@@ -114,7 +114,7 @@ pub(crate) struct Cap {
     changed: bool,
     /// Consecutive caps under which nothing could execute; not counted in copies.
     stalled: Option<usize>,
-    /// What to do about a job that starves, besides another cap.
+    /// Advice for a job that starves, besides a higher cap.
     help: &'static str,
 }
 

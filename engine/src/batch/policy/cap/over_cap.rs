@@ -12,7 +12,7 @@ fn chooses_gears(spec: &SimSpec) -> bool {
     *spec.choice(Role::GearRule).component() != gear::top::COMPONENT
 }
 
-/// What to do about a job that starves under a rule, besides another cap.
+/// Advice for a job that starves under a rule, besides a higher cap.
 pub(super) fn help(spec: &SimSpec, rule: &Rule) -> &'static str {
     if rule.least_gear() == LeastGear::OfGearRule && chooses_gears(spec) {
         return "choose gear_rule = \"top\" or another power_cap: over_cap_jobs = \"drop\" does not know the gears that \
