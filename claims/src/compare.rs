@@ -71,7 +71,7 @@ impl Comparison<'_> {
             let groups: Vec<Groups> = values.iter().map(of).collect::<Result<_, String>>()?;
             let of_seed = |of: &Selection| by_seed(of, outer)?.of_value(of).value(of, rows).ok();
             let seeds: Option<Vec<Groups>> = values.iter().map(of_seed).collect();
-            order(&groups, seeds.as_deref().unwrap_or(&groups), sign)
+            order(&groups, seeds.as_deref().unwrap_or(&groups), sign, rows.method(&outer.of_value(value).manifest))
         };
         match self {
             Comparison::Within { stated, within } => {
@@ -144,7 +144,7 @@ fn with_interval(ours: f64, stated: f64, ends: Option<(f64, f64)>, holds: impl F
 /// Compares neighbouring values. Groups are compared in pairs; the mean of their differences decides. Pairs of seeds have the 95%
 /// interval of all comparisons beside it, which says whether the difference may be 0. Equal differences have none: nothing in them
 /// depends on the seed. `by_seed`: the values with a group for each seed, if they have any.
-fn order(values: &[Groups], by_seed: &[Groups], sign: &str) -> Result<Compared, String> {
+fn order(values: &[Groups], by_seed: &[Groups], sign: &str, method: Method) -> Result<Compared, String> {
     let mut holds = true;
     for pair in values.windows(2) {
         let [a, b] = pair else { continue };
@@ -165,7 +165,7 @@ fn order(values: &[Groups], by_seed: &[Groups], sign: &str) -> Result<Compared, 
         };
         let differences = a.values.iter().zip(b.values.values()).map(|((key, a), b)| (key[seed].parse().ok(), b - a));
         let rows = differences.filter_map(|(seed, difference): (Option<i64>, f64)| Some((seed?, difference)));
-        let found = Replicates::of(rows, Method::T(95)).mean();
+        let found = Replicates::of(rows, method).mean();
         if let Some((low, high)) = found.ends.filter(|(low, high)| low < high) {
             let half = (high - low) / 2.0;
             let may_be_0 = if low <= 0.0 && 0.0 <= high { ", may be 0" } else { "" };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use powersweep_dataset::replicates::{Interval, Method, Replicates, SEED};
+use powersweep_dataset::replicates::{Interval, Replicates, SEED};
 use powersweep_engine::Value;
 use powersweep_results::Table;
 
@@ -137,7 +137,7 @@ impl Scope {
             pairs.entry(cells(&kept)).or_default().extend(values.into_iter().map(|value| (seed, partner, value)));
         }
         let interval = |pairs: Vec<(i64, f64, f64)>| {
-            let replicates = Replicates::of_pairs(pairs.into_iter(), Method::T(95));
+            let replicates = Replicates::of_pairs(pairs.into_iter(), rows.method(&self.manifest));
             let found = match (&selection.divided_by, &selection.minus) {
                 (Some(_), _) => replicates.ratio(),
                 (None, Some(_)) => replicates.difference(),

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
+use powersweep_dataset::replicates::Method;
 use powersweep_dataset::{Cell, Column, Frame};
 use powersweep_engine::Value;
+use powersweep_engine::seeds::Replication;
 use powersweep_results::Table;
 
 use crate::selection::{Conditions, ELEMENT};
@@ -16,6 +18,7 @@ pub type Needed = BTreeMap<(String, Table), BTreeSet<String>>;
 #[derive(Debug, Default)]
 pub struct Rows {
     tables: BTreeMap<(String, Table), Vec<Frame>>,
+    seeds: BTreeMap<String, Replication>,
 }
 
 impl Rows {
@@ -30,6 +33,16 @@ impl Rows {
             .entry((manifest.to_owned(), table))
             .or_default()
             .extend(batches.into_iter().map(|batch| Frame::new(batch, 0)));
+    }
+
+    /// Says what the seeds of a manifest are to each other; without it they are independent.
+    pub fn set_seeds(&mut self, manifest: &str, seeds: Replication) {
+        self.seeds.insert(manifest.to_owned(), seeds);
+    }
+
+    /// How a 95% interval follows from the seeds of a manifest.
+    pub(crate) fn method(&self, manifest: &str) -> Method {
+        Method::of(self.seeds.get(manifest).copied().unwrap_or_default(), 95)
     }
 
     /// The values of a column in the rows that meet the conditions, by group. Without a column every row has the value

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use powersweep_engine::seeds;
+use powersweep_engine::seeds::{self, Replication};
 use powersweep_experiments::Manifest;
 use powersweep_results::Table;
 
@@ -11,7 +11,7 @@ use crate::group::{grouped_ratios, mixed};
 use crate::planned::{Planned, is_complete};
 use crate::reading::Reading;
 use crate::rows::parameter;
-use crate::scan::{self, ColumnScan, INDEX, SEED, Tasks};
+use crate::scan::{self, ColumnScan, INDEX, LABELS, SEED, Tasks};
 use crate::source::{self, conditions, why_none};
 pub use crate::subject::{SIGNAL, SIGNAL_INDEX, keys};
 use crate::words::count;
@@ -44,6 +44,10 @@ const COSTS: [&str; 4] = ["cost", "jobs_cost", "at_once_cost", "window_cost"];
 /// Why rows of several seeds have no interval.
 pub const SEEDS_ALIKE: &str = "no interval: nothing in these tasks depends on the seed, so that several seeds are one \
                                observation; `resample_days` or `submit_jitter_s` of a workload make seeds differ";
+
+/// What intervals over draws from one log are.
+pub const RESAMPLED: &str = "each seed draws blocks of one log with replacement: intervals are for another log of its machine, and \
+                             more draws do not narrow them below what one log tells";
 
 /// A question about the rows of a table. The default names no column and no condition, and takes all rows.
 #[derive(Debug, Clone, Default)]
@@ -115,9 +119,14 @@ impl FooterFacts {
     /// Whether some rows may be of a log, whose tasks no seed changes.
     fn may_have_logs(&self) -> bool {
         let source = self.candidates.iter().find(|column| column.name == seeds::READ[0]).and_then(ColumnScan::only);
-        let is_generator =
-            |source: &Cell| seeds::matter_by(|name| parameter(source).filter(|_| name == seeds::READ[0]));
-        !source.as_ref().is_some_and(is_generator)
+        let of_source =
+            |source: &Cell| seeds::replication_by(|name| parameter(source).filter(|_| name == seeds::READ[0]));
+        source.as_ref().map(of_source) != Some(Replication::Independent)
+    }
+
+    /// Whether some rows are of blocks that the seed draws.
+    fn has_draws(&self) -> bool {
+        self.candidates.iter().any(|column| column.name == seeds::RESAMPLE_DAYS && column.has_value())
     }
 
     /// Says which combinations of the manifest have no row, and how many lack seeds: their means are over other inputs, and the
@@ -278,18 +287,35 @@ pub async fn collected(
 ) -> Result<Rows, Error> {
     let is_cost = |name: &&str| reading.table() == Table::Accounts && COSTS.contains(name);
     let currency = Some(CURRENCY).filter(|currency| measures.iter().any(is_cost) && !axes.contains(currency));
-    // What the seed changes, where it counts.
-    let has_fixed = axes.contains(&SEED) && reading.table() != Table::Failures && facts.may_have_logs();
-    let of_seeds: Vec<&str> = seeds::READ.into_iter().filter(|name| has_fixed && !axes.contains(name)).collect();
+    // What the seeds are to each other, where it counts.
+    let has_logs = axes.contains(&SEED) && reading.table() != Table::Failures && facts.may_have_logs();
+    let read_for_seeds = seeds::READ.into_iter().chain(seeds::DRAWN.into_iter().filter(|_| facts.has_draws()));
+    let of_seeds: Vec<&str> = read_for_seeds.filter(|name| has_logs && !axes.contains(name)).collect();
     let read: Vec<&str> = axes.iter().copied().chain(currency).chain(of_seeds.iter().copied()).collect();
     let mut rows = source::rows(datasets, reading, [&read, measures], only).await?;
-    if has_fixed {
-        rows = of_seeds.into_iter().fold(rows.with_fixed(), Rows::without);
+    if has_logs {
+        rows = of_seeds.into_iter().fold(rows.with_replication(), Rows::without);
     }
     if currency.is_some() {
         rows = in_currency(rows);
     }
     Ok(if facts.is_relative { rows.with_relative_units() } else { rows })
+}
+
+/// What the seeds of an experiment's rows are to each other.
+///
+/// # Errors
+/// The rows cannot be read.
+pub async fn of_seeds(datasets: &Datasets, experiment: &str) -> Result<Replication, Error> {
+    let reading = datasets.read(experiment, Table::Tasks).await?;
+    let tasks = Tasks::open(&reading, &scan::columns(seeds::READ.into_iter().chain(LABELS))).await?;
+    let found = scan::replication(&scan::search(&tasks.groups(), &seeds::READ.map(str::to_owned)).await?);
+    if !matches!(found, Replication::Resampled { .. }) {
+        return Ok(found);
+    }
+    let names: Vec<&str> = seeds::READ.into_iter().chain(seeds::DRAWN).collect();
+    let rows = source::rows(datasets, &reading, [&names, &[]], Vec::new()).await?.with_replication();
+    Ok(rows.replication(0..rows.len()))
 }
 
 /// Rows whose costs have the only value of the axis [`CURRENCY`] as their unit, without that axis.
@@ -313,13 +339,14 @@ pub fn differing<'a>(rows: &Rows, by: &[&str], others: &[&'a str]) -> Result<Vec
     Ok(found)
 }
 
-/// Says in which of the axes `others` rows of one group differ, and that no seed changes the rows.
+/// Says in which of the axes `others` rows of one group differ, and where seeds are no independent replicates.
 pub fn say_mixed(datasets: &Datasets, rows: &Rows, by: &[&str], others: &[&str]) -> Result<(), Error> {
-    if !rows.is_empty()
-        && rows.axis(SEED).is_some_and(|seeds| seeds.values().len() > 1)
-        && rows.are_fixed(0..rows.len())
-    {
-        datasets.notes().say(SEEDS_ALIKE);
+    if !rows.is_empty() && rows.axis(SEED).is_some_and(|seeds| seeds.values().len() > 1) {
+        match rows.replication(0..rows.len()) {
+            Replication::Alike => datasets.notes().say(SEEDS_ALIKE),
+            Replication::Resampled { .. } => datasets.notes().say(RESAMPLED),
+            Replication::Independent => {}
+        }
     }
     let mixed = differing(rows, by, others)?.join(", ");
     if !mixed.is_empty() {

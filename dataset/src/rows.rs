@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Int64Type, Schema};
-use powersweep_engine::{Value, seeds};
+use powersweep_engine::Value;
+use powersweep_engine::seeds::{self, Replication};
 
 use crate::cell::array;
 use crate::error::{Error, usage};
@@ -98,8 +99,8 @@ pub struct Rows {
     /// What rows are ordered by.
     index: Vec<i64>,
     index_column: String,
-    /// Whether the seed of a row changes nothing; empty where it is not known.
-    fixed: Vec<bool>,
+    /// What the seeds of a row are to each other; empty where it is not known.
+    replication: Vec<Replication>,
 }
 
 impl Rows {
@@ -116,7 +117,7 @@ impl Rows {
             _ => Err(usage(format!("`{name}` has no numbers, so that it has no statistics; group by it instead"))),
         };
         let measures = measures.iter().map(measure).collect::<Result<_, _>>()?;
-        Ok(Rows { axes, measures, index: Vec::new(), index_column: index.to_owned(), fixed: Vec::new() })
+        Ok(Rows { axes, measures, index: Vec::new(), index_column: index.to_owned(), replication: Vec::new() })
     }
 
     /// The rows of a frame, ordered by their positions.
@@ -161,8 +162,8 @@ impl Rows {
         }
         self.measures.iter_mut().for_each(|(_, values)| values.push(f64::NAN));
         self.index.push(i64::MAX);
-        if !self.fixed.is_empty() {
-            self.fixed.push(self.are_fixed(0..self.fixed.len()));
+        if !self.replication.is_empty() {
+            self.replication.push(self.replication(0..self.replication.len()));
         }
     }
 
@@ -222,25 +223,31 @@ impl Rows {
         self
     }
 
-    /// These rows with the knowledge of which of them no seed changes. Axes tell it ([`seeds::READ`]).
-    pub(crate) fn with_fixed(mut self) -> Rows {
-        let axes: Vec<Option<&Axis>> = seeds::READ.iter().map(|name| self.axis(name)).collect();
+    /// These rows with the knowledge of what their seeds are to each other. Axes tell it ([`seeds::READ`]).
+    pub(crate) fn with_replication(mut self) -> Rows {
+        let names: Vec<&str> = seeds::READ.into_iter().chain(seeds::DRAWN).collect();
+        let axes: Vec<Option<&Axis>> = names.iter().map(|name| self.axis(name)).collect();
         let value = |name: &str, row: usize| {
-            let at = seeds::READ.iter().position(|read| *read == name)?;
+            let at = names.iter().position(|read| *read == name)?;
             parameter(axes[at]?.cell(row))
         };
-        let mut known: HashMap<Vec<Option<u32>>, bool> = HashMap::new();
-        let is_fixed = |row: usize| {
+        let mut known: HashMap<Vec<Option<u32>>, Replication> = HashMap::new();
+        let of_row = |row: usize| {
             let key = axes.iter().map(|axis| axis.map(|axis| axis.code(row))).collect();
-            *known.entry(key).or_insert_with(|| !seeds::matter_by(|name| value(name, row)))
+            *known.entry(key).or_insert_with(|| seeds::replication_by(|name| value(name, row)))
         };
-        self.fixed = (0..self.len()).map(is_fixed).collect();
+        self.replication = (0..self.len()).map(of_row).collect();
         self
     }
 
+    /// What the seeds of rows are to each other. Rows of which it is not known are independent.
+    pub fn replication(&self, rows: impl Iterator<Item = usize>) -> Replication {
+        rows.map(|row| self.replication.get(row).copied().unwrap_or_default()).max().unwrap_or(Replication::Alike)
+    }
+
     /// Whether no seed changes these rows: rows that differ in the seed alone are one replicate.
-    pub fn are_fixed(&self, mut rows: impl Iterator<Item = usize>) -> bool {
-        rows.all(|row| self.fixed.get(row).is_some_and(|fixed| *fixed))
+    pub fn are_fixed(&self, rows: impl Iterator<Item = usize>) -> bool {
+        self.replication(rows) == Replication::Alike
     }
 
     /// The rows of each combination of values of these axes, in the order of the least index of a group. Without axes there
@@ -304,6 +311,7 @@ impl Rows {
 /// The value of a component or a parameter.
 pub(crate) fn parameter(cell: &Cell) -> Option<Value> {
     match cell {
+        Cell::Int(value) => Some(Value::Int(*value)),
         Cell::Real(value) => Some(Value::Real(*value)),
         Cell::Text(text) => Some(Value::Text(text.clone())),
         _ => None,

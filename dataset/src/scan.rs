@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use parquet::arrow::arrow_reader::RowGroupSelection;
-use powersweep_engine::seeds;
+use powersweep_engine::seeds::{self, Replication};
 use powersweep_results::folded::{Folded, FoldedBatch};
 use powersweep_results::tasks;
 
@@ -122,11 +122,15 @@ pub fn candidates() -> Vec<String> {
     names.filter(|name| named(name) && !NOT_AXES.contains(&name.as_str())).collect()
 }
 
-/// Whether no seed changes any row: nothing random is in them. `columns`: all [`candidates`].
-pub fn are_fixed(columns: &[ColumnScan]) -> bool {
-    let only = |name: &str| columns.iter().find(|column| column.name == name).and_then(ColumnScan::only);
-    let is_one = seeds::READ.iter().all(|name| only(name).is_some());
-    is_one && !seeds::matter_by(|name| parameter(&only(name)?))
+/// What the seeds of all rows are to each other, by the first values of the columns; alike only if no other value is there.
+/// `columns`: at least [`seeds::READ`].
+pub fn replication(columns: &[ColumnScan]) -> Replication {
+    let of = |name: &str| columns.iter().find(|column| column.name == name);
+    let is_one = seeds::READ.iter().all(|name| of(name).is_some_and(|column| !column.varies));
+    match seeds::replication_by(|name| parameter(of(name)?.value.as_ref()?)) {
+        Replication::Alike if !is_one => Replication::Independent,
+        found => found,
+    }
 }
 
 /// The labels of a row.
@@ -150,6 +154,11 @@ impl ColumnScan {
     /// Whether there are several values. Rows without a value do not count: the component that has the parameter differs.
     pub fn varies(&self) -> bool {
         self.varies
+    }
+
+    /// Whether some row has a value.
+    pub(crate) fn has_value(&self) -> bool {
+        self.value.is_some()
     }
 
     /// Its only value, if it has one; null if no row has a value.

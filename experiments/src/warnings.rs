@@ -106,7 +106,9 @@ impl Sweep {
             let mut lines = BTreeSet::new();
             let jobs = demand.filter(|demand| demand.problem.is_none() && sim.model() == Model::Batch);
             let of_signals = jobs.map(|demand| of_signals(&mut sim, demand)).unwrap_or_default();
-            let alike = Some(seeds_alike()).filter(|_| manifest.levels[SEED_LEVEL].count > 1 && !seeds::matter(&sim));
+            let alike = Some(seeds_alike()).filter(|_| {
+                manifest.levels[SEED_LEVEL].count > 1 && seeds::replication(&sim) == seeds::Replication::Alike
+            });
             for finding in physics::findings(&sim, demand).into_iter().chain(of_signals).chain(alike) {
                 let (line, block, keys) = self.place(top.get_ref(), index, &finding);
                 // A user who gives the period means a schedule.

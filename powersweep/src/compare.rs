@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use powersweep_dataset::compare::{Pairs, compare, pairs};
 use powersweep_dataset::frame::UNIT;
-use powersweep_dataset::grouped::{FooterFacts, SEEDS_ALIKE, collected, keys};
+use powersweep_dataset::grouped::{FooterFacts, RESAMPLED, SEEDS_ALIKE, collected, keys};
 use powersweep_dataset::reading::Reading;
 use powersweep_dataset::replicates::{Method, seed};
 use powersweep_dataset::scan::SEED;
@@ -14,6 +14,7 @@ use powersweep_dataset::source::{conditions, table_of, why_none};
 use powersweep_dataset::subject::subject;
 use powersweep_dataset::words::count;
 use powersweep_dataset::{Cell, Comparison, Condition, Datasets, Error, Frame, Rows, failure};
+use powersweep_engine::seeds::Replication;
 use powersweep_results::Table;
 
 use crate::place::Place;
@@ -89,6 +90,8 @@ pub struct Compared {
     pub single: (usize, usize),
     /// Whether the replicates are the weeks of one log, resampled; otherwise they are the seeds.
     pub are_weeks: bool,
+    /// What the seeds are to each other.
+    pub seeds: Replication,
 }
 
 impl Compared {
@@ -168,6 +171,9 @@ impl Compared {
                 _ => format!(" Intervals (95%) are over {seeds} seeds."),
             },
         };
+        if matches!(self.seeds, Replication::Resampled { .. }) && replicates > 1 {
+            text += &format!(" {}{}.", RESAMPLED[..1].to_uppercase(), &RESAMPLED[1..]);
+        }
         if (2..FEW).contains(&replicates) {
             text += FEW_SAID;
         }
@@ -216,23 +222,23 @@ impl Place {
         let by = groups_by(&found, options)?;
         let names: Vec<&str> = by.iter().map(String::as_str).collect();
         let seeds = a.axis(SEED).filter(|_| found.by.iter().any(|name| name == SEED));
-        let are_fixed = |rows: &[(usize, usize)]| are_fixed(&a, &b, rows);
         let has_seeds = seeds.is_some();
-        let seeds = seeds.filter(|_| !are_fixed(&found.rows));
+        let of_seeds = replication(&a, &b, &found.rows);
+        let seeds = seeds.filter(|_| of_seeds != Replication::Alike);
         let are_weeks = options.table == Table::Jobs && seeds.is_none();
-        let week = |row: usize| (a.measures()[compared].1[row] / WEEK_S).floor() as i64;
         let replicate = |row: usize| match seeds {
             Some(seeds) => seed(seeds, row),
-            None if are_weeks => week(row),
+            None if are_weeks => (a.measures()[compared].1[row] / WEEK_S).floor() as i64,
             None => 0,
         };
-        let method = if are_weeks { Method::Bootstrap } else { Method::T(95) };
         let partners: HashMap<usize, usize> = found.rows.iter().copied().collect();
         let group = |rows: Vec<u32>| {
             let rows: Vec<(usize, usize)> =
                 rows.iter().filter_map(|row| Some((*row as usize, *partners.get(&(*row as usize))?))).collect();
             let first = rows.first()?.0;
-            let is_one = !are_weeks && are_fixed(&rows);
+            let of_group = replication(&a, &b, &rows);
+            let is_one = !are_weeks && of_group == Replication::Alike;
+            let method = if are_weeks { Method::Bootstrap } else { Method::of(of_group, 95) };
             let replicate = |row: usize| if is_one { 0 } else { replicate(row) };
             let column = |at: usize| {
                 let (of_a, of_b) = (&a.measures()[at].1, &b.measures()[at].1);
@@ -264,13 +270,13 @@ impl Place {
         let pooled = found.by.iter().filter(is_pooled).cloned().collect();
         let groups = groups.into_iter().filter_map(group).collect();
         let Pairs { rows, by: paired_by, single } = found;
-        Ok(Compared { by, groups, pairs: rows.len(), paired_by, pooled, single, are_weeks })
+        Ok(Compared { by, groups, pairs: rows.len(), paired_by, pooled, single, are_weeks, seeds: of_seeds })
     }
 }
 
-/// Whether no seed changes the rows of these pairs: they are one replicate.
-fn are_fixed(a: &Rows, b: &Rows, pairs: &[(usize, usize)]) -> bool {
-    a.are_fixed(pairs.iter().map(|pair| pair.0)) && b.are_fixed(pairs.iter().map(|pair| pair.1))
+/// What the seeds of these pairs are to each other.
+fn replication(a: &Rows, b: &Rows, pairs: &[(usize, usize)]) -> Replication {
+    a.replication(pairs.iter().map(|pair| pair.0)).max(b.replication(pairs.iter().map(|pair| pair.1)))
 }
 
 /// Refuses pairs of two seeds, or of two workloads of one experiment, that no condition chose: others failed or have not run.

@@ -15,7 +15,7 @@ use powersweep_dataset::source::{Source, table_of, type_of};
 use powersweep_dataset::stats::{sd, sum};
 use powersweep_dataset::words::{count, number};
 use powersweep_dataset::{Cell, Error, failure, student_t};
-use powersweep_engine::Value;
+use powersweep_engine::{Value, seeds};
 use powersweep_experiments::{Derivation, Manifest, Precision, Sweep, Until};
 use powersweep_results::Table;
 
@@ -254,6 +254,10 @@ impl Replication {
                 if short == 1 { "One mean is".to_owned() } else { format!("{short} means are") },
                 self.until.at_most
             );
+        }
+        if self.grid.groups.iter().any(|group| matches!(group.seeds, seeds::Replication::Resampled { .. })) {
+            text += " Seeds that draw blocks of one log: these are the means over all such draws, and another log may \
+                     have others.";
         }
         text
     }

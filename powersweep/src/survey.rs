@@ -7,12 +7,14 @@ use arrow::datatypes::FieldRef;
 use powersweep_dashboard::{ColumnHeader, PAGE_ROWS, RowsPage, RowsQuery};
 use powersweep_dataset::column::is_numeric;
 use powersweep_dataset::frame::unit_of;
+use powersweep_dataset::grouped::of_seeds;
 use powersweep_dataset::order::Order;
 use powersweep_dataset::page::{self, Wanted};
 use powersweep_dataset::reading::ColumnStats;
 use powersweep_dataset::scan::{self, INDEX, RowGroup, SEED, Tasks, whole};
 use powersweep_dataset::survey::{Choice, Survey};
 use powersweep_dataset::{Cell, Datasets, Error, Rows, failure};
+use powersweep_engine::seeds::Replication;
 use powersweep_experiments::reading::unknown;
 use powersweep_results::Table;
 use powersweep_results::columns::Column;
@@ -92,7 +94,8 @@ pub async fn survey(
     let units: BTreeMap<String, String> = units.map(unit).collect();
     let metrics = shown.iter().map(|column| column.name.clone()).collect();
     let mut survey = Survey::new(choice, metrics, axes, units);
-    let columns = Columns::of(&survey, scan::are_fixed(&found));
+    survey.seeds = of_seeds(datasets, experiment).await?;
+    let columns = Columns::of(&survey);
     fill(&mut survey, &groups, &columns, last).await?;
     survey.indices = sensitivity::of_design(datasets, experiment, &survey.choice.of).await?;
     Ok(survey)
@@ -162,9 +165,9 @@ struct Columns {
 
 impl Columns {
     /// Effects are compared seed by seed, unless no seed changes a row.
-    fn of(survey: &Survey, are_fixed: bool) -> Columns {
+    fn of(survey: &Survey) -> Columns {
         let Choice { x, y, of, .. } = survey.choice.clone();
-        let seed = (!are_fixed).then(|| SEED.to_owned());
+        let seed = (survey.seeds != Replication::Alike).then(|| SEED.to_owned());
         Columns { metrics: vec![x, y, of], axes: survey.axes.iter().cloned().chain(seed).collect() }
     }
 

@@ -16,9 +16,11 @@ pub mod span;
 pub mod table;
 
 use powersweep_engine::rng::{Philox, Purpose};
+use powersweep_engine::seeds::Replication;
 
 use self::span::Span;
-use crate::stats::{sd, student_t, sum};
+use crate::replicates::Method;
+use crate::stats::{sd, sum};
 
 /// Resamples of a bootstrap.
 const RESAMPLES: usize = 1_000;
@@ -75,6 +77,8 @@ pub trait Estimates {
 pub struct Values {
     /// By seed, then by point.
     pub by_seed: Vec<Vec<f64>>,
+    /// What the seeds are to each other.
+    pub seeds: Replication,
     /// The least and the greatest number that a missing value may be.
     pub range: (f64, f64),
 }
@@ -184,7 +188,8 @@ fn jackknife(values: &Values, whole: &[Span], of: impl Fn(&[Span]) -> Vec<Span>)
     let index = |(at, whole): (usize, &Span)| {
         let corrected = |end: fn(Span) -> f64| {
             let of: Vec<f64> = parts.iter().map(|part| count * end(*whole) - (count - 1.0) * end(part[at])).collect();
-            let half = deviation(&of).map(|sd| student_t(95, seeds - 1) * sd / count.sqrt());
+            let errors = Method::of(values.seeds, 95).errors(seeds);
+            let half = deviation(&of).zip(errors).map(|(sd, errors)| errors * sd / count.sqrt());
             (sum(of.iter().copied()) / count, half)
         };
         let (low, below) = corrected(|span| span.low);

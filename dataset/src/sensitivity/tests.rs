@@ -44,7 +44,7 @@ fn rows(design: &Saltelli, of: fn(&[f64]) -> f64, base: impl FnMut(usize) -> Vec
 fn of_one_seed(values: Vec<f64>) -> Values {
     let known = || values.iter().copied().filter(|value| !value.is_nan());
     let range = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
-    Values { by_seed: vec![values], range }
+    Values { by_seed: vec![values], seeds: Replication::Independent, range }
 }
 
 fn known(found: &[Index]) -> Vec<f64> {
@@ -247,7 +247,7 @@ fn bounds_contain_the_indices_of_every_value_that_may_be_missing() {
     let lacking: Vec<f64> =
         values.iter().enumerate().map(|(at, value)| if at % 97 == 3 { f64::NAN } else { *value }).collect();
     let all = of_one_seed(values);
-    let found = indices(&design, &Values { by_seed: vec![lacking], range: all.range });
+    let found = indices(&design, &Values { by_seed: vec![lacking], seeds: Replication::Independent, range: all.range });
     for (found, whole) in found.iter().zip(&whole) {
         let value = whole.span.value().expect("known");
         let (low, high) = found.ends.expect("an interval");
@@ -259,7 +259,14 @@ fn bounds_contain_the_indices_of_every_value_that_may_be_missing() {
         ranges: 2,
         steps: [(0, 0.5), (1, 0.5), (0, 0.5), (1, 0.5)].map(|(range, by)| Step { range, by }).into(),
     };
-    let found = indices(&morris, &Values { by_seed: vec![vec![1.0, 2.0, f64::NAN, 0.0, 2.0, 3.0]], range: (0.0, 9.0) });
+    let found = indices(
+        &morris,
+        &Values {
+            by_seed: vec![vec![1.0, 2.0, f64::NAN, 0.0, 2.0, 3.0]],
+            seeds: Replication::Independent,
+            range: (0.0, 9.0),
+        },
+    );
     assert_eq!(found[0].span.value(), Some(3.0), "mu of the first range");
     assert_eq!((found[3].span.low, found[3].span.high), (-1.0, 8.0), "mu of the second range");
 }
@@ -275,7 +282,7 @@ fn seeds_widen_intervals_where_effects_depend_on_them() {
             .collect::<Vec<_>>()
     };
     let width = |by_seed: Vec<Vec<f64>>| {
-        let found = indices(&design, &Values { by_seed, range: (0.0, 1.0) });
+        let found = indices(&design, &Values { by_seed, seeds: Replication::Independent, range: (0.0, 1.0) });
         found[0].ends.map(|(low, high)| high - low).expect("an interval")
     };
     assert!(width(vec![value(0.0, 0.0), value(50.0, 0.0), value(90.0, 0.0)]) < 1e-9);
@@ -297,7 +304,11 @@ fn intervals_over_few_seeds_cover_the_truth() {
                 let own = random.normal();
                 effects.iter().flat_map(|effect| [0.0, (effect + own) / 2.0]).collect::<Vec<f64>>()
             };
-            let values = Values { by_seed: (0..seeds).map(|_| seed()).collect(), range: (0.0, 1.0) };
+            let values = Values {
+                by_seed: (0..seeds).map(|_| seed()).collect(),
+                seeds: Replication::Independent,
+                range: (0.0, 1.0),
+            };
             let found = resampled(&design, &values, 50);
             let (low, high) = found[0].ends.expect("an interval");
             inside += u32::from((low..=high).contains(&2.0));
@@ -330,7 +341,7 @@ fn half_a_million_seeds_have_shares() {
         vec![noise, noise + 1e6]
     };
     let by_seed: Vec<Vec<f64>> = (0..500_000).map(seed).collect();
-    let found = full.shares(&Values { by_seed, range: (0.0, 1.0) }).expect("shares");
+    let found = full.shares(&Values { by_seed, seeds: Replication::Independent, range: (0.0, 1.0) }).expect("shares");
     let [alone, with_others] = found.of_axes[0];
     for index in [alone, with_others] {
         assert!((index.span.low - 1.0).abs() < 1e-6, "{index:?}");
@@ -392,7 +403,8 @@ fn intervals_over_seeds_cover_the_shares_of_the_truth() {
             let load = 10.0 * random.normal();
             full.cells.iter().map(|cell| truth(cell) + load + 2.0 * random.normal()).collect::<Vec<_>>()
         };
-        let values = Values { by_seed: (0..10).map(|_| seed()).collect(), range: (0.0, 1.0) };
+        let values =
+            Values { by_seed: (0..10).map(|_| seed()).collect(), seeds: Replication::Independent, range: (0.0, 1.0) };
         let found = full.shares(&values).expect("shares");
         let (low, high) = found.of_axes[0][0].ends.expect("ten seeds");
         inside += u32::from((low..=high).contains(&exact.of_axes[0][0].span.low));

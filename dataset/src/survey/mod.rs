@@ -9,6 +9,8 @@ mod shown;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use powersweep_engine::seeds::Replication;
+
 use self::combinations::Combinations;
 pub use self::combinations::{COMBINATIONS_MAX, Mean};
 pub use self::shares::{Share, Shares};
@@ -52,6 +54,8 @@ pub struct Survey {
     pub axes: Vec<String>,
     /// Units by metric, where they have one.
     pub units: BTreeMap<String, String>,
+    /// What the seeds are to each other.
+    pub seeds: Replication,
     /// What is shown.
     pub shown: Shown,
     /// The sensitivity indices of the metric `choice.of`; `None` without a Morris or Saltelli design.
@@ -71,7 +75,8 @@ impl Survey {
 
     /// Whether rows can be added to a survey of the same question whose parts still exist.
     pub fn continues(&self, before: &Survey, parts: &BTreeSet<String>) -> bool {
-        self.choice == before.choice && self.axes == before.axes && before.parts.is_subset(parts)
+        (&self.choice, &self.axes, self.seeds) == (&before.choice, &before.axes, before.seeds)
+            && before.parts.is_subset(parts)
     }
 
     /// Takes over the rows of an earlier survey.
@@ -106,7 +111,8 @@ impl Survey {
 
     /// All rows were added: they are shown.
     pub fn show(&mut self) {
-        self.shown = Shown::of(&std::mem::take(&mut self.all), self.axes.len(), self.by(), &self.choice);
+        let all = std::mem::take(&mut self.all);
+        self.shown = Shown::of(&all, self.axes.len(), self.by(), &self.choice, self.seeds);
     }
 
     /// The number of the axis that distinguishes points.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use powersweep_engine::seeds::Replication;
+
 use super::combinations::{Combination, Combinations, Values};
 use crate::sensitivity::grid::Grid;
 use crate::sensitivity::{Index, Values as BySeed};
@@ -34,7 +36,7 @@ pub struct Shares {
 }
 
 /// The shares of all parts; none of a part whose combinations lack a seed, or whose axes cannot be told apart.
-pub(super) fn shares(all: &Combinations, sorted: &[(&Values, &Combination)]) -> Vec<Shares> {
+pub(super) fn shares(all: &Combinations, sorted: &[(&Values, &Combination)], of_seeds: Replication) -> Vec<Shares> {
     let Some(axes) = sorted.first().map(|(values, _)| values.len()) else { return Vec::new() };
     if all.level > 0 || all.seed_level > 0 {
         return Vec::new();
@@ -46,10 +48,15 @@ pub(super) fn shares(all: &Combinations, sorted: &[(&Values, &Combination)]) -> 
         parts.entry(pattern).or_default().push((*values, *combination));
     }
     let is_one = parts.len() == 1;
-    parts.into_values().filter_map(|part| of_part(&part, &texts, is_one)).collect()
+    parts.into_values().filter_map(|part| of_part(&part, &texts, is_one, of_seeds)).collect()
 }
 
-fn of_part(part: &[(&Values, &Combination)], texts: &[Vec<&str>], is_one: bool) -> Option<Shares> {
+fn of_part(
+    part: &[(&Values, &Combination)],
+    texts: &[Vec<&str>],
+    is_one: bool,
+    of_seeds: Replication,
+) -> Option<Shares> {
     let levels: Vec<Vec<u32>> = (0..texts.len())
         .map(|axis| part.iter().map(|(values, _)| values[axis]).collect::<BTreeSet<u32>>().into_iter().collect())
         .collect();
@@ -71,7 +78,8 @@ fn of_part(part: &[(&Values, &Combination)], texts: &[Vec<&str>], is_one: bool) 
             by_seed.get_mut(seed)?[at] = *value;
         }
     }
-    let values = BySeed { by_seed: by_seed.into_values().collect(), range: (f64::NEG_INFINITY, f64::INFINITY) };
+    let values =
+        BySeed { by_seed: by_seed.into_values().collect(), seeds: of_seeds, range: (f64::NEG_INFINITY, f64::INFINITY) };
     let found = grid.shares(&values).ok()?;
     let share = |(axis, [alone, with_others]): (&usize, [Index; 2])| Share { axis: *axis, alone, with_others };
     let mut of: Vec<Share> = varying.iter().zip(found.of_axes).map(share).collect();

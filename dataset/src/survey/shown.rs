@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use powersweep_engine::seeds::Replication;
+
 use super::Choice;
 use super::combinations::{Combination, Combinations, Mean, Values};
 use super::shares::{Shares, shares};
@@ -103,13 +105,13 @@ impl Level {
 }
 
 impl Shown {
-    /// `axes`: number of axes. `by`: the number of the axis that distinguishes points.
-    pub(super) fn of(all: &Combinations, axes: usize, by: Option<usize>, choice: &Choice) -> Shown {
+    /// `axes`: number of axes. `by`: the number of the axis that distinguishes points. `seeds`: what seeds are to each other.
+    pub(super) fn of(all: &Combinations, axes: usize, by: Option<usize>, choice: &Choice, seeds: Replication) -> Shown {
         let sorted = all.sorted();
         let mut mean = Mean::default();
         sorted.iter().filter_map(|(_, combination)| combination.of.value()).for_each(|value| mean.add(value));
         let texts = by.map(|by| (by, all.texts(by)));
-        let effects: Vec<Vec<Level>> = (0..axes).map(|axis| effect(all, &sorted, axis)).collect();
+        let effects: Vec<Vec<Level>> = (0..axes).map(|axis| effect(all, &sorted, axis, seeds)).collect();
         // For each axis, the place of each value in the order of its levels.
         let places: Vec<HashMap<u32, u32>> =
             effects.iter().map(|levels| levels.iter().map(|level| level.position).zip(0..).collect()).collect();
@@ -134,7 +136,7 @@ impl Shown {
             span,
             front,
             effects,
-            shares: shares(all, &sorted),
+            shares: shares(all, &sorted, seeds),
             mean,
             ends: ends(all, &sorted),
             sample: (all.level > 0).then(|| (sorted.len(), 1 << all.level.min(63))),
@@ -174,7 +176,7 @@ fn front(points: &[(u64, Point)], choice: &Choice) -> Vec<Point> {
 
 /// The values of an axis, each compared with the first one and with the mean of all at equal values of all other axes. An
 /// axis that does not apply has no value there, and equals only another axis without a value.
-fn effect(all: &Combinations, sorted: &[(&Values, &Combination)], axis: usize) -> Vec<Level> {
+fn effect(all: &Combinations, sorted: &[(&Values, &Combination)], axis: usize, seeds: Replication) -> Vec<Level> {
     let mut levels: Vec<Level> = (0..)
         .zip(all.texts(axis))
         .map(|(position, text)| Level { text: text.to_owned(), index: u64::MAX, position, ..Level::default() })
@@ -201,8 +203,8 @@ fn effect(all: &Combinations, sorted: &[(&Values, &Combination)], axis: usize) -
     for level in &mut levels {
         let Compared { pairs, with_first, with_mean } = std::mem::take(&mut compared[level.position as usize]);
         level.pairs = pairs;
-        level.ratio = ratio(&with_first);
-        level.from_mean = ratio(&with_mean);
+        level.ratio = ratio(&with_first, seeds);
+        level.from_mean = ratio(&with_mean, seeds);
     }
     levels
 }
@@ -245,7 +247,7 @@ fn compare(peers: &[(u32, &Combination)], first: u32, compared: &mut [Compared])
 }
 
 /// The ratio over rows with their partners, by the estimator of all comparisons.
-fn ratio(rows: &[(i64, f64, f64)]) -> Option<Interval> {
-    let replicates = Replicates::of_pairs(rows.iter().copied(), Method::T(95));
+fn ratio(rows: &[(i64, f64, f64)], seeds: Replication) -> Option<Interval> {
+    let replicates = Replicates::of_pairs(rows.iter().copied(), Method::of(seeds, 95));
     Some(replicates).filter(|of| of.count() > 0 && of.mean_a() > 0.0).map(|of| of.ratio())
 }

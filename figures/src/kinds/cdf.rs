@@ -8,7 +8,7 @@ use serde_json::json;
 use super::axes::Axes;
 use super::bars::{band, with};
 use super::code::Code;
-use super::replicates::{Numbered, half_width};
+use super::replicates::{By, Numbered};
 use super::scales::{self, Scale, extent};
 use crate::error::{FigureError, Result};
 use crate::figure::{Content, Figure};
@@ -32,11 +32,11 @@ struct Point {
 
 /// The share of rows whose `x` is at most a value, one line for each value of `colour`. A row is one observation; `y` has the
 /// title of the share, such as "share of jobs". On a logarithmic axis a line begins with the share of the values that are
-/// not positive. With `replicates`, the column that
-/// tells replicates apart, a line has a band: the pointwise interval of the share.
-pub fn cdf(table: &Frame, axes: &Axes, replicates: Option<&str>, look: &Look) -> Result<Figure> {
+/// not positive. With `replicates` a line has a band: the pointwise interval of
+/// the share.
+pub fn cdf(table: &Frame, axes: &Axes, replicates: Option<By<'_>>, look: &Look) -> Result<Figure> {
     let rows = axes.rows(table, &[&axes.x], &[])?;
-    let numbered = replicates.map(|column| Numbered::of(&rows, column)).transpose()?;
+    let numbered = replicates.map(|by| Numbered::of(&rows, by)).transpose()?;
     let x = rows.numeric(&axes.x)?;
     let (low, high) = domain(&x, axes.log_x)?;
     let (width, height) = (look.width.px(), look.width.height_px());
@@ -112,26 +112,27 @@ fn drawn(rows: &Frame, axes: &Axes, points: &[Point]) -> Result<(Frame, bool)> {
 }
 
 /// The values of a line by replicate.
-struct Band {
+struct Band<'a> {
+    numbered: &'a Numbered,
     /// Sorted values of each replicate that has any.
     values: Vec<Vec<f64>>,
 }
 
-impl Band {
-    fn of(numbered: &Numbered, rows: &[usize], x: &Column) -> Band {
+impl Band<'_> {
+    fn of<'a>(numbered: &'a Numbered, rows: &[usize], x: &Column) -> Band<'a> {
         let mut by_number: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for row in rows {
             by_number.entry(numbered.number(*row)).or_default().extend(x.number(*row));
         }
         let mut values: Vec<Vec<f64>> = by_number.into_values().collect();
         values.iter_mut().for_each(|values| values.sort_by(f64::total_cmp));
-        Band { values }
+        Band { numbered, values }
     }
 
     /// Half the width of the interval of the share of values that satisfy a condition, which the least values satisfy.
     fn half_width(&self, condition: impl Fn(&f64) -> bool) -> Option<f64> {
         let part = |values: &Vec<f64>| (values.partition_point(&condition) as f64, values.len() as f64);
-        half_width(&self.values.iter().map(part).collect::<Vec<_>>())
+        self.numbered.half_width(&self.values.iter().map(part).collect::<Vec<_>>())
     }
 }
 
@@ -146,6 +147,8 @@ fn domain(x: &Column, is_log: bool) -> Result<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
+    use powersweep_dataset::replicates::Method;
+
     use super::*;
     use crate::Width;
 
@@ -180,7 +183,8 @@ mod tests {
         let (seeds, waits): (Vec<f64>, Vec<f64>) = rows.unzip();
         let table =
             Frame::of([Column::numbers("wait_s", "wait", "s", waits), Column::numbers("seed", "seed", "", seeds)]);
-        let figure = cdf(&table, &Axes::of("wait_s", ""), Some("seed"), &Look::of(Width::Column)).expect("a figure");
+        let figure = cdf(&table, &Axes::of("wait_s", ""), Some(("seed", Method::T(95))), &Look::of(Width::Column))
+            .expect("a figure");
         let row = |share: f64| json!({ "wait_s": 20.0, "share": share, "share_low": share, "share_high": share });
         let rows = figure.spec()["datasets"]["rows"].as_array().expect("rows").clone();
         let number = |name: &str| rows[1][name].as_f64().expect("a number");

@@ -7,7 +7,7 @@ use powersweep_dataset::{Column, Frame};
 use serde_json::{Map, Value, json};
 
 use super::axes::Axes;
-use super::replicates::{Numbered, half_width};
+use super::replicates::{By, Numbered};
 use super::scales::{self, Scale, extent, plot_px};
 use crate::error::Result;
 use crate::figure::{Content, Figure, escaped};
@@ -29,13 +29,13 @@ const LINE_PX: f64 = TEXT_PX + 1.5;
 const SHARE: &str = "share_percent";
 
 /// Cells of `x` and `y`, coloured by the mean of `value` over the rows of the cell; without it by the share of the rows of the
-/// panel that are in the cell. Columns of many numbers are put into bins of equal width. With `replicates`, the column
-/// that tells replicates apart, a cell has an interval, which is written below its value where there is room.
+/// panel that are in the cell. Columns of many numbers are put into bins of equal width. With `replicates` a cell has an
+/// interval, which is written below its value where there is room.
 pub fn heatmap(
     table: &Frame,
     axes: &Axes,
     value: Option<&str>,
-    replicates: Option<&str>,
+    replicates: Option<By<'_>>,
     look: &Look,
 ) -> Result<Figure> {
     let numbers: Vec<&str> = value.into_iter().collect();
@@ -52,7 +52,7 @@ pub fn heatmap(
         Some(value) => rows.numeric(value)?,
         None => Column::numbers(SHARE, "share of rows", "%", [0.0; 0]),
     };
-    let numbered = replicates.map(|column| Numbered::of(&rows, column)).transpose()?;
+    let numbered = replicates.map(|by| Numbered::of(&rows, by)).transpose()?;
     let cells = cells(&rows, axes, (&x, &y), value.map(|_| &shown), numbered.as_ref())?;
     let mut drawn = rows.picked(&cells.iter().map(|cell| cell.row).collect::<Vec<_>>());
     drawn.keep(&[axes.x.as_str(), &axes.y].into_iter().chain(value).chain(axes.names()).collect::<Vec<_>>());
@@ -145,7 +145,7 @@ fn cells(
             }
             let parts: Vec<(f64, f64)> = parts.into_values().collect();
             let (value, _) = quotient(parts.iter().copied());
-            let half_width = numbered.and_then(|_| half_width(&parts));
+            let half_width = numbered.and_then(|numbered| numbered.half_width(&parts));
             cells.push(Cell { row: of_cell[0], place, value, half_width });
         }
     }
@@ -253,6 +253,8 @@ impl Cells {
 
 #[cfg(test)]
 mod tests {
+    use powersweep_dataset::replicates::Method;
+
     use super::*;
     use crate::Width;
 
@@ -325,7 +327,7 @@ mod tests {
     fn cells_have_intervals_over_replicates() {
         let mut table = table();
         table.push(Column::numbers("seed", "seed", "", [1.0, 1.0, 2.0, 2.0]));
-        let seeds = Some("seed");
+        let seeds = Some(("seed", Method::T(95)));
         let axes = Axes::of("policy", "gear");
         let drawn = |value| {
             let figure = heatmap(&table, &axes, value, seeds, &Look::of(Width::Page)).expect("a figure");

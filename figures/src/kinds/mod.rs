@@ -30,5 +30,6 @@ pub use lines::lines;
 pub use parallel::parallel;
 pub use pareto::{Better, pareto};
 pub use points::points;
+pub use replicates::By;
 pub use stacked::stacked;
 pub use steps::steps;

@@ -1,14 +1,15 @@
 //! One or two figures of each kind, from made-up rows.
 
+use powersweep_dataset::replicates::Method;
 use powersweep_dataset::{Column, Frame};
 use powersweep_figures::kinds::{
-    Axes, Better, Gantt, bars, cdf, effect, gantt, heatmap, lines, parallel, pareto, points, stacked, steps,
+    Axes, Better, By, Gantt, bars, cdf, effect, gantt, heatmap, lines, parallel, pareto, points, stacked, steps,
 };
 use powersweep_figures::{Figure, Look, Result, Width};
 
 const POLICIES: [&str; 4] = ["fcfs", "easy backfilling", "bsld threshold", "power aware"];
 /// Ten seeds in each table that has them.
-const SEEDS: Option<&str> = Some("seed");
+const SEEDS: Option<By<'static>> = Some(("seed", Method::T(95)));
 const LOGS: [&str; 4] = ["CTC SP2", "SDSC SP2", "SDSC Blue", "LLNL Thunder"];
 
 /// Numbers from 0 to 1 that look random and are always the same.

@@ -9,6 +9,7 @@ use powersweep_dataset::search::{
 };
 use powersweep_dataset::source::{constraints, table_of, type_of};
 use powersweep_dataset::{Cell, Condition, Error, failure};
+use powersweep_engine::seeds::Replication;
 use powersweep_results::Table;
 
 use super::grid::{Grid, Group, Task};
@@ -137,25 +138,26 @@ impl Question {
         };
         let numbers = |column: &str| {
             let Some(at) = self.columns.iter().position(|name| name == column) else {
-                return Estimate::of(std::iter::empty());
+                return Estimate::default();
             };
             let values = |rows: &[&Vec<Cell>]| -> Vec<f64> {
                 rows.iter().map(|row| row[at].number().unwrap_or(f64::NAN)).collect()
             };
-            let estimate = match &of_anchor {
-                Some([there, anchor]) => Estimate::across(&values(&found), &values(there), &values(anchor)),
-                None => Estimate::of(values(&found).into_iter()),
-            };
-            // Seeds that change nothing are one observation.
-            Estimate { ends: estimate.ends.filter(|_| group.seeds_matter), ..estimate }
+            match &of_anchor {
+                Some([there, anchor]) => {
+                    Estimate::across(&values(&found), &values(there), &values(anchor), group.seeds)
+                }
+                None => Estimate::of(values(&found).into_iter(), group.seeds),
+            }
         };
+        let are_alike = group.seeds == Replication::Alike;
         let goal = self.goal_axis.is_none().then(|| numbers(&self.goal));
         let (mut judged, mut excess) = (Vec::new(), 0.0_f64);
         for constraint in &self.constraints {
             let condition = &constraint.condition;
             let values = || cells(&condition.column).iter().filter_map(|cell| cell.number()).collect::<Vec<f64>>();
             if let Some((limit, (estimate, verdict))) =
-                constraint.limit().zip(constraint.judge_share(&values(), !group.seeds_matter))
+                constraint.limit().zip(constraint.judge_share(&values(), are_alike))
             {
                 if !verdict.holds {
                     excess = excess.max(estimate.mean.map_or(f64::INFINITY, |share| (share - limit).abs()));
@@ -165,7 +167,7 @@ impl Question {
             }
             let estimate = numbers(&condition.column);
             let verdict = match constraint.has_mean {
-                true => Verdict::of(condition, estimate, !group.seeds_matter),
+                true => Verdict::of(condition, estimate, are_alike),
                 false => Verdict {
                     holds: cells(&condition.column).iter().all(|value| condition.holds(value)),
                     is_certain: true,

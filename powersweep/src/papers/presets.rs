@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::array::RecordBatch;
 use powersweep_claims::presets::Axis;
 use powersweep_claims::{Lacking, Preset, Role, Row, Rows, Shape, papers};
+use powersweep_dataset::grouped::of_seeds;
 use powersweep_dataset::source::Source;
 use powersweep_dataset::{Column, Datasets, Error, Frame, failure};
 use powersweep_experiments::reading::unknown;
@@ -109,6 +110,7 @@ impl Chosen {
         for ((manifest, table), columns) in self.preset.needed() {
             let batches = self.read(datasets, self.experiment(&manifest), table, &columns).await;
             rows.add(&manifest, table, batches.map_err(|error| self.lacks(&manifest, error))?);
+            rows.set_seeds(&manifest, of_seeds(datasets, self.experiment(&manifest)).await?);
         }
         let lacking = |Lacking { manifest, reason }| self.lacks(&manifest, failure!(Usage, "{reason}"));
         self.preset.rows(&rows).map_err(lacking)

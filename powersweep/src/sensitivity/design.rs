@@ -123,7 +123,8 @@ impl<'a> Design<'a> {
                 analysis.refused.push(format!("No row of {} has a value of {metric}.", super::told(by, keys)));
                 continue;
             };
-            let values = Values { by_seed, range };
+            let seeds = analysis.rows.replication(places.rows.iter().flatten().flatten().map(|row| *row as usize));
+            let values = Values { by_seed, seeds, range };
             let has_row = |seed: usize, at: usize| places.rows[seed][at].is_some();
             analysis.note_missing(&metric, &values, &places.seeds, point, has_row);
             let row = |(range, with, indices): (usize, Option<usize>, Vec<Option<Index>>)| Row {
@@ -187,6 +188,8 @@ fn trajectories(of: &DesignPoints) -> Morris {
 mod tests {
     use powersweep_experiments::Manifest;
 
+    use powersweep_engine::seeds::Replication;
+
     use super::*;
 
     #[test]
@@ -201,8 +204,11 @@ mod tests {
             let design = manifest.designs().next().expect("a design");
             // The metric is the value.
             let value = |point| design.values(point)[0].to_string().parse::<f64>().expect("a number");
-            let values =
-                Values { by_seed: vec![(0..design.points_count()).map(value).collect()], range: (f64::NAN, f64::NAN) };
+            let values = Values {
+                by_seed: vec![(0..design.points_count()).map(value).collect()],
+                seeds: Replication::Alike,
+                range: (f64::NAN, f64::NAN),
+            };
             let found = indices(&trajectories(&design), &values);
             found.iter().filter_map(|index| index.span.value()).collect::<Vec<f64>>()
         };

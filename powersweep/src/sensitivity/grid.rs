@@ -100,7 +100,8 @@ fn of_stratum(analysis: &mut Analysis<'_>, keys: Vec<String>, stratum: &Stratum)
             analysis.refused.push(format!("No row has a value of {metric}."));
             continue;
         };
-        let values = Values { by_seed, range };
+        let seeds = analysis.rows.replication(stratum.rows.iter().map(|row| *row as usize));
+        let values = Values { by_seed, seeds, range };
         let point = |at: usize| {
             let level =
                 |(axis, name): (usize, &String)| condition(name, &cells.levels[axis][cells.grid.cells[at][axis]]);
