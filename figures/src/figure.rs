@@ -1,5 +1,7 @@
 //! A figure: its spec, and the rows that it draws.
 
+use std::collections::HashMap;
+
 use powersweep_dataset::{Column, Frame};
 use serde_json::{Map, Value, json};
 
@@ -14,6 +16,8 @@ use crate::rows::{Drawable, text};
 const SCHEMA: &str = "https://vega.github.io/schema/vega-lite/v6.json";
 /// Least width of a panel (px).
 const PANEL_PX_MIN: f64 = 60.0;
+/// Number of left out rows that a note names, and of the values that tell one.
+const NAMED_MAX: usize = 3;
 /// Number of attempts to give panels their width. The first one decides, unless labels change places.
 const ATTEMPTS: usize = 4;
 
@@ -66,9 +70,14 @@ impl Content {
 
     /// This content with a note of the rows of a table that are not among these, because they lack such a value.
     pub(crate) fn without(mut self, all: &Frame, drawn: &Frame, value: &str) -> Content {
-        let (all, left_out) = (all.rows(), all.rows() - drawn.rows());
+        let left_out = all.rows() - drawn.rows();
         if left_out > 0 {
-            self.notes.push(format!("{left_out} of {all} rows lack {value} and are left out"));
+            let named = named(all, drawn).filter(|rows| rows.len() == left_out).unwrap_or_default();
+            let shown = named.iter().take(NAMED_MAX).filter(|row| !row.is_empty()).map(String::as_str);
+            let more = if left_out > NAMED_MAX { ["…"].as_slice() } else { &[] };
+            let shown = shown.chain(more.iter().copied()).collect::<Vec<_>>().join("; ");
+            let of = if named.is_empty() || shown.is_empty() { String::new() } else { format!(": {shown}") };
+            self.notes.push(format!("{left_out} of {} rows lack {value} and are left out{of}", all.rows()));
         }
         self
     }
@@ -118,6 +127,29 @@ impl Content {
         };
         Ok(Figure { spec, datasets: self.datasets, panels, width_px, notes: self.notes })
     }
+}
+
+/// The rows of a table that are not among the drawn ones, by the first values that they have; `None` for drawn rows with other
+/// columns.
+fn named(all: &Frame, drawn: &Frame) -> Option<Vec<String>> {
+    let columns: Vec<Column> = all.columns().collect();
+    let known: Vec<Column> = columns.iter().map(|column| drawn.column(column.name()).ok()).collect::<Option<_>>()?;
+    let texts = |columns: &[Column], row: usize| columns.iter().map(|column| column.text(row)).collect::<Vec<_>>();
+    let mut left: HashMap<Vec<String>, usize> = HashMap::new();
+    (0..drawn.rows()).for_each(|row| *left.entry(texts(&known, row)).or_default() += 1);
+    let is_left_out = |row: &usize| match left.get_mut(&texts(&columns, *row)) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    };
+    let name = |row: usize| {
+        let has_value = columns.iter().filter(|column| !column.cell(row).is_null());
+        let values = has_value.map(|column| format!("{}={}", column.name(), column.text(row)));
+        values.take(NAMED_MAX).collect::<Vec<_>>().join(", ")
+    };
+    Some((0..all.rows()).filter(is_left_out).map(name).collect())
 }
 
 impl Figure {

@@ -1,16 +1,18 @@
 //! Lines with bands.
 
-use powersweep_dataset::Frame;
-use serde_json::json;
+use std::collections::HashMap;
+
+use powersweep_dataset::{Column, Frame};
+use serde_json::{Value, json};
 
 use super::axes::Axes;
-use super::bars::{band, with};
+use super::bars::{band, whiskers, with};
 use super::code::{Code, few, is_on_axis};
 use super::limits::Limits;
 use super::published;
 use super::scales::{self, plot_px};
 use crate::error::Result;
-use crate::figure::{Content, Figure};
+use crate::figure::{Content, Figure, escaped};
 use crate::look::Look;
 
 /// Lines with at most this number of points show them.
@@ -18,7 +20,8 @@ const DOTTED_MAX: usize = 25;
 /// Number of names along the horizontal axis.
 const NAMES_MAX: usize = 60;
 
-/// Lines of `y` over `x`, one for each value of `colour`, with a band for the interval. A row is one point. Where a value of
+/// Lines of `y` over `x`, one for each value of `colour`, with a band for the interval; the only point of a line has a bar. A row
+/// is one point. Where a value of
 /// `x` is "unlimited", the values stand side by side, as names do.
 pub fn lines(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     let is_number = is_on_axis(&table.column(&axes.x)?);
@@ -36,6 +39,19 @@ pub fn lines(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     let mut layers = Vec::new();
     if let Some(interval) = &axes.interval {
         layers.push(band(&at, &y, interval, (code.as_ref(), look), json!({})));
+        layers.extend(lone(&rows, axes)?.map(|only| {
+            let mut bars = whiskers(&at, &y, interval);
+            code.iter().for_each(|code| code.bands(&mut bars["encoding"]));
+            let of_interval = bars["transform"].as_array().cloned().unwrap_or_default();
+            bars["transform"] = only.into_iter().chain(of_interval).collect();
+            for part in ["rule", "ticks"] {
+                bars["mark"][part].as_object_mut().expect("an object").remove("color");
+            }
+            if code.is_none() {
+                bars["mark"]["color"] = json!(look.colour(0));
+            }
+            bars
+        }));
     }
     let mut line = with(&at, &[("y", y.clone())]);
     let mut mark = json!({ "type": "line", "color": look.colour(0) });
@@ -64,10 +80,23 @@ pub fn lines(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     content.without(table, &rows, "a value").figure(look)
 }
 
+/// The transforms that keep the points without a neighbour on their line, which no band can show; `None` if each has one.
+fn lone(rows: &Frame, axes: &Axes) -> Result<Option<Vec<Value>>> {
+    let names = axes.names();
+    let columns: Vec<Column> = names.iter().map(|name| Ok(rows.column(name)?)).collect::<Result<_>>()?;
+    let published = axes.published.as_ref().map(|name| rows.column(name)).transpose()?;
+    let mut counts: HashMap<Vec<String>, usize> = HashMap::new();
+    for row in (0..rows.rows()).filter(|row| published.as_ref().is_none_or(|of| of.cell(*row).is_null())) {
+        *counts.entry(columns.iter().map(|column| column.text(row)).collect()).or_default() += 1;
+    }
+    let of_line: Vec<String> = names.into_iter().map(escaped).collect();
+    let count = json!({ "joinaggregate": [{ "op": "count", "as": "points_of_line" }], "groupby": of_line });
+    let transforms = || vec![count, json!({ "filter": "datum.points_of_line === 1" })];
+    Ok(counts.values().any(|count| *count == 1).then(transforms))
+}
+
 #[cfg(test)]
 mod tests {
-    use powersweep_dataset::Column;
-
     use super::*;
     use crate::Width;
 
@@ -90,6 +119,29 @@ mod tests {
     }
 
     #[test]
+    fn the_only_point_of_a_line_has_its_interval() {
+        let table = Frame::of([
+            Column::numbers("size_factor", "size factor", "", [1.0, 1.0, 1.25]),
+            Column::numbers("wait_s", "wait", "s", [60.0, 20.0, 10.0]),
+            Column::numbers("low", "", "", [30.0, 10.0, 5.0]),
+            Column::numbers("high", "", "", [90.0, 30.0, 15.0]),
+            Column::texts("policy", "policy", ["none", "easy", "easy"]),
+        ]);
+        let drawn = |table: &Frame| {
+            let interval = Some(("low".to_owned(), "high".to_owned()));
+            let axes = Axes { interval, colour: Some("policy".to_owned()), ..Axes::of("size_factor", "wait_s") };
+            lines(table, &axes, &Look::of(Width::Column)).expect("a figure")
+        };
+        let figure = drawn(&table);
+        let bar = &figure.spec()["layer"][1];
+        assert_eq!((bar["mark"]["type"].as_str(), &bar["encoding"]["y2"]["field"]), (Some("errorbar"), &json!("high")));
+        assert_eq!(bar["transform"][0]["groupby"], json!(["policy"]));
+        let of_two = drawn(&table.kept(|row| row > 0));
+        let marks = of_two.spec()["layer"].as_array().into_iter().flatten().map(|layer| &layer["mark"]["type"]);
+        assert!(marks.into_iter().all(|mark| mark != "errorbar"), "a band shows them");
+    }
+
+    #[test]
     fn unlimited_is_the_last_of_the_values_side_by_side() {
         let table = Frame::of([
             Column::numbers("wq_threshold", "WQ threshold", "", [Some(f64::INFINITY), Some(16.0), Some(0.0), None]),
@@ -98,6 +150,6 @@ mod tests {
         let figure = lines(&table, &Axes::of("wq_threshold", "energy_j"), &Look::of(Width::Column)).expect("a figure");
         assert_eq!(figure.spec()["layer"][0]["encoding"]["x"]["sort"], json!(["0", "16", "unlimited"]));
         assert_eq!(figure.spec()["datasets"]["rows"][0], json!({ "wq_threshold": "unlimited", "energy_j": 1.5 }));
-        assert_eq!(figure.notes(), ["1 of 4 rows lack a value and are left out"]);
+        assert_eq!(figure.notes(), ["1 of 4 rows lack a value and are left out: energy_j=4.5"]);
     }
 }

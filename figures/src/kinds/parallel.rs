@@ -261,7 +261,7 @@ mod tests {
         let caps = rows.filter(|row| row["column"] == "cap (W)").map(|row| json!([row["value"], row["position"]]));
         assert_eq!(Value::from_iter(caps), json!([["70", 0.0], ["90", 0.85], ["unlimited", 1.0]]));
         assert_eq!(figure.spec()["datasets"]["ends"][2]["written"], "unlimited");
-        assert_eq!(figure.notes(), ["1 of 4 rows lack a value and are left out"]);
+        assert_eq!(figure.notes(), ["1 of 4 rows lack a value and are left out: wait_s=4"]);
     }
 
     #[test]
