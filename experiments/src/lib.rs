@@ -50,6 +50,7 @@ pub use digest::{Digest, DigestError, DigestWriter};
 pub use errors::{ManifestErrors, Problem, SweepError};
 pub use limits::TaskLimits;
 pub use manifest::designs::{with_lines, with_points};
+pub use manifest::places::place_in;
 pub use manifest::until::{Precision, Until};
 pub use manifest::{FileRef, LogRef, Manifest, TEXT_MAX, Tables};
 pub use mapping::Mapping;

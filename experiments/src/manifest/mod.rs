@@ -42,7 +42,7 @@ pub(crate) mod design_range;
 pub(crate) mod designs;
 pub(crate) mod exclude;
 mod facility;
-mod places;
+pub(crate) mod places;
 pub(crate) mod sections;
 pub(crate) mod signal_keys;
 mod signal_points;

@@ -67,6 +67,22 @@ fn find<'a>(
     }
 }
 
+/// Line of a manifest's text, from 1, and block of the first value that is the place of a file.
+pub fn place_in(text: &str, place: &str) -> Option<(usize, String)> {
+    let names = BTreeMap::from([(place.to_owned(), String::new())]);
+    let (table, _) = DeTable::parse_recoverable(text);
+    let sections = table.get_ref().iter().filter_map(|(name, value)| Some((name, value.get_ref().as_table()?)));
+    let blocks = sections.flat_map(|(section, blocks)| blocks.iter().map(move |block| (section, block)));
+    let first = blocks.filter_map(|(section, (label, block))| {
+        let mut found = Vec::new();
+        find(block, &names, &mut found);
+        let start = found.into_iter().map(|(span, _)| span.start).min()?;
+        Some((start, format!("[{}.{}]", section.get_ref(), label.get_ref())))
+    });
+    let (start, block) = first.min()?;
+    Some((text[..start].matches('\n').count() + 1, block))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

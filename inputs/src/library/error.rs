@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use powersweep_engine::workload::LogFormat;
 use powersweep_experiments::Digest;
 
+use super::load::HERE;
+
 /// A log that cannot be loaded. [`LoadError::is_retryable`] says whether the same call may succeed later.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -132,8 +134,11 @@ fn looked_in(places: &[PathBuf]) -> String {
         return "the search path is empty; set POWERSWEEP_TRACES to folders with logs and signals, or give a path or URL"
             .to_owned();
     }
-    let places: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
-    format!("looked in {}", places.join(", "))
+    let shown = |place: &PathBuf| match place.as_os_str() == HERE {
+        true => "the current folder".to_owned(),
+        false => place.display().to_string(),
+    };
+    format!("looked in {}", places.iter().map(shown).collect::<Vec<_>>().join(", "))
 }
 
 fn endings_of(formats: &[&LogFormat]) -> String {

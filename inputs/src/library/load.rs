@@ -9,6 +9,8 @@ use powersweep_experiments::{Digest, FileRef};
 use crate::library::{Cache, Limits, LoadError, decompress, download};
 use crate::signals;
 
+/// The current folder.
+pub(super) const HERE: &str = ".";
 /// Greatest number of similar names in the message about a missing log.
 const NEAREST_SHOWN: usize = 3;
 
@@ -236,10 +238,12 @@ impl Library {
             let path = self.base.join(log);
             let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            (vec![if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder }], name)
+            (vec![if folder.as_os_str().is_empty() { PathBuf::from(HERE) } else { folder }], name)
         } else {
-            let base = Some(&self.base).filter(|base| !base.as_os_str().is_empty());
-            (self.search_path.iter().chain(base).cloned().collect(), log.to_owned())
+            let is_here = self.base.as_os_str().is_empty();
+            let base = if is_here { Path::new(HERE) } else { &self.base };
+            let base = (self.paths != Paths::None).then(|| base.to_path_buf());
+            (self.search_path.iter().cloned().chain(base).collect(), log.to_owned())
         };
         let nearest = nearest(&wanted, places.iter().flat_map(|p| log_names(p, formats)));
         LoadError::NotFound { log: log.to_owned(), is_log: !formats.is_empty(), places, nearest }
@@ -251,12 +255,13 @@ fn endings(formats: &[&LogFormat]) -> impl Iterator<Item = String> {
     formats.iter().flat_map(|format| format.endings())
 }
 
-/// Names of the logs of these formats in a folder; none if the folder cannot be read.
+/// Names of the logs of these formats in a folder, of all files without a format; none if the folder cannot be read.
 fn log_names(folder: &Path, formats: &[&LogFormat]) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let names = entries.flatten().filter_map(|e| {
         let name = e.file_name().into_string().ok()?;
-        endings(formats).find_map(|ending| name.strip_suffix(&ending).map(str::to_owned))
+        let all = formats.is_empty().then(String::new);
+        endings(formats).chain(all).find_map(|ending| name.strip_suffix(&ending).map(str::to_owned))
     });
     names.collect()
 }

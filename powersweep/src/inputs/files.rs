@@ -16,7 +16,7 @@ use powersweep_results::part::LEDGERS_BYTES_MAX;
 use powersweep_worker::task::{FileSource, TaskError};
 use serde_json::{Value as Json, json};
 
-use super::{file, file_and_ledger, ledgers, parsed};
+use super::{at_line, file, file_and_ledger, ledgers, parsed};
 use crate::parallel::on_all_cores;
 
 /// The files of a manifest, which were read; none for a manifest without files.
@@ -134,7 +134,10 @@ fn content(
     logs: Option<&ParsedLogs>,
     notes: &Notes,
 ) -> Result<Content, Error> {
-    let (bytes, ledger) = file_and_ledger(library, needed)?;
+    let (bytes, ledger) = file_and_ledger(library, needed).map_err(|mut error| {
+        error.message += &at_line(manifest.source(), &needed.place);
+        error
+    })?;
     let changes = ledger.as_ref().map(ledgers::changes).filter(|changes| !changes.is_empty());
     if let Some(changes) = changes {
         notes.say(&format!("log {}: {changes}; `powersweep import` explains each", needed.name));

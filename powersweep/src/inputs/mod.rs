@@ -12,7 +12,9 @@ use powersweep_dataset::{Error, Kind, OrKind, failure};
 use powersweep_engine::workload::swf::SwfLog;
 use powersweep_engine::workload::{FORMATS, LogFormat};
 use powersweep_experiments::reading::unknown;
-use powersweep_experiments::{Digest, FileRef, Manifest, ManifestErrors, Sweep, TaskSpec, manifests, with_points};
+use powersweep_experiments::{
+    Digest, FileRef, Manifest, ManifestErrors, Sweep, TaskSpec, manifests, place_in, with_points,
+};
 use powersweep_inputs::joblogs::{self, JobLog, Ledger, Settings};
 use powersweep_inputs::ledger::{Effect, Rule as _};
 use powersweep_inputs::library::{Library, LoadError, LogBytes};
@@ -35,11 +37,18 @@ pub const LOGS_BYTES: usize = 1 << 30;
 pub fn manifest_text(name: &str) -> Result<(String, Cow<'static, str>), Error> {
     if Path::new(name).is_file() {
         let folder = folder_of(name);
-        let points = |file: &str| {
-            let file = folder.join(file).to_string_lossy().into_owned();
+        let manifest = text(name, "manifest")?;
+        let points = |place: &str| {
+            let file = folder.join(place).to_string_lossy().into_owned();
+            if !Path::new(&file).exists() {
+                let library = Library::new(Vec::new(), None).with_base(&folder);
+                let missing = library.load_file_of(&FileRef::plain(place, None)).err();
+                let reason = missing.map(|error| error.to_string()).unwrap_or_default();
+                return Err(failure!(Usage, "{reason}{}", at_line(&manifest, place)));
+            }
             points::lines(&bytes(&file, "file of points")?).map_err(|problem| failure!(Usage, "{file}: {problem}"))
         };
-        return Ok((name.to_owned(), with_points(&text(name, "manifest")?, points)?.into()));
+        return Ok((name.to_owned(), with_points(&manifest, points)?.into()));
     }
     if let Some(text) = manifests::find(name) {
         return Ok((format!("{name} (shipped)"), text.into()));
@@ -51,6 +60,11 @@ pub fn manifest_text(name: &str) -> Result<(String, Cow<'static, str>), Error> {
         unknown("manifest (neither a file nor a shipped one)", name, &shipped)
     };
     Err(failure!(Usage, "{reason}"))
+}
+
+/// Where a manifest names a file, as the end of a message; empty if it does not.
+fn at_line(manifest: &str, place: &str) -> String {
+    place_in(manifest, place).map_or_else(String::new, |(line, block)| format!("\n  at line {line} {block}"))
 }
 
 /// The text of an input file; `kind` names its content, such as "manifest".

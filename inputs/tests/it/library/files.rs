@@ -116,17 +116,21 @@ fn the_error_for_a_missing_log_lists_folders_and_similar_names() {
     assert_eq!(
         message("CTC-SP2-1996-3.1"),
         format!(
-            "there is no log `CTC-SP2-1996-3.1`: looked in {place}; similar names there: CTC-SP2-1996-3.1-cln, \
+            "there is no log `CTC-SP2-1996-3.1`: looked in {place}, the current folder; similar names there: CTC-SP2-1996-3.1-cln, \
              KTH-SP2-1996-2.1-cln"
         )
     );
     assert!(message("kth").ends_with("similar names there: KTH-SP2-1996-2.1-cln"), "{}", message("kth"));
-    assert!(message("zzz").ends_with(&place.to_string()));
+    assert!(message("zzz").ends_with("the current folder"));
     assert!(message("").starts_with("there is no log ``"));
     let signal = library(&[folder.path()]).load_file_of(&FileRef::plain("carbon.csv", None)).expect_err("is missing");
-    assert_eq!(signal.to_string(), format!("there is no file `carbon.csv`: looked in {place}"));
+    assert_eq!(signal.to_string(), format!("there is no file `carbon.csv`: looked in {place}, the current folder"));
+    let near = library(&[folder.path()]).load_file_of(&FileRef::plain("READ.md", None)).expect_err("is missing");
+    assert!(near.to_string().ends_with("similar names there: README.md"), "{near}");
     assert!(message(&format!("{place}/CTC-SP2.swf")).contains(&format!("looked in {place}; similar")));
     let unset = library(&[]).load(&swf::FORMAT, "x", None).expect_err("is missing");
+    assert!(unset.to_string().ends_with("looked in the current folder"), "{unset}");
+    let unset = library(&[]).on_search_path().load(&swf::FORMAT, "x", None).expect_err("is missing");
     assert!(unset.to_string().contains("set POWERSWEEP_TRACES"), "{unset}");
     assert!(!unset.is_retryable());
 }
