@@ -53,12 +53,12 @@ fn name_of<S: Serializer>(kind: &FindingKind, serializer: S) -> Result<S::Ok, S:
 impl Warning {
     /// Whether it only says how to read the results.
     pub fn is_note(&self) -> bool {
-        matches!(self.kind, FindingKind::RelativePower | FindingKind::UserEstimates)
+        self.kind.is_note()
     }
 
     /// The warning as text. `file`: the manifest's name.
     pub fn text(&self, file: &str) -> String {
-        let word = if self.is_note() { "note" } else { "warning" };
+        let word = self.kind.word();
         let Warning { line, block, message, help, found, checked, first_index, .. } = self;
         let of = if found == checked { String::new() } else { format!(" in {found} of {checked} combinations") };
         let task = if self.is_note() { String::new() } else { format!(", first in task {first_index}") };

@@ -7,6 +7,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use arrow::array::RecordBatch;
 use powersweep_dataset::{Error, Kind, Notes, failure};
+use powersweep_engine::batch::physics::{self, Demand, Finding};
 use powersweep_engine::components;
 use powersweep_engine::spec::{Model, Param, Type};
 use powersweep_engine::workload::{LOG_IMPORT, LogFormat};
@@ -197,6 +198,11 @@ impl Simulated {
         &self.prepared.task
     }
 
+    /// What a user should know about the task.
+    pub fn findings(&self) -> Vec<Finding> {
+        physics::findings(&self.prepared.task.sim, Some(&Demand::of(&self.prepared.workload)))
+    }
+
     /// Simulates the task again with the nodes of each job and the machine over time, and writes its schedule into a new
     /// folder: as a log, and as the files of Batsim.
     ///
@@ -264,7 +270,7 @@ fn read_log(task: &mut TaskSpec, library: &Library, logs: &ParsedLogs) -> Result
 }
 
 /// Names the component that has this parameter but is not chosen, else similar names.
-fn unknown_parameter(key: &str) -> String {
+pub fn unknown_parameter(key: &str) -> String {
     if let Some(renamed) = components::renamed(key) {
         return format!("`{key}` is now `{}`: {}", renamed.name, renamed.help);
     }
@@ -275,7 +281,8 @@ fn unknown_parameter(key: &str) -> String {
         }
         None => {
             let params = components::COMPONENTS.iter().flat_map(|component| component.params.iter().map(|p| p.name));
-            let known: BTreeSet<&str> = Role::ALL.iter().map(|role| role.key()).chain(params).collect();
+            let names = components::COMPONENTS.iter().map(|component| component.name);
+            let known: BTreeSet<&str> = Role::ALL.iter().map(|role| role.key()).chain(names).chain(params).collect();
             let near = similar(key, &known.into_iter().collect::<Vec<_>>());
             let hint = match near.is_empty() {
                 false => format!("did you mean {}?", near.join(" or ")),

@@ -1,12 +1,13 @@
 //! A column's declaration, from which schema, arrays and documentation follow.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
 use powersweep_engine::components::SERIES;
 use powersweep_engine::facts::{Datum, Field, Kind};
+use powersweep_experiments::reading::similar;
 
 use crate::table::Table;
 
@@ -129,6 +130,30 @@ pub fn unit_in(name: &str) -> &'static str {
     BY_WORD.iter().find(|(word, _)| bare.split('_').any(|w| w == *word)).map_or("", |(_, unit)| unit)
 }
 
+/// The columns of all tables, of the table of a name, or those of a name with their tables.
+///
+/// # Errors
+/// The name is that of no table and of no column, in a sentence.
+pub fn of_name(name: Option<&str>) -> Result<Vec<(Table, Vec<Column>)>, String> {
+    let is_table = name.is_none_or(|name| Table::ALL.iter().any(|table| table.name() == name));
+    let is_chosen = |table: Table, column: &Column| {
+        name.is_none_or(|name| if is_table { table.name() == name } else { column.name == name })
+    };
+    let columns = |table: Table| table.columns().into_iter().filter(|column| is_chosen(table, column)).collect();
+    let all = Table::ALL.into_iter().map(|table| (table, columns(table)));
+    let found: Vec<(Table, Vec<Column>)> = all.filter(|(_, columns): &(_, Vec<_>)| !columns.is_empty()).collect();
+    let Some(name) = name.filter(|_| found.is_empty()) else { return Ok(found) };
+    let of_columns = Table::ALL.into_iter().flat_map(Table::columns).map(|column| column.name);
+    let known: BTreeSet<String> = Table::ALL.iter().map(|table| table.name().to_owned()).chain(of_columns).collect();
+    let near = similar(name, &known.iter().map(String::as_str).collect::<Vec<_>>());
+    let near = if near.is_empty() {
+        "`powersweep columns` lists them".to_owned()
+    } else {
+        format!("did you mean {}?", near.join(" or "))
+    };
+    Err(format!("unknown table or column `{name}`; {near}"))
+}
+
 /// The Arrow schema of columns.
 pub(crate) fn schema<'a>(columns: impl IntoIterator<Item = &'a Column>) -> SchemaRef {
     Arc::new(Schema::new(columns.into_iter().map(Column::field).collect::<Vec<_>>()))
@@ -185,8 +210,6 @@ fn series_markdown() -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]

@@ -37,7 +37,8 @@ impl OutputArgs {
 
 #[derive(Debug, Args)]
 pub struct PoliciesArgs {
-    /// A role, such as queue_order, to list its components; or a component, such as bsld, to explain its parameters.
+    /// A role, such as queue_order, to list its components; a component, such as bsld, or a parameter, such as wq_threshold, to
+    /// explain it.
     #[arg(value_name = "ROLE|NAME")]
     pub name: Option<String>,
     #[command(flatten)]
@@ -46,8 +47,9 @@ pub struct PoliciesArgs {
 
 #[derive(Debug, Args)]
 pub struct ColumnsArgs {
-    /// List only the columns of this table: tasks, jobs, series, accounts or failures.
-    pub table: Option<String>,
+    /// List only the columns of this table: tasks, jobs, series, accounts or failures; or explain the column of this name.
+    #[arg(value_name = "TABLE|COLUMN")]
+    pub name: Option<String>,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -1,32 +1,29 @@
 //! `powersweep columns`: the columns of the result tables.
 
-use powersweep_experiments::reading::unknown;
-use powersweep_results::{Table, columns::Column};
+use powersweep_dataset::titles::labelled;
+use powersweep_results::Table;
+use powersweep_results::columns::{self, Column};
 use serde_json::{Value as Json, json};
 
 use crate::args::ColumnsArgs;
 use crate::exit::{Exit, Outcome, failure};
 use crate::screen;
 
-/// Lists the columns of one table or of all tables.
+/// Lists the columns of one table or of all tables, or explains those of one name.
 pub fn run(args: &ColumnsArgs) -> Outcome {
-    let chosen: Vec<_> =
-        Table::ALL.into_iter().filter(|t| args.table.as_deref().is_none_or(|name| name == t.name())).collect();
-    if chosen.is_empty() {
-        let names: Vec<&str> = Table::ALL.iter().map(|t| t.name()).collect();
-        let name = args.table.as_deref().unwrap_or_default();
-        return Err(failure!(Usage, "{}", unknown("table", name, &names)));
-    }
+    let chosen = columns::of_name(args.name.as_deref()).map_err(|reason| failure!(Usage, "{reason}"))?;
     if args.output.is_json() {
-        let of_table = |t: Table| t.columns().iter().map(|c| column_json(t.name(), c)).collect::<Vec<Json>>();
-        let all: Vec<Json> = chosen.into_iter().flat_map(of_table).collect();
-        return screen::print_json(json!({ "columns": all }));
+        let of_table = |(table, columns): &(Table, Vec<Column>)| {
+            columns.iter().map(|column| column_json(table.name(), column)).collect::<Vec<Json>>()
+        };
+        return screen::print_json(json!({ "columns": chosen.iter().flat_map(of_table).collect::<Vec<Json>>() }));
     }
-    for table in chosen {
+    for (table, columns) in chosen {
         let mut shown = screen::table();
-        for column in table.columns() {
+        for column in columns {
             let null = if column.nullable { "or null" } else { "" };
-            shown.add_row([format!("  {}", column.name), column.type_name().to_owned(), null.to_owned(), column.doc]);
+            let of = labelled(column.type_name(), column.unit);
+            shown.add_row([format!("  {}", column.name), of, null.to_owned(), column.doc]);
         }
         screen::print(&format!("{}: a row is {}\n{shown}\n", table.name(), table.row()))?;
     }

@@ -1,31 +1,31 @@
 //! `powersweep policies`: the components.
 
-use std::collections::BTreeSet;
-
 use powersweep::policy_costs::{self as costs, Cost};
+use powersweep::simulate::unknown_parameter;
 use powersweep_engine::components;
-use powersweep_engine::components::refusals::{Setting, refused_with};
+use powersweep_engine::components::refusals::{Setting, refusals, refused_with};
 use powersweep_engine::spec::{Component, Default, Param, Role, Section};
-use powersweep_experiments::reading::unknown;
 use serde_json::{Value as Json, json};
 
 use crate::args::PoliciesArgs;
 use crate::exit::{Outcome, failure};
 use crate::screen;
 
-/// Lists all components or those of a role, one line each; explains the components of one name.
+/// Lists all components or those of a role, one line each; explains the components of one name, or a parameter.
 pub fn run(args: &PoliciesArgs) -> Outcome {
     let name = args.name.as_deref();
     let all = components::COMPONENTS.iter().copied();
     let is_role = name.is_none_or(|name| Role::ALL.iter().any(|role| role.key() == name));
     let is_chosen =
         |of: &&'static Component| name.is_none_or(|name| if is_role { of.role.key() } else { of.name } == name);
-    let chosen: Vec<&'static Component> = all.clone().filter(is_chosen).collect();
+    let mut chosen: Vec<&'static Component> = all.clone().filter(is_chosen).collect();
+    let has_param = |of: &&'static Component| of.params.iter().any(|param| Some(param.name) == name);
+    let is_param = chosen.is_empty();
+    if is_param {
+        chosen = all.clone().filter(has_param).collect();
+    }
     if chosen.is_empty() {
-        // Several roles have a component `none`.
-        let names: BTreeSet<&str> = all.map(|of| of.name).chain(Role::ALL.map(Role::key)).collect();
-        let names: Vec<&str> = names.into_iter().collect();
-        return Err(failure!(Usage, "{}", unknown("component", name.unwrap_or_default(), &names)));
+        return Err(failure!(Usage, "{}", unknown_parameter(name.unwrap_or_default())));
     }
     match args.output.is_json() {
         true => {
@@ -34,7 +34,8 @@ pub fn run(args: &PoliciesArgs) -> Outcome {
         }
         false if is_role => screen::print(&list(&chosen)),
         false => screen::print(
-            &(chosen.iter().map(|of| component_text(of)).collect::<Vec<_>>().join("\n") + &footnote(&chosen)),
+            &(chosen.iter().map(|of| component_text(of, name.filter(|_| is_param))).collect::<Vec<_>>().join("\n")
+                + &footnote(if is_param { &[] } else { &chosen })),
         ),
     }
 }
@@ -78,48 +79,23 @@ fn cost_text(Cost { beside, least, greatest, .. }: &Cost) -> String {
     format!("{least:.1} to {greatest:.1} times that of EASY first come first served{beside}.")
 }
 
-/// The combinations that are refused with a component: the choices of each key, and the sentence of the engine for the first
-/// of them.
-pub(crate) fn refusals(component: &'static Component) -> Vec<(String, String)> {
-    let mut grouped: Vec<(Option<Setting>, &'static str, Vec<String>, String)> = Vec::new();
-    for one in refused_with(component) {
-        match grouped.last_mut() {
-            Some((setting, key, values, _)) if (&*setting, *key) == (&one.setting, one.with.key) => {
-                if values.last() != Some(&one.with.value) {
-                    values.push(one.with.value);
-                }
-            }
-            _ => grouped.push((one.setting, one.with.key, vec![one.with.value], one.reason)),
-        }
-    }
-    let words = |(setting, key, values, reason): (Option<Setting>, &str, Vec<String>, String)| {
-        let own = setting.map(|Setting { key, value }| format!("with `{key}` = {value}: ")).unwrap_or_default();
-        let sentence = if values.len() > 1 { format!("for {}: {reason}", values[0]) } else { reason };
-        (format!("{own}`{key}` = {}", values.join(", ")), sentence)
-    };
-    grouped.into_iter().map(words).collect()
-}
-
-fn component_text(component: &'static Component) -> String {
+/// A component, or one of its parameters alone.
+fn component_text(component: &'static Component, param: Option<&str>) -> String {
     let default = if component.role.default_component() == component.name { " (default)" } else { "" };
     let source = if component.source.is_empty() { String::new() } else { format!("  Source: {}.\n", component.source) };
-    let mut text = format!("{} = \"{}\"{default}\n  {}\n{source}", component.role.key(), component.name, component.doc);
-    for (fact, sentences) in facts(component) {
-        text.push_str(&format!("  {fact}: {sentences}\n"));
+    let mut text = format!("{} = \"{}\"{default}\n", component.role.key(), component.name);
+    if param.is_none() {
+        text.push_str(&format!("  {}\n{source}", component.doc));
+        facts(component).iter().for_each(|(fact, of)| text.push_str(&format!("  {fact}: {of}\n")));
+        let refused = refusals(component);
+        text.push_str(if refused.is_empty() { "" } else { "  Cannot be combined with:\n" });
+        refused.iter().for_each(|(with, reason)| text.push_str(&format!("    {with}\n      {reason}\n")));
     }
-    let refused = refusals(component);
-    if !refused.is_empty() {
-        text.push_str("  Cannot be combined with:\n");
+    let mut table = screen::table();
+    for of in component.params.iter().filter(|of| param.is_none_or(|name| name == of.name)) {
+        table.add_row([format!("  {}", of.name), default_text(of), of.expectation(), of.doc.to_owned()]);
     }
-    for (with, reason) in refused {
-        text.push_str(&format!("    {with}\n      {reason}\n"));
-    }
-    if !component.params.is_empty() {
-        let mut table = screen::table();
-        for param in component.params {
-            let name = format!("  {}", param.name);
-            table.add_row([name, default_text(param), param.expectation(), param.doc.to_owned()]);
-        }
+    if table.row_count() > 0 {
         text.push_str(&format!("{table}\n"));
     }
     text

@@ -22,6 +22,7 @@ pub fn run(args: &SimulateArgs) -> Outcome {
     }
     refuse_equal(&[&args.jobs, &args.series, &args.accounts])?;
     let found = simulated(args)?;
+    found.findings().iter().for_each(|finding| screen::note(&finding.text()));
     if args.accounts.is_some() && found.accounts.is_none() {
         return Err(failure!(Usage, "--accounts: the manifest has no [signals]"));
     }

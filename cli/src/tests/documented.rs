@@ -9,6 +9,7 @@ use clap::{Arg, Command, CommandFactory};
 
 use powersweep::policy_costs as costs;
 use powersweep_engine::components;
+use powersweep_engine::components::refusals::refusals;
 use powersweep_engine::spec::{Component, Role, Section};
 
 use crate::args::Cli;
@@ -212,7 +213,7 @@ fn card(component: &'static Component, text: &mut String) {
     if !source.is_empty() {
         let _ = writeln!(text, "| Paper | {} |", plain(source));
     }
-    let refused = policies::refusals(component);
+    let refused = refusals(component);
     if refused.is_empty() {
         return;
     }

@@ -130,6 +130,13 @@ fn schema_policies_and_columns_list_the_components() {
     let knapsack = serde_json::json!({ "key": "backfill", "value": "\"knapsack\"" });
     let refused = order["refused_with"].as_array().expect("a list of one component");
     assert!(refused.iter().any(|one| one["with"] == knapsack && one["setting"].is_null()), "{sjf}");
+    let of_param =
+        sandbox.run(&["policies", "wq_threshold"]).exits(0).prints(&["gear_rule = \"bsld\"", "wq_threshold"]);
+    assert!(!of_param.stdout.contains("bsld_threshold  "), "the parameter alone: {of_param}");
+    sandbox.run(&["policies", "wq_treshold"]).exits(2).says(&["did you mean `wq_threshold`"]);
+    let of_column = sandbox.run(&["columns", "wait_s"]).exits(0).prints(&["jobs: a row is", "double (s)"]);
+    assert_eq!(of_column.stdout.matches("a row is").count(), 1, "{of_column}");
+    sandbox.run(&["columns", "wait_s_men"]).exits(2).says(&["unknown table or column", "did you mean `wait_s_mean`"]);
     let columns = sandbox.run(&["columns", "--format", "json"]).exits(0).json();
     let of =
         |table: &str| columns["columns"].as_array().expect("a list").iter().filter(|c| c["table"] == table).count();
@@ -165,6 +172,11 @@ fn a_simulated_task_is_shown_by_ten_metrics() {
     let sandbox = Sandbox::new();
     let few = sandbox.run(&["simulate"]).exits(0).prints(&["wait_s_mean", "energy_total_j", "--all shows them"]);
     assert_eq!(few.stdout.lines().count(), 11, "{few}");
+    few.says(&["note: power is relative: `power_top_w` is left at 1 W"]);
+    let caps = ["-s", "power_cap=admission", "-s", "cap_schedule_w=100000,200000", "-s", "power_top_w=200"];
+    let capped = sandbox.run(&[&["simulate", "-s", "synthetic_procs=64"], &caps[..]].concat()).exits(0);
+    let capped = capped.says(&["warning: the cap of 100000 W never binds", "is one cap that changes every"]);
+    assert!(!capped.stderr.contains("relative"), "{capped}");
     let all = sandbox.run(&["simulate", "--all"]).exits(0).prints(&["wait_s_mean", "kernel_version"]);
     assert!(all.stdout.lines().count() > 100 && !all.stdout.contains("--all"), "{all}");
 }

@@ -129,6 +129,16 @@ impl FindingKind {
             FindingKind::NoEffect => "no-effect",
         }
     }
+
+    /// Whether it only says how to read the results.
+    pub fn is_note(self) -> bool {
+        matches!(self, FindingKind::RelativePower | FindingKind::UserEstimates)
+    }
+
+    /// What a finding of this kind is called.
+    pub fn word(self) -> &'static str {
+        if self.is_note() { "note" } else { "warning" }
+    }
 }
 
 /// The block of a manifest that a finding is about.
@@ -155,6 +165,13 @@ pub struct Finding {
     pub message: String,
     /// What to do.
     pub help: String,
+}
+
+impl Finding {
+    /// The finding about a single task as text.
+    pub fn text(&self) -> String {
+        format!("{}: {}; {}", self.kind.word(), self.message, self.help)
+    }
 }
 
 /// Share of the range between idle and peak power below which a cap leaves hardly any room.
@@ -278,10 +295,14 @@ fn without_effect(spec: &SimSpec) -> Vec<Finding> {
     found
 }
 
-fn relative_power(spec: &SimSpec) -> Option<Finding> {
+/// Whether powers are multiples of that of a busy proc: no watts are known.
+pub fn is_relative(spec: &SimSpec) -> bool {
     let power = spec.choice(Role::Power);
-    let is_relative = *power.component() == etinski::COMPONENT && power.is_default("power_top_w");
-    is_relative.then(|| Finding {
+    *power.component() == etinski::COMPONENT && power.is_default("power_top_w")
+}
+
+fn relative_power(spec: &SimSpec) -> Option<Finding> {
+    is_relative(spec).then(|| Finding {
         kind: FindingKind::RelativePower,
         about: "power_top_w",
         place: Place::Choice(Role::Power),
@@ -289,7 +310,8 @@ fn relative_power(spec: &SimSpec) -> Option<Finding> {
             "power is relative: `power_top_w` is left at 1 W a proc, so that 1 J is one second of a busy proc at the \
                   top gear"
                 .to_owned(),
-        help: "give `power_top_w`, the watts of a busy proc at the top gear, to get joules".to_owned(),
+        help: "give `power_top_w`, the watts of a busy proc at the top gear, to get joules, emissions and costs"
+            .to_owned(),
     })
 }
 

@@ -33,6 +33,27 @@ pub fn refused_with(component: &'static Component) -> Vec<Refused> {
     roles.flat_map(|role| refused_in(component, role)).collect()
 }
 
+/// The combinations that are refused with a component, for people: the choices of each key, and the sentence for the first of them.
+pub fn refusals(component: &'static Component) -> Vec<(String, String)> {
+    let mut grouped: Vec<(Option<Setting>, &'static str, Vec<String>, String)> = Vec::new();
+    for one in refused_with(component) {
+        match grouped.last_mut() {
+            Some((setting, key, values, _)) if (&*setting, *key) == (&one.setting, one.with.key) => {
+                if values.last() != Some(&one.with.value) {
+                    values.push(one.with.value);
+                }
+            }
+            _ => grouped.push((one.setting, one.with.key, vec![one.with.value], one.reason)),
+        }
+    }
+    let words = |(setting, key, values, reason): (Option<Setting>, &str, Vec<String>, String)| {
+        let own = setting.map(|Setting { key, value }| format!("with `{key}` = {value}: ")).unwrap_or_default();
+        let sentence = if values.len() > 1 { format!("for {}: {reason}", values[0]) } else { reason };
+        (format!("{own}`{key}` = {}", values.join(", ")), sentence)
+    };
+    grouped.into_iter().map(words).collect()
+}
+
 /// A choice of a component, and the setting that differs from its defaults.
 type Tried = (Option<Setting>, Choice);
 
