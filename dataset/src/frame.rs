@@ -28,9 +28,15 @@ pub const PIVOT: &str = "pivot";
 /// The unit of energies and powers if the power of a busy proc is left at its default of 1.
 pub const RELATIVE: &str = "relative";
 
-/// The unit of rows whose energies may be relative: they have no joules and no watts.
-pub fn unit_of(unit: &str, are_relative: bool) -> &str {
-    if are_relative && ["J", "W", "J s"].contains(&unit) { RELATIVE } else { unit }
+/// The columns of `accounts` in the currency of their price.
+pub(crate) const COSTS: [&str; 4] = ["cost", "jobs_cost", "at_once_cost", "window_cost"];
+/// Grams that no power is part of.
+const EMBODIED: &str = "embodied_emissions_g";
+
+/// The unit of a column of rows whose energies may be relative: what is a power times something has no unit of its own.
+pub fn unit_of<'a>(name: &str, unit: &'a str, are_relative: bool) -> &'a str {
+    let is_of_power = ["J", "W", "J s", "kWh", "g"].contains(&unit) || COSTS.contains(&name);
+    if are_relative && is_of_power && name != EMBODIED { RELATIVE } else { unit }
 }
 
 /// Rows whose first columns tell them apart.

@@ -7,15 +7,16 @@ use powersweep_experiments::Manifest;
 use powersweep_results::Table;
 
 use crate::error::usage;
+use crate::frame::{COSTS, MEASURE, STAT};
 use crate::group::{grouped_ratios, mixed};
 use crate::planned::{Planned, is_complete};
 use crate::reading::Reading;
-use crate::rows::parameter;
+use crate::rows::{is_number, parameter};
 use crate::scan::{self, ColumnScan, INDEX, LABELS, SEED, Tasks};
 use crate::source::{self, conditions, why_none};
 pub use crate::subject::{SIGNAL, SIGNAL_INDEX, keys};
 use crate::words::count;
-use crate::{Cell, Condition, Datasets, Error, Frame, Rows, Stat, baseline, grouped, page};
+use crate::{Cell, Column, Condition, Datasets, Error, Frame, Rows, Stat, baseline, grouped, page};
 
 /// The columns of `accounts` about a signal's block. Behind the first two, its settings, which may differ between the
 /// combinations of its lists.
@@ -38,8 +39,6 @@ const SETTINGS: [&str; 14] = [
 
 /// The column of `accounts` with the currency of its costs.
 const CURRENCY: &str = "currency";
-/// The columns of `accounts` in that currency.
-const COSTS: [&str; 4] = ["cost", "jobs_cost", "at_once_cost", "window_cost"];
 
 /// Why rows of several seeds have no interval.
 pub const SEEDS_ALIKE: &str = "no interval: nothing in these tasks depends on the seed, so that several seeds are one \
@@ -216,7 +215,7 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
     let only = conditions(table, &query.only)?;
     let baseline = conditions(table, &query.ratio_to)?;
     let facts = FooterFacts::read(datasets, reading.experiment()).await?;
-    let measures: Vec<&str> = match query.columns.is_empty() {
+    let columns: Vec<&str> = match query.columns.is_empty() {
         true => facts.usual(table),
         false => query.columns.iter().map(String::as_str).collect(),
     };
@@ -224,6 +223,16 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
     if by.is_empty() {
         // A ratio is asked for, of each of the compared rows.
         by.extend(baseline.iter().map(|condition| condition.column.as_str()).collect::<BTreeSet<_>>());
+    }
+    let chosen = shown(stats, table, !baseline.is_empty());
+    let (mut measures, mut stats) = (columns.clone(), chosen.clone());
+    // What the answer is ordered by is computed with it, also where it is not shown.
+    let order = query.sort.as_deref().and_then(|name| order_by(name, table, &by));
+    if let Some((stat, column)) = order {
+        let is_shown = columns.contains(&column);
+        measures.extend((!is_shown).then_some(column));
+        let stat = stat.or((!is_shown).then_some(Stat::Mean)).filter(|stat| !stats.contains(stat));
+        stats.extend(stat);
     }
     let candidates = &facts.candidates;
     let varying = candidates.iter().filter(|candidate| candidate.varies()).map(|candidate| candidate.name.as_str());
@@ -238,7 +247,6 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
             axes.push(name);
         }
     }
-    let stats = shown(stats, table, !baseline.is_empty());
     if stats.iter().any(|stat| stat.coverage().is_some()) && !axes.contains(&SEED) && !measures.contains(&SEED) {
         axes.push(SEED);
     }
@@ -248,8 +256,9 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
     }
     say_mixed(datasets, &rows, &by, &others)?;
     facts.lacking(datasets, reading, &by, &only).await?.iter().for_each(|said| datasets.notes().say(said));
+    let shaped = |frame| Ok(without_others(shaped(frame, query)?, &columns, &chosen));
     if baseline.is_empty() {
-        return shaped(grouped(&rows, &by, &stats)?, query);
+        return shaped(grouped(&rows, &by, &stats)?);
     }
     let baseline = baseline::pairs(&rows, &baseline)?;
     if baseline.lacking() > 0 {
@@ -257,7 +266,31 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
         let left_out = "have no row of the baseline to be divided by, and are left out";
         datasets.notes().say(&format!("{lacking} {left_out}"));
     }
-    shaped(grouped_ratios(&rows, &baseline, &by, &stats)?, query)
+    shaped(grouped_ratios(&rows, &baseline, &by, &stats)?)
+}
+
+/// The column of numbers that an answer is ordered by, and its statistic if `name` has one; `None` for a column of `by`, and for
+/// any other name.
+fn order_by<'a>(name: &'a str, table: Table, by: &[&str]) -> Option<(Option<Stat>, &'a str)> {
+    let (stat, column) = match name.strip_suffix(')').and_then(|name| name.split_once('(')) {
+        Some((stat, column)) => (Some(Stat::parse(stat).ok()?), column),
+        None => (None, name),
+    };
+    let is_number = source::type_of(table, column).is_ok_and(|of| is_number(&of));
+    (is_number && !by.contains(&column)).then_some((stat, column))
+}
+
+/// A frame without statistics other than these of these columns.
+fn without_others(mut frame: Frame, columns: &[&str], stats: &[Stat]) -> Frame {
+    let stats: Vec<String> = stats.iter().map(Stat::to_string).collect();
+    let is_shown = |column: &Column| match [MEASURE, STAT].map(|key| column.field().metadata().get(key)) {
+        [Some(measure), Some(stat)] => columns.contains(&measure.as_str()) && stats.contains(stat),
+        _ => true,
+    };
+    let (names, keys): (Vec<String>, usize) =
+        (frame.columns().filter(is_shown).map(|column| column.name().to_owned()).collect(), frame.keys());
+    frame.keep(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    frame.with_keys(keys)
 }
 
 /// The chosen statistics; without a choice, those that a table has by default.

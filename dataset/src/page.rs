@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{Field, FieldRef, Schema};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 
+use crate::frame::{MEASURE, RELATIVE, UNIT, unit_of};
 use crate::order::{self, Order, Place};
 use crate::reading::{ColumnStats, Reading};
 use crate::scan::{self, RowGroup, Tasks};
@@ -25,6 +26,8 @@ const QUEUE_METRICS: &[(&str, &str)] = &[
 
 /// The heading of energies.
 const ENERGY: &str = "energy (J)";
+/// The unit of energies of known powers.
+const JOULES: &str = "J";
 
 /// Metrics of batch simulations, with their headings.
 const METRICS: &[(&str, &str)] = &[
@@ -66,6 +69,8 @@ pub struct Shown {
     pub axes: usize,
     /// The rows.
     pub rows: RecordBatch,
+    /// The unit of energies ([`unit_of`]); empty where it is not known.
+    pub energy: &'static str,
     /// Number of all rows that satisfy the conditions.
     pub count: usize,
     /// Number of the rows before the shown ones.
@@ -90,18 +95,22 @@ pub async fn shown(reading: &Reading, wanted: &Wanted) -> Result<Option<Shown>, 
     if !wanted.columns.is_empty() {
         let schema = scan::columns(wanted.columns.iter().map(String::as_str));
         let rows = order::rows_at(&groups, places, &schema).await?;
-        let axes = wanted.columns.len();
-        return Ok(Some(Shown { headings: wanted.columns.clone(), axes, rows, count: first.count, skipped }));
+        let (headings, axes) = (wanted.columns.clone(), wanted.columns.len());
+        let energy = unit_of_energies(&cells(&groups, places, &POWER).await?);
+        return Ok(Some(Shown { headings, axes, rows, energy, count: first.count, skipped }));
     }
     let found = scan::search(&groups, &candidates).await?;
     let axes: Vec<&str> = found.iter().filter(|axis| axis.distinguishes()).map(|axis| axis.name.as_str()).collect();
     let metrics = if of_queues(&groups, places).await? { QUEUE_METRICS } else { METRICS };
-    let energy = energy_heading(&cells(&groups, places, &POWER).await?);
+    let energy = unit_of_energies(&cells(&groups, places, &POWER).await?);
     let names = axes.iter().copied().chain(metrics.iter().map(|(name, _)| *name));
     let rows = order::rows_at(&groups, places, &scan::columns(names)).await?;
-    let metrics = metrics.iter().map(|(_, heading)| if *heading == ENERGY { energy } else { *heading });
-    let headings = axes.iter().copied().chain(metrics).map(str::to_owned).collect();
-    Ok(Some(Shown { headings, axes: axes.len(), rows, count: first.count, skipped }))
+    let of_metric = |(_, heading): &(&str, &str)| match *heading == ENERGY {
+        true => format!("energy ({energy})"),
+        false => (*heading).to_owned(),
+    };
+    let headings = axes.iter().map(|name| (*name).to_owned()).chain(metrics.iter().map(of_metric)).collect();
+    Ok(Some(Shown { headings, axes: axes.len(), rows, energy, count: first.count, skipped }))
 }
 
 /// Calls `each` with the chosen columns of the wanted rows, some rows at a time, until it returns false. Returns the number of
@@ -155,9 +164,12 @@ async fn of_queues(groups: &[RowGroup<'_>], places: &[Place]) -> Result<bool, Er
 }
 
 impl Shown {
-    /// The rows, with the headings as names of the columns.
+    /// The rows, with the headings as names of the columns. Measures have their tag and their unit, parameters have none.
     pub fn frame(&self) -> Result<Frame, Error> {
+        let parameters: BTreeSet<String> = scan::candidates().into_iter().collect();
+        let is_measure = |of: &Field| *of.data_type() == DataType::Float64 && !parameters.contains(of.name());
         let named = |(field, heading): (&FieldRef, &String)| match field.name() == heading {
+            true if is_measure(field) => FieldRef::new(self.measure(field)),
             true => FieldRef::clone(field),
             // The heading has the unit.
             false => FieldRef::new(Field::new(heading, field.data_type().clone(), true)),
@@ -167,20 +179,28 @@ impl Shown {
         Ok(Frame::new(rows.or_kind(Kind::Failure)?, self.axes))
     }
 
+    fn measure(&self, field: &Field) -> Field {
+        let mut metadata = field.metadata().clone();
+        metadata.insert(MEASURE.to_owned(), field.name().clone());
+        if metadata.get(UNIT).is_some_and(|unit| unit_of(field.name(), unit, self.energy != JOULES) != unit) {
+            metadata.insert(UNIT.to_owned(), self.energy.to_owned());
+        }
+        field.clone().with_metadata(metadata)
+    }
+
     /// Number of rows after the shown ones.
     pub fn more(&self) -> usize {
         self.count - self.skipped - self.rows.num_rows()
     }
 }
 
-/// The heading of energies, from the shown rows' [`POWER`]: they are joules unless the power of a busy proc is left at its
-/// default.
-fn energy_heading(found: &[Vec<Cell>]) -> &'static str {
+/// The unit of energies, from the shown rows' [`POWER`]: they are joules unless the power of a busy proc is left at its default.
+fn unit_of_energies(found: &[Vec<Cell>]) -> &'static str {
     let is_relative = |row: &&Vec<Cell>| row[0] == Cell::Text("etinski".to_owned()) && row[1] == Cell::Real(1.0);
     match found.iter().filter(is_relative).count() {
-        0 => ENERGY,
-        count if count == found.len() => "energy (relative)",
-        _ => "energy (J or relative)",
+        0 => JOULES,
+        count if count == found.len() => RELATIVE,
+        _ => "J or relative",
     }
 }
 

@@ -192,9 +192,12 @@ impl Rows {
         &self.measures
     }
 
-    /// These rows with relative energies and powers.
+    /// These rows with relative energies, powers, emissions and costs.
     pub fn with_relative_units(self) -> Rows {
-        self.with_units(|field| Some(unit_of(field.metadata().get(UNIT)?, true).to_owned()))
+        self.with_units(|field| {
+            let unit = field.metadata().get(UNIT).map_or("", String::as_str);
+            Some(unit_of(field.name(), unit, true)).filter(|unit| !unit.is_empty()).map(str::to_owned)
+        })
     }
 
     /// These rows with the units that a function gives to measures.

@@ -235,7 +235,9 @@ fn column(batch: &RecordBatch, keys: usize, at: usize, interval: usize) -> Colum
         stat => (format!("{stat}({of}{measure})"), (format!("{stat} of {of}{}", title(&measure).0), String::new())),
     };
     let [name, title] = [name, words].map(|base| if pivot.is_empty() { base } else { format!("{base} {pivot}") });
-    let format = if at < keys { Format::exact(&own) } else { Format::of(&own, &halves) };
+    // A key is what the manifest says, unless it has the tag of a measure.
+    let is_key = at < keys && measure.is_empty();
+    let format = if is_key { Format::exact(&own) } else { Format::of(&own, &halves) };
     let end = |end: f64| if end.is_finite() { format.number(end) } else { "∞".to_owned() };
     let between = |row: usize| {
         let (low, high) = ends.get(row)?;
@@ -257,8 +259,8 @@ fn column(batch: &RecordBatch, keys: usize, at: usize, interval: usize) -> Colum
     let entries: Vec<Entry> = own.iter().enumerate().map(entry).collect();
     let is_numeric = interval == 2 || entries.iter().any(|entry| matches!(entry, Entry::Number(..)));
     // The name of a key has its unit.
-    let title = if at < keys { labelled(&title, &own_unit) } else { title };
-    let unit = if at < keys { String::new() } else { tag(UNIT) };
+    let title = if is_key { labelled(&title, &own_unit) } else { title };
+    let unit = if is_key { String::new() } else { tag(UNIT) };
     let stat = |at: usize| fields.get(at).and_then(|field| field.metadata().get(STAT)).cloned().unwrap_or_default();
     let coverage: String = stat(at + 1).chars().filter(char::is_ascii_digit).collect();
     let coverage = if coverage.is_empty() { "95" } else { &coverage };
@@ -306,7 +308,7 @@ impl Format {
         Format { exponent, decimals: decimals.clamp(0, 12) as usize }
     }
 
-    /// As many decimals as the values of a key need: a key is what the manifest says, not a measurement.
+    /// As many decimals as the values of a key need.
     fn exact(cells: &[Cell]) -> Format {
         let decimals = |cell: &Cell| match cell {
             Cell::Real(value) if value.is_finite() => {

@@ -194,7 +194,7 @@ impl ResultRows {
             rows = rows.project(&with_values).or_kind(Kind::Storage)?;
         }
         let headings: Vec<String> = rows.schema_ref().fields().iter().map(|field| field.name().clone()).collect();
-        let shown = Shown { axes: headings.len(), headings, count: rows.num_rows(), rows, skipped: 0 };
+        let shown = Shown { axes: headings.len(), headings, energy: "", count: rows.num_rows(), rows, skipped: 0 };
         Ok(Some(Page { shown, more }))
     }
 

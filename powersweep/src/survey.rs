@@ -90,7 +90,7 @@ pub async fn survey(
     let shown: Vec<&Column> = numeric.iter().filter(|column| is_shown(&column.name)).collect();
     let units = shown.iter().filter(|column| !column.unit.is_empty());
     let are_relative = page::are_relative(&groups);
-    let unit = |column: &&Column| (column.name.clone(), unit_of(column.unit, are_relative).to_owned());
+    let unit = |column: &&Column| (column.name.clone(), unit_of(&column.name, column.unit, are_relative).to_owned());
     let units: BTreeMap<String, String> = units.map(unit).collect();
     let metrics = shown.iter().map(|column| column.name.clone()).collect();
     let mut survey = Survey::new(choice, metrics, axes, units);

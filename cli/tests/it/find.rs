@@ -312,6 +312,8 @@ fn several_parameters_and_an_uncertain_answer() {
         (&"uncertain".into(), &Json::Null)
     );
     sandbox.run(&args).exits(0).prints(&["uncertain, feasible by mean", "Uncertain: the 95% interval"]);
+    let share = [&args[..5], &["P(bsld_mean <= 20) >= 0.95"], &args[6..], &["--name", "share"]].concat();
+    sandbox.run(&share).exits(0).prints(&["At least 72 seeds can tell that P(bsld_mean <= 20) >= 0.95; there are 1."]);
     let planned = sandbox.run(&["plan", "base-find.toml"]).exits(0);
     planned.prints(&[&format!("{0} tasks, {0} done already, 0 would run", count(&found, "tasks_with_rows"))]);
 }

@@ -187,7 +187,22 @@ fn tables_are_sorted_pivoted_and_written_for_papers() {
         .run(&["results", "groups", "--rows", "1", "--format", "markdown"])
         .exits(0)
         .prints(&["| full |", "mean wait (s)"]);
-    run(&["--sort", "wait_s_mean"]).exits(2).says(&["the result has no column `wait_s_mean`"]);
+    let of_measures = ["results", "groups", "--columns", "seed,size_factor,wait_s_mean,energy_total_j", "--rows", "3"];
+    let latex = sandbox.run(&[&of_measures[..], &["--format", "latex"]].concat()).exits(0);
+    assert!(latex.stdout.contains("total energy (relative)") && !latex.stdout.contains("00000"), "{latex}");
+    // What is ordered by need not be shown.
+    let waits = lines(&sandbox, &["--by", "size_factor,policy", "--columns", "wait_s_mean", "--stat", "p95"]);
+    for (sort, columns) in [("p95(wait_s_mean)", 4), ("wait_s_mean", 4)] {
+        let sorted = ["--by", "size_factor,policy", "--columns", "energy_total_j", "--sort", sort];
+        let sorted = lines(&sandbox, &sorted);
+        assert!(sorted.len() == waits.len() && sorted.iter().all(|row| row.len() == columns), "{sorted:?}");
+        let wait = |row: &Row| {
+            let is_it = |of: &&Row| ["size_factor", "policy"].iter().all(|name| of[*name] == row[*name]);
+            number(waits.iter().find(is_it).expect("its group"), "p95(wait_s_mean)")
+        };
+        assert!(sort == "wait_s_mean" || sorted.is_sorted_by_key(wait), "{sorted:?}");
+    }
+    run(&["--sort", "waits"]).exits(2).says(&["the result has no column `waits`"]);
     run(&["--pivot", "seed"]).exits(2).says(&["seed"]);
     run(&["--stat", "average"]).exits(2).says(&["unknown statistic `average`; there are mean"]);
     sandbox

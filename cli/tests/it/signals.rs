@@ -179,6 +179,9 @@ fn wrong_signals_are_refused_before_anything_runs() {
     sandbox.write("price.csv", FILES[1].1);
     sandbox.write("grid.toml", MANIFEST.replace("defer_signal = \"grid\"", "defer_signal = \"gird\""));
     sandbox.run(&["plan", "grid.toml"]).exits(2).says(&["no block [signals.gird]", "did you mean `grid`?"]);
+    sandbox.write("grid.toml", MANIFEST.replace("file = \"carbon.csv\"", "file = \"carbn.csv\""));
+    let missing = sandbox.run(&["plan", "grid.toml"]).exits(4);
+    missing.says(&["the current folder; similar names there: carbon.csv", "at line 27 [signals.grid]"]);
     // All files are reported at once.
     sandbox.write("grid.toml", MANIFEST.replace("unit = \"g/kWh\"", "unit = \"g\"").replace("Berlin", "Bonn"));
     sandbox.run(&["run", "grid.toml"]).exits(4).says(&["carbon.csv: ", "price.csv: ", "\"Europe/Bonn\""]);
@@ -239,6 +242,15 @@ fn answers_take_columns_of_accounts() {
     let times =
         ["window_cost", "window_cost (EUR) ", "window_emissions_g"].map(|text| both.stdout.matches(text).count());
     assert_eq!(times, [1, 1, 1], "{both}");
+    // Of a machine without watts, what is weighed is relative, and so are emissions and costs.
+    let relative = MANIFEST.replace("power_top_w = 200", "").replace("\"grid\"\n\n", "\"bare\"\n\n");
+    sandbox.write("bare.toml", &relative);
+    sandbox.run(&["run", "bare.toml"]).exits(0).says(&["power is relative", "to get joules, emissions and costs"]);
+    let columns = ["--columns", "energy_total_j,window_emissions_g,window_cost,embodied_emissions_g"];
+    let bare = ["results", "bare", "--table", "accounts", "--by", "signal", "--format", "markdown"];
+    let bare = sandbox.run(&[&bare[..], &columns].concat()).exits(0);
+    let heading = bare.stdout.lines().next().unwrap_or_default();
+    assert!(heading.matches("relative)").count() == 3 && heading.contains("embodied_emissions_g (g)"), "{heading}");
     let find = ["find", "grid.toml", "--over", "defer_wait_max_s=21600,86400", "--minimise"];
     let found = sandbox.run(&[&find[..], &["window_emissions_g", "--json"]].concat()).exits(0).json();
     let answer = &found["groups"][0]["answer"];

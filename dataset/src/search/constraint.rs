@@ -74,6 +74,14 @@ impl Constraint {
         self.share.map(|(_, share)| share).or_else(|| self.condition.value.number())
     }
 
+    /// The least number of seeds that can make a share certain: all of them satisfy the condition, or none of them where few may.
+    /// Infinite where no number can; `None` for a condition on the mean.
+    pub fn seeds_min(&self) -> Option<f64> {
+        let (op, limit) = self.share?;
+        let most = if matches!(op, Op::AtLeast | Op::Greater) { limit } else { 1.0 - limit };
+        Some((TAIL.ln() / most.ln()).ceil().abs().max(1.0))
+    }
+
     /// The share of the values that satisfy the condition, with its interval, and the verdict; `None` for a
     /// condition on the mean. The interval of Clopper & Pearson (1934) contains the true share in at least 95 of 100
     /// cases. `is_whole`: the values are all that there are.
@@ -206,6 +214,12 @@ mod tests {
         };
         assert_eq!(verdict(20, 20), (true, false), "0.832 is possible");
         assert_eq!(verdict(72, 72), (true, true));
+        assert_eq!(constraint.seeds_min(), Some(72.0));
+        let least = |text: &str| super::tests::constraint(text).ok().and_then(|of| of.seeds_min());
+        assert_eq!(
+            ["P(x <= 1) <= 0.05", "P(x <= 1) >= 1", "P(x <= 1) >= 0", "x <= 1"].map(least),
+            [Some(72.0), Some(f64::INFINITY), Some(1.0), None]
+        );
         assert_eq!(verdict(90, 100), (false, false), "0.951 is possible");
         assert_eq!(verdict(80, 100), (false, true));
         assert_eq!(judged(&[0.5], true).1, Verdict { holds: true, is_certain: true });

@@ -148,6 +148,9 @@ pub struct Found {
     /// The columns of the goal and the conditions that are no searched parameter.
     #[serde(skip)]
     pub columns: Vec<String>,
+    /// The conditions on shares that the seeds are too few to satisfy for sure, each in a sentence with the number that is enough.
+    #[serde(skip)]
+    pub too_few: Vec<String>,
 }
 
 impl Found {
@@ -180,6 +183,14 @@ impl Search {
                 columns.push(name.to_owned());
             }
         }
+        let seeds = grid.groups.iter().flat_map(|group| group.tasks.iter().map(Vec::len)).max().unwrap_or_default();
+        let too_few = |constraint: &Constraint| {
+            let (least, text) = (constraint.seeds_min()?, &constraint.text);
+            (least > seeds as f64).then(|| match least.is_finite() {
+                true => format!("At least {least} seeds can tell that {text}; there are {seeds}."),
+                false => format!("No number of seeds can tell that {text}."),
+            })
+        };
         Found {
             experiment: self.name.clone(),
             manifest: self.file.to_string_lossy().into_owned(),
@@ -203,6 +214,7 @@ impl Search {
                 .map(|(group, progress)| self.group(group, progress))
                 .collect(),
             columns,
+            too_few: question.constraints.iter().filter_map(too_few).collect(),
             axes: grid.axes.clone(),
         }
     }

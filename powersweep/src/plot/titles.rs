@@ -16,7 +16,7 @@ pub(super) fn series(name: &str, values: &Column, are_relative: bool) -> (Column
     let unit = SERIES.iter().find(|series| series.name == name).map_or("", |series| series.unit);
     let (title, unit) = titles::titled(name, unit);
     let is_over_time = !name.ends_with("_cdf") && !name.ends_with("_time_share");
-    (values.named("value").titled(&title, frame::unit_of(&unit, are_relative)), is_over_time)
+    (values.named("value").titled(&title, frame::unit_of(name, &unit, are_relative)), is_over_time)
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ pub(super) async fn draw(search: &Search, found: &Found, is_relative: bool, outp
         (_, Some(of_y)) => {
             let [low, high] = ["low", "high"].map(|end| format!("{of_y}_{end}"));
             let value = titled(&Column::numbers(of_y, "", "", means));
-            table.push(value.titled(value.title(), unit_of(value.unit(), is_relative)));
+            table.push(value.titled(value.title(), unit_of(of_y, value.unit(), is_relative)));
             table.push(titled(&Column::numbers(&low, "", "", lows)));
             table.push(titled(&Column::numbers(&high, "", "", highs)));
             let limited = first.iter().flat_map(|means| &means.conditions).find(|condition| condition.column == of_y);

@@ -45,6 +45,7 @@ fn words(found: &Found, is_relative: bool) -> String {
     if has_uncertain {
         text += "Uncertain: the 95% interval of a mean or share contains the limit, or there is one seed. The mean decides; more seeds \
                  narrow the interval.\n";
+        found.too_few.iter().for_each(|sentence| text += &format!("{sentence}\n"));
     }
     for axis in &found.axes {
         if let Some(step) = axis.default_step {
@@ -74,7 +75,7 @@ fn table<'a>(
 ) -> String {
     let names = names(found);
     let axis = |axis: &Over| titles::labelled(axis.name, axis.unit);
-    let unit = |name: &str| unit_of(titles::unit_of_column(name).unwrap_or_default(), is_relative);
+    let unit = |name: &str| unit_of(name, titles::unit_of_column(name).unwrap_or_default(), is_relative);
     let metric = |name: &String| titles::labelled(name, unit(name));
     let headings = names.iter().map(|name| (*name).clone()).chain(found.axes.iter().map(axis));
     let mut table = screen::table();
