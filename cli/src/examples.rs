@@ -74,40 +74,40 @@ pub const PREPARE_UPGRADE: &str = "Examples:
 pub const RESULTS: &str = "Examples:
   powersweep results my-sweep                                       the first rows, with the columns that vary
   powersweep results my-sweep --columns task_index,policy,wait_s_mean --format csv
-  powersweep results my-sweep --sort energy_total_j --where policy=easy --rows 5   five tasks with the least energy
-  powersweep results my-sweep --by policy --columns wait_s_mean,energy_total_j      means over the seeds
-  powersweep results my-sweep --by policy --columns energy_total_j --ratio-to policy=easy --format latex
+  powersweep results my-sweep --sort energy_total_j --where seed=1 --rows 5   five tasks with the least energy
+  powersweep results my-sweep --by wq_threshold --columns wait_s_mean,energy_total_j   means over the seeds
+  powersweep results my-sweep --by wq_threshold --columns energy_total_j --ratio-to wq_threshold=0 --format latex
   powersweep results my-sweep --table failures                      every failed attempt
   powersweep results my-sweep --format parquet --output tasks.parquet  all rows in one file
   powersweep results my-sweep --access client.json                  from a coordinator on another machine";
 pub const COMPARE: &str = "Examples:
-  powersweep compare my-sweep:policy=easy my-sweep:policy=bsld      the same seeds under two policies
+  powersweep compare my-sweep:bsld_threshold=1.5 my-sweep:bsld_threshold=3   the same seeds under two thresholds
   powersweep compare before after --columns energy_total_j          two experiments
   powersweep compare log:policy=easy log:policy=bsld --table jobs --columns wait_s   job by job, by weeks";
 pub const SENSITIVITY: &str = "Examples:
   powersweep sensitivity my-sweep --of energy_total_j,bsld_mean
-  powersweep sensitivity my-sweep --of bsld_mean --by policy --format latex -o shares.tex";
+  powersweep sensitivity my-sweep --of bsld_mean --by wq_threshold --format latex -o shares.tex";
 pub const BEST: &str = "Examples:
-  powersweep best my-sweep --minimise energy_total_j --subject-to \"bsld_mean <= 5\"
+  powersweep best my-sweep --minimise energy_total_j --subject-to \"bsld_mean <= 200\"
   powersweep best my-sweep --minimise energy_total_j --minimise bsld_mean      the Pareto front";
 pub const FIND: &str = "Examples:
-  powersweep find sweep.toml --over size_factor=1..2 --minimise size_factor --subject-to \"bsld_mean <= 5\"
-  powersweep find sweep.toml --over bsld_threshold=1..5:0.25 --minimise energy_total_j --subject-to \"bsld_mean <= 5\"
-  powersweep find sweep.toml --over size_factor=1..2 --minimise size_factor --subject-to \"bsld_mean <= 5\" --access client.json";
+  powersweep find sweep.toml --over size_factor=1..2 --minimise size_factor --subject-to \"bsld_mean <= 200\"
+  powersweep find sweep.toml --over bsld_threshold=1..5:0.25 --minimise energy_total_j --subject-to \"bsld_mean <= 200\"
+  powersweep find sweep.toml --over size_factor=1..2 --minimise size_factor --subject-to \"bsld_mean <= 200\" --access client.json";
 pub const VERIFY: &str = "Examples:
   powersweep verify my-sweep                                        100 tasks, chosen at random
   powersweep verify my-sweep --tasks 1000 --sample-seed 7           the same tasks on each machine
   powersweep verify study.zip                                       an artifact that came by mail: files, rows, claims";
 pub const SQL: &str = "Examples:
   powersweep sql my-sweep                                           DuckDB's prompt
-  powersweep sql my-sweep \"SELECT policy, avg(wait_s_mean) FROM tasks GROUP BY ALL\"";
+  powersweep sql my-sweep \"SELECT wq_threshold, avg(wait_s_mean) FROM tasks GROUP BY ALL\"";
 pub const EXPORT: &str = "Examples:
   powersweep export my-sweep --output my-sweep-2026                 one file for each table, in a new folder
   powersweep export my-sweep --table tasks --output tasks.parquet   one table
   powersweep export my-sweep --access client.json --output my-sweep   from a coordinator on another machine";
 pub const REPORT: &str = "Examples:
   powersweep report my-sweep -o report.html                        one file, for mails and appendices
-  powersweep report my-sweep -o report.html --x wait_s_mean --by queue_order
+  powersweep report my-sweep -o report.html --x wait_s_mean --by bsld_threshold
   powersweep report my-sweep -o report.html --access client.json   of a coordinator on another machine";
 pub const REPRODUCE: &str = "Examples:
   powersweep reproduce etinski2010 -o etinski          one paper: etinski/report.html, and a file for each figure and table
@@ -115,9 +115,9 @@ pub const REPRODUCE: &str = "Examples:
   powersweep reproduce -o papers --traces ~/traces     all papers; do2013, aldaoud2011 and sc15 take minutes";
 pub const PLOT: &str = "Examples:
   powersweep plot etinski2010 --preset figure3 -o energy.pdf       a figure of a paper; --presets lists them
-  powersweep plot my-sweep --figure bars --x policy --y energy_total_j -o energy.pdf
-  powersweep plot my-sweep --figure pareto --x energy_total_j --y bsld_tau600s_mean --colour policy -o front.svg
-  powersweep plot my-sweep --figure cdf --x wait_s --colour policy --log x -o waits.png    of the table jobs
+  powersweep plot my-sweep --figure bars --x wq_threshold --y energy_total_j -o energy.pdf
+  powersweep plot my-sweep --figure pareto --x energy_total_j --y bsld_tau600s_mean --colour bsld_threshold -o front.svg
+  powersweep plot my-sweep --figure cdf --x wait_s --colour wq_threshold --log x -o waits.png    of the table jobs
   powersweep plot my-sweep --figure series --y power_w --cap power_cap_w --where seed=1 -o power.pdf --watch";
 pub const TIMELINE: &str = "Examples:
   powersweep timeline my-sweep -o trace.json.gz                    for https://ui.perfetto.dev
