@@ -80,7 +80,7 @@ impl Comparison<'_> {
                 let allowed = (within.relative * stated.abs()).max(within.absolute).max(tolerance.unwrap_or(0.0));
                 let holds = |ours: f64| (ours - stated).abs() <= allowed;
                 Ok(Compared {
-                    stated: format!("{} ± {}", digits(stated), digits(allowed)),
+                    stated: alike([stated, allowed]).join(" ± "),
                     ours: with_interval(ours, stated, ends(ours), holds),
                     holds: Some(holds(ours)),
                     numbers: (Some(stated), Some(ours)),
@@ -136,9 +136,11 @@ fn with_interval(ours: f64, stated: f64, ends: Option<(f64, f64)>, holds: impl F
     let is_certain = holds(low) == holds(high) && holds(low) == holds(nearest);
     let uncertain = if is_certain { "" } else { ", uncertain" };
     if (2.0 * ours - low - high).abs() <= 1e-9 * (high - low) {
-        return format!("{} ± {} at 95%{uncertain}", digits(ours), digits((high - low) / 2.0));
+        let [ours, half] = alike([ours, (high - low) / 2.0]);
+        return format!("{ours} ± {half} at 95%{uncertain}");
     }
-    format!("{} ({} to {} at 95%{uncertain})", digits(ours), digits(low), digits(high))
+    let [ours, low, high] = alike([ours, low, high]);
+    format!("{ours} ({low} to {high} at 95%{uncertain})")
 }
 
 /// Compares neighbouring values. Groups are compared in pairs; the mean of their differences decides. Pairs of seeds have the 95%
@@ -169,7 +171,8 @@ fn order(values: &[Groups], by_seed: &[Groups], sign: &str, method: Method) -> R
         if let Some((low, high)) = found.ends.filter(|(low, high)| low < high) {
             let half = (high - low) / 2.0;
             let may_be_0 = if low <= 0.0 && 0.0 <= high { ", may be 0" } else { "" };
-            intervals.push(format!("{} ± {} at 95%{may_be_0}", digits(found.value), digits(half)));
+            let [value, half] = alike([found.value, half]);
+            intervals.push(format!("{value} ± {half} at 95%{may_be_0}"));
         }
     }
     let means: Vec<f64> = values.iter().map(mean).collect::<Result<_, String>>()?;
@@ -190,6 +193,12 @@ fn mean(groups: &Groups) -> Result<f64, String> {
     let mut values: Vec<f64> = groups.values.values().copied().collect();
     values.sort_by(f64::total_cmp);
     stats::mean(&values).ok_or_else(|| "there is no value".to_owned())
+}
+
+/// Numbers that stand together: all of them have a power of ten if one is so great that it has one.
+fn alike<const N: usize>(values: [f64; N]) -> [String; N] {
+    let has_power = values.iter().any(|value| value.abs() >= 1e9 && value.is_finite());
+    values.map(|value| if has_power && value != 0.0 { format!("{value:.3e}") } else { digits(value) })
 }
 
 /// A number with up to seven significant digits.

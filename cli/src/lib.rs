@@ -92,10 +92,13 @@ fn leave(error: &clap::Error, arguments: &[OsString]) -> ! {
 /// The options whose value is a list.
 const LISTS: [&str; 7] = ["--columns", "--by", "--stat", "--x", "--log", "--free", "--kind"];
 
-/// An error of the command line, with a tip where the values of a list are separated by blanks.
+/// An error of the command line, with a tip where the values of a list are separated by blanks, and the usage of its command.
 fn with_tip(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
-    let Some(ContextValue::String(extra)) = error.get(ContextKind::InvalidArg).cloned() else { return error };
     let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let extra = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(extra)) => extra.clone(),
+        _ => String::new(),
+    };
     let lists = words.iter().enumerate().filter(|(_, word)| LISTS.contains(&word.as_str()));
     for (at, option) in lists.filter(|_| error.kind() == ErrorKind::UnknownArgument && !extra.starts_with('-')) {
         let values: Vec<&str> = words[at + 1..]
@@ -111,6 +114,17 @@ fn with_tip(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
             break;
         }
+    }
+    if error.kind() == ErrorKind::MissingRequiredArgument {
+        // The parser's own usage has the options that variables set, as if they were required.
+        let mut command = Cli::command();
+        command.build();
+        let named = words.iter().skip(1).fold(&mut command, |of, word| match of.find_subcommand(word).is_some() {
+            true => of.find_subcommand_mut(word).expect("it was found"),
+            false => of,
+        });
+        let usage = named.render_usage();
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
     }
     error
 }

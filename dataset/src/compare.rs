@@ -87,6 +87,15 @@ pub struct Comparison {
     pub b_less: f64,
 }
 
+impl Comparison {
+    /// The size of the greatest of the means, of their difference and of the ends of its interval.
+    pub fn greatest(&self) -> f64 {
+        let ends = self.difference.ends.map(|(low, high)| [low, high]);
+        let all = [self.a, self.b, self.difference.value].into_iter().chain(ends.into_iter().flatten());
+        all.map(f64::abs).filter(|size| size.is_finite()).fold(0.0, f64::max)
+    }
+}
+
 /// Compares pairs of (replicate, value of A, value of B), in which NaN stands for no value. `None` if no pair has both.
 pub fn compare(pairs: impl Iterator<Item = (i64, f64, f64)>, method: Method) -> Option<Comparison> {
     let kept: Vec<(i64, f64, f64)> = pairs.filter(|(_, a, b)| !a.is_nan() && !b.is_nan()).collect();

@@ -154,13 +154,16 @@ pub fn no_column(table: Table, name: &str, known: &[&str]) -> Error {
             format!("names are separated by commas: {}", parts.join(","))
         }
         () if with_word.len() > 1 => {
-            let more = with_word.len().saturating_sub(OFFERED);
-            let more = if more > 0 {
-                format!(" and {more} more, which `powersweep columns {table}` lists")
-            } else {
-                String::new()
+            // The names of the table itself, or those that its rows get from their tasks.
+            let of_table = |name: &&str| table.schema().column_with_name(name).is_some();
+            let own: Vec<&str> = with_word.iter().copied().filter(of_table).collect();
+            let (has, names) = if own.is_empty() { (Table::Tasks, with_word) } else { (table, own) };
+            let more = match names.len().saturating_sub(OFFERED) {
+                0 => String::new(),
+                more => format!(" and {more} more, which `powersweep columns {has}` lists"),
             };
-            format!("it has {}{more}", with_word[..with_word.len().min(OFFERED)].join(", "))
+            let of = if has == table { "it".to_owned() } else { has.to_string() };
+            format!("{of} has {}{more}", names[..names.len().min(OFFERED)].join(", "))
         }
         () if !near.is_empty() => format!("did you mean {}?", near.join(" or ")),
         () if !with_word.is_empty() => format!("did you mean `{}`?", with_word[0]),

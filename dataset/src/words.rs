@@ -10,13 +10,16 @@ pub fn count(n: u64, thing: &str) -> String {
     }
 }
 
+/// Numbers from here on have a power of ten.
+const POWER_FROM: f64 = 1e7;
+
 /// A number for people: four significant digits, more for whole numbers.
 pub fn number(value: f64) -> String {
     if value == f64::INFINITY {
         "unlimited".to_owned()
     } else if value == 0.0 {
         "0".to_owned()
-    } else if value.abs() >= 1e7 || value.abs() < 1e-3 {
+    } else if value.abs() >= POWER_FROM || value.abs() < 1e-3 {
         format!("{value:.3e}")
     } else if value.fract() == 0.0 || value.abs() >= 1e4 {
         format!("{value:.0}")
@@ -25,6 +28,12 @@ pub fn number(value: f64) -> String {
         let text = format!("{value:.digits$}");
         if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
     }
+}
+
+/// A number for people in a line with others, of which the greatest has this size: if it has a power of ten, all of them have one.
+pub fn number_beside(value: f64, greatest: f64) -> String {
+    let is_plain = greatest < POWER_FROM || value == 0.0 || !value.is_finite();
+    if is_plain { number(value) } else { format!("{value:.3e}") }
 }
 
 /// Numbers with blanks of a digit's width behind those with fewer decimals: right-aligned, their points are below each other.
@@ -92,6 +101,13 @@ fn rounded(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_a_line_have_one_notation() {
+        let shown = |value| number_beside(value, 1.7e7);
+        assert_eq!([-6_437_998.0, 1.7e7, 0.0].map(shown), ["-6.438e6", "1.700e7", "0"]);
+        assert_eq!(number_beside(-6_437_998.0, 9e6), "-6437998");
+    }
 
     #[test]
     fn several_things_have_a_plural() {

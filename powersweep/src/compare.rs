@@ -10,7 +10,7 @@ use powersweep_dataset::grouped::{FooterFacts, RESAMPLED, SEEDS_ALIKE, collected
 use powersweep_dataset::reading::Reading;
 use powersweep_dataset::replicates::{Method, seed};
 use powersweep_dataset::scan::SEED;
-use powersweep_dataset::source::{conditions, table_of, why_none};
+use powersweep_dataset::source::{conditions, table_of, type_of, why_none};
 use powersweep_dataset::subject::subject;
 use powersweep_dataset::words::count;
 use powersweep_dataset::{Cell, Comparison, Condition, Datasets, Error, Frame, Rows, failure};
@@ -65,7 +65,7 @@ pub struct ComparedGroup {
     pub values: Vec<Cell>,
     /// Number of pairs.
     pub pairs: usize,
-    /// Whether the pairs are of several seeds, which change nothing in them.
+    /// Whether no seed changes anything in the pairs.
     pub are_alike: bool,
     /// Number of replicates of the pairs: seeds, or weeks.
     pub replicates: usize,
@@ -208,6 +208,7 @@ impl Place {
             true => a.known.usual(options.table),
             false => options.columns.iter().map(|name| name.trim()).collect(),
         };
+        check_own(options.table, &measures)?;
         let compared = measures.len();
         if options.table == Table::Jobs {
             measures.push(SUBMIT);
@@ -222,7 +223,6 @@ impl Place {
         let by = groups_by(&found, options)?;
         let names: Vec<&str> = by.iter().map(String::as_str).collect();
         let seeds = a.axis(SEED).filter(|_| found.by.iter().any(|name| name == SEED));
-        let has_seeds = seeds.is_some();
         let of_seeds = replication(&a, &b, &found.rows);
         let seeds = seeds.filter(|_| of_seeds != Replication::Alike);
         let are_weeks = options.table == Table::Jobs && seeds.is_none();
@@ -249,7 +249,7 @@ impl Place {
             Some(ComparedGroup {
                 values: names.iter().filter_map(|name| Some(a.axis(name)?.cell(first).clone())).collect(),
                 pairs: rows.len(),
-                are_alike: has_seeds && is_one,
+                are_alike: is_one,
                 replicates: replicates.len(),
                 columns: (0..compared).map(column).collect(),
             })
@@ -277,6 +277,20 @@ impl Place {
 /// What the seeds of these pairs are to each other.
 fn replication(a: &Rows, b: &Rows, pairs: &[(usize, usize)]) -> Replication {
     a.replication(pairs.iter().map(|pair| pair.0)).max(b.replication(pairs.iter().map(|pair| pair.1)))
+}
+
+/// Refuses metrics of tasks in a table with many rows of a task: each row repeats the one value, which is no observation.
+fn check_own(table: Table, measures: &[&str]) -> Result<(), Error> {
+    let own = table.schema();
+    let is_foreign = |name: &&&str| own.column_with_name(name).is_none() && type_of(Table::Tasks, name).is_ok();
+    match measures.iter().find(is_foreign).filter(|_| matches!(table, Table::Jobs | Table::Series)) {
+        Some(name) => Err(failure!(
+            Usage,
+            "`{name}` has one value for a task, which each of its rows in {table} would repeat: it is compared in the table \
+             tasks. Conditions may have it"
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Refuses pairs of two seeds, or of two workloads of one experiment, that no condition chose: others failed or have not run.

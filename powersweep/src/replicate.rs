@@ -10,11 +10,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use powersweep_dataset::frame::unit_of;
 use powersweep_dataset::rows::is_number;
 use powersweep_dataset::source::{Source, table_of, type_of};
 use powersweep_dataset::stats::{sd, sum};
+use powersweep_dataset::titles::{labelled, unit_of_column};
 use powersweep_dataset::words::{count, number};
 use powersweep_dataset::{Cell, Error, failure, student_t};
+use powersweep_engine::batch::physics;
 use powersweep_engine::{Value, seeds};
 use powersweep_experiments::{Derivation, Manifest, Precision, Sweep, Until};
 use powersweep_results::Table;
@@ -37,6 +40,8 @@ pub struct Replication {
     files: Files,
     grid: Grid,
     table: Table,
+    /// Whether the watts of the machine are known: otherwise energies are relative.
+    has_watts: bool,
     /// By task the values of the metrics.
     rows: HashMap<String, Vec<f64>>,
     /// Ids of the tasks that were asked for.
@@ -62,6 +67,8 @@ pub struct Known {
     pub combination: String,
     /// The metric.
     pub metric: String,
+    /// Its unit; empty without one.
+    pub unit: String,
     /// Number of seeds.
     pub seeds: usize,
     /// Number of seeds that the precision needs.
@@ -89,7 +96,10 @@ impl Place {
             )
         })?;
         let files = Files::read(original, &options.library, Some(&options.logs), &self.notes)?;
-        let (table, grid) = checked(&until, &inputs::sweep(original, &files.digests)?)?;
+        let sweep = inputs::sweep(original, &files.digests)?;
+        let (table, grid) = checked(&until, &sweep)?;
+        let first = (0..sweep.index_count()).find_map(|index| sweep.task(index));
+        let has_watts = first.is_none_or(|task| !physics::is_relative(&task.sim));
         Ok(Replication {
             place: self.clone(),
             options,
@@ -98,6 +108,7 @@ impl Place {
             files,
             grid,
             table,
+            has_watts,
             rows: HashMap::new(),
             asked: HashSet::new(),
         })
@@ -212,6 +223,10 @@ impl Replication {
         (!seeds.is_empty()).then(|| of_group.chain([("seed".to_owned(), seeds)]).collect())
     }
 
+    fn unit(&self, metric: &str) -> &'static str {
+        unit_of(metric, unit_of_column(metric).unwrap_or_default(), !self.has_watts)
+    }
+
     /// The means of all combinations that have their first seeds.
     ///
     /// # Errors
@@ -227,6 +242,7 @@ impl Replication {
                 all.push(Known {
                     combination: group.name.to_string(),
                     metric: precision.metric.clone(),
+                    unit: self.unit(&precision.metric).to_owned(),
                     seeds: values.len(),
                     needed,
                     mean: sum(values.iter().copied()) / values.len() as f64,
@@ -376,7 +392,7 @@ pub fn lines(known: &[Known]) -> Vec<[String; 4]> {
             false => number(known.half_width),
         };
         let mean = format!("{} ± {half_width}", number(known.mean));
-        [known.combination.clone(), known.metric.clone(), known.seeds.to_string(), mean]
+        [known.combination.clone(), labelled(&known.metric, &known.unit), known.seeds.to_string(), mean]
     };
     known.iter().map(line).collect()
 }

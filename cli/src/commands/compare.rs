@@ -9,6 +9,7 @@ use powersweep::shaken::shaken_set;
 use powersweep::{Place, block_on};
 use powersweep_dataset::text::{Column, Entry, Sheet};
 use powersweep_dataset::titles::{labelled, title};
+use powersweep_dataset::words::number_beside;
 use powersweep_dataset::{Comparison, Interval};
 use powersweep_inputs::library::ParsedLogs;
 
@@ -71,6 +72,9 @@ fn lacking(found: &Compared) -> String {
     if !found.pooled.is_empty() {
         text += " Compare them apart by --by.";
     }
+    if found.groups.iter().any(|group| group.are_alike) {
+        text += " --shaken 60 moves each submit by up to a minute, by ten seeds, and compares again.";
+    }
     if !found.are_weeks && found.replicates_min() < 2 {
         text += " The table jobs, with tables = [\"jobs\"] in the manifest, is compared by --table jobs.";
     }
@@ -84,10 +88,9 @@ fn shown(found: &Compared, format: RowFormat) -> Sheet {
     let known: BTreeSet<&str> =
         each().filter(|(_, of)| of.comparison.is_some()).map(|(_, of)| of.name.as_str()).collect();
     let all: Vec<_> = each().filter(|(_, of)| of.comparison.is_some() || !known.contains(of.name.as_str())).collect();
-    let number = |value: f64| Entry::Text(screen::number(value));
-    let ends = |interval: Interval| match interval.ends {
-        Some((low, f64::INFINITY)) => Entry::Text(format!("{} to ∞", screen::number(low))),
-        Some((low, high)) => Entry::Text(format!("{} to {}", screen::number(low), screen::number(high))),
+    let ends = |interval: Interval, greatest: f64| match interval.ends {
+        Some((low, f64::INFINITY)) => Entry::Text(format!("{} to ∞", number_beside(low, greatest))),
+        Some(ends) => Entry::Text([ends.0, ends.1].map(|end| number_beside(end, greatest)).join(" to ")),
         None => Entry::Empty,
     };
     let percent = |share: f64| Entry::Text(format!("{:.0}%", 100.0 * share));
@@ -117,12 +120,12 @@ fn shown(found: &Compared, format: RowFormat) -> Sheet {
     let mut columns: Vec<Column> = keys.collect();
     columns.extend([
         column("metric", false, metrics.collect()),
-        of("A", &|of| number(of.a)),
-        of("B", &|of| number(of.b)),
-        of("B - A", &|of| number(of.difference.value)),
-        of("interval", &|of| ends(of.difference)),
-        of("B / A", &|of| number(of.ratio.value)),
-        of("interval", &|of| ends(of.ratio)),
+        of("A", &|of| Entry::Text(number_beside(of.a, of.greatest()))),
+        of("B", &|of| Entry::Text(number_beside(of.b, of.greatest()))),
+        of("B - A", &|of| Entry::Text(number_beside(of.difference.value, of.greatest()))),
+        of("interval", &|of| ends(of.difference, of.greatest())),
+        of("B / A", &|of| Entry::Text(screen::number(of.ratio.value))),
+        of("interval", &|of| ends(of.ratio, 0.0)),
         of("A is less", &|of| percent(of.a_less)),
         of("B is less", &|of| percent(of.b_less)),
     ]);

@@ -202,8 +202,25 @@ fn one_pair_of_tasks_has_no_interval_and_its_jobs_have_one() {
         1 => shown.prints(&["The jobs are of one week: there is no interval."]),
         _ => shown.prints(&[&format!("a bootstrap of {weeks} weeks")]),
     };
+    // A metric of tasks is one value, however many jobs repeat it.
+    let repeated = [&["compare", a, b, "--table", "jobs", "--columns", "wait_s,wait_s_mean"], &one[..]].concat();
+    sandbox.run(&repeated).exits(2).says(&["`wait_s_mean` has one value for a task", "compared in the table tasks"]);
+    let unknown = sandbox.run(&["compare", a, b, "--table", "jobs", "--columns", "bsld"]).exits(2);
+    unknown.says(&["jobs has no column `bsld`; tasks has ", "which `powersweep columns tasks` lists"]);
     // The same rows have the same interval.
     assert_eq!(jobs, lines(&sandbox, &args));
+}
+
+/// No seed changes the rows of a log: the advice is what makes seeds differ.
+#[test]
+fn one_pair_of_tasks_of_a_log_is_shaken() {
+    let sandbox = Sandbox::new();
+    sandbox.write("tiny.swf", TINY_LOG);
+    sandbox.write("jobs.toml", JOBS);
+    sandbox.run(&["run", "jobs.toml", "--traces", ".", "--quiet"]).exits(0);
+    let ended = sandbox.run(&["compare", "jobs:queue_order=fcfs", "jobs:queue_order=sjf"]).exits(0);
+    let ended = ended.prints(&["nothing in these tasks depends on the seed", "`resample_days`", "--shaken 60"]);
+    assert!(!ended.stdout.contains("several seeds have one"), "{ended}");
 }
 
 #[test]

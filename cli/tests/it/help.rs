@@ -12,6 +12,9 @@ fn commands_keep_their_help() {
     // A page has the file name of this command.
     let results = help(&["help", "results"]);
     assert_eq!(results.trim_end(), help(&["results", "--help"]) + "\nGuide: powersweep help tables");
+    // A variable makes no option required.
+    let lacking = sandbox.run_with(&["compare", "a"], &[("POWERSWEEP_TRACES", "logs")]).exits(2);
+    lacking.says(&["Usage: powersweep compare [OPTIONS] <A> <B>"]);
 }
 
 #[test]
