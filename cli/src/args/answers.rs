@@ -10,7 +10,7 @@ use super::{LogArgs, TablesArgs};
 
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// The first set of rows: an experiment, with conditions behind a colon, such as my-sweep:wq_threshold=0,seed<3.
+    /// The first set of rows: an experiment, with conditions behind a colon, such as my-sweep:wq_threshold=0,bsld_threshold=2.
     #[arg(value_name = "A")]
     pub a: String,
     /// The second set of rows, in the same form.

@@ -89,8 +89,10 @@ fn wrong_settings_are_refused_with_the_expectation() {
         .says(&["`gears_ghz` must be a list of numbers, each of at least 1e-6", "not -2 (value 2 of 2)"]);
     simulate("gears_ghz=[]").says(&["not an empty list"]);
     simulate("queue_order").says(&["--set queue_order: a setting is KEY=VALUE"]);
-    refused(&sandbox, &["policies", "easey"], 2).says(&["unknown component or parameter `easey`; did you mean `easy`?"]);
-    refused(&sandbox, &["columns", "task"], 2).says(&["unknown table `task`; did you mean `tasks`?"]);
+    refused(&sandbox, &["policies", "easey"], 2)
+        .says(&["unknown component or parameter `easey`; did you mean `easy`?"]);
+    refused(&sandbox, &["columns", "task"], 2)
+        .says(&["unknown table or column `task`; did you mean `tasks` or `task_id`?"]);
     refused(&sandbox, &["status", "nope"], 2).says(&["there is no experiment nope"]);
     sandbox.run(&["run", "--slots", "100000"]).exits(2).says(&["100000 is not in 0..=1024"]);
     let ended = sandbox.run(&["runn"]).exits(2);
