@@ -79,7 +79,7 @@ fn a_name_is_found_beside_its_manifest_after_the_search_path() {
     assert_read(&sandbox.path("other"), &TINY_LOG.replace("3 6 -1 30", "3 6 -1 31"));
     std::fs::remove_file(sandbox.path("study/tiny.swf")).expect("it can be deleted");
     let ended = sandbox.run(&["plan", "study/jobs.toml"]).exits(4);
-    ended.says(&["there is no log `tiny`: looked in study", "POWERSWEEP_TRACES", "at line 6 [workloads.w]"]);
+    ended.says(&["there is no log `tiny` (line 6, [workloads.w]): looked in study", "POWERSWEEP_TRACES"]);
 }
 
 #[test]

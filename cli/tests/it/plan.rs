@@ -131,7 +131,7 @@ bsld_threshold = {{ from = 1.5, to = 3, step = 0.5, design = "knobs" }}
     };
     sandbox.write("study/s.toml", manifest(4));
     let missing = sandbox.run(&["plan", "study/s.toml"]).exits(2);
-    missing.says(&["there is no file `points.csv`: looked in study", "at line 8 [designs.listed]"]);
+    missing.says(&["there is no file `points.csv` (line 8, [designs.listed]): looked in study"]);
     sandbox.write("study/points.csv", "interarrival_factor\n1\n0.5\n1.0\n");
     let shown = sandbox.run(&["plan", "study/s.toml"]).exits(0).prints(&[
         "design  kind      points  repeated  discrepancy  parameter",

@@ -181,7 +181,7 @@ fn wrong_signals_are_refused_before_anything_runs() {
     sandbox.run(&["plan", "grid.toml"]).exits(2).says(&["no block [signals.gird]", "did you mean `grid`?"]);
     sandbox.write("grid.toml", MANIFEST.replace("file = \"carbon.csv\"", "file = \"carbn.csv\""));
     let missing = sandbox.run(&["plan", "grid.toml"]).exits(4);
-    missing.says(&["the current folder; similar names there: carbon.csv", "at line 27 [signals.grid]"]);
+    missing.says(&["the current folder; similar names there: carbon.csv", "`carbn.csv` (line 27, [signals.grid])"]);
     // All files are reported at once.
     sandbox.write("grid.toml", MANIFEST.replace("unit = \"g/kWh\"", "unit = \"g\"").replace("Berlin", "Bonn"));
     sandbox.run(&["run", "grid.toml"]).exits(4).says(&["carbon.csv: ", "price.csv: ", "\"Europe/Bonn\""]);

@@ -16,7 +16,7 @@ use powersweep_results::part::LEDGERS_BYTES_MAX;
 use powersweep_worker::task::{FileSource, TaskError};
 use serde_json::{Value as Json, json};
 
-use super::{at_line, file, file_and_ledger, ledgers, parsed};
+use super::{file, file_and_ledger, ledgers, located, parsed};
 use crate::parallel::on_all_cores;
 
 /// The files of a manifest, which were read; none for a manifest without files.
@@ -135,7 +135,7 @@ fn content(
     notes: &Notes,
 ) -> Result<Content, Error> {
     let (bytes, ledger) = file_and_ledger(library, needed).map_err(|mut error| {
-        error.message += &at_line(manifest.source(), &needed.place);
+        error.message = located(&error.message, manifest.source(), &needed.place);
         error
     })?;
     let changes = ledger.as_ref().map(ledgers::changes).filter(|changes| !changes.is_empty());

@@ -44,7 +44,7 @@ pub fn manifest_text(name: &str) -> Result<(String, Cow<'static, str>), Error> {
                 let library = Library::new(Vec::new(), None).with_base(&folder);
                 let missing = library.load_file_of(&FileRef::plain(place, None)).err();
                 let reason = missing.map(|error| error.to_string()).unwrap_or_default();
-                return Err(failure!(Usage, "{reason}{}", at_line(&manifest, place)));
+                return Err(failure!(Usage, "{}", located(&reason, &manifest, place)));
             }
             points::lines(&bytes(&file, "file of points")?).map_err(|problem| failure!(Usage, "{file}: {problem}"))
         };
@@ -62,9 +62,12 @@ pub fn manifest_text(name: &str) -> Result<(String, Cow<'static, str>), Error> {
     Err(failure!(Usage, "{reason}"))
 }
 
-/// Where a manifest names a file, as the end of a message; empty if it does not.
-fn at_line(manifest: &str, place: &str) -> String {
-    place_in(manifest, place).map_or_else(String::new, |(line, block)| format!("\n  at line {line} {block}"))
+/// A message about a file with the line and the block of the manifest that names it, before the cause.
+fn located(message: &str, manifest: &str, place: &str) -> String {
+    let Some((line, block)) = place_in(manifest, place) else { return message.to_owned() };
+    let (what, cause) = message.split_once(": ").map_or((message, None), |(what, cause)| (what, Some(cause)));
+    let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
+    format!("{what} (line {line}, {block}){cause}")
 }
 
 /// The text of an input file; `kind` names its content, such as "manifest".
