@@ -214,3 +214,14 @@ pub(crate) fn digits(value: f64) -> String {
     let text = format!("{value:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::alike;
+
+    #[test]
+    fn numbers_that_stand_together_have_one_notation() {
+        assert_eq!(alike([1.059e9, 478_428_019.0]), ["1.059e9", "4.784e8"]);
+        assert_eq!(alike([20.0, 127.062]), ["20", "127.062"]);
+    }
+}
