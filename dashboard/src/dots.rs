@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use powersweep_dataset::Interval;
+use powersweep_dataset::words::endless;
 
 /// Half of the width of a drawing (units), and where a dot at its end is.
 const MIDDLE: f64 = 60.0;
@@ -49,7 +50,7 @@ impl Dots {
 
 /// "+2.0 %".
 pub(crate) fn percent(ratio: f64) -> String {
-    if ratio.is_finite() { format!("{:+.1} %", (ratio - 1.0) * 100.0) } else { "unlimited".to_owned() }
+    if ratio.is_finite() { format!("{:+.1} %", (ratio - 1.0) * 100.0) } else { endless(ratio).to_owned() }
 }
 
 /// "+1.2 % to +2.8 %"; empty without an interval.
@@ -79,6 +80,6 @@ mod tests {
         assert!(dots.dot(&ratios[2]).into_string().contains("M0.0 6H120.0"));
         assert_eq!(Dots::of([ratio(1.0, None)].iter()).reach(), "±1 %");
         assert_eq!(spoken(&ratios[0]), "+10.0 %, 95% interval +5.0 % to +20.0 %");
-        assert_eq!(ends(&ratios[2]), "-100.0 % to unlimited");
+        assert_eq!(ends(&ratios[2]), "-100.0 % to ∞");
     }
 }

@@ -151,9 +151,13 @@ pub fn json_of(column: &dyn Array, row: usize) -> Json {
     }
 }
 
-/// A real number as JSON; "unlimited" for infinity.
+/// A real number as JSON; "unlimited" and "-unlimited" for infinities.
 pub fn real(value: f64) -> Json {
-    if value == f64::INFINITY { json!("unlimited") } else { json!(value) }
+    match value {
+        f64::INFINITY => json!("unlimited"),
+        f64::NEG_INFINITY => json!("-unlimited"),
+        _ => json!(value),
+    }
 }
 
 /// Microseconds since 1970 as RFC 3339; `None` beyond the year 262,000, where the calendar ends.

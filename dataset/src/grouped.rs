@@ -10,10 +10,11 @@ use crate::error::usage;
 use crate::frame::{COSTS, MEASURE, STAT};
 use crate::group::{grouped_ratios, mixed};
 use crate::planned::{Planned, is_complete};
-use crate::reading::Reading;
+use crate::reading::{ColumnStats, Reading};
 use crate::rows::{is_number, parameter};
 use crate::scan::{self, ColumnScan, INDEX, LABELS, SEED, Tasks};
 use crate::source::{self, conditions, why_none};
+use crate::subject::subject;
 pub use crate::subject::{SIGNAL, SIGNAL_INDEX, keys};
 use crate::words::count;
 use crate::{Cell, Column, Condition, Datasets, Error, Frame, Rows, Stat, baseline, grouped, page};
@@ -47,6 +48,9 @@ pub const SEEDS_ALIKE: &str = "no interval: nothing in these tasks depends on th
 /// What intervals over draws from one log are.
 pub const RESAMPLED: &str = "each seed draws blocks of one log with replacement: intervals are for another log of its machine, and \
                              more draws do not narrow them below what one log tells";
+
+/// The counts of jobs that metrics of tasks leave out.
+const UNMEASURED: [&str; 2] = ["warmup_jobs_count", "cooldown_jobs_count"];
 
 /// A question about the rows of a table. The default names no column and no condition, and takes all rows.
 #[derive(Debug, Clone, Default)]
@@ -83,6 +87,8 @@ pub struct FooterFacts {
     pub is_relative: bool,
     /// Number of rows.
     pub rows: u64,
+    /// Whether some tasks have jobs of a warm-up or a cool-down, which metrics of tasks leave out.
+    has_unmeasured: bool,
     /// The manifest of the newest rows; `None` where it is not known.
     pub manifest: Option<Manifest>,
 }
@@ -91,7 +97,7 @@ impl FooterFacts {
     /// Reads the footers.
     pub async fn read(datasets: &Datasets, experiment: &str) -> Result<FooterFacts, Error> {
         let candidates = scan::candidates();
-        let names = candidates.iter().map(String::as_str).chain(page::LOOKED_AT);
+        let names = candidates.iter().map(String::as_str).chain(page::LOOKED_AT).chain(UNMEASURED);
         let columns = scan::columns(names.collect::<BTreeSet<_>>());
         let reading = datasets.read(experiment, Table::Tasks).await?;
         let tasks = Tasks::open(&reading, &columns).await?;
@@ -101,7 +107,21 @@ impl FooterFacts {
         // Rows of an earlier version may have a manifest that is none today.
         let manifest =
             reading.manifest().await?.and_then(|text| Manifest::parse("the manifest of the rows", &text).ok());
-        Ok(FooterFacts { candidates: scan::search(&groups, &candidates).await?, metrics, is_relative, rows, manifest })
+        let is_zero = |value: &Cell| matches!(value, Cell::Null | Cell::Int(0));
+        let has_jobs = |stats: ColumnStats| match stats {
+            ColumnStats::Equal(value) => !is_zero(&value),
+            ColumnStats::Between { greatest, .. } => !is_zero(&greatest),
+            ColumnStats::Unknown => false,
+        };
+        let has_unmeasured = groups.iter().any(|group| UNMEASURED.iter().any(|name| has_jobs(group.stats(name))));
+        Ok(FooterFacts {
+            has_unmeasured,
+            candidates: scan::search(&groups, &candidates).await?,
+            metrics,
+            is_relative,
+            rows,
+            manifest,
+        })
     }
 
     /// The columns that are shown by default.
@@ -112,6 +132,15 @@ impl FooterFacts {
             Table::Series => vec!["value"],
             Table::Accounts => vec!["jobs_emissions_g", "window_emissions_g", "jobs_cost", "window_cost"],
             Table::Failures => vec![INDEX],
+        }
+    }
+
+    /// Says that rows of jobs have more jobs than the metrics of their tasks.
+    pub fn say_unmeasured(&self, datasets: &Datasets, table: Table) {
+        if self.has_unmeasured && table == Table::Jobs {
+            datasets.notes().say(
+                "jobs of the warm-up and the cool-down are among these rows; the metrics of tasks leave them out, so that means differ",
+            );
         }
     }
 
@@ -162,11 +191,12 @@ pub fn settings(table: Table) -> &'static [&'static str] {
 /// among them if they do not tell all combinations apart.
 ///
 /// # Errors
-/// A column of `by` was not read.
+/// A column of `by` was not read, or a group has values of several signals.
 pub fn differing_settings(rows: &Rows, by: &[&str]) -> Result<Vec<&'static str>, Error> {
     if rows.axis(SIGNAL).is_none() {
         return Ok(Vec::new());
     }
+    check_one_signal(rows, by)?;
     let has_value = |row: &u32| rows.measures().iter().any(|(_, values)| !values[*row as usize].is_nan());
     let differ = |apart: &[&str], name: &str| -> Result<bool, Error> {
         let Some(axis) = rows.axis(name) else { return Ok(false) };
@@ -189,20 +219,24 @@ pub fn differing_settings(rows: &Rows, by: &[&str]) -> Result<Vec<&'static str>,
     Ok(found)
 }
 
-/// Refuses rows of `accounts` in which a measure has values of several signals: a mean over signals has no meaning.
+/// Refuses groups of rows of `accounts` in which a measure has values of several signals: a mean over signals has no meaning.
 ///
 /// # Errors
 /// Such a measure, with the signals.
 pub fn check_one_signal(rows: &Rows, by: &[&str]) -> Result<(), Error> {
-    let Some(signals) = rows.axis(SIGNAL).filter(|_| !by.contains(&SIGNAL)) else { return Ok(()) };
-    for (measure, values) in rows.measures() {
-        let is_own = Table::Accounts.schema().column_with_name(measure.name()).is_some();
-        let with_values = (0..rows.len()).filter(|row| is_own && !values[*row].is_nan());
-        let found: BTreeSet<String> = with_values.map(|row| signals.cell(row).exact()).collect();
-        if let (Some(first), true) = (found.first(), found.len() > 1) {
-            let (name, all) = (measure.name(), found.iter().map(String::as_str).collect::<Vec<_>>().join(", "));
-            let hint = format!("choose one by the condition signal={first}, or group by `signal`");
-            return Err(usage(format!("`{name}` has values of several signals ({all}): {hint}")));
+    let Some(signals) = rows.axis(SIGNAL) else { return Ok(()) };
+    let own = Table::Accounts.schema();
+    for group in rows.groups(by)? {
+        for (measure, values) in rows.measures().iter().filter(|of| own.column_with_name(of.0.name()).is_some()) {
+            let with_values = group.iter().map(|row| *row as usize).filter(|row| !values[*row].is_nan());
+            let codes: BTreeSet<u32> = with_values.map(|row| signals.code(row)).collect();
+            if codes.len() > 1 {
+                let found: Vec<String> =
+                    codes.into_iter().map(|code| signals.values()[code as usize].exact()).collect();
+                let hint = format!("choose one by the condition signal={}, or group by `signal`", found[0]);
+                let (name, all) = (measure.name(), found.join(", "));
+                return Err(usage(format!("`{name}` has values of several signals ({all}): {hint}")));
+            }
         }
     }
     Ok(())
@@ -255,6 +289,7 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
         return Err(usage(why_none(datasets, reading, &query.only).await?));
     }
     say_mixed(datasets, &rows, &by, &others)?;
+    facts.say_unmeasured(datasets, table);
     facts.lacking(datasets, reading, &by, &only).await?.iter().for_each(|said| datasets.notes().say(said));
     let shaped = |frame| Ok(without_others(shaped(frame, query)?, &columns, &chosen));
     if baseline.is_empty() {
@@ -387,6 +422,16 @@ pub fn say_mixed(datasets: &Datasets, rows: &Rows, by: &[&str], others: &[&str])
         datasets.notes().say(&format!("a mean is over rows that differ in {mixed}: {advice}"));
     }
     Ok(())
+}
+
+/// Says which of the columns that tell candidates apart are no decision: the jobs, and the signals of accounts.
+pub fn given(by: &[&str]) -> Option<String> {
+    let is_given = |name: &&&str| matches!(subject(name), Some(SIGNAL | "workload"));
+    let found: Vec<&str> = by.iter().filter(is_given).copied().collect();
+    (!found.is_empty()).then(|| {
+        let names = found.join(", ");
+        format!("the best are chosen among different {names}, which nobody decides: choose one value by a condition")
+    })
 }
 
 /// The columns, beside the seed, in which tasks of one group may differ. Jobs and points of series are no replications.

@@ -9,6 +9,7 @@ use arrow::array::RecordBatch;
 
 use crate::frame::{MEASURE, PIVOT, RATIO, STAT, UNIT, is_interval_of};
 use crate::titles::{labelled, prefixed, title};
+use crate::words::endless;
 use crate::{Cell, Frame};
 
 /// Significant digits of the greatest number of a column, unless an interval asks for more or fewer.
@@ -238,7 +239,7 @@ fn column(batch: &RecordBatch, keys: usize, at: usize, interval: usize) -> Colum
     // A key is what the manifest says, unless it has the tag of a measure.
     let is_key = at < keys && measure.is_empty();
     let format = if is_key { Format::exact(&own) } else { Format::of(&own, &halves) };
-    let end = |end: f64| if end.is_finite() { format.number(end) } else { "∞".to_owned() };
+    let end = |end: f64| if end.is_finite() { format.number(end) } else { endless(end).to_owned() };
     let between = |row: usize| {
         let (low, high) = ends.get(row)?;
         low.zip(*high).map(|(low, high)| format!("[{}, {}]", end(low), end(high)))

@@ -36,6 +36,11 @@ pub fn number_beside(value: f64, greatest: f64) -> String {
     if is_plain { number(value) } else { format!("{value:.3e}") }
 }
 
+/// An end of an interval that has no bound.
+pub fn endless(end: f64) -> &'static str {
+    if end < 0.0 { "-∞" } else { "∞" }
+}
+
 /// Numbers with blanks of a digit's width behind those with fewer decimals: right-aligned, their points are below each other.
 pub fn aligned(numbers: &[String]) -> Vec<String> {
     /// As wide as a digit, and as wide as a point.

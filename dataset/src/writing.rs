@@ -374,7 +374,7 @@ impl Encoder {
 fn csv_field(column: &dyn Array, row: usize) -> String {
     match json_of(column, row) {
         Json::Null => String::new(),
-        Json::String(_) if *column.data_type() == DataType::Float64 => "inf".to_owned(),
+        Json::String(text) if *column.data_type() == DataType::Float64 => text.replace("unlimited", "inf"),
         Json::String(text) => text,
         other => other.to_string(),
     }

@@ -10,9 +10,7 @@ pub use powersweep_dataset::best::Goal;
 use powersweep_dataset::best::{costs, front, unbeaten};
 use powersweep_dataset::frame::{MEASURE, STAT, TITLE};
 use powersweep_dataset::group::named;
-use powersweep_dataset::grouped::{
-    FooterFacts, check_one_signal, collected, differing_settings, others, say_mixed, settings,
-};
+use powersweep_dataset::grouped::{FooterFacts, collected, differing_settings, given, others, say_mixed, settings};
 use powersweep_dataset::hypervolume::hypervolume;
 use powersweep_dataset::replicates::seed;
 use powersweep_dataset::rows::is_number;
@@ -153,10 +151,10 @@ impl Place {
             }
         }
         let rows = collected(&datasets, &reading, &known, [&axes, &measures], only.clone()).await?;
-        check_one_signal(&rows, &by)?;
         check_values(&rows)?;
         if options.by.is_empty() {
             by.extend(differing_settings(&rows, &by)?);
+            given(&by).iter().for_each(|said| datasets.notes().say(said));
         }
         say_mixed(&datasets, &rows, &by, &others)?;
         let lacking = known.lacking(&datasets, &reading, &by, &only).await?;

@@ -13,7 +13,7 @@ use powersweep_dataset::scan::SEED;
 use powersweep_dataset::source::{conditions, table_of, type_of, why_none};
 use powersweep_dataset::subject::subject;
 use powersweep_dataset::words::count;
-use powersweep_dataset::{Cell, Comparison, Condition, Datasets, Error, Frame, Rows, failure};
+use powersweep_dataset::{Axis, Cell, Comparison, Condition, Datasets, Error, Frame, Rows, failure};
 use powersweep_engine::seeds::Replication;
 use powersweep_results::Table;
 
@@ -202,6 +202,7 @@ impl Place {
         }
         let datasets = self.datasets().await?;
         let (a, b) = (Side::open(&datasets, a, options).await?, Side::open(&datasets, b, options).await?);
+        a.known.say_unmeasured(&datasets, options.table);
         let axes: BTreeSet<&str> = a.varying().chain(b.varying()).chain([SEED]).collect();
         let mut axes: Vec<&str> = axes.into_iter().chain(keys(options.table).iter().copied()).collect();
         let mut measures: Vec<&str> = match options.columns.is_empty() {
@@ -222,9 +223,8 @@ impl Place {
         check_same(sides, &a, &b)?;
         let by = groups_by(&found, options)?;
         let names: Vec<&str> = by.iter().map(String::as_str).collect();
-        let seeds = a.axis(SEED).filter(|_| found.by.iter().any(|name| name == SEED));
         let of_seeds = replication(&a, &b, &found.rows);
-        let seeds = seeds.filter(|_| of_seeds != Replication::Alike);
+        let seeds = seeds_of(&a, &found).filter(|_| of_seeds != Replication::Alike);
         let are_weeks = options.table == Table::Jobs && seeds.is_none();
         let replicate = |row: usize| match seeds {
             Some(seeds) => seed(seeds, row),
@@ -272,6 +272,11 @@ impl Place {
         let Pairs { rows, by: paired_by, single } = found;
         Ok(Compared { by, groups, pairs: rows.len(), paired_by, pooled, single, are_weeks, seeds: of_seeds })
     }
+}
+
+/// The seeds of the rows, if pairs have equal ones.
+fn seeds_of<'a>(rows: &'a Rows, found: &Pairs) -> Option<&'a Axis> {
+    rows.axis(SEED).filter(|_| found.by.iter().any(|name| name == SEED))
 }
 
 /// What the seeds of these pairs are to each other.

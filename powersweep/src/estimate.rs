@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use powersweep_engine::workload::{self, GENERATORS, Workload};
 use powersweep_engine::{Details, Limits, Role, SimError, SimSpec, Value, simulate};
-use powersweep_experiments::{Sweep, TaskSpec};
+use powersweep_experiments::{Manifest, Sweep, TaskSpec};
 use powersweep_inputs::library::ParsedLogs;
 use powersweep_worker::task::processor_time;
 use serde::Serialize;
@@ -25,6 +25,8 @@ const TASK_S: f64 = 2e-5;
 const TASK_ROW_BYTES: f64 = 320.0;
 /// Bytes of a row of `jobs` in a part, measured.
 const JOB_ROW_BYTES: f64 = 20.0;
+/// Bytes of a row of `series` in a part, measured.
+const SERIES_ROW_BYTES: f64 = 3.0;
 
 /// Time and size of the tasks that would run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -43,6 +45,8 @@ pub struct Estimate {
     pub is_least: bool,
     /// Jobs of a task, in the mean; `None` if the jobs are drawn during the run.
     pub jobs_each: Option<f64>,
+    /// Rows of the table `series` of a task, in the mean; 0 without this table.
+    pub series_each: f64,
     /// Whether the table `jobs` is written.
     #[serde(skip)]
     pub with_jobs: bool,
@@ -52,6 +56,7 @@ pub struct Estimate {
 struct Sample {
     seconds: f64,
     jobs: Option<u64>,
+    series: f64,
     is_least: bool,
 }
 
@@ -62,7 +67,7 @@ impl Estimate {
         let at = |k: u64| u128::from(sweep.index_count()) * u128::from(2 * k + 1) / u128::from(2 * TASKS);
         let index = |k: u64| sweep.next_included(u64::try_from(at(k)).ok()?).or_else(|| sweep.next_included(0));
         let samples: Vec<Sample> =
-            (0..TASKS.min(to_run)).filter_map(|k| measure(&sweep.task(index(k)?)?, logs)).collect();
+            (0..TASKS.min(to_run)).filter_map(|k| measure(&sweep.task(index(k)?)?, sweep.manifest(), logs)).collect();
         let count = samples.len() as f64;
         if samples.is_empty() {
             return None;
@@ -71,32 +76,38 @@ impl Estimate {
         let jobs: Option<u64> = samples.iter().map(|sample| sample.jobs).sum();
         let jobs_each = jobs.map(|jobs| jobs as f64 / count);
         let job_rows = jobs_each.filter(|_| with_jobs).unwrap_or_default();
+        let series_each = samples.iter().map(|sample| sample.series).sum::<f64>() / count;
+        let bytes_each = TASK_ROW_BYTES + JOB_ROW_BYTES * job_rows + SERIES_ROW_BYTES * series_each;
         Some(Estimate {
             tasks: to_run,
             jobs_each,
             core_s: (samples.iter().map(|sample| sample.seconds).sum::<f64>() / count + TASK_S) * to_run as f64,
             longest_task_s: samples.iter().map(|sample| sample.seconds).fold(0.0, f64::max),
             is_least: samples.iter().any(|sample| sample.is_least),
-            bytes: (TASK_ROW_BYTES + JOB_ROW_BYTES * job_rows) * to_run as f64,
+            bytes: bytes_each * to_run as f64,
+            series_each,
             with_jobs,
         })
     }
 }
 
 /// Simulates a task on a short part of its workload. The time of a log's reading is not the task's: a log is read once.
-fn measure(task: &TaskSpec, logs: &ParsedLogs) -> Option<Sample> {
+fn measure(task: &TaskSpec, manifest: &Manifest, logs: &ParsedLogs) -> Option<Sample> {
     let begun = processor_time();
     let (sim, workload, jobs) = shortened(task, logs)?;
     let prepared = processor_time();
     let limits = Limits { deadline_passed: &|| processor_time() - prepared >= DEADLINE, ..Limits::NONE };
-    let ended = simulate(&sim, &workload, &limits, &mut Details::default());
+    let mut details = Details { series: manifest.tables().series.then(Vec::new), ..Details::default() };
+    let ended = simulate(&sim, &workload, &limits, &mut details);
     let counted_from = if task.digest.is_some() { prepared } else { begun };
     let seconds = (processor_time() - counted_from).as_secs_f64();
     let share = jobs.map_or(1.0, |jobs| jobs as f64 / workload.jobs.len().max(1) as f64);
+    let points = details.series.iter().flatten().filter(|point| manifest.records(point.series)).count();
+    let series = points as f64 * share;
     Some(match ended {
-        Ok(_) => Sample { seconds: seconds * share, jobs, is_least: false },
-        Err(SimError::Deadline) => Sample { seconds: seconds * share, jobs, is_least: true },
-        Err(_) => Sample { seconds: jobs? as f64 * JOB_S, jobs, is_least: false },
+        Ok(_) => Sample { seconds: seconds * share, jobs, series, is_least: false },
+        Err(SimError::Deadline) => Sample { seconds: seconds * share, jobs, series, is_least: true },
+        Err(_) => Sample { seconds: jobs? as f64 * JOB_S, jobs, series, is_least: false },
     })
 }
 

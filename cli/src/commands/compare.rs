@@ -9,7 +9,7 @@ use powersweep::shaken::shaken_set;
 use powersweep::{Place, block_on};
 use powersweep_dataset::text::{Column, Entry, Sheet};
 use powersweep_dataset::titles::{labelled, title};
-use powersweep_dataset::words::number_beside;
+use powersweep_dataset::words::{endless, number_beside};
 use powersweep_dataset::{Comparison, Interval};
 use powersweep_inputs::library::ParsedLogs;
 
@@ -88,10 +88,9 @@ fn shown(found: &Compared, format: RowFormat) -> Sheet {
     let known: BTreeSet<&str> =
         each().filter(|(_, of)| of.comparison.is_some()).map(|(_, of)| of.name.as_str()).collect();
     let all: Vec<_> = each().filter(|(_, of)| of.comparison.is_some() || !known.contains(of.name.as_str())).collect();
-    let ends = |interval: Interval, greatest: f64| match interval.ends {
-        Some((low, f64::INFINITY)) => Entry::Text(format!("{} to ∞", number_beside(low, greatest))),
-        Some(ends) => Entry::Text([ends.0, ends.1].map(|end| number_beside(end, greatest)).join(" to ")),
-        None => Entry::Empty,
+    let ends = |interval: Interval, greatest: f64| {
+        let end = |end: f64| if end.is_finite() { number_beside(end, greatest) } else { endless(end).to_owned() };
+        interval.ends.map_or(Entry::Empty, |(low, high)| Entry::Text([low, high].map(end).join(" to ")))
     };
     let percent = |share: f64| Entry::Text(format!("{:.0}%", 100.0 * share));
     let column = |name: &str, is_numeric: bool, entries: Vec<Entry>| Column {
@@ -124,7 +123,11 @@ fn shown(found: &Compared, format: RowFormat) -> Sheet {
         of("B", &|of| Entry::Text(number_beside(of.b, of.greatest()))),
         of("B - A", &|of| Entry::Text(number_beside(of.difference.value, of.greatest()))),
         of("interval", &|of| ends(of.difference, of.greatest())),
-        of("B / A", &|of| Entry::Text(screen::number(of.ratio.value))),
+        of("B / A", &|of| match of.ratio.value {
+            value if value.is_finite() => Entry::Text(screen::number(value)),
+            value if value.is_nan() => Entry::Empty,
+            value => Entry::Text(endless(value).to_owned()),
+        }),
         of("interval", &|of| ends(of.ratio, 0.0)),
         of("A is less", &|of| percent(of.a_less)),
         of("B is less", &|of| percent(of.b_less)),

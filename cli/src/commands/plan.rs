@@ -144,14 +144,15 @@ fn overview_json(sweep: &Sweep, axes: &[AxisSummary], reply: &v1::SubmitReply, s
 fn estimate_text(estimate: &Estimate) -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (about, all) = (if estimate.is_least { "at least" } else { "about" }, estimate.core_s / cores as f64);
-    let jobs = estimate
-        .jobs_each
-        .filter(|_| estimate.with_jobs)
-        .map(|jobs| format!(" and {} of `jobs`", screen::number((jobs * estimate.tasks as f64).round())));
+    let tables = [("jobs", estimate.jobs_each.filter(|_| estimate.with_jobs)), ("series", Some(estimate.series_each))];
+    let rows = |(table, each): (&str, Option<f64>)| {
+        let rows = (each? * estimate.tasks as f64).round();
+        (rows > 0.0).then(|| format!(", {} of `{table}`", screen::number(rows)))
+    };
     format!(
         "estimate: {} of `tasks`{}, about {}; {about} {} of one core, {} on the {cores} of this machine",
         screen::count(estimate.tasks, "row"),
-        jobs.unwrap_or_default(),
+        tables.into_iter().filter_map(rows).collect::<String>(),
         size(estimate.bytes),
         time(estimate.core_s),
         time(all)
@@ -252,6 +253,7 @@ mod tests {
             longest_task_s,
             is_least: false,
             jobs_each: None,
+            series_each: 0.0,
             with_jobs: false,
         };
         assert_eq!(too_long(&estimate(86_000.0, 10.0)), "");

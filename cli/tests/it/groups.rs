@@ -227,6 +227,24 @@ fn a_mean_over_rows_that_are_no_replications_says_so() {
     assert_eq!(sandbox.run(&determined).exits(0).stderr, "");
 }
 
+/// Jobs of a warm-up are rows of the table of jobs. The best is no choice among workloads.
+#[test]
+fn rows_that_are_not_what_they_seem_are_told() {
+    let sandbox = Sandbox::new();
+    let warm = SWEEP.replace("synthetic_jobs_count = 60", "synthetic_jobs_count = [60, 90]");
+    sandbox.write("groups.toml", warm + "[statistics]\nwarmup_jobs = 20\n");
+    sandbox.run(&["run", "groups.toml", "--quiet"]).exits(0);
+    let said = ["jobs of the warm-up and the cool-down are among these rows"];
+    sandbox.run(&["results", "groups", "--table", "jobs", "--by", "policy", "--columns", "wait_s"]).exits(0).says(&said);
+    let sets = ["compare", "groups:policy=full", "groups:policy=save,bsld_threshold=3", "--columns"];
+    sandbox.run(&[&sets[..], &["wait_s", "--table", "jobs"]].concat()).exits(0).says(&said);
+    assert!(!sandbox.run(&[&sets[..], &["wait_s_mean"]].concat()).exits(0).stderr.contains("warm-up"));
+    let best = ["best", "groups", "--minimise", "energy_total_j,wait_s_mean"];
+    sandbox.run(&best).exits(0).says(&["the best are chosen among different synthetic_jobs_count"]);
+    let of_one = [&best[..], &["--where", "synthetic_jobs_count=90"]].concat();
+    assert!(!sandbox.run(&of_one).exits(0).stderr.contains("nobody decides"));
+}
+
 /// While the sweep runs, and for a user who has an access file alone.
 #[test]
 fn unpublished_rows_are_grouped_through_a_coordinator() {

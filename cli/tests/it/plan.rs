@@ -96,6 +96,8 @@ fn a_workload_without_jobs_and_a_series_that_nothing_records_are_said() {
     sandbox.write("s.toml", format!("series = [\"power_w\"]\n{manifest}\n[statistics]\nwatch_machine = true\n"));
     let plan = sandbox.run(&[&["plan", "s.toml"], &LOGS[..]].concat()).exits(0);
     assert!(!plan.stdout.contains("warning:"), "{plan}");
+    // The estimate counts the rows of the table `series`.
+    plan.prints(&["estimate: 1 row of `tasks`, ", " of `series`, about "]);
     sandbox.write("logs/tiny.swf", "; an empty log\n");
     sandbox.run(&[&["plan", "s.toml"], &LOGS[..]].concat()).exits(0).prints(&[
         "tiny.swf: no job is left of 0 records",

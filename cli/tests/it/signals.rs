@@ -229,6 +229,14 @@ fn answers_take_columns_of_accounts() {
         .says(&["for 1h, write wait_s_mean<=3600"]);
     best("signal_time_mean", &[]).exits(2).says(&["has values of several signals (grid, night, tariff)"]);
     best("signal_time_mean", &["--where", "signal=tariff"]).exits(0).prints(&["policy,"]);
+    // A table refuses a mean over signals, too, and so does a figure.
+    let mean = ["results", "grid", "--table", "accounts", "--by", "policy", "--columns", "signal_time_mean"];
+    sandbox.run(&mean).exits(2).says(&["has values of several signals (grid, night, tariff)", "group by `signal`"]);
+    sandbox.run(&[&mean[..], &["--where", "signal=grid"]].concat()).exits(0);
+    if cfg!(feature = "figures") {
+        let bars = ["plot", "grid", "--figure", "bars", "--x", "policy", "--y", "signal_time_mean", "-o", "mean.csv"];
+        sandbox.run(&bars).exits(2).says(&["has values of several signals (grid, night, tariff)"]);
+    }
     let sets = ["compare", "grid:policy=at-once", "grid:policy=waits,defer_wait_max_s=86400"];
     sandbox
         .run(

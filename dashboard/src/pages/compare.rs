@@ -64,9 +64,11 @@ pub(super) fn form(ask: &CompareQuery, known: &[&str]) -> Markup {
 pub(super) fn live(found: &Difference) -> Markup {
     let rows = &found.rows;
     let number_at = |name: &str, row: usize| rows.column(name).ok().and_then(|column| column.number(row));
+    // An end may have no bound.
+    let end_at = |name: &str, row: usize| rows.column(name).ok().and_then(|column| column.cell(row).number());
     let ratio = |row: usize| {
         let value = number_at("ratio", row)?;
-        Some(Interval { value, ends: number_at("ratio_low", row).zip(number_at("ratio_high", row)) })
+        Some(Interval { value, ends: end_at("ratio_low", row).zip(end_at("ratio_high", row)) })
     };
     let shown = 0..rows.rows().min(ROWS_MAX);
     let ratios: Vec<Option<Interval>> = shown.clone().map(ratio).collect();

@@ -233,6 +233,9 @@ fn shares(survey: &Survey) -> Markup {
         hundredths(index.span.low) + &ends.unwrap_or_default()
     };
     html! {
+        @if survey.is_partial && !survey.axes.is_empty() {
+            p.soft { "Some tasks of the manifest have no row: shares of the variance are not shown. " code { "powersweep sensitivity" } " bounds them." }
+        }
         @if !all.is_empty() {
             h2 { "What " (named(survey, &survey.choice.of)) " depends on" }
             p.soft {
@@ -387,6 +390,12 @@ mod tests {
         for text in ["What z depends on</h2>", policy, size, "4 combinations, 2 seeds"] {
             assert!(html.contains(text), "{text} in {html}");
         }
+        // All rows of a third size failed.
+        let mut partial = survey_of(["policy", "size"], &rows);
+        partial.is_partial = true;
+        partial.shown.shares.clear();
+        let html = section(&partial, None).into_string();
+        assert!(!html.contains("depends on</h2>") && html.contains("shares of the variance are not shown"), "{html}");
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub struct Survey {
     pub units: BTreeMap<String, String>,
     /// What the seeds are to each other.
     pub seeds: Replication,
+    /// Whether tasks of the manifest have no row: shares of the variance would be those of another grid.
+    pub is_partial: bool,
     /// What is shown.
     pub shown: Shown,
     /// The sensitivity indices of the metric `choice.of`; `None` without a Morris or Saltelli design.
@@ -113,6 +115,9 @@ impl Survey {
     pub fn show(&mut self) {
         let all = std::mem::take(&mut self.all);
         self.shown = Shown::of(&all, self.axes.len(), self.by(), &self.choice, self.seeds);
+        if self.is_partial {
+            self.shown.shares.clear();
+        }
     }
 
     /// The number of the axis that distinguishes points.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use powersweep_dataset::condition::Op;
 use powersweep_dataset::group::mixed;
-use powersweep_dataset::grouped::{collected, differing, differing_settings, settings};
+use powersweep_dataset::grouped::{collected, differing, differing_settings, given, settings};
 use powersweep_dataset::replicates::Method;
 use powersweep_dataset::scan::{self, SEED};
 use powersweep_dataset::source::{conditions, why_none};
@@ -285,6 +285,7 @@ impl Request<'_> {
         let ends = (Some(interval(y)), Some(interval(x)));
         let axes = kinds::Axes { interval: ends.0, interval_x: ends.1, joined, ..self.axes(x, y).await? };
         let mut figure = kinds::pareto(&means, &axes, (better(x), better(y)), self.look)?;
+        given(&by).into_iter().for_each(|said| figure.add_note(said));
         self.lacking(self.table(x), &by).await?.into_iter().for_each(|said| figure.add_note(said));
         Ok(figure)
     }

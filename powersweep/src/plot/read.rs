@@ -44,6 +44,7 @@ impl Request<'_> {
             }
         }
         let reading = self.datasets.read(self.experiment, table).await?;
+        self.facts.say_unmeasured(self.datasets, table);
         let rows = collected(self.datasets, &reading, self.facts, [&all, &measures], only).await?;
         reading.check_table()?;
         Ok(rows)
