@@ -334,7 +334,9 @@ pub fn latex_text(text: &str) -> String {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         // A minus sign is longer than a hyphen.
-        let is_minus = c == '-' && [' ', '['].contains(&last) && chars.peek().is_some_and(char::is_ascii_digit);
+        let is_minus = c == '-'
+            && [' ', '['].contains(&last)
+            && chars.peek().is_some_and(|next| next.is_ascii_digit() || *next == '∞');
         last = c;
         match c {
             '-' if is_minus => escaped.push_str("$-$"),

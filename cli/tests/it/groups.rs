@@ -235,7 +235,10 @@ fn rows_that_are_not_what_they_seem_are_told() {
     sandbox.write("groups.toml", warm + "[statistics]\nwarmup_jobs = 20\n");
     sandbox.run(&["run", "groups.toml", "--quiet"]).exits(0);
     let said = ["jobs of the warm-up and the cool-down are among these rows"];
-    sandbox.run(&["results", "groups", "--table", "jobs", "--by", "policy", "--columns", "wait_s"]).exits(0).says(&said);
+    sandbox
+        .run(&["results", "groups", "--table", "jobs", "--by", "policy", "--columns", "wait_s"])
+        .exits(0)
+        .says(&said);
     let sets = ["compare", "groups:policy=full", "groups:policy=save,bsld_threshold=3", "--columns"];
     sandbox.run(&[&sets[..], &["wait_s", "--table", "jobs"]].concat()).exits(0).says(&said);
     assert!(!sandbox.run(&[&sets[..], &["wait_s_mean"]].concat()).exits(0).stderr.contains("warm-up"));
