@@ -163,20 +163,16 @@ fn words<T: Word + Send + Sync>() -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(words).map(|text| T::of_word(&text).expect("the parser allows only these words"))
 }
 
+/// Refuses a setting that the format does not know.
+fn refuse(setting: &'static str, is_set: bool, reason: &str) -> Result<(), Problem> {
+    if is_set { Err(Problem::setting(setting, format!("{reason}; leave the setting out"))) } else { Ok(()) }
+}
+
 impl Settings {
     /// The default settings of a format.
-    pub fn new(format: Format) -> Settings {
-        Settings {
-            format,
-            timezone: None,
-            columns: None,
-            delimiter: None,
-            time_unit: None,
-            power_step_s: None,
-            procs: Procs::default(),
-            arrival: Arrival::default(),
-            machine_procs: None,
-        }
+    #[cfg(test)]
+    pub(crate) fn new(format: Format) -> Settings {
+        Settings::parse(format.word()).expect("a format is an option")
     }
 
     /// The settings in the value of `log_import` in a manifest.
@@ -203,33 +199,19 @@ impl Settings {
 
     /// Refuses the setting `columns`.
     pub(crate) fn refuse_columns(&self, reason: &str) -> Result<(), Problem> {
-        match self.columns {
-            None => Ok(()),
-            Some(_) => Err(Problem::setting("columns", format!("{reason}; leave the setting out"))),
-        }
+        refuse("columns", self.columns.is_some(), reason)
     }
 
     /// Refuses the setting `delimiter`.
     pub(crate) fn refuse_delimiter(&self) -> Result<(), Problem> {
-        match self.delimiter {
-            None => Ok(()),
-            Some(_) => {
-                let reason =
-                    format!("{} has no table whose separator is asked for; leave the setting out", self.format.word());
-                Err(Problem::setting("delimiter", reason))
-            }
-        }
+        let reason = format!("{} has no table whose separator is asked for", self.format.word());
+        refuse("delimiter", self.delimiter.is_some(), &reason)
     }
 
     /// Refuses the setting `time_unit`.
     pub(crate) fn refuse_time_unit(&self) -> Result<(), Problem> {
-        match self.time_unit {
-            None => Ok(()),
-            Some(_) => {
-                let reason = format!("times of {} are dates or seconds; leave the setting out", self.format.word());
-                Err(Problem::setting("time_unit", reason))
-            }
-        }
+        let reason = format!("times of {} are dates or seconds", self.format.word());
+        refuse("time_unit", self.time_unit.is_some(), &reason)
     }
 
     /// The settings in one line.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use powersweep_inputs::joblogs::{Format, Procs, Settings, TimeUnit, read};
 use powersweep_inputs::ledger::Rule as _;
 
-use crate::joblogs::{XDMOD, check, utc};
+use crate::joblogs::{XDMOD, check, defaults, utc};
 
 /// The folder of the files.
 fn folder() -> PathBuf {
@@ -93,7 +93,7 @@ fn dumps_of_slurm() {
         let settings = if file.starts_with("xdmod") { &no_header } else { &utc(Format::Slurm) };
         compare(file, &expected[file], outcome(&folder.join(name), settings));
         // Neither the columns nor the zone of times is guessed.
-        let message = outcome(&folder.join(name), &Settings::new(Format::Slurm)).expect_err(file);
+        let message = outcome(&folder.join(name), &defaults(Format::Slurm)).expect_err(file);
         let part = match file {
             "slurm2sql_test-data3.csv" => "there is no column State",
             _ if file.starts_with("xdmod") => "line 1 does not name the columns",
@@ -108,7 +108,7 @@ fn dumps_of_slurm() {
 #[test]
 fn accounting_logs_of_pbs() {
     let folder = folder();
-    let read = |name: &str| outcome(&folder.join("accounting-other").join(name), &Settings::new(Format::Pbs));
+    let read = |name: &str| outcome(&folder.join("accounting-other").join(name), &defaults(Format::Pbs));
     let ledger = "9 = 9 + 0, suspended 3, limit_unknown 1, size_requested 1, renumbered 1";
     assert_eq!(read("xdmod_pbs.log").as_deref(), Ok(ledger));
     for name in ["xdmod_lsf.log", "xdmod_sge.log", "xdmod_uge.log"] {
@@ -121,11 +121,11 @@ fn accounting_logs_of_pbs() {
 #[test]
 fn tables_of_alibaba() {
     let folder = folder();
-    let gpus = Settings { procs: Procs::Gpus, ..Settings::new(Format::Alibaba) };
+    let gpus = Settings { procs: Procs::Gpus, ..defaults(Format::Alibaba) };
     let expected: [(&str, &Settings, Expected); 10] = [
         (
             "alibaba_openb_pod_list_default.csv.gz",
-            &Settings::new(Format::Alibaba),
+            &defaults(Format::Alibaba),
             Expected::Ledger("8152 = 7221 + 931, not_ended 34, never_started 897, rounded_up 5889, renumbered 7221"),
         ),
         (
@@ -146,7 +146,7 @@ fn tables_of_alibaba() {
         ("alibaba_openb_node_list_all_node.csv.gz", &gpus, Expected::Refused("the file lists nodes, not jobs")),
         ("alibaba_spot2026_node_info_df.csv.gz", &gpus, Expected::Refused("the file lists nodes, not jobs")),
         ("alibaba_spot2026_job_info_excerpt.csv", &gpus, Expected::Ledger("4 = 4 + 0")),
-        ("alibaba_spot2026_job_info_excerpt.csv", &Settings::new(Format::Alibaba), Expected::Ledger("4 = 4 + 0")),
+        ("alibaba_spot2026_job_info_excerpt.csv", &defaults(Format::Alibaba), Expected::Ledger("4 = 4 + 0")),
         (
             "alibaba_2025_disaggregated_DLRM_trace.csv.gz",
             &gpus,
@@ -154,7 +154,7 @@ fn tables_of_alibaba() {
         ),
         (
             "alibaba_2025_disaggregated_DLRM_trace.csv.gz",
-            &Settings::new(Format::Alibaba),
+            &defaults(Format::Alibaba),
             Expected::Ledger("23871 = 12390 + 11481, not_ended 8878, no_submit 2603, renumbered 12390"),
         ),
     ];
@@ -175,7 +175,7 @@ fn tables_of_gaia() {
     let folder = folder();
     let of = |name: &str, unit: TimeUnit| {
         let columns = Some("submit=arrival_time,run=length,cpus=cpus".to_owned());
-        let settings = Settings { columns, time_unit: Some(unit), ..Settings::new(Format::Csv) };
+        let settings = Settings { columns, time_unit: Some(unit), ..defaults(Format::Csv) };
         let log = read(&bytes(&folder.join("gaia").join(name)), name, &settings).expect("reads");
         check(&log);
         let last = log.records.last().map_or(0.0, |job| job.submit_s / 3600.0);
@@ -206,7 +206,7 @@ fn tasks_of_opendc() {
     .into();
     for name in &found {
         let file = name.trim_start_matches("opendc/");
-        let found = outcome(&folder.join(name), &Settings::new(Format::OpenDc));
+        let found = outcome(&folder.join(name), &defaults(Format::OpenDc));
         let expected = match expected.get(file) {
             Some(ledger) => Expected::Ledger(ledger),
             None if file.ends_with("fragments.parquet") => {
@@ -217,7 +217,7 @@ fn tasks_of_opendc() {
         };
         compare(file, &expected, found);
     }
-    let seconds = Settings { time_unit: Some(TimeUnit::Seconds), procs: Procs::Gpus, ..Settings::new(Format::OpenDc) };
+    let seconds = Settings { time_unit: Some(TimeUnit::Seconds), procs: Procs::Gpus, ..defaults(Format::OpenDc) };
     let found = outcome(&folder.join("opendc/small_gpu/tasks.parquet"), &seconds);
     assert_eq!(found.as_deref(), Ok("25 = 25 + 0"));
 }

@@ -10,9 +10,14 @@ mod written;
 use powersweep_engine::workload::swf;
 use powersweep_inputs::joblogs::{Format, JobLog, Settings};
 
+/// The default settings of a format.
+fn defaults(format: Format) -> Settings {
+    Settings::parse(format.word()).expect("a format is an option")
+}
+
 /// Settings for times in UTC.
 fn utc(format: Format) -> Settings {
-    Settings { timezone: Some("UTC".to_owned()), ..Settings::new(format) }
+    Settings { timezone: Some("UTC".to_owned()), ..defaults(format) }
 }
 
 /// The columns of the dumps of XDMoD's tests, which have no header.

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use powersweep_experiments::signals::Word as _;
 use powersweep_inputs::joblogs::{Arrival, Format, Procs, Settings, TimeUnit, read};
 
-use crate::joblogs::check;
+use crate::joblogs::{check, defaults};
 
 /// A random generator that a seed repeats (SplitMix64).
 pub(crate) struct Dice(u64);
@@ -262,7 +262,7 @@ fn settings(dice: &mut Dice, format: Format) -> Settings {
         columns: (format == Format::Csv).then(|| CSV_COLUMNS.to_owned()),
         time_unit: Some(dice.pick(TimeUnit::WORDS).0).filter(|_| is_table && dice.one_in(3)),
         power_step_s: dice.one_in(2).then_some(30),
-        ..Settings::new(format)
+        ..defaults(format)
     }
 }
 

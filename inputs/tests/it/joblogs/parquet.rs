@@ -9,7 +9,7 @@ use parquet::file::properties::WriterProperties;
 use powersweep_inputs::joblogs::{Format, Procs, Settings, TimeUnit, read};
 use powersweep_inputs::ledger::Rule as _;
 
-use crate::joblogs::check;
+use crate::joblogs::{check, defaults};
 use crate::joblogs::mutations::{self, Dice};
 
 pub(crate) fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
@@ -40,7 +40,7 @@ fn tasks() -> Vec<u8> {
 
 #[test]
 fn a_task_is_a_job() {
-    let log = read(&tasks(), "tasks.parquet", &Settings::new(Format::OpenDc)).expect("reads");
+    let log = read(&tasks(), "tasks.parquet", &defaults(Format::OpenDc)).expect("reads");
     check(&log);
     let jobs: Vec<_> = log.records.iter().map(|job| (job.id, job.submit_s, job.run_s, job.procs_allocated)).collect();
     assert_eq!(jobs, [(9, 0.0, 0.0, 1), (7, 4.5, 1.5, 16)]);
@@ -65,7 +65,7 @@ fn names_that_a_dictionary_repeats_are_bounded() {
     ];
     let bytes = packed(columns, Compression::ZSTD(ZstdLevel::default()));
     assert!(bytes.len() < 256 << 10, "{} bytes", bytes.len());
-    let read = read(&bytes, "tasks.parquet", &Settings::new(Format::OpenDc)).map(drop);
+    let read = read(&bytes, "tasks.parquet", &defaults(Format::OpenDc)).map(drop);
     let error = read.expect_err("refused").to_string();
     assert!(error.contains("64 MiB of text in the column id"), "{error}");
 }
@@ -73,7 +73,7 @@ fn names_that_a_dictionary_repeats_are_bounded() {
 #[test]
 fn what_is_wrong_is_said() {
     let refused = |bytes: &[u8], change: fn(&mut Settings), message: &str| {
-        let mut settings = Settings::new(Format::OpenDc);
+        let mut settings = defaults(Format::OpenDc);
         change(&mut settings);
         let error = read(bytes, "tasks.parquet", &settings).expect_err(message).to_string();
         assert!(error.starts_with("tasks.parquet: ") && error.contains(message), "{message}: {error}");
@@ -100,7 +100,7 @@ fn what_is_wrong_is_said() {
     columns[3] = ("cpu_count", Arc::new(StringArray::from(vec!["1"])));
     columns[1] = number("submission_time", 1_704_067_200_000);
     refused(&file(columns), |_| {}, "the column cpu_count has values of the type Utf8, not whole numbers");
-    let ms = Settings { time_unit: Some(TimeUnit::Milliseconds), ..Settings::new(Format::OpenDc) };
+    let ms = Settings { time_unit: Some(TimeUnit::Milliseconds), ..defaults(Format::OpenDc) };
     let log = read(&file(all()), "tasks.parquet", &ms).expect("times from 0");
     assert_eq!((log.facts.unix_start_s, log.records[0].submit_s), (None, 0.0));
 }

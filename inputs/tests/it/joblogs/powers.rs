@@ -9,7 +9,7 @@ use powersweep_inputs::joblogs::{Format, JobLog, Procs, Settings, read};
 use powersweep_inputs::ledger::Rule as _;
 
 use crate::joblogs::parquet::{changed_bytes_of, file};
-use crate::joblogs::{check, utc};
+use crate::joblogs::{check, defaults, utc};
 
 /// 2020-05-05 10:00 UTC (s).
 const DAY_S: i64 = 1_588_672_800;
@@ -70,7 +70,7 @@ fn ledger(log: &JobLog) -> Vec<(&'static str, u64)> {
 
 #[test]
 fn jobs_of_pm100() {
-    let nodes = Settings { procs: Procs::Nodes, ..Settings::new(Format::Pm100) };
+    let nodes = Settings { procs: Procs::Nodes, ..defaults(Format::Pm100) };
     let log = read(&file(pm100()), "job_table.parquet", &nodes).expect("reads");
     check(&log);
     let jobs: Vec<_> = log.records.iter().map(|job| (job.id, job.submit_s, job.wait_s, job.run_s)).collect();
@@ -85,7 +85,7 @@ fn jobs_of_pm100() {
     assert_eq!(log.facts.unix_start_s, Some(DAY_S));
     let swf = log.swf("abc");
     assert!(swf.contains("; JobPowerW: 5 1800\n; JobPowerSeriesW: 5 20 1000 2000 3000\n"), "{swf}");
-    let gpus = Settings { procs: Procs::Gpus, ..Settings::new(Format::Pm100) };
+    let gpus = Settings { procs: Procs::Gpus, ..defaults(Format::Pm100) };
     let gpus = read(&file(pm100()), "job_table.parquet", &gpus).expect("reads");
     assert_eq!(gpus.records.iter().map(|job| job.procs_allocated).collect::<Vec<_>>(), [8, 4]);
 }
@@ -102,13 +102,13 @@ fn versions_of_pm100() {
         let columns = pm100().into_iter().map(rename).filter(|(name, _)| !name.starts_with("cpu_power")).collect();
         read(&file(columns), "job_table.parquet", &settings)
     };
-    let log = earlier(Settings { procs: Procs::Nodes, ..Settings::new(Format::Pm100) }).expect("reads");
+    let log = earlier(Settings { procs: Procs::Nodes, ..defaults(Format::Pm100) }).expect("reads");
     assert_eq!(powers(&log)[0], Some(1800.0));
-    let error = earlier(Settings::new(Format::Pm100)).expect_err("no cores").to_string();
+    let error = earlier(defaults(Format::Pm100)).expect_err("no cores").to_string();
     assert!(error.contains("the table has no cpus; jobs have nodes"), "{error}");
     let without = |name: &str| {
         let columns = pm100().into_iter().filter(|(column, _)| *column != name).collect();
-        read(&file(columns), "job_table.parquet", &Settings::new(Format::Pm100)).expect_err(name).to_string()
+        read(&file(columns), "job_table.parquet", &defaults(Format::Pm100)).expect_err(name).to_string()
     };
     assert!(without("end_time").contains("there is no column end_time, which the published table has"));
     let error = without("node_power_consumption");
@@ -139,7 +139,7 @@ fn fdata() -> Vec<(&'static str, ArrayRef)> {
 #[test]
 fn jobs_of_fdata() {
     let tokyo =
-        Settings { procs: Procs::Nodes, timezone: Some("Asia/Tokyo".to_owned()), ..Settings::new(Format::FData) };
+        Settings { procs: Procs::Nodes, timezone: Some("Asia/Tokyo".to_owned()), ..defaults(Format::FData) };
     let log = read(&file(fdata()), "21_04.parquet", &tokyo).expect("reads");
     check(&log);
     assert_eq!(powers(&log), [Some(200.0), Some(100.0)]);
@@ -148,7 +148,7 @@ fn jobs_of_fdata() {
     // 2 nodes of 100 W for two hours are 1.44 MJ, and the table states 1.5 MJ: within 5%.
     assert_eq!(ledger(&log), [("renumbered", 2)]);
     assert_eq!(log.records.iter().map(|job| (job.run_s, job.status)).collect::<Vec<_>>(), [(7200.0, 1), (7200.0, 0)]);
-    let error = read(&file(fdata()), "21_04.parquet", &Settings::new(Format::FData)).expect_err("a zone").to_string();
+    let error = read(&file(fdata()), "21_04.parquet", &defaults(Format::FData)).expect_err("a zone").to_string();
     assert!(error.contains("set `timezone`"), "{error}");
 }
 
@@ -197,7 +197,7 @@ fn one_sample_above_all_reason_is_no_measurement() {
         columns: Some("submit=s,run=r,nodes=n,power_w=p".to_owned()),
         procs: Procs::Nodes,
         power_step_s: Some(30),
-        ..Settings::new(Format::Csv)
+        ..defaults(Format::Csv)
     };
     let log = read(text.as_bytes(), "a.csv", &settings).expect("reads");
     assert_eq!(powers(&log), [None, Some(200.0), Some(100.0)]);
@@ -210,7 +210,7 @@ fn samples_of_a_node_need_the_number_of_nodes() {
     let settings = Settings {
         columns: Some("submit=s,run=r,cpus=c,nodes=n,node_power_w=p".to_owned()),
         power_step_s: Some(30),
-        ..Settings::new(Format::Csv)
+        ..defaults(Format::Csv)
     };
     let log = read(text.as_bytes(), "a.csv", &settings).expect("reads");
     check(&log);

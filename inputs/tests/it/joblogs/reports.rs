@@ -11,7 +11,7 @@ use powersweep_inputs::joblogs::{Format, JobLog, Settings, read};
 use powersweep_inputs::ledger::Rule as _;
 
 use crate::joblogs::parquet::file;
-use crate::joblogs::{check, utc};
+use crate::joblogs::{check, defaults, utc};
 
 /// The log of a file, which must be read.
 #[track_caller]
@@ -65,7 +65,7 @@ fn memory_is_not_capped() {
     };
     assert_eq!([of("3T"), of("4704T"), of("4.50P")], [3 << 30, 4704 << 30, 4608 << 30]);
     let pbs = "03/03/2025 10:00:00;E;1.srv;user=u ctime=1740992400 start=1740992460 end=1740994260 exec_host=n/0*1 Resource_List.mem=3tb Exit_status=0\n";
-    assert_eq!(log(pbs, &Settings::new(Format::Pbs)).records[0].memory_requested_kib, 3 << 30);
+    assert_eq!(log(pbs, &defaults(Format::Pbs)).records[0].memory_requested_kib, 3 << 30);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn slots_of_torque() {
         "5[7].srv;exec_host=b372/0*4 exec_vnode=(b372:ncpus=4:mem=8gb) Resource_List.ncpus=4",
     ];
     let text: String = records.iter().map(|record| format!("03/03/2025 10:00:00;E;{record} {common}\n")).collect();
-    let log = log(text, &Settings::new(Format::Pbs));
+    let log = log(text, &defaults(Format::Pbs));
     assert_eq!(log.records.iter().map(|job| job.procs_allocated).collect::<Vec<_>>(), [4, 4, 5, 4, 4]);
     assert_eq!(ledger(&log), "5 = 5 + 0, renumbered 1");
 }
@@ -93,7 +93,7 @@ fn a_suspended_job_of_pbs_runs_for_its_walltime() {
              Exit_status=0 resources_used.walltime={walltime} resources_used.cput=00:40:00\n"
         )
     };
-    let of = |walltime| log(record(walltime), &Settings::new(Format::Pbs));
+    let of = |walltime| log(record(walltime), &defaults(Format::Pbs));
     let suspended = of("00:12:00");
     assert_eq!((runs(&suspended), suspended.records[0].requested_s), (vec![720.0], 1200.0));
     assert_eq!(ledger(&suspended), "1 = 1 + 0, suspended 1");
@@ -189,11 +189,11 @@ fn a_row_that_cannot_be_read_refuses_no_dump() {
     assert!(refused(many, &utc(Format::Slurm)).contains("line 22, column \"NCPUS\": \"x\" is no count"));
     // A time without a zone is no odd row.
     let mixed = format!("{header}{}{}", rows(0).replace(":00|", ":00Z|").replace("01:00:00Z", "01:00:00"), row(30));
-    assert!(refused(mixed, &Settings::new(Format::Slurm)).contains("line 22: the time"));
+    assert!(refused(mixed, &defaults(Format::Slurm)).contains("line 22: the time"));
     let table = "id,submit,run,cpus\n1,0,10,4\n2,0,x,4\n3,5\n4,10,10,4\n".to_owned()
         + &(5..25).map(|id| format!("{id},20,10,4\n")).collect::<String>();
     let settings =
-        Settings { columns: Some("id=id,submit=submit,run=run,cpus=cpus".to_owned()), ..Settings::new(Format::Csv) };
+        Settings { columns: Some("id=id,submit=submit,run=run,cpus=cpus".to_owned()), ..defaults(Format::Csv) };
     assert_eq!(ledger(&log(table, &settings)), "24 = 22 + 2, unreadable 2");
     let record = |id: u32| {
         format!(
@@ -203,7 +203,7 @@ fn a_row_that_cannot_be_read_refuses_no_dump() {
     let pbs: String = (1..20).map(record).collect::<String>()
         + "PBS server restarted\n"
         + &record(20).replace("end=1740994260", "end=x");
-    assert_eq!(ledger(&log(pbs, &Settings::new(Format::Pbs))), "21 = 19 + 2, unreadable 2, limit_unknown 19");
+    assert_eq!(ledger(&log(pbs, &defaults(Format::Pbs))), "21 = 19 + 2, unreadable 2, limit_unknown 19");
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn other_delimiters_banners_and_quotes() {
     assert!(refused("JobID    State   Submit\n------- ------ ------\n", &utc(Format::Slurm)).contains("--parsable2"));
     let table = "Jobs of 2025\nid;submit;run;cpus\n1;0;0,75;4\n2;1;1,5;4\n";
     let settings =
-        Settings { columns: Some("id=id,submit=submit,run=run,cpus=cpus".to_owned()), ..Settings::new(Format::Csv) };
+        Settings { columns: Some("id=id,submit=submit,run=run,cpus=cpus".to_owned()), ..defaults(Format::Csv) };
     let table = log(table, &settings);
     assert_eq!((ledger(&table).as_str(), runs(&table)), ("3 = 2 + 1, banner 1", vec![0.75, 1.5]));
 }
@@ -288,7 +288,7 @@ fn missing_samples_hold_the_one_before() {
         columns: Some("id=id,submit=submit,start=start,end=end,nodes=nodes,power_w=w".to_owned()),
         procs: powersweep_inputs::joblogs::Procs::Nodes,
         power_step_s: Some(20),
-        ..Settings::new(Format::Csv)
+        ..defaults(Format::Csv)
     };
     let one = |number: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![number])) };
     let of = |list: &[Option<i64>]| {
@@ -324,7 +324,7 @@ fn string_views_durations_and_decimals() {
         ("note", Arc::new(NullArray::new(2))),
     ];
     let columns_of = "id=id,submit=submit,start=start,run=run,cpus=cpus,state=state,user=note".to_owned();
-    let settings = Settings { columns: Some(columns_of), ..Settings::new(Format::Csv) };
+    let settings = Settings { columns: Some(columns_of), ..defaults(Format::Csv) };
     let log = log(file(columns), &settings);
     let jobs: Vec<_> =
         log.records.iter().map(|job| (job.id, job.wait_s, job.run_s, job.procs_allocated, job.user)).collect();
@@ -339,7 +339,7 @@ shredded_job_id,source_format,job_id,job_array_index,resource_name,queue_name,us
 12,slurm,700,2,frontera,normal,ann,physics,1740992460,1740994260,1740992400,1740992400,1800,TIMEOUT,2,112,0,1800
 13,pbs,701,NULL,frontera,normal,bob,physics,1740992460,1740994260,1740992400,\\N,1800,NULL,1,56,4,NULL
 ";
-    let read = |text: &str| log(text, &Settings::new(Format::Xdmod));
+    let read = |text: &str| log(text, &defaults(Format::Xdmod));
     let one = read(text);
     let jobs: Vec<_> =
         one.records.iter().map(|job| (job.id, job.wait_s, job.run_s, job.procs_allocated, job.status)).collect();
@@ -364,19 +364,19 @@ fn columns_between_another_delimiter() {
 
 #[test]
 fn all_problems_of_columns_and_settings_are_reported() {
-    let settings = Settings { timezone: Some("Berlin".to_owned()), ..Settings::new(Format::Slurm) };
+    let settings = Settings { timezone: Some("Berlin".to_owned()), ..defaults(Format::Slurm) };
     let refusal = refused("JobID|User\n1|ann\n", &settings);
     for part in ["no column State", "no column Submit", "no column Elapsed", "no column NCPUS", "time zone \"Berlin\""]
     {
         assert!(refusal.contains(part), "{part}: {refusal}");
     }
     let columns = Some("id=job,run=length,x=cpus".to_owned());
-    let refusal = refused("id,submit,run,cpus\n1,0,10,4\n", &Settings { columns, ..Settings::new(Format::Csv) });
+    let refusal = refused("id,submit,run,cpus\n1,0,10,4\n", &Settings { columns, ..defaults(Format::Csv) });
     for part in ["no column \"job\"", "no column \"length\"", "no field \"x\""] {
         assert!(refusal.contains(part), "{part}: {refusal}");
     }
     let columns = Some("id=id".to_owned());
-    let refusal = refused("id,submit,run,cpus\n1,0,10,4\n", &Settings { columns, ..Settings::new(Format::Csv) });
+    let refusal = refused("id,submit,run,cpus\n1,0,10,4\n", &Settings { columns, ..defaults(Format::Csv) });
     for part in ["field `submit`", "field `run`", "field `cpus`"] {
         assert!(refusal.contains(part), "{part}: {refusal}");
     }

@@ -2,7 +2,7 @@
 
 use powersweep_inputs::joblogs::{Format, Settings, read};
 
-use crate::joblogs::check;
+use crate::joblogs::{check, defaults};
 
 #[test]
 fn the_header_has_source_settings_and_ledger() {
@@ -10,7 +10,7 @@ fn the_header_has_source_settings_and_ledger() {
                 1|COMPLETED|1675155600|1675155700|1675155760|2|00:10:00|ann|long\n\
                 1.0|COMPLETED|1675155700|1675155700|1675155760|2||ann|\n\
                 2|CANCELLED|1675155610|1675155700|1675155790|3|UNLIMITED|bob|short\n";
-    let settings = Settings { machine_procs: Some(64), ..Settings::new(Format::Slurm) };
+    let settings = Settings { machine_procs: Some(64), ..defaults(Format::Slurm) };
     let log = read(text.as_bytes(), "dump.txt", &settings).expect("reads");
     check(&log);
     let version = env!("CARGO_PKG_VERSION");
@@ -36,7 +36,7 @@ fn allocated_memory_is_a_field_and_gpus_are_comments() {
     let text = "JobID|State|Submit|Start|End|NCPUS|AllocTRES|Timelimit|User|Partition\n\
                 1|COMPLETED|1675155600|1675155700|1675155760|2|cpu=2,gres/gpu=4,mem=8G,node=1|00:10:00|ann|long\n\
                 2|COMPLETED|1675155610|1675155700|1675155790|3|cpu=3,node=1|00:10:00|bob|short\n";
-    let log = read(text.as_bytes(), "dump.txt", &Settings::new(Format::Slurm)).expect("reads");
+    let log = read(text.as_bytes(), "dump.txt", &defaults(Format::Slurm)).expect("reads");
     let swf = log.swf("abc");
     let records: Vec<&str> = swf.lines().skip_while(|line| line.starts_with(';')).collect();
     assert_eq!(
