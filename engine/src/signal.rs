@@ -186,18 +186,6 @@ impl Signal {
     pub fn at(&self, at_s: f64) -> Option<f64> {
         self.piece(at_s).map(|piece| piece.value_at(at_s))
     }
-
-    /// The integral from `from_s` to `to_s`; `None` if the signal does not cover the interval.
-    pub fn integral(&self, from_s: f64, to_s: f64) -> Option<f64> {
-        let (mut at_s, mut sum) = (from_s, 0.0);
-        while at_s < to_s {
-            let piece = self.piece(at_s)?;
-            let until_s = piece.to_s.max(at_s.next_up()).min(to_s);
-            sum += piece.value_at(0.5 * (at_s + until_s)) * (until_s - at_s);
-            at_s = until_s;
-        }
-        Some(sum)
-    }
 }
 
 impl Edges for Signal {

@@ -22,8 +22,6 @@ pub struct BlockSummary {
     pub section: &'static str,
     /// Its label.
     pub label: Arc<str>,
-    /// Number of combinations of its own axes.
-    pub combinations_count: u64,
     /// Number of tasks of this block.
     pub tasks_count: u64,
 }
@@ -109,10 +107,8 @@ impl Sweep {
         let mut blocks = Vec::new();
         for (at, level) in manifest.inner().levels.iter().enumerate().take(LABELS.len()) {
             for label in labels(level) {
-                let own = level.variants.iter().filter(|variant| variant.label == label);
                 blocks.push(BlockSummary {
                     section: section_key(SECTIONS[at]),
-                    combinations_count: own.map(|variant| variant.count).sum(),
                     tasks_count: tasks_with(manifest, at, &label, None).unwrap_or_default(),
                     label,
                 });

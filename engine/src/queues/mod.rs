@@ -49,7 +49,7 @@ pub mod policies;
 pub mod server_classes;
 pub mod statistics;
 
-pub use kernel::arrivals::{Arrivals, ClassStream, Listed, Poisson, Work};
+pub use kernel::arrivals::{Arrivals, ClassStream, Poisson, Work};
 pub use kernel::policy::{Completed, Job, QueuePolicy};
 pub use kernel::servers::{ServerTable, Servers, Speed, State};
 pub use kernel::simulation::{Observer, Simulation, Until};

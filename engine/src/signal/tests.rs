@@ -8,13 +8,25 @@ fn signal(times: &[f64], values: &[f64], end_s: f64, sample: Sample, beyond: Bey
     Signal::new(times.to_vec(), values.to_vec(), vec![], end_s, sample, beyond).expect("well formed")
 }
 
+/// The integral of a signal; `None` if the signal does not cover the interval.
+fn integral(signal: &Signal, from_s: f64, to_s: f64) -> Option<f64> {
+    let (mut at_s, mut sum) = (from_s, 0.0);
+    while at_s < to_s {
+        let piece = signal.piece(at_s)?;
+        let until_s = piece.to_s.max(at_s.next_up()).min(to_s);
+        sum += piece.value_at(0.5 * (at_s + until_s)) * (until_s - at_s);
+        at_s = until_s;
+    }
+    Some(sum)
+}
+
 #[test]
 fn a_value_holds_from_its_time_to_the_next() {
     let signal = signal(&[0.0, 10.0, 40.0], &[1.0, 5.0, 2.0], 50.0, Sample::Mean, Beyond::Error);
     assert_eq!([0.0, 9.9, 10.0, 39.0, 49.9].map(|t| signal.at(t)), [1.0, 1.0, 5.0, 5.0, 2.0].map(Some));
     assert_eq!([-0.1, 50.0].map(|t| signal.at(t)), [None, None]);
-    assert_eq!(signal.integral(5.0, 45.0), Some(5.0 + 150.0 + 10.0));
-    assert_eq!(signal.integral(5.0, 51.0), None);
+    assert_eq!(integral(&signal, 5.0, 45.0), Some(5.0 + 150.0 + 10.0));
+    assert_eq!(integral(&signal, 5.0, 51.0), None);
     let edges = [-5.0, 0.0, 10.0, 39.0, 45.0, 50.0].map(|t| signal.next_after(t));
     assert_eq!(edges, [0.0, 10.0, 40.0, 40.0, 50.0, f64::INFINITY]);
 }
@@ -24,7 +36,7 @@ fn points_are_joined_by_lines() {
     let signal = signal(&[0.0, 10.0], &[1.0, 3.0], 20.0, Sample::Point, Beyond::Wrap);
     assert_eq!([0.0, 5.0, 10.0, 15.0, 25.0, -5.0].map(|t| signal.at(t)), [1.0, 2.0, 3.0, 2.0, 2.0, 2.0].map(Some));
     // Two triangles above 1.
-    assert_eq!(signal.integral(-20.0, 20.0), Some(40.0 + 2.0 * 20.0));
+    assert_eq!(integral(&signal, -20.0, 20.0), Some(40.0 + 2.0 * 20.0));
 }
 
 /// The last time of a file without a regular step has no interval behind it: lines lead to its value.
@@ -32,7 +44,7 @@ fn points_are_joined_by_lines() {
 fn the_last_point_of_uneven_times_ends_a_line_whatever_is_beyond() {
     for beyond in [Beyond::Error, Beyond::Hold, Beyond::Wrap] {
         let signal = signal(&[0.0, 1000.0, 4000.0], &[10.0, 20.0, 40.0], 4000.0, Sample::Point, beyond);
-        assert_eq!(signal.integral(1000.0, 4000.0), Some(30.0 * 3000.0), "{beyond:?}");
+        assert_eq!(integral(&signal, 1000.0, 4000.0), Some(30.0 * 3000.0), "{beyond:?}");
         assert_eq!([500.0, 2500.0].map(|t| signal.at(t)), [15.0, 30.0].map(Some), "{beyond:?}");
         let after = match beyond {
             Beyond::Error => [None, None],
@@ -102,7 +114,7 @@ fn values_and_integrals_follow_their_sentences() {
                 let expected = |at_s: f64| by_sentences((&times, &values), end_s, (sample, beyond), at_s);
                 for second in -300..300 {
                     let middle_s = f64::from(second) + 0.5;
-                    let [found, integral] = [signal.at(middle_s), signal.integral(middle_s - 0.5, middle_s + 0.5)];
+                    let [found, integral] = [signal.at(middle_s), integral(&signal, middle_s - 0.5, middle_s + 0.5)];
                     let context = format!("{case} {sample:?} {beyond:?} at {middle_s}: {found:?} {integral:?}");
                     let Some(value) = expected(middle_s) else {
                         assert_eq!((found, integral), (None, None), "{context}");
@@ -124,9 +136,9 @@ fn beyond_its_ends_a_signal_holds_or_is_repeated() {
     let wrapped = signal(&[5.0, 10.0], &[1.0, 3.0], 25.0, Sample::Mean, Beyond::Wrap);
     assert_eq!([-15.0, -10.1, -10.0, 4.9, 25.0, 45.0].map(|t| wrapped.at(t)), [1.0, 1.0, 3.0, 3.0, 1.0, 1.0].map(Some));
     assert_eq!([-15.0, 4.0, 25.0, 31.0].map(|t| wrapped.next_after(t)), [-10.0, 5.0, 30.0, 45.0]);
-    assert_eq!(wrapped.integral(-15.0, 45.0), Some(3.0 * (5.0 + 45.0)));
+    assert_eq!(integral(&wrapped, -15.0, 45.0), Some(3.0 * (5.0 + 45.0)));
     let constant = signal(&[7.0], &[2.0], 7.0, Sample::Mean, Beyond::Hold);
-    assert_eq!(constant.integral(-10.0, 10.0), Some(40.0));
+    assert_eq!(integral(&constant, -10.0, 10.0), Some(40.0));
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod formula;
 mod golden;
 mod kernel;
 mod lawson;
+mod listed;
 mod logs;
 mod lublin;
 mod measured;

@@ -107,11 +107,6 @@ impl Library {
         Library { cache_limit_bytes: limit_bytes, ..self }
     }
 
-    /// The folders of a search path variable such as `POWERSWEEP_TRACES`: separated as in `PATH`, empty ones left out.
-    pub fn split_search_path(variable: &std::ffi::OsStr) -> Vec<PathBuf> {
-        std::env::split_paths(variable).filter(|p| !p.as_os_str().is_empty()).collect()
-    }
-
     /// Loads a log of a format.
     ///
     /// - `http://` or `https://`: downloaded; `sha256` (of the file as downloaded) is required.

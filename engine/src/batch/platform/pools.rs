@@ -107,12 +107,6 @@ impl Needs {
         self.mask |= u16::from(amount > 0) << pool;
     }
 
-    /// Whether two jobs take something of the same pool.
-    #[inline]
-    pub fn share(self, other: Needs) -> bool {
-        self.mask & other.mask != 0
-    }
-
     /// The pools of which it takes something, one bit each.
     #[inline]
     pub fn mask(self) -> u16 {
@@ -162,11 +156,6 @@ impl Amounts {
     pub fn cover(&self, needs: Needs) -> bool {
         let fits = |at: usize| self.0[usize::from(needs.pools[at]) % POOLS_MAX] >= needs.amounts[at] as i64;
         fits(0) & fits(1) & fits(2)
-    }
-
-    /// Whether the needs of a job in some pools fit. `mask`: these pools, one bit each.
-    pub fn cover_of(&self, needs: Needs, mask: u16) -> bool {
-        needs.each().all(|(pool, amount)| mask >> pool & 1 == 0 || self.0[pool] >= amount as i64)
     }
 
     /// Makes the amounts of other pools than these unlimited; one bit for each pool.
@@ -343,7 +332,7 @@ mod tests {
         };
         let (wide, other, on_gpus) = (needs(0, 4, 0), needs(1, 1, 0), needs(1, 1, 4));
         assert!(free.cover(wide) && free.cover(on_gpus) && !free.cover(needs(0, 5, 0)) && !free.cover(needs(0, 1, 5)));
-        assert!(!wide.share(other) && !wide.share(on_gpus) && on_gpus.share(other) && on_gpus.share(needs(0, 1, 1)));
+        assert_eq!([wide, other, on_gpus, needs(0, 1, 1)].map(Needs::mask), [0b001, 0b010, 0b110, 0b101]);
         free.take(on_gpus);
         assert!(free.cover(wide) && free.cover(needs(1, 3, 0)) && !free.cover(needs(0, 1, 1)));
         free.give(on_gpus);

@@ -196,11 +196,6 @@ impl<A: Arrivals, P: QueuePolicy> Simulation<A, P> {
         self.servers.now_s()
     }
 
-    /// Number of arrived jobs.
-    pub fn arrived_count(&self) -> u64 {
-        self.arrived_count
-    }
-
     /// Number of completed jobs.
     pub fn completed_count(&self) -> u64 {
         self.completed_count

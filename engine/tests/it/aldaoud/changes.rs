@@ -1,11 +1,12 @@
 //! Systems that change: servers leave and return, speeds and arrivals change.
 use powersweep_engine::queues::policies::classes::{Changing, Fcfs, Lpas, Phase, Rescaled};
-use powersweep_engine::queues::{Arrivals, Listed, State};
+use powersweep_engine::queues::{Arrivals, State};
 use powersweep_engine::{Role, Value};
 
 use super::schedules::{energy_j, run, table};
 use super::systems;
 use super::tables::{choice, lpas, reals, row, spec, with};
+use crate::listed::Listed;
 
 fn phase(at_s: f64, speeds: &[f64], shares: Option<&[f64]>) -> Phase {
     Phase { at_s, speeds: speeds.to_vec(), shares: shares.map(<[f64]>::to_vec) }

@@ -91,7 +91,7 @@ fn run<P: QueuePolicy>(
     run.settle();
     let servers = run.servers().clone();
     let open = (0..servers.len()).filter(|j| servers.running(*j).is_some()).count() as u64;
-    assert_eq!(run.arrived_count(), run.completed_count() + run.waiting_count() + open);
+    assert_eq!(run.in_system_count().iter().sum::<u64>(), run.waiting_count() + open);
     for server in 0..servers.len() {
         let states = [State::Free, State::Busy, State::Asleep, State::Off];
         let sum: f64 = states.into_iter().map(|state| servers.in_state_s(server, state)).sum();

@@ -2,8 +2,10 @@
 use powersweep_engine::Limits;
 use powersweep_engine::queues::policies::classes::{Dvs, Fcfs, Frequency, Lpas, OrderedBeta, Pme, Utilization, Window};
 use powersweep_engine::queues::{
-    Completed, Listed, Observer, QueuePolicy, ServerTable, Servers, Simulation, State, Until,
+    Completed, Observer, QueuePolicy, ServerTable, Servers, Simulation, State, Until,
 };
+
+use crate::listed::Listed;
 
 /// (job by order of arrival, server, start, end) of each job, in order of start.
 #[derive(Default)]

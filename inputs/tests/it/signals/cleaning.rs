@@ -324,12 +324,12 @@ fn series_lie_on_the_time_of_a_workload() {
 
 /// What holds beyond a file changes nothing within it: the line to the last of uneven times is there.
 #[test]
-fn the_mean_between_uneven_points_is_that_of_the_line() {
+fn values_between_uneven_points_are_those_of_the_line() {
     for beyond in ["error", "hold", "wrap"] {
         let keys = format!("{PRICE}; sample = 'point'; beyond = '{beyond}'");
         let series = Arc::new(read(prices("0,10 1000,20 4000,40"), &keys).expect("it is read"));
         let (placed, _) = Loaded { signal: signal(&keys), series }.place(None).expect("it has intervals");
-        assert_eq!(placed.integral(1000.0, 4000.0).map(|sum| sum / 3000.0), Some(30.0), "{beyond}");
+        assert_eq!([1000.0, 2500.0, 3250.0].map(|at_s| placed.at(at_s)), [20.0, 30.0, 35.0].map(Some), "{beyond}");
     }
 }
 
