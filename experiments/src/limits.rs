@@ -8,8 +8,7 @@ use powersweep_engine::spec::{Default as ParamDefault, Param, Type};
 use toml::de::{DeTable, DeValue};
 
 use crate::errors::Problem;
-use crate::manifest::values::{integer, kind, read};
-use crate::names::suggestion;
+use crate::manifest::values::{integer, kind, read, unknown_keys};
 
 /// The limits of a manifest's `[limits]`. A missing entry does not limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -81,10 +80,7 @@ pub(crate) fn limits(top: &DeTable<'_>, problems: &mut Vec<Problem>) -> TaskLimi
             }
         }
     }
-    for key in table.keys().filter(|key| !KEYS.contains(&key.get_ref().as_ref())) {
-        let message = format!("[limits] has no key `{}`", key.get_ref());
-        problems.push(Problem::new(key.span(), message, "unknown key").help(suggestion(key.get_ref(), KEYS)));
-    }
+    unknown_keys(table, &KEYS, "[limits]", problems);
     limits
 }
 

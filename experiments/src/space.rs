@@ -254,6 +254,15 @@ impl Variant {
         self.choices.iter().find_map(|choice| choice.get(name))
     }
 
+    /// The texts of a parameter, in their order.
+    pub(crate) fn texts(&self, name: &str) -> Vec<String> {
+        let text = |value| if let Value::Text(text) = value { Some(text) } else { None };
+        match self.column(name) {
+            Some((_, column)) => column.values.iter().filter_map(text).collect(),
+            None => self.fixed(name).cloned().and_then(text).into_iter().collect(),
+        }
+    }
+
     /// The choices at an offset below `count`.
     pub(crate) fn choices_at(&self, mut offset: u64) -> Vec<Choice> {
         let mut choices = self.choices.clone();

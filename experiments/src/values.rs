@@ -107,6 +107,17 @@ impl Values {
         listed.iter().map(|at| u64::from(*at)).chain(ranged)
     }
 
+    /// The later place of each repeated value of a list, and the value.
+    pub(crate) fn repeated(&self) -> impl Iterator<Item = (usize, &Value)> {
+        let (values, sorted) = match self {
+            Values::List { values, sorted } => (&values[..], &sorted[..]),
+            _ => (&[][..], &[][..]),
+        };
+        let pairs = sorted.windows(2).map(|pair| (pair[0].min(pair[1]) as usize, pair[0].max(pair[1]) as usize));
+        let equal = pairs.filter(|(first, later)| compare(&values[*first], &values[*later]).is_eq());
+        equal.map(|(_, later)| (later, &values[later]))
+    }
+
     /// All values in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Value> + '_ {
         (0..self.len()).map(|position| self.get(position))

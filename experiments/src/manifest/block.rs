@@ -358,13 +358,8 @@ pub(crate) fn repeated(axes: &BTreeMap<String, Axis>, problems: &mut Vec<Problem
                 .filter(|at| components[..*at].iter().any(|e| e.name == components[*at].name))
                 .map(|at| (at, components[at].name.to_owned()))
                 .collect(),
-            What::Param(_, Values::List { values, sorted }) => sorted
-                .windows(2)
-                .filter(|pair| compare(&values[pair[0] as usize], &values[pair[1] as usize]).is_eq())
-                .map(|pair| pair[0].max(pair[1]) as usize)
-                .map(|at| (at, values[at].to_string()))
-                .collect(),
-            What::Param(..) | What::Designed(..) => Vec::new(),
+            What::Param(_, values) => values.repeated().map(|(at, value)| (at, value.to_string())).collect(),
+            What::Designed(..) => Vec::new(),
         };
         for (at, shown) in repetitions.into_iter().take(20) {
             let span = axis.spans.get(at).unwrap_or(&axis.key_span).clone();

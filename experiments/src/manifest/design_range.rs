@@ -10,10 +10,9 @@ use toml::de::{DeTable, DeValue};
 use crate::canonical::compare;
 use crate::designs::range::Scale;
 use crate::errors::Problem;
-use crate::names::suggestion;
 use crate::values::Values;
 
-use super::values::{integer, kind, list, number, range};
+use super::values::{integer, kind, list, number, range, unknown_keys};
 
 /// The key of a range that names its design.
 pub(super) const DESIGN: &str = "design";
@@ -46,11 +45,7 @@ pub(super) fn shape(param: &Param) -> &'static str {
 /// The scale of a range.
 pub(super) fn scale(reference: &Reference<'_, '_>, problems: &mut Vec<Problem>) -> Option<Scale> {
     let (param, table, before) = (reference.param, reference.table, problems.len());
-    for key in table.keys().filter(|key| !RANGE_KEYS.contains(&key.get_ref().as_ref())) {
-        let message = format!("a range of a design has no key `{}`", key.get_ref());
-        let help = suggestion(key.get_ref(), RANGE_KEYS);
-        problems.push(Problem::new(key.span(), message, "unknown key").help(help));
-    }
+    unknown_keys(table, &RANGE_KEYS, "a range of a design", problems);
     let is_log = match table.get("scale").map(|value| (value, value.get_ref().as_str())) {
         None | Some((_, Some("linear"))) => false,
         Some((_, Some("log"))) => true,

@@ -15,14 +15,14 @@ use crate::designs::projection::{Projection, VALUES_MAX};
 use crate::designs::range::{self, Scale};
 use crate::designs::{COUNT_MAX, Design, KINDS, Kind, Settings, points};
 use crate::errors::Problem;
-use crate::names::{LABEL_RULE, is_label, suggestion};
+use crate::names::suggestion;
 use crate::space::{Designed, SECTIONS};
 use crate::values::Values;
 
 use super::design_range::{DESIGN, Reference, is_reference, scale, shape};
 use super::sections::{blocks, params};
 use super::signal_keys;
-use super::values::{integer, kind};
+use super::values::{bounded, kind, named_tables};
 
 /// Greatest number of levels of a Morris design.
 const LEVELS_MAX: i64 = 1_000;
@@ -57,18 +57,9 @@ impl Designs {
                 return designs;
             }
         };
-        for (label, value) in tables {
+        for (label, table) in named_tables(tables, "designs", ("designs", "table"), problems) {
             let name = label.get_ref().as_ref();
             let own = references.remove(name).unwrap_or_default();
-            let Some(table) = value.get_ref().as_table() else {
-                let message = format!("[designs] holds named designs, not the key `{}`", name.escape_debug());
-                problems.push(Problem::new(label.span(), message, "expected it in a table [designs.NAME]"));
-                continue;
-            };
-            if !is_label(name) {
-                let message = format!("`{}` cannot be a label", name.escape_debug());
-                problems.push(Problem::new(label.span(), message, format!("expected {LABEL_RULE}")));
-            }
             if own.is_empty() {
                 let message = format!("no block uses the design `{name}`");
                 let help =
@@ -79,6 +70,7 @@ impl Designs {
             designs.all.extend(block.design(own, problems).map(Arc::new));
         }
         let labels: Vec<&str> = tables.keys().map(|label| label.get_ref().as_ref()).collect();
+        references.retain(|name, _| !tables.contains_key(name.as_str()));
         for reference in references.into_values().flatten() {
             let Some(named) = reference.table.get(DESIGN) else { continue };
             let message = format!("there is no design {}", kind(named.get_ref()));
@@ -235,9 +227,11 @@ impl Block<'_, '_> {
         if kind.name == points::NAME {
             return self.listed(by_param, problems);
         }
-        let count = self.integer("count", (1, COUNT_MAX.cast_signed()), None, problems);
-        let seed = self.table.contains_key("seed").then(|| self.integer("seed", (0, i64::MAX), Some(0), problems));
-        let levels = self.integer("levels", (2, LEVELS_MAX), Some(4), problems);
+        let owner = (&*self.header(), self.label.span());
+        let mut integer = |key, bounds, default| bounded(self.table, &owner, key, bounds, default, problems);
+        let count = integer("count", (1, COUNT_MAX.cast_signed()), None);
+        let seed = self.table.contains_key("seed").then(|| integer("seed", (0, i64::MAX), Some(0)));
+        let levels = integer("levels", (2, LEVELS_MAX), Some(4));
         if let (Some(value), Some(true)) = (self.table.get("levels"), levels.map(|levels| levels % 2 == 1)) {
             problems.push(Problem::new(value.span(), "`levels` is odd", "expected an even number of levels"));
         }
@@ -276,33 +270,6 @@ impl Block<'_, '_> {
             let message = format!("there is no design of the kind {}", kind(value.get_ref()));
             let help = value.get_ref().as_str().map(|name| suggestion(name, names));
             problems.push(Problem::new(value.span(), message, expected).maybe_help(help));
-        }
-        found
-    }
-
-    /// An integer of the table; `default` for a key that is missing.
-    fn integer(
-        &self,
-        key: &str,
-        (least, most): (i64, i64),
-        default: Option<i64>,
-        problems: &mut Vec<Problem>,
-    ) -> Option<i64> {
-        let expected = if most == i64::MAX {
-            format!("expected an integer of at least {least}")
-        } else {
-            format!("expected an integer from {least} to {most}")
-        };
-        let Some(value) = self.table.get(key) else {
-            if default.is_none() {
-                problems.push(Problem::new(self.label.span(), format!("{} needs `{key}`", self.header()), expected));
-            }
-            return default;
-        };
-        let found = value.get_ref().as_integer().and_then(integer).filter(|found| (least..=most).contains(found));
-        if found.is_none() {
-            let message = format!("`{key}` cannot be {}", kind(value.get_ref()));
-            problems.push(Problem::new(value.span(), message, expected));
         }
         found
     }

@@ -315,17 +315,7 @@ struct Given {
 
 /// The names of the policy modules of a level of policies.
 fn modules(level: &Level) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for variant in &level.variants {
-        let values = match variant.column(MODULE) {
-            Some((_, column)) => column.values.iter().collect(),
-            None => variant.fixed(MODULE).cloned().into_iter().collect::<Vec<Value>>(),
-        };
-        names.extend(
-            values.into_iter().filter_map(|value| if let Value::Text(name) = value { Some(name) } else { None }),
-        );
-    }
-    names
+    level.variants.iter().flat_map(|variant| variant.texts(MODULE)).collect()
 }
 
 /// The logs of a level of workloads.
@@ -333,26 +323,21 @@ fn logs(level: &Level) -> BTreeMap<String, Given> {
     let mut logs: BTreeMap<String, Given> = BTreeMap::new();
     for variant in &level.variants {
         let Some(format) = variant.choices.iter().find_map(LogFormat::of) else { continue };
-        let texts = |name: &str| -> Vec<Option<String>> {
-            let text = |value: Value| if let Value::Text(text) = value { Some(text) } else { None };
-            match variant.column(name) {
-                Some((_, column)) => column.values.iter().map(text).collect(),
-                None => vec![variant.fixed(name).cloned().and_then(text)],
-            }
-        };
         let digit = |name: &str| variant.column(name).map(|(digit, _)| digit);
-        let (names, sums, imports) = (texts(LOG), texts("log_sha256"), texts(LOG_IMPORT.name));
+        let [names, sums, imports] = [LOG, "log_sha256", LOG_IMPORT.name].map(|name| variant.texts(name));
         let zipped = |name: &str| digit(LOG).is_some() && digit(LOG) == digit(name);
         for (row, log) in names.into_iter().enumerate() {
-            let Some(log) = log else { continue };
             let known = logs.entry(log).or_default();
             if !known.formats.iter().any(|other| std::ptr::eq(*other, format)) {
                 known.formats.push(format);
             }
             let imports = if zipped(LOG_IMPORT.name) { &imports[row..=row] } else { &imports[..] };
-            known.imports.extend(imports.iter().cloned());
+            if imports.is_empty() {
+                known.imports.insert(None);
+            }
+            known.imports.extend(imports.iter().cloned().map(Some));
             let sums = if zipped("log_sha256") { &sums[row..=row] } else { &sums[..] };
-            for sum in sums.iter().flatten() {
+            for sum in sums {
                 if !known.sums.contains(sum) {
                     known.sums.push(sum.clone());
                 }

@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::Digest;
 use crate::errors::Problem;
-use crate::names::{LABEL_RULE, is_label, suggestion};
+use crate::names::suggestion;
 use crate::signals::{
     Beyond, ClockChange, Duplicates, Form, Gaps, Pue, Quantity, Reading, Sample, Signal, SignalPoints, Word,
 };
@@ -26,7 +26,7 @@ use super::facility::{self, Refused};
 use super::signal_keys::{KEYS, SIGNALS_MAX, key as signal_key};
 use super::signal_points::{self, OfDesign};
 use super::top::secret;
-use super::values::{Read, kind, read};
+use super::values::{Read, kind, named_tables, read};
 use super::zip;
 
 /// The signals of a manifest: blocks in the order of their labels, combinations with the last key fastest.
@@ -38,19 +38,9 @@ pub(crate) fn read_all(top: &DeTable<'_>, designs: &Designs, problems: &mut Vec<
         return Vec::new();
     };
     let mut signals = Vec::new();
-    for (label, block) in blocks {
-        let name = label.get_ref().as_ref();
-        match block.get_ref().as_table() {
-            Some(_) if !is_label(name) => {
-                let message = format!("`{}` cannot be a label", name.escape_debug());
-                problems.push(Problem::new(label.span(), message, format!("expected {LABEL_RULE}")));
-            }
-            Some(table) => signals.extend(Block { label: name, span: label.span(), table }.signals(designs, problems)),
-            None => {
-                let message = format!("[signals] holds named blocks, not the key `{}`", name.escape_debug());
-                problems.push(Problem::new(label.span(), message, "expected it in a block [signals.NAME]"));
-            }
-        }
+    for (label, table) in named_tables(blocks, "signals", ("blocks", "block"), problems) {
+        let block = Block { label: label.get_ref().as_ref(), span: label.span(), table };
+        signals.extend(block.signals(designs, problems));
     }
     if signals.len() as u64 > SIGNALS_MAX {
         let message = format!("the manifest has {} signals", signals.len());
@@ -277,14 +267,7 @@ fn read_by(variant: &Variant) -> Vec<(&'static Param, String)> {
     let mut found = Vec::new();
     let params = variant.choices.iter().flat_map(|choice| choice.component().params);
     for param in params.filter(|param| matches!(param.ty, Type::Signal { .. })) {
-        let values: Vec<Value> = match variant.column(param.name) {
-            Some((_, column)) => column.values.iter().collect(),
-            None => variant.fixed(param.name).cloned().into_iter().collect(),
-        };
-        found.extend(values.into_iter().filter_map(|value| match value {
-            Value::Text(label) => Some((param, label)),
-            _ => None,
-        }));
+        found.extend(variant.texts(param.name).into_iter().map(|label| (param, label)));
     }
     found
 }

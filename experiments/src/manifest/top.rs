@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use crate::Digest;
 use crate::errors::Problem;
 use crate::exclusion::{Exclusion, Rule, TooIntertwined};
-use crate::names::{LABEL_RULE, NAME_RULE, is_label, is_name, suggestion};
+use crate::names::{NAME_RULE, is_name, suggestion};
 use crate::space::{Column, DESIGN_LEVEL, Digit, LEVELS, Level, Variant};
 use crate::url::{has_user, is_url};
 use crate::values::Values;
@@ -20,7 +20,7 @@ use crate::values::Values;
 use super::block::{Block, section_key};
 use super::designs::Designs;
 use super::until::{self, Until};
-use super::values::{integer, kind, read as read_values};
+use super::values::{integer, kind, named_tables, read as read_values, unknown_keys};
 use super::{Given, Inner, LogRef, TEXT_MAX, Tables, combos, design_level, exclude, logs, modules, signals, unique};
 
 /// The keys at the top of a manifest.
@@ -71,12 +71,7 @@ pub(crate) fn read(text: &Arc<str>, problems: &mut Vec<Problem>) -> Option<Inner
         return None;
     }
     let table = table.get_ref();
-    for key in table.keys() {
-        if !KEYS.contains(&key.get_ref().as_ref()) {
-            let message = format!("a manifest has no key `{}`", key.get_ref());
-            problems.push(Problem::new(key.span(), message, "unknown key").help(suggestion(key.get_ref(), KEYS)));
-        }
-    }
+    unknown_keys(table, &KEYS, "a manifest", problems);
     version(table, problems);
     let name = name(table, problems);
     let description = description(table, problems);
@@ -317,22 +312,8 @@ fn labelled<'a, 'i>(
     if table.is_empty() {
         problems.push(Problem::new(span, format!("[{key}] is empty"), format!("expected a block [{key}.NAME]")));
     }
-    for (label, value) in table {
-        let name = label.get_ref().as_ref();
-        match value.get_ref().as_table() {
-            Some(_) if !is_label(name) => {
-                let message = format!("`{}` cannot be a label", name.escape_debug());
-                problems.push(Problem::new(label.span(), message, format!("expected {LABEL_RULE}")));
-            }
-            Some(table) => {
-                blocks.push(Block { section, label: name.into(), at: blocks.len(), span: label.span(), table });
-            }
-            None => {
-                let message = format!("[{key}] holds named blocks, not the key `{}`", name.escape_debug());
-                let expected = format!("expected it in a block [{key}.NAME]");
-                problems.push(Problem::new(label.span(), message, expected));
-            }
-        }
+    for (label, table) in named_tables(table, key, ("blocks", "block"), problems) {
+        blocks.push(Block { section, label: label.get_ref().as_ref().into(), at: blocks.len(), span: label.span(), table });
     }
 }
 
@@ -347,15 +328,11 @@ fn seeds(table: &DeTable<'_>, until: Option<&Until>, problems: &mut Vec<Problem>
         Some(value) if until::is_until(value) => until?.values(),
         Some(value) => {
             let read = read_values(&SEEDS, value, problems)?;
-            if let Values::List { values, sorted } = &read.values {
-                let twice = sorted.windows(2).find(|pair| values[pair[0] as usize] == values[pair[1] as usize]);
-                if let Some(pair) = twice {
-                    let at = pair[0].max(pair[1]) as usize;
-                    let message = format!("`seeds` has the value {} twice", values[at]);
-                    let span = read.spans.get(at).cloned().unwrap_or(value.span());
-                    problems.push(Problem::new(span, message, "expected seeds that all differ"));
-                    return None;
-                }
+            if let Some((at, twice)) = read.values.repeated().next() {
+                let message = format!("`seeds` has the value {twice} twice");
+                let span = read.spans.get(at).cloned().unwrap_or(value.span());
+                problems.push(Problem::new(span, message, "expected seeds that all differ"));
+                return None;
             }
             read.values
         }

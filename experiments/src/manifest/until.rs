@@ -4,10 +4,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::errors::Problem;
-use crate::names::suggestion;
 use crate::values::Values;
 
-use super::values::{integer, kind};
+use super::values::{bounded, kind, unknown_keys};
 
 /// The key that tells such seeds from a range.
 const UNTIL: &str = "until";
@@ -63,10 +62,7 @@ pub(super) fn is_until(value: &Spanned<DeValue<'_>>) -> bool {
 pub(super) fn read(value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Until> {
     let table = value.get_ref().as_table()?;
     let before = problems.len();
-    for key in table.keys().filter(|key| !KEYS.contains(&key.get_ref().as_ref())) {
-        let message = format!("`seeds` has no key `{}`", key.get_ref());
-        problems.push(Problem::new(key.span(), message, "unknown key").help(suggestion(key.get_ref(), KEYS)));
-    }
+    unknown_keys(table, &KEYS, "`seeds`", problems);
     let precisions = texts(table, UNTIL, problems);
     let precisions = precisions.into_iter().filter_map(|(text, span)| {
         let found = precision(&text);
@@ -79,9 +75,11 @@ pub(super) fn read(value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) ->
         found
     });
     let precisions: Vec<Precision> = precisions.collect();
-    let at_least = number(table, "at_least", (2, AT_MOST), Some(AT_LEAST), value, problems);
-    let at_most = number(table, "at_most", (2, AT_MOST), None, value, problems);
-    let from = number(table, "from", (0, i64::MAX - AT_MOST), Some(1), value, problems);
+    let owner = ("`seeds`", value.span());
+    let mut number = |key, bounds, default| bounded(table, &owner, key, bounds, default, problems);
+    let at_least = number("at_least", (2, AT_MOST), Some(AT_LEAST));
+    let at_most = number("at_most", (2, AT_MOST), None);
+    let from = number("from", (0, i64::MAX - AT_MOST), Some(1));
     let by = texts(table, "by", problems).into_iter().map(|(text, _)| text).collect();
     if let (Some(at_least), Some(at_most)) = (at_least, at_most)
         && at_least > at_most
@@ -111,28 +109,6 @@ fn texts(table: &DeTable<'_>, key: &str, problems: &mut Vec<Problem>) -> Vec<(St
                 problems.push(Problem::new(item.span(), message, "expected a text, or a list of texts"));
             }
         }
-    }
-    found
-}
-
-fn number(
-    table: &DeTable<'_>,
-    key: &str,
-    (least, most): (i64, i64),
-    default: Option<i64>,
-    whole: &Spanned<DeValue<'_>>,
-    problems: &mut Vec<Problem>,
-) -> Option<i64> {
-    let expected = format!("expected an integer from {least} to {most}");
-    let Some(value) = table.get(key) else {
-        if default.is_none() {
-            problems.push(Problem::new(whole.span(), format!("`seeds` needs `{key}`"), expected));
-        }
-        return default;
-    };
-    let found = value.get_ref().as_integer().and_then(integer).filter(|found| (least..=most).contains(found));
-    if found.is_none() {
-        problems.push(Problem::new(value.span(), format!("`{key}` cannot be {}", kind(value.get_ref())), expected));
     }
     found
 }

@@ -5,11 +5,11 @@ use std::ops::Range;
 use powersweep_engine::Value;
 use powersweep_engine::spec::{Param, Type};
 use toml::Spanned;
-use toml::de::{DeInteger, DeTable, DeValue};
+use toml::de::{DeInteger, DeString, DeTable, DeValue};
 
 use crate::decimal::Decimal;
 use crate::errors::Problem;
-use crate::names::{hint, suggestion};
+use crate::names::{LABEL_RULE, hint, is_label, suggestion};
 use crate::units::converted;
 use crate::values::{LISTED_MAX, Values};
 
@@ -44,6 +44,68 @@ fn expected(value: &DeValue<'_>, otherwise: String) -> String {
         DeValue::Integer(v) if integer(v).is_none() => "integers go from -2^63 to 2^63 - 1".to_owned(),
         _ => format!("expected {otherwise}"),
     }
+}
+
+/// Reports the keys of a table that are none of these. `owner`: whose keys they are.
+pub(crate) fn unknown_keys(table: &DeTable<'_>, known: &[&str], owner: &str, problems: &mut Vec<Problem>) {
+    for key in table.keys().filter(|key| !known.contains(&key.get_ref().as_ref())) {
+        let message = format!("{owner} has no key `{}`", key.get_ref());
+        let help = suggestion(key.get_ref(), known.iter().copied());
+        problems.push(Problem::new(key.span(), message, "unknown key").help(help));
+    }
+}
+
+/// The tables of a section by their labels. Reports wrong labels, and keys that are no tables. `nouns`: what the tables are,
+/// and one of them.
+pub(super) fn named_tables<'a, 'i>(
+    section: &'a DeTable<'i>,
+    name: &str,
+    nouns: (&str, &str),
+    problems: &mut Vec<Problem>,
+) -> Vec<(&'a Spanned<DeString<'i>>, &'a DeTable<'i>)> {
+    let mut tables = Vec::new();
+    for (label, value) in section {
+        let shown = label.get_ref().escape_debug();
+        let Some(table) = value.get_ref().as_table() else {
+            let message = format!("[{name}] holds named {}, not the key `{shown}`", nouns.0);
+            let expected = format!("expected it in a {} [{name}.NAME]", nouns.1);
+            problems.push(Problem::new(label.span(), message, expected));
+            continue;
+        };
+        if !is_label(label.get_ref()) {
+            let message = format!("`{shown}` cannot be a label");
+            problems.push(Problem::new(label.span(), message, format!("expected {LABEL_RULE}")));
+        }
+        tables.push((label, table));
+    }
+    tables
+}
+
+/// An integer of a table; `default` for a key that is missing. `owner`: the table in messages, and its place.
+pub(super) fn bounded(
+    table: &DeTable<'_>,
+    owner: &(&str, Range<usize>),
+    key: &str,
+    (least, most): (i64, i64),
+    default: Option<i64>,
+    problems: &mut Vec<Problem>,
+) -> Option<i64> {
+    let expected = if most == i64::MAX {
+        format!("expected an integer of at least {least}")
+    } else {
+        format!("expected an integer from {least} to {most}")
+    };
+    let Some(value) = table.get(key) else {
+        if default.is_none() {
+            problems.push(Problem::new(owner.1.clone(), format!("{} needs `{key}`", owner.0), expected));
+        }
+        return default;
+    };
+    let found = value.get_ref().as_integer().and_then(integer).filter(|found| (least..=most).contains(found));
+    if found.is_none() {
+        problems.push(Problem::new(value.span(), format!("`{key}` cannot be {}", kind(value.get_ref())), expected));
+    }
+    found
 }
 
 /// Reads the values of a parameter. They may repeat, since zipped axes may repeat values.
