@@ -10,6 +10,7 @@
 
 use std::ops::Range;
 
+use crate::designs::random::{GOLDEN, splitmix};
 use crate::exclusion::Exclusion;
 
 /// Maximum number of rounds: bounds the memory of a share, and the difference between two shards to the 256th part of
@@ -83,7 +84,7 @@ impl Share {
         let length = tasks.div_ceil(of * ROUNDS_MAX).max(1);
         let mut share = Share { blocks: Vec::new(), tasks: 0 };
         for round in 0..tasks.div_ceil(length * of) {
-            let place = (u64::from(shard.index) + mixed(round) % of) % of;
+            let place = (u64::from(shard.index) + splitmix(round.wrapping_mul(GOLDEN)) % of) % of;
             let rank = (round * of + place) * length;
             // The last round may have fewer blocks.
             let Some(start) = exclusion.nth(rank) else { continue };
@@ -122,14 +123,6 @@ impl Share {
     fn block_from(&self, index: u64) -> usize {
         self.blocks.partition_point(|block| block.indices.end <= index)
     }
-}
-
-/// A number without a pattern for each round (the output function of SplitMix64).
-fn mixed(round: u64) -> u64 {
-    let mut z = round.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

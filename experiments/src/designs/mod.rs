@@ -13,7 +13,7 @@ mod morris;
 mod one_at_a_time;
 pub(crate) mod points;
 pub(crate) mod projection;
-mod random;
+pub(crate) mod random;
 pub(crate) mod range;
 mod saltelli;
 mod sobol;

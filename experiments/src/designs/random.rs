@@ -43,15 +43,20 @@ impl Generator for Random {
     }
 }
 
-/// A number that depends on all bits of both: SplitMix64 (Steele, Lea & Flood 2014).
+/// The increment of SplitMix64.
+pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The next number of SplitMix64 (Steele, Lea & Flood 2014).
+pub(crate) fn splitmix(state: u64) -> u64 {
+    let z = state.wrapping_add(GOLDEN);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A number that depends on all bits of both.
 pub(super) fn mix(key: u64, number: u64) -> u64 {
-    let step = |z: u64| {
-        let z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    step(step(key) ^ number)
+    splitmix(splitmix(key) ^ number)
 }
 
 /// A permutation of the numbers below `len` without a table: a Feistel network, repeated until the number is below `len`
