@@ -167,25 +167,6 @@ pub struct Reading {
     pub clock_change: ClockChange,
 }
 
-impl Reading {
-    /// The strict defaults.
-    pub fn new(quantity: Quantity) -> Reading {
-        Reading {
-            quantity,
-            form: None,
-            time_column: None,
-            column: None,
-            unit: None,
-            interval_time: None,
-            zone: None,
-            timezone: None,
-            gaps: Gaps::Error,
-            duplicates: Duplicates::Error,
-            clock_change: ClockChange::Error,
-        }
-    }
-}
-
 /// The words of a column's name, in small letters. `TimeUTC` is two words.
 pub fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];

@@ -61,12 +61,17 @@ impl CalibrateArgs {
     /// How the meter is read: as a series of caps, which is one of powers, too.
     pub fn reading(&self) -> Reading {
         Reading {
-            column: self.meter_column.clone(),
+            quantity: Quantity::Cap,
+            form: None,
             time_column: self.meter_time_column.clone(),
+            column: self.meter_column.clone(),
             unit: self.meter_unit.clone(),
+            interval_time: None,
+            zone: None,
             timezone: self.meter_timezone.clone(),
             gaps: if self.hold_gaps { Gaps::Hold } else { Gaps::Error },
-            ..Reading::new(Quantity::Cap)
+            duplicates: Duplicates::Error,
+            clock_change: ClockChange::Error,
         }
     }
 }

@@ -19,7 +19,7 @@ const LONG_STATES: [&str; 8] = [
 const CUT_MIN: usize = 7;
 
 /// How a job ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Outcome {
     /// It has not ended.
     NotEnded,
@@ -28,6 +28,7 @@ pub(crate) enum Outcome {
     /// It ended before it started.
     NeverStarted,
     /// It completed.
+    #[default]
     Completed,
     /// It failed, was killed at its limit or by its node, or was stopped for another job.
     Failed,
@@ -69,7 +70,7 @@ impl Outcome {
 }
 
 /// A time limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum TimeLimit {
     /// A limit (µs).
     Us(i64),
@@ -78,6 +79,7 @@ pub(crate) enum TimeLimit {
     /// There may be one, but the row does not say it.
     Unknown,
     /// The file has no column of limits.
+    #[default]
     Absent,
 }
 
@@ -152,8 +154,8 @@ pub(crate) struct Entries {
     pub is_calendar: bool,
 }
 
-/// A row that describes a job.
-#[derive(Debug, Clone, PartialEq)]
+/// A row that describes a job. The default is one that states nothing.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Entry {
     /// Line of the file, from 1.
     pub line: u64,

@@ -31,7 +31,7 @@ pub(crate) struct Level {
 }
 
 /// Integrals over time while the simulation runs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Meter {
     levels: Vec<Level>,
     /// The levels that have had procs; those before and behind have no integrals.
@@ -61,7 +61,7 @@ pub(crate) struct Meter {
 }
 
 /// Time spent at each power, for quantiles.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Powers {
     low_w: f64,
     per_w: f64,
@@ -113,20 +113,10 @@ impl Meter {
             used: first..levels.iter().rposition(has_procs).map_or(first, |last| last + 1),
             levels,
             now_s,
-            changes_count: 0,
-            waiting_count: 0,
-            waiting_max: 0,
-            waiting_s: 0.0,
-            backlog_proc_s: 0.0,
-            backlog_max: 0.0,
-            backlog_s: 0.0,
             idle_procs,
-            lost_proc_s: 0.0,
             static_w,
-            excess: Excess::default(),
-            excess_j: 0.0,
             powers: Powers::new(low_w, per_w, count as usize + 2),
-            splitter: None,
+            ..Meter::default()
         }
     }
 
@@ -136,20 +126,10 @@ impl Meter {
             levels: self.levels.clone(),
             used: self.used.clone(),
             now_s: self.now_s,
-            changes_count: 0,
-            waiting_count: 0,
-            waiting_max: 0,
-            waiting_s: 0.0,
-            backlog_proc_s: 0.0,
-            backlog_max: 0.0,
-            backlog_s: 0.0,
             idle_procs: self.idle_procs,
             static_w: self.static_w,
             excess: self.excess,
-            excess_j: 0.0,
-            lost_proc_s: 0.0,
-            powers: Powers::new(0.0, 0.0, 0),
-            splitter: None,
+            ..Meter::default()
         }
     }
 

@@ -166,28 +166,19 @@ fn rows_of(
                 line: row,
                 number: job_number(&id),
                 id: shortened(&id),
-                outcome: Outcome::Completed,
                 submit: submit.map(Time::only),
-                eligible: None,
                 // Versions with an end state no start; a task starts when it is submitted.
                 start: end.and(submit).map(Time::only),
                 end: end.map(Time::only),
-                wait_us: None,
                 elapsed_us: time("duration", of(&durations))?,
-                limit: TimeLimit::Absent,
                 allocated: Size {
                     cpus: count("number of CPUs", of(&cpus))?,
                     nodes: None,
                     gpus: count("number of GPUs", of(&gpus))?,
                 },
-                requested: Size::default(),
-                user: String::new(),
-                group: String::new(),
-                queue: String::new(),
                 memory_kib: of(&memories).map(memory).transpose()?.flatten(),
-                measured: Measured::default(),
-                places: Vec::new(),
                 changes,
+                ..Entry::default()
             })
         };
         add(entry(), ledger)?;

@@ -109,7 +109,6 @@ impl<'a> Record<'a> {
             eligible: self.time(clock, &["etime"])?,
             start,
             end,
-            wait_us: None,
             elapsed_us,
             limit: self.limit()?,
             allocated,
@@ -118,9 +117,8 @@ impl<'a> Record<'a> {
             group: self.text("group"),
             queue: self.text("queue"),
             memory_kib: self.memory_kib()?,
-            measured: Measured::default(),
-            places: Vec::new(),
             changes,
+            ..Entry::default()
         })
     }
 

@@ -257,14 +257,13 @@ impl Cells<'_> {
             elapsed_us,
             limit: self.limit()?,
             allocated: self.size(&mut changes)?,
-            requested: Size::default(),
             user: self.text(Field::User),
             group: self.text(Field::Group),
             queue: self.text(Field::Queue),
             memory_kib: self.memory_kib()?,
             measured: self.measured(&mut changes)?,
-            places: Vec::new(),
             changes,
+            ..Entry::default()
         })
     }
 
