@@ -11,9 +11,6 @@ pub(crate) enum Kind {
     Zstd,
 }
 
-/// Bytes that are decompressed at once.
-const CHUNK_BYTES: usize = 1 << 16;
-
 const GZIP_MAGIC: &[u8] = b"\x1f\x8b";
 const ZSTD_MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
 
@@ -55,10 +52,10 @@ pub(crate) fn text(
     // One byte beyond the limit distinguishes a text at the limit from a longer one.
     let limit = limit_bytes.saturating_add(1);
     let outcome = match kind {
-        Kind::Plain => append(stored.take(limit), &mut text, limit),
+        Kind::Plain => stored.take(limit).read_to_end(&mut text),
         // A file of the Parallel Workloads Archive may have several gzip members.
-        Kind::Gzip => append(flate2::bufread::MultiGzDecoder::new(stored).take(limit), &mut text, limit),
-        Kind::Zstd => zstd::Decoder::with_buffer(stored).and_then(|d| append(d.take(limit), &mut text, limit)),
+        Kind::Gzip => flate2::bufread::MultiGzDecoder::new(stored).take(limit).read_to_end(&mut text),
+        Kind::Zstd => zstd::Decoder::with_buffer(stored).and_then(|d| d.take(limit).read_to_end(&mut text)),
     };
     match outcome {
         Ok(_) if text.len() as u64 > limit_bytes => {
@@ -71,24 +68,5 @@ pub(crate) fn text(
         // The operating system failed, not the data.
         Err(source) if kind == Kind::Plain || source.raw_os_error().is_some() => Err(read_error(source)),
         Err(source) => Err(LoadError::Damaged { origin: origin.to_owned(), kind: kind.name(), source }),
-    }
-}
-
-/// Appends what a reader has. The text grows to twice its size, but never beyond the limit.
-fn append(mut reader: impl Read, text: &mut Vec<u8>, limit: u64) -> io::Result<()> {
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let mut chunk = vec![0; CHUNK_BYTES];
-    loop {
-        let read = match reader.read(&mut chunk) {
-            Ok(0) => return Ok(()),
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        if text.capacity() - text.len() < read {
-            let more = text.len().max(CHUNK_BYTES).min(limit.saturating_sub(text.len())).max(read);
-            text.try_reserve_exact(more)?;
-        }
-        text.extend_from_slice(&chunk[..read]);
     }
 }
