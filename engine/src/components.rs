@@ -59,35 +59,9 @@ pub fn find(role: Role, name: &str) -> Option<&'static Component> {
     COMPONENTS.iter().copied().find(|e| e.role == role && e.name == name)
 }
 
-/// A parameter that has another name than in an earlier release.
-///
-/// Manifests and columns have the present name. Identities keep the released one, so that a new name changes no task id.
-#[derive(Debug, Clone, Copy)]
-pub struct Renamed {
-    /// The present name.
-    pub name: &'static str,
-    /// The name in earlier releases.
-    pub released: &'static str,
-    /// What to write now, for the refusal of the released name.
-    pub help: &'static str,
-}
-
-/// The renamed parameters.
-pub const RENAMED: &[Renamed] = &[Renamed {
-    name: "cap_schedule_w",
-    released: "caps_w",
-    help: "write `cap_schedule_w`: [15000, 20000] is one cap that changes every `cap_period_s`, [[15000], [20000]] an axis \
-           of two constant caps",
-}];
-
-/// The renamed parameter that had this name in an earlier release.
-pub fn renamed(released: &str) -> Option<&'static Renamed> {
-    RENAMED.iter().find(|renamed| renamed.released == released)
-}
-
-/// The name of a parameter in identities.
+/// The name of a parameter in identities: the first name that it had, so that a new one changes no task id.
 pub fn identity_name(name: &'static str) -> &'static str {
-    RENAMED.iter().find(|renamed| renamed.name == name).map_or(name, |renamed| renamed.released)
+    if name == "cap_schedule_w" { "caps_w" } else { name }
 }
 
 /// The components that can fill a role, in registration order.
@@ -314,18 +288,13 @@ mod tests {
     #[test]
     fn renamed_parameters_keep_their_places_in_identities() {
         for component in COMPONENTS.iter() {
-            // A parameter without a default is in no identity of an earlier release.
+            // A parameter without a default is in no identity that does not set it.
             let given =
                 |param: &&Param| !matches!(param.default, Default::Unset) || identity_name(param.name) != param.name;
             let mut params: Vec<&str> = component.params.iter().filter(given).map(|param| param.name).collect();
             params.sort_unstable();
             let names: Vec<&str> = params.into_iter().map(identity_name).collect();
             assert!(names.is_sorted(), "{}: {names:?}", component.name);
-        }
-        for Renamed { name, released, .. } in RENAMED {
-            let known =
-                |name| COMPONENTS.iter().any(|component| component.params.iter().any(|param| param.name == name));
-            assert!(known(*name) && !known(*released), "{name}");
         }
     }
 

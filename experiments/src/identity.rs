@@ -2,7 +2,7 @@
 //!
 //! Rules, each of which keeps ids stable while the program grows:
 //! - A choice is encoded as the sorted list of (name, typed value) of the parameters that belong to the identity.
-//! - A renamed parameter keeps its first name (`powersweep_engine::components::RENAMED`).
+//! - A renamed parameter keeps its first name (`powersweep_engine::components::identity_name`).
 //! - A parameter at its default is left out, so that a parameter added later changes no id. Defaults never change.
 //! - The default component of a role, at version 1 and without listed parameters, is left out, so that a role added
 //!   later changes no id. Default components never change.

@@ -64,9 +64,6 @@ fn param(name: &str) -> Result<&'static Param, String> {
     if Role::ALL.into_iter().any(|role| role.key() == name) {
         return Err(format!("`{name}` chooses components: list them in the manifest; each has an answer of its own"));
     }
-    if let Some(renamed) = components::renamed(name) {
-        return Err(format!("there is no parameter `{name}`; it is now `{}`: {}", renamed.name, renamed.help));
-    }
     let names: Vec<&str> =
         components::COMPONENTS.iter().flat_map(|component| component.params).map(|param| param.name).collect();
     Err(format!("there is no parameter `{name}`; {}", suggestion(name, names)))

@@ -271,9 +271,6 @@ fn read_log(task: &mut TaskSpec, library: &Library, logs: &ParsedLogs) -> Result
 
 /// Names the component that has this parameter but is not chosen, else similar names.
 pub fn unknown_parameter(key: &str) -> String {
-    if let Some(renamed) = components::renamed(key) {
-        return format!("`{key}` is now `{}`: {}", renamed.name, renamed.help);
-    }
     let owner = components::COMPONENTS.iter().find(|e| e.params.iter().any(|p| p.name == key));
     match owner {
         Some(component) => {

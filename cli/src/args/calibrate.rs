@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use powersweep_experiments::signals::{Gaps, Quantity, Reading};
+use powersweep_experiments::signals::{ClockChange, Duplicates, Gaps, Quantity, Reading};
 
 use super::{LogArgs, OutputArgs};
 use powersweep_experiments::Digest;

@@ -124,9 +124,6 @@ impl Block<'_, '_> {
 
     fn unknown(&self, name: &str, span: Range<usize>) -> Problem {
         let message = format!("{} has no key `{name}`", self.header());
-        if let Some(renamed) = components::renamed(name) {
-            return Problem::new(span, message, format!("it is now `{}`", renamed.name)).help(renamed.help);
-        }
         let sections = [Section::Workloads, Section::Platforms, Section::Policies, Section::Statistics];
         let elsewhere = sections.into_iter().find(|section| {
             roles(*section).any(|role| role.key() == name) || params(*section).any(|(_, param)| param.name == name)

@@ -218,10 +218,6 @@ fn condition(
         .chain(components::COMPONENTS.iter().flat_map(|component| component.params).map(|param| param.name))
         .collect();
     let message = format!("[[exclude]] names the unknown axis `{}`", name.escape_debug());
-    if let Some(renamed) = components::renamed(name) {
-        problems.push(Problem::new(key.span(), message, format!("it is now `{}`", renamed.name)).help(renamed.help));
-        return None;
-    }
     problems.push(Problem::new(key.span(), message, "unknown axis").help(suggestion(name, known)));
     None
 }

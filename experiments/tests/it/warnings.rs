@@ -4,7 +4,7 @@ use powersweep_engine::batch::physics::{Demand, Finding, FindingKind, Place};
 use powersweep_engine::workload;
 use powersweep_experiments::{TaskSpec, Warning};
 
-use crate::{errors, sweep};
+use crate::sweep;
 
 const MANIFEST: &str = r#"version = 1
 name = "capped"
@@ -113,16 +113,4 @@ fn a_huge_sweep_has_its_warnings_at_once() {
     );
     let found = warnings(&huge);
     assert!(found.iter().any(|warning| warning.kind == FindingKind::IdleCap), "{found:?}");
-}
-
-#[test]
-fn the_released_name_of_the_schedule_is_refused_with_the_present_one() {
-    let text = errors(&MANIFEST.replace("cap_schedule_w", "caps_w"));
-    for expected in
-        ["[policies.capped] has no key `caps_w`", "it is now `cap_schedule_w`", "[[15000], [20000]] an axis"]
-    {
-        assert!(text.contains(expected), "{expected}: {text}");
-    }
-    let text = errors(&format!("{MANIFEST}[[exclude]]\ncaps_w = [[9_000]]\n"));
-    assert!(text.contains("it is now `cap_schedule_w`"), "{text}");
 }
