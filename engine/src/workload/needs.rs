@@ -2,7 +2,7 @@
 //!
 //! A platform with `partition_procs`, `gpus` or `memory_gib` limits them. Another platform ignores them, so that one
 //! workload serves machines with and without partitions.
-use super::rules::labels;
+use super::rules::labels::{self, Labels};
 use super::swf::{GPUS_KEY, Record, SwfLog};
 use super::{Generator, Job, RuleCounts, WorkloadError};
 use crate::spec::{Choice, Default, Param, Role, SimSpec};
@@ -64,16 +64,14 @@ pub(super) fn of(
     counts: &mut RuleCounts,
 ) -> Result<Vec<NeedsOfRecord>, WorkloadError> {
     let rules = spec.choice(Role::Rules);
-    let partition_from = field(rules.text(PARTITION_FROM.name));
+    let partitions = Labels::new(rules, PARTITION_FROM.name, PARTITION_MAP.name).map_err(WorkloadError::Needs)?;
     let (gpus_from, memory_from) = (rules.text(GPUS_FROM.name), rules.text(MEMORY_FROM.name));
-    if partition_from.is_none() && gpus_from == "none" && memory_from == "none" {
+    if partitions.is_none() && gpus_from == "none" && memory_from == "none" {
         return Ok(Vec::new());
     }
-    let map = map(rules).map_err(WorkloadError::Needs)?;
-    let partition = |record: &Record| match (partition_from, &map) {
-        (None, _) => 0,
-        (Some(field), None) => u32::try_from(field(record)).unwrap_or(0),
-        (Some(field), Some(map)) => labels::mapped(map, field(record)).map_or(0, u32::from),
+    let partition = |record: &Record| {
+        let fields = [record.queue, record.user, record.group, record.partition];
+        partitions.as_ref().and_then(|partitions| partitions.number(fields)).unwrap_or(0)
     };
     if gpus_from == "log" && log.gpus.is_empty() {
         return Err(WorkloadError::Needs(format!(
@@ -118,31 +116,10 @@ pub(super) fn of(
     Ok(needs)
 }
 
-/// The field of a name.
-fn field(name: &str) -> Option<fn(&Record) -> i32> {
-    match name {
-        "partition" => Some(|record| record.partition),
-        "queue" => Some(|record| record.queue),
-        "user" => Some(|record| record.user),
-        "group" => Some(|record| record.group),
-        _ => None,
-    }
-}
-
-/// The map of partitions, sorted by value; `None` if the values are the partitions.
-fn map(rules: &Choice) -> Result<Option<Vec<(i32, u8)>>, String> {
-    rules.opt_reals(PARTITION_MAP.name).map(|pairs| labels::read(PARTITION_MAP.name, pairs)).transpose()
-}
-
 /// Problems of the parameters, in sentences that name them.
 pub(super) fn problems(spec: &SimSpec, rules: &Choice) -> Vec<String> {
     let mut problems = Vec::new();
-    if rules.text(PARTITION_FROM.name) == "none" && rules.get(PARTITION_MAP.name).is_some() {
-        problems.push(
-            "`partition_map` says what the values of a field mean, but `partition_from` names no field".to_owned(),
-        );
-    }
-    problems.extend(map(rules).err());
+    problems.extend(Labels::new(rules, PARTITION_FROM.name, PARTITION_MAP.name).err());
     if let Some(generator) = Generator::of(spec.choice(Role::Source)) {
         let source = generator.component.name;
         for name in [PARTITION_FROM.name, GPUS_FROM.name, MEMORY_FROM.name] {

@@ -40,7 +40,7 @@ pub(super) const CLASS_MAP: Param = Param {
 
 /// Reads priorities or classes, from 1 to 255, from a field of the log.
 #[derive(Debug, Clone)]
-pub(super) struct Labels {
+pub(in crate::workload) struct Labels {
     /// Index of the field among queue, user, group and partition.
     field: usize,
     /// Labels by value, sorted; without a map, the value is the label.
@@ -49,7 +49,7 @@ pub(super) struct Labels {
 
 impl Labels {
     /// Labels by the parameters of these names; `None` if no field is chosen.
-    pub(super) fn new(choice: &Choice, from: &str, map: &str) -> Result<Option<Labels>, String> {
+    pub(in crate::workload) fn new(choice: &Choice, from: &str, map: &str) -> Result<Option<Labels>, String> {
         let pairs = choice.get(map).map(|_| choice.reals(map));
         let Some(field) = FIELDS[1..].iter().position(|name| *name == choice.text(from)) else {
             if pairs.is_some() {
@@ -61,25 +61,25 @@ impl Labels {
         Ok(Some(Labels { field, map: pairs.map(|pairs| read(map, pairs)).transpose()? }))
     }
 
-    /// The label of a job with these fields (queue, user, group, partition).
+    /// The label of a job with these fields (queue, user, group, partition), from 1 to 255.
     #[inline]
     pub(super) fn of(&self, fields: [i32; 4]) -> u8 {
+        self.number(fields).unwrap_or(1).clamp(1, 255) as u8
+    }
+
+    /// The label of a job with these fields; `None` if the map does not list the value, or without a map for a value below 0.
+    #[inline]
+    pub(in crate::workload) fn number(&self, fields: [i32; 4]) -> Option<u32> {
         let value = fields[self.field];
         match &self.map {
-            None => value.clamp(1, 255) as u8,
-            Some(map) => mapped(map, value).unwrap_or(1),
+            None => u32::try_from(value).ok(),
+            Some(map) => map.binary_search_by_key(&value, |pair| pair.0).ok().map(|at| u32::from(map[at].1)),
         }
     }
 }
 
-/// The label of a value in a map.
-#[inline]
-pub(in crate::workload) fn mapped(map: &[(i32, u8)], value: i32) -> Option<u8> {
-    map.binary_search_by_key(&value, |pair| pair.0).ok().map(|at| map[at].1)
-}
-
 /// The map of a parameter, sorted by value.
-pub(in crate::workload) fn read(name: &str, numbers: &[f64]) -> Result<Vec<(i32, u8)>, String> {
+fn read(name: &str, numbers: &[f64]) -> Result<Vec<(i32, u8)>, String> {
     let wrong = |why: String| Err(format!("`{name}` is a list of pairs of whole numbers: {why}"));
     if !numbers.len().is_multiple_of(2) {
         return wrong(format!("it has {} numbers", numbers.len()));

@@ -1,5 +1,5 @@
 //! GPUs of jobs: comments behind their records, so that a log with them is still one of the format.
-use super::power::shown;
+use super::power::{check_place, shown};
 
 /// Key of a comment with the GPUs of the record above: `; JobGpus: JOB COUNT`.
 pub const GPUS_KEY: &str = "JobGpus";
@@ -26,16 +26,9 @@ pub(super) fn read(text: &[u8], above: Option<(usize, i64)>, known: &[RecordGpus
     let count = count.parse().ok().filter(|count: &u32| *count <= COUNT_MAX);
     let count =
         count.ok_or_else(|| format!("expected a number of GPUs from 0 to {COUNT_MAX}, found `{}`", shown(text)))?;
-    let Some((record, last)) = above else {
-        return Err(format!("`{GPUS_KEY}` stands behind the record of its job, and no record is above"));
-    };
-    if job.parse() != Ok(last) {
-        return Err(format!(
-            "`{GPUS_KEY}` of job `{job}` stands behind the record of job {last}: put it behind its own"
-        ));
-    }
+    let record = check_place(GPUS_KEY, job, above)?;
     if known.last().is_some_and(|gpus| gpus.record == record) {
-        return Err(format!("job {last} has a second `{GPUS_KEY}`: keep one"));
+        return Err(format!("job {job} has a second `{GPUS_KEY}`: keep one"));
     }
     Ok(RecordGpus { record, count })
 }

@@ -124,7 +124,7 @@ pub fn spans(step_s: f64, watts: &[f64], run_s: f64) -> impl Iterator<Item = (f6
 }
 
 /// The position of the record that a comment with a key is about, which is the record above.
-fn check_place(key: &str, job: &str, above: Option<(usize, i64)>) -> Result<usize, String> {
+pub(super) fn check_place(key: &str, job: &str, above: Option<(usize, i64)>) -> Result<usize, String> {
     let Some((record, last)) = above else {
         return Err(format!("`{key}` stands behind the record of its job, and no record is above"));
     };
