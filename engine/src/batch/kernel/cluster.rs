@@ -275,12 +275,14 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let energy_j = run.energy_j + gear.busy_w * scale * f64::from(run.procs) * (self.now_s - run.since_s);
         self.recorder.finished(&Finished {
             index: run.job as usize,
-            start_s: run.start_s,
-            finish_s: self.now_s,
             suspended_s: run.suspended_s,
-            energy_j,
-            gear_index: run.start_gear,
-            backfilled: run.backfilled,
+            outcome: summary::Outcome {
+                start_s: run.start_s,
+                finish_s: self.now_s,
+                energy_j,
+                gear_index: run.start_gear,
+                backfilled: run.backfilled,
+            },
         });
         let (job, procs, last_gear) = (run.job, run.procs, run.gear);
         // A completion of this job that is still queued must not look current.

@@ -9,18 +9,10 @@ use crate::workload::Job;
 pub struct Finished {
     /// Index of the job in the workload.
     pub index: usize,
-    /// Start instant (s).
-    pub start_s: f64,
-    /// End instant (s).
-    pub finish_s: f64,
     /// Time in which the job held procs without executing (s).
     pub suspended_s: f64,
-    /// Energy of the job's procs from start to end (J).
-    pub energy_j: f64,
-    /// Gear at the start; 0 is the slowest.
-    pub gear_index: u8,
-    /// Whether the job overtook the head of the queue.
-    pub backfilled: bool,
+    /// Its schedule.
+    pub outcome: Outcome,
 }
 
 /// Receives each job as it ends.
@@ -59,13 +51,7 @@ impl Outcomes {
 impl Recorder for Outcomes {
     #[inline]
     fn finished(&mut self, job: &Finished) {
-        self.outcomes[job.index] = Outcome {
-            start_s: job.start_s,
-            finish_s: job.finish_s,
-            energy_j: job.energy_j,
-            gear_index: job.gear_index,
-            backfilled: job.backfilled,
-        };
+        self.outcomes[job.index] = job.outcome;
     }
 
     fn bytes(&self) -> usize {
