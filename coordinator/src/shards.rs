@@ -165,10 +165,7 @@ impl ShardRecord {
             return Err(ShardError::Number { experiment, data, pinned: self.of, given: own.of });
         }
         let parsed = |text: &str| Manifest::parse("manifest", text).ok();
-        let pinned = parsed(&self.manifest);
-        let digests =
-            pinned.as_ref().map_or_else(|| self.digests.clone(), |pinned| pinned.by_name(self.digests.clone()));
-        let differences = match (pinned, parsed(&own.manifest)) {
+        let differences = match (parsed(&self.manifest), parsed(&own.manifest)) {
             (Some(pinned), Some(given)) => difference(&pinned, &given),
             _ => vec!["this version cannot read the other manifest".to_owned()],
         };
@@ -179,7 +176,7 @@ impl ShardRecord {
             return Err(ShardError::Manifest { experiment, data, differences: shown.join("\n  ") });
         }
         let mut differences = pins::changed(&self.component_versions, &own.component_versions);
-        let logs = own.digests.iter().filter(|(log, digest)| digests.get(*log) != Some(digest));
+        let logs = own.digests.iter().filter(|(log, digest)| self.digests.get(*log) != Some(digest));
         differences.extend(logs.map(|(log, _)| format!("log {log} has other content than for the first shard")));
         if self.tasks_schema != own.tasks_schema {
             differences.push("this build has other columns in the tasks table".to_owned());

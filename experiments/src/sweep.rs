@@ -94,8 +94,7 @@ struct Inner {
 
 impl Sweep {
     /// The sweep of a manifest. `digests` must hold every log of [`Manifest::logs`].
-    pub fn new(manifest: Manifest, digests: BTreeMap<String, Digest>) -> Result<Sweep, SweepError> {
-        let mut digests = manifest.by_name(digests);
+    pub fn new(manifest: Manifest, mut digests: BTreeMap<String, Digest>) -> Result<Sweep, SweepError> {
         let mut logs = BTreeMap::new();
         let mut others = BTreeMap::new();
         for file in manifest.files() {

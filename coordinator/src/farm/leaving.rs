@@ -233,8 +233,7 @@ impl Farm {
                 experiment: to.to_owned(),
                 generation: *generation,
                 manifest: earlier.sweep.manifest().text().to_owned(),
-                // Those of an earlier version are by the places of files, which the text does not have.
-                digests: earlier.sweep.manifest().by_name(experiment.record.digests.clone()),
+                digests: experiment.record.digests.clone(),
             }));
             self.out.put_all(earlier.extra.records(to, *generation).map(Record::DoneChunk));
         }

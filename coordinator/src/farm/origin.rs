@@ -11,15 +11,10 @@ impl Farm {
         let build = self.config.build.clone();
         let Some(experiment) = self.experiments.get(experiment) else { return Origin { build, ..Origin::default() } };
         let record = &experiment.record;
-        let digests = record.digests.iter().map(|(log, digest)| (log.clone(), digest.to_string())).collect();
-        // A record of an earlier version has the places of files.
         let manifest = experiment.sweep.as_ref().map(|sweep| sweep.manifest());
         Origin {
             manifest: manifest.map_or(&*record.manifest, |manifest| manifest.text()).to_owned(),
-            log_digests: match manifest {
-                Some(manifest) => manifest.by_name(digests),
-                None => digests,
-            },
+            log_digests: record.digests.iter().map(|(log, digest)| (log.clone(), digest.to_string())).collect(),
             component_versions: record.pins.clone(),
             ledgers: record.ledgers.clone(),
             build,

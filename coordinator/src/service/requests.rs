@@ -360,8 +360,6 @@ fn submission(request: v1::SubmitRequest, config: &Config) -> Result<Submission,
         let digest = digest_of(digest).map_err(|reason| Status::invalid_argument(format!("log {log}: {reason}")))?;
         given.insert(log.clone(), digest);
     }
-    // Clients of earlier versions name files by their places.
-    let given = manifest.by_name(given);
     let mut digests = BTreeMap::new();
     for file in manifest.files() {
         let Some(digest) = given.get(&file.name) else {

@@ -229,16 +229,6 @@ impl Manifest {
         self.0.files()
     }
 
-    /// Values by the names of files. A state of an earlier version has them by the places of files: those get the names.
-    pub fn by_name<T>(&self, mut by_place: BTreeMap<String, T>) -> BTreeMap<String, T> {
-        for (name, place) in &self.0.places {
-            if let Some(value) = by_place.remove(place) {
-                by_place.entry(name.clone()).or_insert(value);
-            }
-        }
-        by_place
-    }
-
     /// The optional tables it asks for.
     pub fn tables(&self) -> Tables {
         self.0.tables

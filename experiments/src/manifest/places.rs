@@ -86,7 +86,7 @@ pub fn place_in(text: &str, place: &str) -> Option<(usize, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Manifest, Sweep};
+    use crate::Manifest;
 
     #[test]
     fn places_become_names_that_are_told_apart() {
@@ -140,20 +140,5 @@ log = "/home/ann/a.swf"
         // A part has the text with the names.
         let again = Manifest::parse("part", manifest.text()).expect("valid");
         assert_eq!(again.text(), manifest.text());
-    }
-
-    #[test]
-    fn a_state_of_an_earlier_version_has_digests_by_places() {
-        let manifest = Manifest::parse("places", MANIFEST).expect("valid");
-        let digests = |by_place: bool| -> BTreeMap<String, Digest> {
-            let files = manifest.files().into_iter();
-            let key = |file: &crate::FileRef| if by_place { file.place.clone() } else { file.name.clone() };
-            files.map(|file| (key(&file), Digest::of(file.name.as_bytes()))).collect()
-        };
-        let ids = |digests| {
-            let sweep = Sweep::new(manifest.clone(), digests).expect("all are there");
-            (0..sweep.index_count()).map(|index| sweep.task(index).map(|task| task.task_id)).collect::<Vec<_>>()
-        };
-        assert_eq!(ids(digests(true)), ids(digests(false)));
     }
 }
