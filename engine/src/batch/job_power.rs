@@ -13,7 +13,7 @@ use crate::workload::{Job, Workload};
 
 /// Power of a busy processor at the top gear (W), by the model.
 fn top_w(job: &Job, machine: &Machine) -> f64 {
-    machine.classes[0].gears_of(job.class).last().map_or(0.0, |gear| gear.busy_w)
+    machine.gears_of(job.class).last().map_or(0.0, |gear| gear.busy_w)
 }
 
 /// The powers of the jobs of a run.

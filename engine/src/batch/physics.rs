@@ -343,7 +343,7 @@ fn caps(spec: &SimSpec, machine: &Machine) -> Option<Finding> {
     };
     if cap_w >= peak_w {
         let (cap, peak) = (watts(cap_w), watts(peak_w));
-        let message = format!("the cap of {cap} never binds: all {} procs draw at most {peak}", machine.procs());
+        let message = format!("the cap of {cap} never binds: all {} procs draw at most {peak}", machine.procs);
         return finding(
             FindingKind::IdleCap,
             message,
@@ -358,7 +358,7 @@ fn caps(spec: &SimSpec, machine: &Machine) -> Option<Finding> {
     let message = if cap_w < idle_w {
         format!("the idle machine draws {idle}, more than the cap of {cap}: no job can run within this cap")
     } else {
-        let (procs, all) = (machine.busy_procs_within(cap_w), machine.procs());
+        let (procs, all) = (machine.busy_procs_within(cap_w), machine.procs);
         format!("the idle machine draws {idle} of the cap of {cap}: at most {procs} of {all} procs can be busy")
     };
     finding(FindingKind::IdlePower, message, "raise the cap, or let idle procs sleep by a `capacity_rule`")
@@ -368,13 +368,13 @@ fn caps(spec: &SimSpec, machine: &Machine) -> Option<Finding> {
 fn wide_job(spec: &SimSpec, machine: &Machine, demand: &Demand) -> Option<Finding> {
     let rule = spec.choice(Role::Rules).text("wide_jobs");
     let (_, procs, id) = demand.jobs().max_by_key(|(_, procs, _)| *procs)?;
-    (rule == "error" && procs > machine.procs()).then(|| Finding {
+    (rule == "error" && procs > machine.procs).then(|| Finding {
         kind: FindingKind::WideJob,
         about: "wide_jobs",
         place: Place::Choice(Role::Rules),
         message: format!(
             "job {id} needs {procs} procs, the machine has {}: the task fails when it begins",
-            machine.procs()
+            machine.procs
         ),
         help: "choose `wide_jobs` = \"clamp\" or \"drop\", or a larger machine (`procs`, `size_factor`)".to_owned(),
     })
@@ -403,9 +403,9 @@ fn over_cap_job(spec: &SimSpec, machine: &Machine, demand: &Demand) -> Option<Fi
     let reach = CapReach::new(spec, machine).filter(|reach| !reach.drops)?;
     let wide_jobs = spec.choice(Role::Rules).text("wide_jobs");
     // With `clamp`, a wide job has the width of the machine; otherwise it does not run at all.
-    let fits = |(class, procs, id): (u8, u32, i64)| match procs <= machine.procs() {
+    let fits = |(class, procs, id): (u8, u32, i64)| match procs <= machine.procs {
         true => Some((class, procs, id)),
-        false => (wide_jobs == "clamp").then_some((class, machine.procs(), id)),
+        false => (wide_jobs == "clamp").then_some((class, machine.procs, id)),
     };
     let known = |job: &(u8, u32, i64)| machine.job_class_problem(job.2, job.0).is_none();
     let over = demand.jobs().filter(known).filter_map(fits).filter(|job| !reach.admits(job.1, job.0, 1.0));

@@ -41,7 +41,7 @@ pub(crate) fn simulate(
         if let Some((energy, splitter)) = energy.as_mut().zip(splitter) {
             energy.finish(splitter, &prepared.jobs, outcomes)?;
         }
-        let gears = prepared.machine.classes[0].gears.len();
+        let gears = prepared.machine.gears.len();
         let integrals = Integrals {
             clamped_count: prepared.clamped_count,
             dropped_wide_count: prepared.dropped_wide_count,
@@ -78,7 +78,7 @@ pub(crate) fn simulate(
         let (recorder, measures) = prepared.run(spec, limits, JobRows::new(prepared.jobs.len()), series, split)?;
         recorder.write(&prepared.jobs, rows);
         if statistics.bool("node_lists") {
-            let lists = nodes::lists(prepared.machine.procs(), &prepared.jobs, recorder.outcomes());
+            let lists = nodes::lists(prepared.machine.procs, &prepared.jobs, recorder.outcomes());
             rows.iter_mut().zip(lists).for_each(|(row, list)| row.node_list = Some(list));
         }
         for (row, predicted) in rows.iter_mut().zip(measures.predicted.iter().flatten()) {
@@ -138,7 +138,7 @@ impl<'w> Prepared<'w> {
             dropped_wide_count: 0,
             dropped_over_cap_count: 0,
         };
-        if widest > prepared.machine.procs() {
+        if widest > prepared.machine.procs {
             prepared.fit_wide_jobs(spec.choice(Role::Rules).text("wide_jobs"))?;
         }
         prepared.drop_over_cap_jobs(spec)?;
@@ -191,7 +191,7 @@ impl<'w> Prepared<'w> {
 
     /// Applies `wide_jobs` to the jobs that need more procs than the machine has.
     fn fit_wide_jobs(&mut self, rule: &str) -> Result<(), SimError> {
-        let machine_procs = self.machine.procs();
+        let machine_procs = self.machine.procs;
         let wide: Vec<&Job> = self.jobs.iter().filter(|job| job.procs > machine_procs).collect();
         let count = wide.len() as u64;
         match (rule, wide.first()) {
@@ -279,7 +279,7 @@ fn check_jobs(jobs: &[Job], machine: &Machine) -> Result<u32, SimError> {
     // NaN is in no range.
     let time = |t: f64| (0.0..f64::INFINITY).contains(&t);
     // A machine with one table for all jobs accepts every class.
-    if machine.classes.iter().any(|class| class.job_classes() > 1)
+    if machine.job_classes() > 1
         && let Some(problem) = jobs.iter().find_map(|job| machine.job_class_problem(job.id, job.class))
     {
         return Err(SimError::Invalid(problem));

@@ -65,7 +65,7 @@ pub(crate) fn run(spec: &SimSpec, workload: &Workload) -> Vec<JobRecord> {
 }
 
 fn factors(spec: &SimSpec) -> Vec<f64> {
-    Machine::new(spec, None).unwrap().classes[0].gears.iter().map(|gear| gear.time_factor).collect()
+    Machine::new(spec, None).unwrap().gears.iter().map(|gear| gear.time_factor).collect()
 }
 
 /// Checks that every job ran once, for its run time, and that there were always enough procs.

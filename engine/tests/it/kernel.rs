@@ -1,6 +1,6 @@
 //! Effects of the kernel's decisions, and refusals of impossible ones.
 use powersweep_engine::batch::kernel::{Cluster, Ended, EventOrder, JobId, Outcomes, Policy, Recorder, Simulation};
-use powersweep_engine::batch::platform::{Gear, Machine, MachineClass, SleepStates};
+use powersweep_engine::batch::platform::{Gear, Machine, SleepStates};
 use powersweep_engine::error::Stop;
 use powersweep_engine::summary::Integrals;
 use powersweep_engine::{Limits, SimError};
@@ -11,12 +11,11 @@ use crate::golden::workload;
 #[derive(Debug, Clone, Copy)]
 enum Act {
     Start(JobId, u8),
-    StartOn(usize, JobId, u8),
     Gear(JobId, u8),
     Suspend(JobId),
     Resume(JobId),
-    Sleep(usize, u32),
-    Wake(usize, u32),
+    Sleep(u32),
+    Wake(u32),
     Timer(f64),
     /// Checks the estimated end of a job (s).
     Expect(JobId, f64),
@@ -46,12 +45,11 @@ impl Policy for Script {
         for act in due {
             match act {
                 Act::Start(job, gear) => drop(cluster.start(job, gear, false)?),
-                Act::StartOn(class, job, gear) => drop(cluster.start_on(class, job, gear, false)?),
                 Act::Gear(job, gear) => drop(cluster.set_gear(job, gear)?),
                 Act::Suspend(job) => cluster.suspend(job)?,
                 Act::Resume(job) => drop(cluster.resume(job)?),
-                Act::Sleep(class, procs) => cluster.sleep(class, procs)?,
-                Act::Wake(class, procs) => cluster.wake(class, procs)?,
+                Act::Sleep(procs) => cluster.sleep(procs)?,
+                Act::Wake(procs) => cluster.wake(procs)?,
                 Act::Timer(at) => cluster.set_timer(at, 0)?,
                 Act::Expect(job, end_s) => assert_eq!(cluster.estimated_end_s(job), Some(end_s), "at {now} s"),
             }
@@ -67,8 +65,7 @@ type Times = (f64, f64, f64);
 fn machine() -> Machine {
     let gears = vec![Gear { time_factor: 2.0, busy_w: 3.0 }, Gear { time_factor: 1.0, busy_w: 10.0 }];
     let sleep = SleepStates { asleep_w: 0.1, off_w: 0.5, off_s: 10.0, wake_w: 2.0, wake_s: 20.0 };
-    let class = MachineClass { procs: 4, gears, more_job_classes: Vec::new(), idle_w: 1.0, sleep };
-    Machine { classes: vec![class], static_w: 0.0, pools: Vec::new() }
+    Machine { procs: 4, gears, more_job_classes: Vec::new(), idle_w: 1.0, sleep, static_w: 0.0, pools: Vec::new() }
 }
 
 fn run(
@@ -117,15 +114,13 @@ fn the_quantile_of_the_power_is_a_power_of_the_machine() {
     // 580 W for 950 of 1000 s, 690 W in the rest, on a machine that can draw from 20 to 800 W.
     let gears = |watts: &[f64]| watts.iter().map(|busy_w| Gear { time_factor: 1.0, busy_w: *busy_w }).collect();
     let sleep = SleepStates { asleep_w: 5., off_w: 5., off_s: 0., wake_w: 5., wake_s: 0. };
-    let class = MachineClass { procs: 4, gears: gears(&[200.]), more_job_classes: Vec::new(), idle_w: 90., sleep };
-    let one_gear = Machine { classes: vec![class.clone()], static_w: 0.0, pools: Vec::new() };
+    let one_gear = Machine { gears: gears(&[200.]), idle_w: 90., sleep, ..machine() };
     let jobs = [(0., 1000., 1000., 2), (950., 50., 50., 1)];
     let acts = [(0., Act::Start(0, 0)), (950., Act::Start(1, 0))];
-    let (_, integrals) = run(one_gear, &jobs, &acts).unwrap();
+    let (_, integrals) = run(one_gear.clone(), &jobs, &acts).unwrap();
     assert_eq!((integrals.power_p95_w, integrals.power_peak_w), (Some(580.), 690.));
     // With two gears, 240 W for 950 s and 420 W in the rest.
-    let class = MachineClass { procs: 4, gears: gears(&[60., 240.]), idle_w: 0., ..class };
-    let two_gears = Machine { classes: vec![class], static_w: 0.0, pools: Vec::new() };
+    let two_gears = Machine { gears: gears(&[60., 240.]), idle_w: 0., ..one_gear };
     let jobs = [(0., 1000., 1000., 1), (950., 50., 50., 3)];
     let acts = [(0., Act::Start(0, 1)), (950., Act::Start(1, 0))];
     let (_, integrals) = run(two_gears, &jobs, &acts).unwrap();
@@ -136,8 +131,8 @@ fn the_quantile_of_the_power_is_a_power_of_the_machine() {
 fn procs_fall_asleep_and_wake() {
     // 3 procs switch off at 10 (asleep at 20); 2 are woken at 40 (idle at 60), 1 at 65 (idle at 85); job 2 starts at 85.
     let jobs = [(0., 100., 100., 1), (50., 30., 30., 3)];
-    let acts = [(0., Act::Start(0, 1)), (10., Act::Sleep(0, 3)), (40., Act::Wake(0, 2)), (60., Act::Timer(61.))];
-    let script = [&acts[..], &[(65., Act::Wake(0, 1)), (85., Act::Start(1, 1))]].concat();
+    let acts = [(0., Act::Start(0, 1)), (10., Act::Sleep(3)), (40., Act::Wake(2)), (60., Act::Timer(61.))];
+    let script = [&acts[..], &[(65., Act::Wake(1)), (85., Act::Start(1, 1))]].concat();
     let (outcomes, integrals) = run(machine(), &jobs, &script).unwrap();
     assert_eq!(outcomes.iter().map(|o| (o.0, o.1)).collect::<Vec<_>>(), [(0., 100.), (85., 115.)]);
     assert_eq!(integrals.asleep_proc_s, 3. * 20. + 25.);
@@ -156,7 +151,7 @@ fn procs_fall_asleep_and_wake() {
 fn procs_that_switch_off_can_wake_only_after_they_are_off() {
     // 3 procs switch off from 10 to 20. Two are woken at 15: they count as active at once, and wake from 20 to 40.
     let jobs = [(0., 100., 100., 1), (5., 30., 30., 2)];
-    let acts = [(0., Act::Start(0, 1)), (10., Act::Sleep(0, 3)), (15., Act::Wake(0, 2)), (40., Act::Start(1, 1))];
+    let acts = [(0., Act::Start(0, 1)), (10., Act::Sleep(3)), (15., Act::Wake(2)), (40., Act::Start(1, 1))];
     let (outcomes, integrals) = run(machine(), &jobs, &acts).unwrap();
     assert_eq!(outcomes.iter().map(|o| (o.0, o.1)).collect::<Vec<_>>(), [(0., 100.), (40., 70.)]);
     assert_eq!(integrals.active_steps, [(0., 4), (10., 1), (15., 3)]);
@@ -169,8 +164,8 @@ fn procs_that_switch_off_can_wake_only_after_they_are_off() {
 #[test]
 fn procs_that_wake_in_no_time_are_free_at_once() {
     let mut machine = machine();
-    machine.classes[0].sleep = SleepStates { wake_s: 0.0, off_s: 0.0, ..machine.classes[0].sleep };
-    let acts = [(0., Act::Sleep(0, 4)), (10., Act::Wake(0, 3)), (10., Act::Start(1, 1)), (10., Act::Wake(0, 1))];
+    machine.sleep = SleepStates { wake_s: 0.0, off_s: 0.0, ..machine.sleep };
+    let acts = [(0., Act::Sleep(4)), (10., Act::Wake(3)), (10., Act::Start(1, 1)), (10., Act::Wake(1))];
     let acts = [&acts[..], &[(20., Act::Start(0, 1))]].concat();
     let (outcomes, integrals) = run(machine, &[(0., 10., 10., 4), (10., 10., 10., 3)], &acts).unwrap();
     assert_eq!(outcomes.iter().map(|o| (o.0, o.1)).collect::<Vec<_>>(), [(20., 30.), (10., 20.)]);
@@ -186,35 +181,21 @@ fn constant_power_counts_from_the_first_submit_to_the_last_end() {
 }
 
 #[test]
-fn classes_of_procs_are_counted_separately() {
-    let mut machine = machine();
-    let gears = vec![Gear { time_factor: 4.0, busy_w: 2.0 }, Gear { time_factor: 3.0, busy_w: 5.0 }];
-    machine.classes.push(MachineClass { gears, ..machine.classes[0].clone() });
-    let jobs = [(0., 10., 10., 4), (0., 10., 10., 4)];
-    let (outcomes, integrals) = run(machine, &jobs, &[(0., Act::Start(0, 1)), (0., Act::StartOn(1, 1, 0))]).unwrap();
-    assert_eq!(outcomes, [(0., 10., 400.), (0., 40., 320.)]);
-    assert_eq!(integrals.busy_proc_s, [160., 40.]);
-    assert_eq!(integrals.machine_procs, 8);
-    assert_eq!(integrals.idle_proc_s, 4. * 30.);
-}
-
-#[test]
 fn impossible_decisions_are_refused() {
     let jobs = [(0., 100., 100., 3), (0., 10., 10., 2), (50., 10., 10., 1)];
     let started = (0., Act::Start(0, 1));
-    let cases: [(&[(f64, Act)], &str); 13] = [
+    let cases: [(&[(f64, Act)], &str); 12] = [
         (&[started, (10., Act::Start(0, 1))], "job 1 cannot start: it runs already"),
         (&[started, (10., Act::Start(1, 1))], "job 2 cannot start: it needs 2 procs, 1 are free"),
         (&[(0., Act::Start(2, 1))], "job 3 cannot start: it has not been submitted"),
         (&[(0., Act::Start(9, 1))], "does not exist"),
         (&[(0., Act::Start(0, 2))], "gear 2 does not exist"),
-        (&[(0., Act::StartOn(1, 0, 1))], "class 1, which does not exist"),
         (&[(0., Act::Gear(0, 0))], "cannot set the gear of job 1, which does not execute"),
         (&[started, (10., Act::Gear(9, 0))], "cannot set the gear of job -1, which does not execute"),
         (&[started, (10., Act::Gear(0, 7))], "gear 7"),
         (&[started, (10., Act::Resume(0))], "cannot resume job 1, which is not suspended"),
-        (&[started, (10., Act::Sleep(0, 2))], "cannot put 2 procs of class 0 to sleep"),
-        (&[started, (10., Act::Sleep(0, 1)), (15., Act::Wake(0, 2))], "cannot wake 2 procs of class 0"),
+        (&[started, (10., Act::Sleep(2))], "cannot put 2 procs to sleep"),
+        (&[started, (10., Act::Sleep(1)), (15., Act::Wake(2))], "cannot wake 2 procs"),
         (&[started, (10., Act::Timer(10.))], "cannot set a timer for 10 s"),
     ];
     for (acts, expected) in cases {

@@ -3,8 +3,8 @@ use std::collections::VecDeque;
 
 use powersweep_engine::error::Stop;
 use powersweep_engine::queues::{
-    Arrivals, Buffered, ClassStream, Completed, Job, Observer, Poisson, QueuePolicy, Scheme, ServerTable,
-    Servers, Simulation, Speed, State, Until, Work,
+    Arrivals, Buffered, ClassStream, Completed, Job, Observer, Poisson, QueuePolicy, Scheme, ServerTable, Servers,
+    Simulation, Speed, State, Until, Work,
 };
 use powersweep_engine::rng::{Philox, Purpose};
 use powersweep_engine::{Limits, SimError};

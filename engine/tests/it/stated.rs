@@ -34,7 +34,7 @@ fn energy_is_that_of_the_stated_watts() {
     // Nodes of two procs draw these watts: each proc draws half of them, also asleep.
     let (summary, rows) = run(&stated().int("watts_of_procs", 2), &one);
     assert_eq!((rows[0].energy_j, summary.energy_total_j), (1500., 1600.));
-    let asleep_w = |build: Build| Machine::new(&build.0, None).unwrap().classes[0].sleep.asleep_w;
+    let asleep_w = |build: Build| Machine::new(&build.0, None).unwrap().sleep.asleep_w;
     assert_eq!(asleep_w(stated().real("asleep_w", 4.0)), 4.);
     assert_eq!(asleep_w(stated().real("asleep_w", 4.0).int("watts_of_procs", 2)), 2.);
     // A machine without gears has one.

@@ -313,7 +313,13 @@ fn labelled<'a, 'i>(
         problems.push(Problem::new(span, format!("[{key}] is empty"), format!("expected a block [{key}.NAME]")));
     }
     for (label, table) in named_tables(table, key, ("blocks", "block"), problems) {
-        blocks.push(Block { section, label: label.get_ref().as_ref().into(), at: blocks.len(), span: label.span(), table });
+        blocks.push(Block {
+            section,
+            label: label.get_ref().as_ref().into(),
+            at: blocks.len(),
+            span: label.span(),
+            table,
+        });
     }
 }
 

@@ -37,7 +37,6 @@ pub(super) struct Running {
     /// Position in the order of starts, from 0. Breaks ties of completions.
     pub(super) seq: u32,
     pub(super) procs: u32,
-    pub(super) class: u16,
     pub(super) gear: u8,
     pub(super) start_gear: u8,
     pub(super) backfilled: bool,
@@ -71,36 +70,32 @@ pub struct Ended {
     pub job: JobId,
     /// Procs that the job held.
     pub procs: u32,
-    /// Class of machines that it ran on.
-    pub class: usize,
     /// Its last gear.
     pub gear: u8,
     /// Estimated end (s).
     pub estimated_end_s: f64,
 }
 
-/// Procs of a class of machines by state, besides those in use.
+/// Procs by state, besides those in use, and their levels in the meter: the gears for each class of jobs, then idle,
+/// suspended, asleep, switching off and waking.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct ClassState {
+pub(super) struct States {
     pub(super) free: u32,
     pub(super) asleep: u32,
     /// `recalled` of these will wake as soon as they are off.
     pub(super) switching_off: u32,
     pub(super) recalled: u32,
     pub(super) waking: u32,
-    /// First level of the class in the meter. Its levels are the gears for each class of jobs, then idle, suspended,
-    /// asleep, switching off and waking.
-    pub(super) level: usize,
     /// The level of idle procs, the first level that is no gear.
     pub(super) after_gears: usize,
-    /// Number of gears of the class.
+    /// Number of gears.
     pub(super) gears: usize,
     /// Number of levels from one class of jobs to the next: the number of gears, or 0 if the class of a job does not
     /// matter.
     pub(super) stride: usize,
 }
 
-/// Offsets of a class's levels in the meter, from `ClassState::after_gears`.
+/// Offsets of levels in the meter, from `States::after_gears`.
 pub(super) const IDLE: usize = 0;
 pub(super) const SUSPENDED: usize = 1;
 pub(super) const ASLEEP: usize = 2;
@@ -116,7 +111,7 @@ pub struct Cluster<'w, R> {
     pub(super) machine: Arc<Machine>,
     pub(super) now_s: f64,
     pub(super) first_submit_s: f64,
-    pub(super) classes: Vec<ClassState>,
+    pub(super) states: States,
     /// Gears by level of the meter, so that a gear takes one look-up; levels that are no gear have a filler.
     pub(super) gears: Vec<Gear>,
     pub(super) running: Vec<Running>,
@@ -170,32 +165,28 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 impl<'w, R: Recorder> Cluster<'w, R> {
     pub(super) fn new(jobs: &'w [Job], machine: Machine, limits: &'w Limits<'w>, recorder: R) -> Cluster<'w, R> {
         let mut levels = Vec::new();
-        let mut classes = Vec::new();
         let mut gear_table: Vec<Gear> = Vec::new();
-        for class in &machine.classes {
-            let gears = class.gears.len();
-            let level = levels.len();
-            for gears in std::iter::once(&class.gears).chain(&class.more_job_classes) {
-                gear_table.extend(gears);
-                levels.extend(gears.iter().map(|gear| (0, gear.busy_w)));
-            }
-            gear_table.extend([Gear { time_factor: 1.0, busy_w: 0.0 }; WAKING + 1]);
-            let (after_gears, stride) = (levels.len(), if class.more_job_classes.is_empty() { 0 } else { gears });
-            classes.push(ClassState { free: class.procs, level, after_gears, gears, stride, ..ClassState::default() });
-            let sleep = class.sleep;
-            let states_w = [class.idle_w, class.idle_w, sleep.asleep_w, sleep.off_w, sleep.wake_w];
-            levels.extend(states_w.into_iter().enumerate().map(|(i, w)| (if i == IDLE { class.procs } else { 0 }, w)));
+        for gears in std::iter::once(&machine.gears).chain(&machine.more_job_classes) {
+            gear_table.extend(gears);
+            levels.extend(gears.iter().map(|gear| (0, gear.busy_w)));
         }
+        gear_table.extend([Gear { time_factor: 1.0, busy_w: 0.0 }; WAKING + 1]);
+        let gears = machine.gears.len();
+        let stride = if machine.more_job_classes.is_empty() { 0 } else { gears };
+        let states = States { free: machine.procs, after_gears: levels.len(), gears, stride, ..States::default() };
+        let sleep = machine.sleep;
+        let states_w = [machine.idle_w, machine.idle_w, sleep.asleep_w, sleep.off_w, sleep.wake_w];
+        levels.extend(states_w.into_iter().enumerate().map(|(i, w)| (if i == IDLE { machine.procs } else { 0 }, w)));
         let now_s = jobs.first().map_or(0.0, |job| job.submit_s);
-        let sleep = Sleep::new(now_s, machine.procs());
+        let sleep = Sleep::new(now_s, machine.procs);
         Cluster {
             jobs,
             limits,
-            meter: Meter::new(levels, machine.procs(), machine.static_w, now_s),
+            meter: Meter::new(levels, machine.procs, machine.static_w, now_s),
             machine: Arc::new(machine),
             now_s,
             first_submit_s: now_s,
-            classes,
+            states,
             gears: gear_table,
             running: Vec::new(),
             free_entries: FreeEntries::default(),
@@ -267,8 +258,6 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let scale = if self.scales.is_some() { self.exceed_by_end(entry) } else { 1.0 };
         let run = &mut self.running[entry];
         debug_assert_eq!(key_time(end.key), run.end_s);
-        let class = run.class as usize;
-        let state = &mut self.classes[class];
         let busy = run.level();
         let gear = self.gears[busy];
         let estimated_end_s = run.since_s + run.estimate_left_s * gear.time_factor;
@@ -287,16 +276,16 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let (job, procs, last_gear) = (run.job, run.procs, run.gear);
         // A completion of this job that is still queued must not look current.
         run.end_s = f64::NEG_INFINITY;
-        self.meter.shift(busy, state.after_gears + IDLE, procs);
+        self.meter.shift(busy, self.states.after_gears + IDLE, procs);
         if let Some(pools) = &mut self.pools {
             pools.free.give(pools.needs[job as usize]);
         }
-        state.free += procs;
+        self.states.free += procs;
         self.meter.idle_procs += procs;
         self.free_entries.free(entry);
         self.phase[job as usize] = DONE;
         self.done_count += 1;
-        Ended { job, procs, class, gear: last_gear, estimated_end_s }
+        Ended { job, procs, gear: last_gear, estimated_end_s }
     }
 
     /// Settles a running job's work, estimate, suspension and energy up to now.
@@ -312,7 +301,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             run.energy_j += gear.busy_w * scale * f64::from(run.procs) * dt;
         } else {
             run.suspended_s += dt;
-            run.energy_j += self.machine.classes[run.class as usize].idle_w * f64::from(run.procs) * dt;
+            run.energy_j += self.machine.idle_w * f64::from(run.procs) * dt;
         }
         run.since_s = self.now_s;
     }
@@ -329,13 +318,13 @@ impl<'w, R: Recorder> Cluster<'w, R> {
 
     /// The integrals of the run, at its end.
     pub(super) fn integrals(&self) -> summary::Integrals {
-        let gears = self.machine.classes.iter().map(|c| c.gears.len()).max().unwrap_or(0);
+        let states = self.states;
         let mut out = summary::Integrals {
-            machine_procs: self.machine.procs(),
+            machine_procs: self.machine.procs,
             events_count: self.events_count,
             first_submit_s: self.first_submit_s,
             last_finish_s: self.now_s,
-            busy_proc_s: vec![0.0; gears],
+            busy_proc_s: vec![0.0; states.gears],
             queue_length_s: self.meter.waiting_s,
             queue_length_max: u64::from(self.meter.waiting_max),
             backlog_proc_s2: self.meter.backlog_s,
@@ -346,23 +335,21 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             gear_changes_count: self.gear_changes_count,
             ..summary::Integrals::default()
         };
-        for (class, state) in self.machine.classes.iter().zip(&self.classes) {
-            for at in state.level..state.after_gears {
-                let level = self.meter.level(at);
-                out.busy_proc_s[(at - state.level) % class.gears.len()] += level.proc_s;
-                out.energy_busy_j += level.proc_s * level.watts;
-            }
-            let proc_s = |i: usize| self.meter.level(state.after_gears + i).proc_s;
-            let energy_j = |i: usize| proc_s(i) * self.meter.level(state.after_gears + i).watts;
-            out.idle_proc_s += proc_s(IDLE);
-            out.suspended_proc_s += proc_s(SUSPENDED);
-            out.energy_suspended_j += energy_j(SUSPENDED);
-            out.asleep_proc_s += proc_s(ASLEEP);
-            out.transition_proc_s += proc_s(SWITCHING_OFF) + proc_s(WAKING);
-            out.energy_idle_j += energy_j(IDLE);
-            out.energy_asleep_j += energy_j(ASLEEP);
-            out.energy_transition_j += energy_j(SWITCHING_OFF) + energy_j(WAKING);
+        for at in 0..states.after_gears {
+            let level = self.meter.level(at);
+            out.busy_proc_s[at % states.gears] += level.proc_s;
+            out.energy_busy_j += level.proc_s * level.watts;
         }
+        let proc_s = |i: usize| self.meter.level(states.after_gears + i).proc_s;
+        let energy_j = |i: usize| proc_s(i) * self.meter.level(states.after_gears + i).watts;
+        out.idle_proc_s = proc_s(IDLE);
+        out.suspended_proc_s = proc_s(SUSPENDED);
+        out.energy_suspended_j = energy_j(SUSPENDED);
+        out.asleep_proc_s = proc_s(ASLEEP);
+        out.transition_proc_s = proc_s(SWITCHING_OFF) + proc_s(WAKING);
+        out.energy_idle_j = energy_j(IDLE);
+        out.energy_asleep_j = energy_j(ASLEEP);
+        out.energy_transition_j = energy_j(SWITCHING_OFF) + energy_j(WAKING);
         out.energy_busy_j += self.meter.excess_j;
         out.energy_static_j = self.machine.static_w * (out.last_finish_s - out.first_submit_s);
         out.active_steps = self.active_steps().iter().copied().filter(|step| step.0 < self.now_s).collect();

@@ -9,43 +9,34 @@ use crate::workload::Job;
 
 /// Decisions.
 impl<'w, R: Recorder> Cluster<'w, R> {
-    /// Starts a waiting job on the first class of machines. `overtook`: an earlier job of the queue still waits.
+    /// Starts a waiting job. `overtook`: an earlier job of the queue still waits.
     /// Returns its estimated end (s).
     ///
     /// # Errors
     /// [`SimError::Policy`] if the job does not wait, the procs are not free or the gear does not exist.
     #[inline(always)]
     pub fn start(&mut self, job: JobId, gear: u8, overtook: bool) -> Result<f64, Stop> {
-        self.start_on(0, job, gear, overtook)
-    }
-
-    /// [`Cluster::start`] on a class of machines.
-    ///
-    /// # Errors
-    /// As [`Cluster::start`], and if the class does not exist.
-    #[inline(always)]
-    pub fn start_on(&mut self, class: usize, job: JobId, gear: u8, overtook: bool) -> Result<f64, Stop> {
-        let (Some(waiting), Some(state)) = (self.jobs.get(job as usize), self.classes.get_mut(class)) else {
-            return Err(self.refuse_start(class, job, gear));
+        let Some(waiting) = self.jobs.get(job as usize) else {
+            return Err(self.refuse_start(job, gear));
         };
         let &Job { run_s, mut estimate_s, procs, class: job_class, .. } = waiting;
         if let Some(predictions) = &self.predictions {
             estimate_s = predictions.present_s(job);
         }
-        let phase = &mut self.phase[job as usize];
+        let (phase, state) = (&mut self.phase[job as usize], &mut self.states);
         if *phase != WAITING || usize::from(gear) >= state.gears || procs > state.free {
-            return Err(self.refuse_start(class, job, gear));
+            return Err(self.refuse_start(job, gear));
         }
         if let Some(pools) = &mut self.pools {
             let needs = pools.needs[job as usize];
             if !pools.free.cover(needs) {
-                return Err(self.refuse_start(class, job, gear));
+                return Err(self.refuse_start(job, gear));
             }
             pools.free.take(needs);
         }
         let now_s = self.now_s;
         let idle = state.after_gears + IDLE;
-        let base = state.level + state.stride * usize::from(job_class);
+        let base = state.stride * usize::from(job_class);
         let busy = base + usize::from(gear);
         let factor = self.gears[busy].time_factor;
         let end_s = now_s + run_s * factor;
@@ -54,7 +45,6 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             job,
             seq,
             procs,
-            class: class as u16,
             gear,
             start_gear: gear,
             backfilled: overtook,
@@ -97,8 +87,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// [`SimError::Policy`] if the job does not execute or the gear does not exist.
     pub fn set_gear(&mut self, job: JobId, gear: u8) -> Result<f64, Stop> {
         let entry = self.executing_entry(job, true, "set the gear of")?;
-        let class = self.running[entry].class as usize;
-        let gears = self.machine.classes[class].gears.len();
+        let gears = self.states.gears;
         if usize::from(gear) >= gears {
             return Err(
                 self.refuse(format!("job {} cannot run at gear {gear}: there are {gears} gears", self.name(job)))
@@ -135,8 +124,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.ends.clear(entry);
         self.plan_sample(entry);
         let run = &self.running[entry];
-        let state = &self.classes[run.class as usize];
-        self.meter.shift(run.level(), state.after_gears + SUSPENDED, run.procs);
+        self.meter.shift(run.level(), self.states.after_gears + SUSPENDED, run.procs);
         Ok(())
     }
 
@@ -151,8 +139,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.meter.exceed(excess);
         let run = &mut self.running[entry];
         run.executing = true;
-        let state = &self.classes[run.class as usize];
-        self.meter.shift(state.after_gears + SUSPENDED, run.level(), run.procs);
+        self.meter.shift(self.states.after_gears + SUSPENDED, run.level(), run.procs);
         self.schedule(entry);
         Ok(self.estimated_end(&self.running[entry]))
     }
@@ -261,21 +248,18 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     #[cold]
-    fn refuse_start(&self, class: usize, job: JobId, gear: u8) -> Stop {
+    fn refuse_start(&self, job: JobId, gear: u8) -> Stop {
         if self.jobs.get(job as usize).is_none() {
             return self.refuse(format!("job {job} cannot start: it does not exist"));
         }
-        let Some(machines) = self.machine.classes.get(class) else {
-            return self.refuse(format!("job {} cannot start on class {class}, which does not exist", self.name(job)));
-        };
         let reason = match self.phase[job as usize] {
             FUTURE => "it has not been submitted".to_owned(),
             DONE => "it has ended".to_owned(),
-            WAITING if usize::from(gear) >= machines.gears.len() => format!("gear {gear} does not exist"),
-            WAITING if self.procs(job) <= self.classes[class].free => {
+            WAITING if usize::from(gear) >= self.states.gears => format!("gear {gear} does not exist"),
+            WAITING if self.procs(job) <= self.states.free => {
                 self.missing(job).unwrap_or_else(|| "its needs are not free".to_owned())
             }
-            WAITING => format!("it needs {} procs, {} are free", self.procs(job), self.classes[class].free),
+            WAITING => format!("it needs {} procs, {} are free", self.procs(job), self.states.free),
             _ => "it runs already".to_owned(),
         };
         self.refuse(format!("job {} cannot start: {reason}", self.name(job)))

@@ -198,9 +198,9 @@ impl FreeEntries {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Alarm {
     /// Procs have finished waking and become idle.
-    Woken { class: u16, procs: u32 },
+    Woken { procs: u32 },
     /// Procs have finished switching off and are asleep.
-    Asleep { class: u16, procs: u32 },
+    Asleep { procs: u32 },
     /// A pass that the policy asked for, with the policy's token.
     Policy(u64),
 }

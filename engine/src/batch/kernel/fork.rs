@@ -117,7 +117,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             machine: Arc::clone(&self.machine),
             now_s: self.now_s,
             first_submit_s: self.first_submit_s,
-            classes: self.classes.clone(),
+            states: self.states,
             gears: self.gears.clone(),
             starts_count: running.len() as u32,
             running,

@@ -47,7 +47,7 @@ pub(crate) struct Meter {
     pub(crate) backlog_proc_s: f64,
     pub(crate) backlog_max: f64,
     pub(crate) backlog_s: f64,
-    /// Idle procs of all classes.
+    /// Idle procs.
     pub(crate) idle_procs: u32,
     pub(crate) lost_proc_s: f64,
     /// Constant power besides that of the levels (W).

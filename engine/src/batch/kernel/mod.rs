@@ -343,7 +343,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         self.next_submit = submit_key(self.cluster.jobs(), self.submitted);
         self.count_event()?;
         self.cluster.submit(job);
-        let pass = self.passes.at_every_submission || self.cluster.procs(job) <= self.cluster.free(0);
+        let pass = self.passes.at_every_submission || self.cluster.procs(job) <= self.cluster.free();
         self.policy.submitted(&self.cluster, job);
         Ok(pass)
     }

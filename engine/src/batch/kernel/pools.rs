@@ -39,7 +39,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     /// Whether the procs and the other needs of a job are free now.
     #[inline]
     pub fn fits(&self, job: JobId) -> bool {
-        self.procs(job) <= self.free(0)
+        self.procs(job) <= self.free()
             && self.pools.as_ref().is_none_or(|pools| pools.free.cover(pools.needs[job as usize]))
     }
 

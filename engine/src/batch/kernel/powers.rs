@@ -95,12 +95,11 @@ impl Excess {
 impl<'w, R: Recorder> Cluster<'w, R> {
     /// Sets the scales; called before the first instant.
     pub(super) fn set_scales(&mut self, scales: Scales) {
-        let class = &self.machine.classes[0];
         let (mut low_w, mut high_w) = (f64::INFINITY, 0.0_f64);
         for (at, (job, &scale)) in self.jobs.iter().zip(&scales.by_job).enumerate() {
             let of_samples = scales.samples.as_ref().and_then(|samples| samples.range(at));
             let (least, greatest) = of_samples.unwrap_or((scale, scale));
-            for gear in class.gears_of(job.class) {
+            for gear in self.machine.gears_of(job.class) {
                 (low_w, high_w) = (low_w.min(gear.busy_w * least), high_w.max(gear.busy_w * greatest));
             }
         }

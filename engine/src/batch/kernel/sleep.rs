@@ -12,17 +12,16 @@ use super::recorder::Recorder;
 use crate::error::Stop;
 use crate::limits::list_bytes;
 
-/// Procs of a class in transition: towards idle or towards sleep.
+/// Procs in transition: towards idle or towards sleep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Coming {
     /// End of the transition (s).
     at_s: f64,
-    class: usize,
     procs: u32,
 }
 
-/// Procs in transition, and the number of active procs so far. A class has one time of waking and one of switching off,
-/// and sleeping procs wake before others are recalled: so the transitions of a class are in the order of their ends.
+/// Procs in transition, and the number of active procs so far. There is one time of waking and one of switching off, and
+/// sleeping procs wake before others are recalled: so transitions are in the order of their ends.
 #[derive(Debug, Clone)]
 pub(super) struct Sleep {
     /// Waking procs, among them recalled ones that still switch off.
@@ -69,9 +68,9 @@ impl Sleep {
 }
 
 /// Removes procs whose transition has ended.
-fn remove(list: &mut Vec<Coming>, class: usize, at_s: f64, mut procs: u32) {
+fn remove(list: &mut Vec<Coming>, at_s: f64, mut procs: u32) {
     list.retain_mut(|coming| {
-        if coming.class == class && coming.at_s <= at_s {
+        if coming.at_s <= at_s {
             let taken = coming.procs.min(procs);
             coming.procs -= taken;
             procs -= taken;
@@ -82,42 +81,42 @@ fn remove(list: &mut Vec<Coming>, class: usize, at_s: f64, mut procs: u32) {
 
 /// Sleeping procs in the view and in the decisions of a policy.
 impl<R: Recorder> Cluster<'_, R> {
-    /// Procs of a class that are switched off.
-    pub fn asleep(&self, class: usize) -> u32 {
-        self.classes[class].asleep
+    /// Procs that are switched off.
+    pub fn asleep(&self) -> u32 {
+        self.states.asleep
     }
 
-    /// Procs of a class that are switching off or waking.
-    pub fn switching(&self, class: usize) -> u32 {
-        self.classes[class].switching_off + self.classes[class].waking
+    /// Procs that are switching off or waking.
+    pub fn switching(&self) -> u32 {
+        self.states.switching_off + self.states.waking
     }
 
-    /// Active procs of a class: all but those that sleep or will sleep. Waking procs count.
-    pub fn active(&self, class: usize) -> u32 {
-        let state = &self.classes[class];
-        self.machine.classes[class].procs - state.asleep - state.switching_off + state.recalled
+    /// Active procs: all but those that sleep or will sleep. Waking procs count.
+    pub fn active(&self) -> u32 {
+        let state = &self.states;
+        self.machine.procs - state.asleep - state.switching_off + state.recalled
     }
 
-    /// Waking procs of a class, among them recalled ones.
-    pub fn waking(&self, class: usize) -> u32 {
-        self.classes[class].waking + self.classes[class].recalled
+    /// Waking procs, among them recalled ones.
+    pub fn waking(&self) -> u32 {
+        self.states.waking + self.states.recalled
     }
 
-    /// Procs of a class that sleep or switch off, and count as coming. 0 unless [`Cluster::count_sleeping`] was called.
-    pub fn sleeping_that_count(&self, class: usize) -> u32 {
-        let state = &self.classes[class];
+    /// Procs that sleep or switch off, and count as coming. 0 unless [`Cluster::count_sleeping`] was called.
+    pub fn sleeping_that_count(&self) -> u32 {
+        let state = &self.states;
         if self.sleep.sleeping_counts { state.asleep + state.switching_off - state.recalled } else { 0 }
     }
 
-    /// Procs of a class that will be idle without the end of a job: the instants (s), in any order, and their numbers.
+    /// Procs that will be idle without the end of a job: the instants (s), in any order, and their numbers.
     /// Waking procs and, after [`Cluster::count_sleeping`], sleeping ones as if they were woken now.
-    pub fn coming(&self, class: usize) -> impl Iterator<Item = (f64, u32)> {
-        let waking = self.sleep.waking.iter().filter(move |c| c.class == class).map(|c| (c.at_s, c.procs));
-        let wake_s = self.machine.classes[class].sleep.wake_s;
+    pub fn coming(&self) -> impl Iterator<Item = (f64, u32)> {
+        let waking = self.sleep.waking.iter().map(|c| (c.at_s, c.procs));
+        let wake_s = self.machine.sleep.wake_s;
         let counts = self.sleep.sleeping_counts;
-        let asleep = Some((self.now_s + wake_s, self.classes[class].asleep)).filter(|(_, procs)| counts && *procs > 0);
-        let mut recalled = self.classes[class].recalled;
-        let falling = self.sleep.falling.iter().filter(move |c| counts && c.class == class).filter_map(move |c| {
+        let asleep = Some((self.now_s + wake_s, self.states.asleep)).filter(|(_, procs)| counts && *procs > 0);
+        let mut recalled = self.states.recalled;
+        let falling = self.sleep.falling.iter().filter(move |_| counts).filter_map(move |c| {
             let already = recalled.min(c.procs);
             recalled -= already;
             (c.procs > already).then_some((c.at_s + wake_s, c.procs - already))
@@ -125,15 +124,10 @@ impl<R: Recorder> Cluster<'_, R> {
         waking.chain(asleep).chain(falling)
     }
 
-    /// Whether [`Cluster::coming`] has procs of any class.
+    /// Whether [`Cluster::coming`] has procs.
     #[inline]
     pub fn any_coming(&self) -> bool {
-        !self.sleep.waking.is_empty() || (self.sleep.sleeping_counts && self.any_sleeping())
-    }
-
-    #[cold]
-    fn any_sleeping(&self) -> bool {
-        (0..self.classes.len()).any(|class| self.sleeping_that_count(class) > 0)
+        !self.sleep.waking.is_empty() || self.sleeping_that_count() > 0
     }
 
     /// From now on, procs that sleep or switch off count as coming.
@@ -148,21 +142,19 @@ impl<R: Recorder> Cluster<'_, R> {
 
     /// Whether procs switch off or wake, or will be woken later: the free procs may change although no job ends.
     pub fn in_transition(&self) -> bool {
-        self.sleep.wakes_later || (0..self.classes.len()).any(|class| self.switching(class) > 0)
+        self.sleep.wakes_later || self.switching() > 0
     }
 
     /// Makes all procs idle that sleep, switch off or wake. For copies of the cluster: it skips the transitions.
     pub(crate) fn wake_all_at_once(&mut self) {
-        for class in 0..self.classes.len() {
-            let base = self.after_gears(class);
-            let state = &mut self.classes[class];
-            let levels = [(ASLEEP, state.asleep), (SWITCHING_OFF, state.switching_off), (WAKING, state.waking)];
-            (state.asleep, state.switching_off, state.recalled, state.waking) = (0, 0, 0, 0);
-            for (level, procs) in levels.into_iter().filter(|(_, procs)| *procs > 0) {
-                state.free += procs;
-                self.meter.idle_procs += procs;
-                self.meter.shift(base + level, base + IDLE, procs);
-            }
+        let state = &mut self.states;
+        let base = state.after_gears;
+        let levels = [(ASLEEP, state.asleep), (SWITCHING_OFF, state.switching_off), (WAKING, state.waking)];
+        (state.asleep, state.switching_off, state.recalled, state.waking) = (0, 0, 0, 0);
+        for (level, procs) in levels.into_iter().filter(|(_, procs)| *procs > 0) {
+            state.free += procs;
+            self.meter.idle_procs += procs;
+            self.meter.shift(base + level, base + IDLE, procs);
         }
         self.sleep.waking.clear();
         self.sleep.falling.clear();
@@ -170,137 +162,130 @@ impl<R: Recorder> Cluster<'_, R> {
         self.note_active();
     }
 
-    /// The instants (s) at which the number of active procs of all classes has changed, with the number; the first
+    /// The instants (s) at which the number of active procs has changed, with the number; the first
     /// instant is the first submit.
     pub fn active_steps(&self) -> &[(f64, u32)] {
         &self.sleep.steps
     }
 
-    /// Switches idle procs of a class off; they draw `off_w` for `off_s`, then `asleep_w`.
+    /// Switches idle procs off; they draw `off_w` for `off_s`, then `asleep_w`.
     ///
     /// # Errors
     /// [`crate::error::SimError::Policy`] if fewer are idle.
-    pub fn sleep(&mut self, class: usize, procs: u32) -> Result<(), Stop> {
-        if self.classes.get(class).is_none_or(|c| c.free < procs) {
-            return Err(self.refuse(format!("cannot put {procs} procs of class {class} to sleep: fewer are idle")));
+    pub fn sleep(&mut self, procs: u32) -> Result<(), Stop> {
+        if self.states.free < procs {
+            return Err(self.refuse(format!("cannot put {procs} procs to sleep: fewer are idle")));
         }
         if procs == 0 {
             return Ok(());
         }
-        let off_s = self.machine.classes[class].sleep.off_s;
-        let base = self.after_gears(class);
-        self.classes[class].free -= procs;
+        let off_s = self.machine.sleep.off_s;
+        let base = self.states.after_gears;
+        self.states.free -= procs;
         self.meter.idle_procs -= procs;
         if off_s > 0.0 {
             let at_s = self.now_s + off_s;
-            self.classes[class].switching_off += procs;
+            self.states.switching_off += procs;
             self.meter.shift(base + IDLE, base + SWITCHING_OFF, procs);
-            self.sleep.falling.push(Coming { at_s, class, procs });
-            self.timers.push(at_s, Alarm::Asleep { class: class as u16, procs });
+            self.sleep.falling.push(Coming { at_s, procs });
+            self.timers.push(at_s, Alarm::Asleep { procs });
         } else {
-            self.classes[class].asleep += procs;
+            self.states.asleep += procs;
             self.meter.shift(base + IDLE, base + ASLEEP, procs);
         }
         self.note_active();
         Ok(())
     }
 
-    /// Wakes procs of a class; they draw `wake_w` for `wake_s`, then are idle. They count as active at once. If fewer
+    /// Wakes procs; they draw `wake_w` for `wake_s`, then are idle. They count as active at once. If fewer
     /// are asleep, procs that switch off are recalled, earliest first: they finish switching off, then wake.
     ///
     /// # Errors
     /// [`crate::error::SimError::Policy`] if fewer are asleep or switching off.
-    pub fn wake(&mut self, class: usize, procs: u32) -> Result<(), Stop> {
-        let sleeping = |c: &super::cluster::ClassState| c.asleep + c.switching_off - c.recalled;
-        if self.classes.get(class).is_none_or(|c| sleeping(c) < procs) {
-            return Err(self.refuse(format!("cannot wake {procs} procs of class {class}: fewer are asleep")));
+    pub fn wake(&mut self, procs: u32) -> Result<(), Stop> {
+        let state = &self.states;
+        if state.asleep + state.switching_off - state.recalled < procs {
+            return Err(self.refuse(format!("cannot wake {procs} procs: fewer are asleep")));
         }
         if procs == 0 {
             return Ok(());
         }
-        let at_once = procs.min(self.classes[class].asleep);
+        let at_once = procs.min(self.states.asleep);
         if at_once > 0 {
-            let at_s = self.now_s + self.machine.classes[class].sleep.wake_s;
-            self.sleep.waking.push(Coming { at_s, class, procs: at_once });
-            self.begin_waking(class, at_once);
+            let at_s = self.now_s + self.machine.sleep.wake_s;
+            self.sleep.waking.push(Coming { at_s, procs: at_once });
+            self.begin_waking(at_once);
         }
-        self.recall(class, procs - at_once);
+        self.recall(procs - at_once);
         self.note_active();
         Ok(())
     }
 
     /// Recalls procs that switch off: they wake once they are off.
-    fn recall(&mut self, class: usize, mut procs: u32) {
-        let wake_s = self.machine.classes[class].sleep.wake_s;
+    fn recall(&mut self, mut procs: u32) {
+        let wake_s = self.machine.sleep.wake_s;
         // The first ones are already recalled.
-        let mut before = self.classes[class].recalled;
-        self.classes[class].recalled += procs;
-        for falling in self.sleep.falling.iter().filter(|c| c.class == class) {
+        let mut before = self.states.recalled;
+        self.states.recalled += procs;
+        for falling in &self.sleep.falling {
             let taken = before.min(falling.procs);
             before -= taken;
             let recalled = procs.min(falling.procs - taken);
             procs -= recalled;
             if recalled > 0 {
-                self.sleep.waking.push(Coming { at_s: falling.at_s + wake_s, class, procs: recalled });
+                self.sleep.waking.push(Coming { at_s: falling.at_s + wake_s, procs: recalled });
             }
         }
     }
 
     /// Starts to wake sleeping procs, which are already in the list of waking procs.
-    fn begin_waking(&mut self, class: usize, procs: u32) {
-        let wake_s = self.machine.classes[class].sleep.wake_s;
-        let base = self.after_gears(class);
-        self.classes[class].asleep -= procs;
+    fn begin_waking(&mut self, procs: u32) {
+        let wake_s = self.machine.sleep.wake_s;
+        let base = self.states.after_gears;
+        self.states.asleep -= procs;
         if wake_s > 0.0 {
-            self.classes[class].waking += procs;
+            self.states.waking += procs;
             self.meter.shift(base + ASLEEP, base + WAKING, procs);
-            self.timers.push(self.now_s + wake_s, Alarm::Woken { class: class as u16, procs });
+            self.timers.push(self.now_s + wake_s, Alarm::Woken { procs });
         } else {
-            self.classes[class].free += procs;
+            self.states.free += procs;
             self.meter.idle_procs += procs;
             self.meter.shift(base + ASLEEP, base + IDLE, procs);
-            remove(&mut self.sleep.waking, class, self.now_s, procs);
+            remove(&mut self.sleep.waking, self.now_s, procs);
         }
     }
 
     /// Changes the state of procs at the end of a transition.
     pub(super) fn transition(&mut self, alarm: Alarm) {
         match alarm {
-            Alarm::Woken { class, procs } => {
-                let class = usize::from(class);
-                let base = self.after_gears(class);
-                let state = &mut self.classes[class];
+            Alarm::Woken { procs } => {
+                let base = self.states.after_gears;
+                let state = &mut self.states;
                 state.waking -= procs;
                 state.free += procs;
                 self.meter.idle_procs += procs;
                 self.meter.shift(base + WAKING, base + IDLE, procs);
-                remove(&mut self.sleep.waking, class, self.now_s, procs);
+                remove(&mut self.sleep.waking, self.now_s, procs);
             }
-            Alarm::Asleep { class, procs } => {
-                let class = usize::from(class);
-                let base = self.after_gears(class);
-                let state = &mut self.classes[class];
+            Alarm::Asleep { procs } => {
+                let base = self.states.after_gears;
+                let state = &mut self.states;
                 state.switching_off -= procs;
                 state.asleep += procs;
                 let recalled = state.recalled.min(procs);
                 state.recalled -= recalled;
                 self.meter.shift(base + SWITCHING_OFF, base + ASLEEP, procs);
-                remove(&mut self.sleep.falling, class, self.now_s, procs);
+                remove(&mut self.sleep.falling, self.now_s, procs);
                 if recalled > 0 {
-                    self.begin_waking(class, recalled);
+                    self.begin_waking(recalled);
                 }
             }
             Alarm::Policy(_) => {}
         }
     }
 
-    /// The first level of a class that is no gear.
-    fn after_gears(&self, class: usize) -> usize {
-        self.classes[class].after_gears
-    }
-
     fn note_active(&mut self) {
-        let active = (0..self.classes.len()).map(|class| self.active(class)).sum();
+        let active = self.active();
         self.sleep.step(self.now_s, active);
     }
 }

@@ -16,10 +16,10 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         &self.machine
     }
 
-    /// Idle procs of a class that a job can take now.
+    /// Idle procs that a job can take now.
     #[inline]
-    pub fn free(&self, class: usize) -> u32 {
-        self.classes[class].free
+    pub fn free(&self) -> u32 {
+        self.states.free
     }
 
     /// Procs that a job asks for.
@@ -71,10 +71,10 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.jobs[job as usize].id
     }
 
-    /// The gears of a class of machines for a job.
+    /// The gears for a job.
     #[inline]
-    pub fn gears_for(&self, class: usize, job: JobId) -> &[Gear] {
-        self.machine.classes[class].gears_of(self.job_class(job))
+    pub fn gears_for(&self, job: JobId) -> &[Gear] {
+        self.machine.gears_of(self.job_class(job))
     }
 
     /// Whether a job that holds procs executes; `false` if it is suspended.
@@ -83,23 +83,19 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     /// Executing procs by class of jobs and gear: class of jobs, gear, procs.
-    pub fn executing(&self, class: usize) -> impl Iterator<Item = (usize, usize, u32)> + '_ {
-        let state = self.classes[class];
-        (state.level..state.after_gears).map(move |at| {
-            let from_first = at - state.level;
-            (from_first / state.gears, from_first % state.gears, self.meter.level(at).procs())
-        })
+    pub fn executing(&self) -> impl Iterator<Item = (usize, usize, u32)> + '_ {
+        let state = self.states;
+        (0..state.after_gears).map(move |at| (at / state.gears, at % state.gears, self.meter.level(at).procs()))
     }
 
     /// Executing procs.
-    pub fn executing_procs(&self, class: usize) -> u32 {
-        let state = &self.classes[class];
-        (state.level..state.after_gears).map(|at| self.meter.level(at).procs()).sum()
+    pub fn executing_procs(&self) -> u32 {
+        (0..self.states.after_gears).map(|at| self.meter.level(at).procs()).sum()
     }
 
     /// Procs of suspended jobs.
-    pub fn suspended(&self, class: usize) -> u32 {
-        self.meter.level(self.classes[class].after_gears + SUSPENDED).procs()
+    pub fn suspended(&self) -> u32 {
+        self.meter.level(self.states.after_gears + SUSPENDED).procs()
     }
 
     /// Submit instant of a submitted job (s).

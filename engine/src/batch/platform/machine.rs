@@ -1,20 +1,9 @@
-//! Machines: classes of equal processors and their gears.
+//! Machines: equal processors and their gears.
 use super::pools::Pool;
 
-/// The machine of a simulation: classes of equal processors.
+/// The machine of a simulation: equal processors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
-    /// The classes; a homogeneous machine has one.
-    pub classes: Vec<MachineClass>,
-    /// Constant power besides that of the processors (W).
-    pub static_w: f64,
-    /// Pools besides the procs of the classes; none if procs alone count.
-    pub pools: Vec<Pool>,
-}
-
-/// Equal processors with one table of gears.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MachineClass {
     /// Processors.
     pub procs: u32,
     /// Gears for jobs of the first class, slowest first, at least one.
@@ -25,6 +14,10 @@ pub struct MachineClass {
     pub idle_w: f64,
     /// Power states besides busy and idle.
     pub sleep: SleepStates,
+    /// Constant power besides that of the processors (W).
+    pub static_w: f64,
+    /// Pools besides all procs; none if procs alone count.
+    pub pools: Vec<Pool>,
 }
 
 /// One gear of a processor.
@@ -51,7 +44,7 @@ pub struct SleepStates {
     pub wake_s: f64,
 }
 
-impl MachineClass {
+impl Machine {
     /// The gears for jobs of a class (from 0).
     ///
     /// # Panics
@@ -99,12 +92,10 @@ impl MachineClass {
     pub fn job_classes(&self) -> usize {
         1 + self.more_job_classes.len()
     }
-}
 
-impl Machine {
     /// The problem of a job whose class (from 0) has no gears, if it has one.
     pub(crate) fn job_class_problem(&self, job_id: i64, job_class: u8) -> Option<String> {
-        let classes = self.classes.iter().map(MachineClass::job_classes).min().unwrap_or(1);
+        let classes = self.job_classes();
         (classes > 1 && usize::from(job_class) >= classes).then(|| {
             format!(
                 "job {job_id} is of class {}, and the platform has tables for {classes} classes of jobs",
@@ -115,26 +106,19 @@ impl Machine {
 
     /// Power of the machine with all procs idle (W).
     pub fn idle_w(&self) -> f64 {
-        self.classes.iter().map(|class| f64::from(class.procs) * class.idle_w).sum::<f64>() + self.static_w
+        f64::from(self.procs) * self.idle_w + self.static_w
     }
 
     /// Greatest power of the machine (W). `sleeps`: whether procs may switch off and wake.
     pub fn peak_w(&self, sleeps: bool) -> f64 {
-        let of = |class: &MachineClass| f64::from(class.procs) * class.peak_proc_w(sleeps);
-        self.classes.iter().map(of).sum::<f64>() + self.static_w
+        f64::from(self.procs) * self.peak_proc_w(sleeps) + self.static_w
     }
 
-    /// Number of procs of the first class that can be busy at their lowest gear, the others idle, within a power (W).
+    /// Number of procs that can be busy at their lowest gear, the others idle, within a power (W).
     pub fn busy_procs_within(&self, power_w: f64) -> u32 {
-        let class = &self.classes[0];
-        let each_w = (0..class.job_classes()).map(|job_class| class.gears_of(job_class as u8)[0].busy_w);
-        let added_w = each_w.fold(f64::INFINITY, f64::min) - class.idle_w;
+        let each_w = (0..self.job_classes()).map(|job_class| self.gears_of(job_class as u8)[0].busy_w);
+        let added_w = each_w.fold(f64::INFINITY, f64::min) - self.idle_w;
         let left_w = power_w - self.idle_w();
-        if added_w <= 0.0 { class.procs } else { (left_w / added_w).clamp(0.0, f64::from(class.procs)) as u32 }
-    }
-
-    /// Processors of all classes.
-    pub fn procs(&self) -> u32 {
-        self.classes.iter().map(|c| c.procs).sum()
+        if added_w <= 0.0 { self.procs } else { (left_w / added_w).clamp(0.0, f64::from(self.procs)) as u32 }
     }
 }

@@ -2,7 +2,7 @@
 mod machine;
 pub mod pools;
 
-pub use machine::{Gear, Machine, MachineClass, SleepStates};
+pub use machine::{Gear, Machine, SleepStates};
 
 use super::power;
 use crate::error::SimError;
@@ -111,7 +111,7 @@ impl Machine {
         let (gears, idle_w) = tables(spec);
         let watts_of_procs = power::stated::watts_of_procs(spec);
         let mut classes = gears.into_iter();
-        let class = MachineClass {
+        Ok(Machine {
             procs,
             gears: classes.next().expect("the first class of jobs has a table"),
             more_job_classes: classes.collect(),
@@ -123,9 +123,9 @@ impl Machine {
                 wake_w: choice.real("wake_w") / watts_of_procs,
                 wake_s: choice.real("wake_s"),
             },
-        };
-        let pools = pools::of(spec, procs, partitions.as_deref());
-        Ok(Machine { classes: vec![class], static_w: choice.real("cooling_w"), pools })
+            static_w: choice.real("cooling_w"),
+            pools: pools::of(spec, procs, partitions.as_deref()),
+        })
     }
 }
 

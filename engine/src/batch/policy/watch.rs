@@ -95,10 +95,10 @@ impl Watch {
         self.present = Some(Present {
             power_w: cluster.power_w(),
             cap_w,
-            executing: cluster.executing_procs(0),
-            suspended: cluster.suspended(0),
-            asleep: cluster.asleep(0) + cluster.switching(0),
-            installed: cluster.machine().procs(),
+            executing: cluster.executing_procs(),
+            suspended: cluster.suspended(),
+            asleep: cluster.asleep() + cluster.switching(),
+            installed: cluster.machine().procs,
         });
         if let Some(series) = &mut self.series {
             series.count(cluster);
@@ -176,7 +176,7 @@ impl Steps {
         for counts in [&mut self.gears, &mut self.classes, &mut self.priorities] {
             counts.fill(0);
         }
-        for (_, gear, procs) in cluster.executing(0) {
+        for (_, gear, procs) in cluster.executing() {
             self.gears[gear] += procs;
         }
         for job in cluster.running_jobs() {

@@ -1,9 +1,7 @@
 //! Schedules of each policy that are small enough to check by hand.
 use powersweep_engine::Limits;
 use powersweep_engine::queues::policies::classes::{Dvs, Fcfs, Frequency, Lpas, OrderedBeta, Pme, Utilization, Window};
-use powersweep_engine::queues::{
-    Completed, Observer, QueuePolicy, ServerTable, Servers, Simulation, State, Until,
-};
+use powersweep_engine::queues::{Completed, Observer, QueuePolicy, ServerTable, Servers, Simulation, State, Until};
 
 use crate::listed::Listed;
 

@@ -9,8 +9,8 @@ use parquet::file::properties::WriterProperties;
 use powersweep_inputs::joblogs::{Format, Procs, Settings, TimeUnit, read};
 use powersweep_inputs::ledger::Rule as _;
 
-use crate::joblogs::{check, defaults};
 use crate::joblogs::mutations::{self, Dice};
+use crate::joblogs::{check, defaults};
 
 pub(crate) fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
     packed(columns, Compression::UNCOMPRESSED)

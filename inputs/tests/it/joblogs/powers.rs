@@ -138,8 +138,7 @@ fn fdata() -> Vec<(&'static str, ArrayRef)> {
 
 #[test]
 fn jobs_of_fdata() {
-    let tokyo =
-        Settings { procs: Procs::Nodes, timezone: Some("Asia/Tokyo".to_owned()), ..defaults(Format::FData) };
+    let tokyo = Settings { procs: Procs::Nodes, timezone: Some("Asia/Tokyo".to_owned()), ..defaults(Format::FData) };
     let log = read(&file(fdata()), "21_04.parquet", &tokyo).expect("reads");
     check(&log);
     assert_eq!(powers(&log), [Some(200.0), Some(100.0)]);

@@ -178,7 +178,7 @@ impl<A: Resources> Backfill for Reservations<A> {
         if A::CAPPED {
             self.started.clear();
             // The end of a suspended job moves with every instant.
-            let moved = self.rescheduled_count != cluster.rescheduled_count() || cluster.suspended(0) > 0;
+            let moved = self.rescheduled_count != cluster.rescheduled_count() || cluster.suspended() > 0;
             if missed || moved {
                 self.rescheduled_count = cluster.rescheduled_count();
                 self.forget();
@@ -288,7 +288,7 @@ impl<A: Resources> Reservations<A> {
             let end_s = cluster.estimated_end_s(job).expect("the job runs");
             (end_s, A::taken(cluster, &self.allowance, job, cluster.gear(job)))
         });
-        let rises = ends.chain(cluster.coming(0).map(|(at_s, procs)| (at_s, A::procs(procs)))).collect();
+        let rises = ends.chain(cluster.coming().map(|(at_s, procs)| (at_s, A::procs(procs)))).collect();
         let mut profile = Profile::new(cluster.now_s(), A::free(cluster, &self.allowance), rises);
         for Reserved { place, .. } in self.queue.iter().filter(|_| reserved) {
             profile.take(&place.held());
@@ -434,7 +434,7 @@ impl<A: Resources> Reservations<A> {
             return Some(now_s);
         }
         let profile = self.profile.as_ref().expect("every pass makes it first");
-        let gears_of_job = cluster.gears_for(0, job);
+        let gears_of_job = cluster.gears_for(job);
         let duration_s = |gear: usize| cluster.estimate_s(job) * gears_of_job[gear].time_factor;
         let taken = |gear: u8| A::taken(cluster, &self.allowance, job, Some(gear));
         let (lowest, highest) = self.allowance.gears(place.ceiling).into_inner();

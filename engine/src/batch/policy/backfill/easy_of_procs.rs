@@ -78,8 +78,7 @@ pub(in crate::batch::policy) struct EasyOfProcs<A = i32> {
 
 impl<A: Resources> Backfill for EasyOfProcs<A> {
     fn of(spec: &SimSpec, machine: &Machine) -> Option<EasyOfProcs<A>> {
-        let class = &machine.classes[0];
-        let (least_w, gears) = (class.least_above_idle_w(), class.least_of_gears());
+        let (least_w, gears) = (machine.least_above_idle_w(), machine.least_of_gears());
         let power = Power { least_w, gears, ..Power::default() };
         let (overtaking, backfill_order) = (overtaking(spec), ChosenOrder::of_backfilling(spec).ok()?);
         let exclusive = spec.choice(Role::GearRule).get(RESERVATION_INCLUSIVE.name) == Some(&Value::Bool(false));
@@ -133,9 +132,9 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
         }
         if self.exclusive || self.bound.at_s < cluster.now_s() || !self.bound.extra.covers(A::default()) {
             // The head may have a later reservation, by which more jobs end.
-            self.bound = Self::unbounded(cluster.free(0));
+            self.bound = Self::unbounded(cluster.free());
             self.exact = false;
-            if self.queue.any_fits(cluster.free(0)) {
+            if self.queue.any_fits(cluster.free()) {
                 self.procs_changed();
             }
         }
@@ -157,7 +156,7 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
         }
         // The head has been considered, or there is none.
         let head = self.queue.head();
-        let same = !self.stale & ((head < self.swept) | (head == self.queue.end())) & (cluster.free(0) == self.free);
+        let same = !self.stale & ((head < self.swept) | (head == self.queue.end())) & (cluster.free() == self.free);
         if !same || self.bound.at_s < cluster.now_s() {
             return false;
         }
@@ -203,7 +202,7 @@ impl<A: Resources> Backfill for EasyOfProcs<A> {
         let EasyOfProcs { overtaking, exclusive, suspends, early_end, ref backfill_order, .. } = *self;
         let Power { allowance, least_w, ref gears, .. } = self.power;
         let reserved = self.reserved.and_then(|(job, gear)| Some((copied.number(job)?, gear)));
-        let moved = copy.suspended(0) > 0;
+        let moved = copy.suspended() > 0;
         let power = Power { allowance, least_w, gears: gears.clone(), moved, ..Power::default() };
         let (backfill_order, rest) = (backfill_order.clone(), EasyOfProcs::default());
         let mut fork =
@@ -248,9 +247,9 @@ impl<A: Resources> EasyOfProcs<A> {
 
     #[inline(never)]
     fn pass_in<G: Gears, R: Recorder>(&mut self, order: Order, gears: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
-        let again = self.stale || self.queue.head() >= self.swept || cluster.free(0) != self.free;
+        let again = self.stale || self.queue.head() >= self.swept || cluster.free() != self.free;
         if !self.trial {
-            self.free = cluster.free(0);
+            self.free = cluster.free();
         }
         if again {
             if order.changes() {
@@ -473,7 +472,7 @@ impl<A: Resources> EasyOfProcs<A> {
         let found = if A::CAPPED && (self.power.moved || cluster.any_coming()) {
             let mut collected = std::mem::take(&mut self.collected);
             self.collect(cluster, &mut collected);
-            if A::CAPPED && self.power.moved && !self.power.moves && cluster.suspended(0) == 0 {
+            if A::CAPPED && self.power.moved && !self.power.moves && cluster.suspended() == 0 {
                 // Sorted to its end, the list can be kept.
                 collected.sort();
                 (self.releases, self.power.moved) = (collected.clone(), false);

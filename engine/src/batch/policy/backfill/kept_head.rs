@@ -167,7 +167,7 @@ fn overtake<G: Gears, R: Recorder>(
         cluster.step()?;
         let candidate = Candidate::new(cluster, job);
         let Some((ceiling, _)) = gears.overtaking(candidate, now_s, list.others(), until_s, false) else { continue };
-        let factors = cluster.gears_for(0, job);
+        let factors = cluster.gears_for(job);
         let in_time =
             |gear: &u8| gears.in_time(now_s + candidate.estimate_s * factors[usize::from(*gear)].time_factor, until_s);
         let gear = list.allowance().fitting(cluster, job, ceiling, headroom.left_w).find(in_time);

@@ -230,10 +230,10 @@ impl List {
         let left_w = self.allowance.left_w(cluster);
         if cluster.has_scales() {
             // A wide job may draw less than a narrow one.
-            return Headroom { left_w, widest: cluster.free(0) };
+            return Headroom { left_w, widest: cluster.free() };
         }
-        let least_w = cluster.machine().classes[0].least_above_idle_w();
-        Headroom { left_w, widest: cluster.free(0).min(widest(left_w, least_w)) }
+        let least_w = cluster.machine().least_above_idle_w();
+        Headroom { left_w, widest: cluster.free().min(widest(left_w, least_w)) }
     }
 
     /// How a job can start now, without regard to reservations.

@@ -34,7 +34,7 @@ impl Power {
         self.left_w = self.allowance.left_w(cluster);
         // With powers of their own, a wide job may draw less than a narrow one.
         let widest = if cluster.has_scales() { u32::MAX } else { widest(self.left_w, self.least_w) };
-        self.widest = widest.min(cluster.free(0));
+        self.widest = widest.min(cluster.free());
     }
 }
 
@@ -53,7 +53,7 @@ impl<A: Resources> EasyOfProcs<A> {
         let Power { allowance, left_w, .. } = &self.power;
         let on_extra =
             |gear| self.overtaking == Some(true) && shadow.extra.covers(A::taken(cluster, allowance, job, gear));
-        let factors = cluster.gears_for(0, job);
+        let factors = cluster.gears_for(job);
         let in_time = |gear: u8| {
             let end_s = cluster.now_s() + candidate.estimate_s * factors[usize::from(gear)].time_factor;
             gears.in_time(end_s, shadow.at_s)

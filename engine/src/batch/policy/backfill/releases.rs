@@ -191,7 +191,7 @@ impl<A: Copy> Releases<A> {
 impl<A: Resources> Release<A> {
     /// The procs that wake.
     pub(crate) fn coming<R: Recorder>(cluster: &Cluster<'_, R>) -> impl Iterator<Item = Release<A>> {
-        cluster.coming(0).map(|(end_s, procs)| Release { end_s, job: NO_JOB, taken: A::procs(procs) })
+        cluster.coming().map(|(end_s, procs)| Release { end_s, job: NO_JOB, taken: A::procs(procs) })
     }
 }
 

@@ -116,7 +116,7 @@ impl Resources for i32 {
     }
 
     fn free<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance) -> i32 {
-        cluster.free(0) as i32
+        cluster.free() as i32
     }
 
     fn taken<R: Recorder>(cluster: &Cluster<'_, R>, _: &Allowance, job: JobId, _: Option<u8>) -> i32 {
@@ -209,7 +209,7 @@ impl ProcsAndWatts {
         cluster: &Cluster<'_, R>,
     ) -> Option<Place<ProcsAndWatts>> {
         let Wanted { job, from_s, latest_s } = wanted;
-        let (estimate_s, gears) = (cluster.estimate_s(job), cluster.gears_for(0, job));
+        let (estimate_s, gears) = (cluster.estimate_s(job), cluster.gears_for(job));
         let (lowest, highest) = allowance.gears(ceiling).into_inner();
         let size = |gear: u8| Size {
             need: ProcsAndWatts::taken(cluster, allowance, job, Some(gear)),
@@ -241,7 +241,7 @@ impl Resources for ProcsAndWatts {
     fn free<R: Recorder>(cluster: &Cluster<'_, R>, allowance: &Allowance) -> ProcsAndWatts {
         let left_w = allowance.left_w(cluster);
         let parts = if left_w == f64::INFINITY { UNLIMITED } else { allowance.parts(left_w) };
-        ProcsAndWatts { procs: cluster.free(0) as i32, parts }
+        ProcsAndWatts { procs: cluster.free() as i32, parts }
     }
 
     fn taken<R: Recorder>(

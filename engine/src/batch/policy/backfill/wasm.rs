@@ -111,11 +111,11 @@ impl Rule {
     fn look<G: Gears, R: Recorder>(&mut self, list: &List, gears: &G, cluster: &Cluster<'_, R>) {
         let now_s = cluster.now_s();
         let pass = &mut self.pass;
-        (pass.now_s, pass.machine_procs, pass.free_procs) = (now_s, cluster.machine().procs(), cluster.free(0));
+        (pass.now_s, pass.machine_procs, pass.free_procs) = (now_s, cluster.machine().procs, cluster.free());
         pass.waiting.clear();
         pass.waiting.extend(list.waiting().iter().map(|&Waiting { job, procs, .. }| {
             let gear = gears.at(Candidate::new(cluster, job), now_s, list.others());
-            let factor = cluster.gears_for(0, job)[usize::from(gear)].time_factor;
+            let factor = cluster.gears_for(job)[usize::from(gear)].time_factor;
             wasm::Waiting {
                 submit_s: cluster.submit_s(job),
                 estimate_s: cluster.estimate_s(job) * factor,
@@ -148,7 +148,7 @@ impl Rule {
             }));
         }
         let coming =
-            cluster.coming(0).map(|(at_s, procs)| Release { at_s: at_s.max(now_s), procs, arrival: NO_ARRIVAL });
+            cluster.coming().map(|(at_s, procs)| Release { at_s: at_s.max(now_s), procs, arrival: NO_ARRIVAL });
         releases.extend(coming);
         // A stable sort finds the parts that are in order.
         releases.sort_by(|a, b| a.at_s.total_cmp(&b.at_s).then(a.arrival.cmp(&b.arrival)));

@@ -69,9 +69,11 @@ impl Allowance {
         ceiling: u8,
         left_w: f64,
     ) -> impl Iterator<Item = u8> {
-        let (class, gears) = (&cluster.machine().classes[0], cluster.gears_for(0, job));
+        let (machine, gears) = (cluster.machine(), cluster.gears_for(job));
         let (procs, scale) = (cluster.procs(job), cluster.known_scale(job));
-        self.gears(ceiling).rev().filter(move |gear| class.added_w(procs, &gears[usize::from(*gear)], scale) <= left_w)
+        self.gears(ceiling)
+            .rev()
+            .filter(move |gear| machine.added_w(procs, &gears[usize::from(*gear)], scale) <= left_w)
     }
 }
 
@@ -83,25 +85,25 @@ impl Default for Allowance {
 
 /// Power of the machine with all executing jobs at their lowest gears (W), by their known powers.
 pub(crate) fn lowest_w<R: Recorder>(cluster: &Cluster<'_, R>) -> f64 {
-    let class = &cluster.machine().classes[0];
+    let machine = cluster.machine();
     if cluster.has_scales() {
         let saved_w = |(job, procs, gear, _): (JobId, u32, u8, f64)| {
-            let gears = class.gears_of(cluster.job_class(job));
+            let gears = machine.gears_of(cluster.job_class(job));
             f64::from(procs) * cluster.known_scale(job) * (gears[usize::from(gear)].busy_w - gears[0].busy_w)
         };
         let executing = cluster.each_running().filter(|(job, ..)| cluster.is_executing(*job));
         return cluster.power_w() - executing.map(saved_w).sum::<f64>();
     }
     let saved_w = |(job_class, gear, procs): (usize, usize, u32)| {
-        let gears = class.gears_of(job_class as u8);
+        let gears = machine.gears_of(job_class as u8);
         f64::from(procs) * (gears[gear].busy_w - gears[0].busy_w)
     };
-    cluster.power_w() - cluster.executing(0).map(saved_w).sum::<f64>()
+    cluster.power_w() - cluster.executing().map(saved_w).sum::<f64>()
 }
 
 /// Power of a job's procs at a gear above the power of the same procs when idle (W). It goes by
 /// the known power of the job.
 pub(crate) fn above_idle_w<R: Recorder>(cluster: &Cluster<'_, R>, job: JobId, gear: u8) -> f64 {
-    let gear = &cluster.gears_for(0, job)[usize::from(gear)];
-    cluster.machine().classes[0].added_w(cluster.procs(job), gear, cluster.known_scale(job))
+    let gear = &cluster.gears_for(job)[usize::from(gear)];
+    cluster.machine().added_w(cluster.procs(job), gear, cluster.known_scale(job))
 }

@@ -24,8 +24,8 @@ impl Held {
     /// Power that the job adds while it executes at a gear (W), by its known power.
     #[inline]
     fn added_at_w<R: Recorder>(&self, cluster: &Cluster<'_, R>, gear: u8) -> f64 {
-        let class = &cluster.machine().classes[0];
-        class.added_w(self.procs, &class.gears_of(self.class)[usize::from(gear)], cluster.known_scale(self.job))
+        let machine = cluster.machine();
+        machine.added_w(self.procs, &machine.gears_of(self.class)[usize::from(gear)], cluster.known_scale(self.job))
     }
 
     /// Power that the job adds while it executes at its gear (W).

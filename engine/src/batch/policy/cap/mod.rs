@@ -229,13 +229,13 @@ impl Cap {
         let Some(stalled) = &mut self.stalled else { return Ok(()) };
         let first_held = || self.held.jobs.iter().map(|held| held.job).min();
         let starved = || first_held().or_else(|| backfill.first());
-        let Some(job) = Some(cluster.executing_procs(0)).filter(|procs| *procs == 0).and_then(|_| starved()) else {
+        let Some(job) = Some(cluster.executing_procs()).filter(|procs| *procs == 0).and_then(|_| starved()) else {
             *stalled = 0;
             return Ok(());
         };
-        let startable = cluster.free(0) + cluster.sleeping_that_count(0);
+        let startable = cluster.free() + cluster.sleeping_that_count();
         let could_start = cluster.procs(job) <= startable && !backfill.has_future_reservation();
-        let deferred = self.rule.least_gear() == LeastGear::Any && cluster.suspended(0) > 0;
+        let deferred = self.rule.least_gear() == LeastGear::Any && cluster.suspended() > 0;
         if deferred || cluster.in_transition() || (self.held.jobs.is_empty() && !could_start) {
             // The job waits for its resumption by the deferral rule, for procs that wake, for the watts of procs that switch
             // off, or for its reservation.

@@ -3,7 +3,7 @@ use super::allowance::limit_w;
 use super::rule::{LeastGear, OVER_CAP_JOBS};
 use super::schedule::caps_w;
 use super::{NONE, Rule};
-use crate::batch::platform::{Machine, MachineClass};
+use crate::batch::platform::Machine;
 use crate::batch::policy::{capacity, gear};
 use crate::spec::{Role, SimSpec};
 
@@ -31,7 +31,7 @@ pub(super) fn help(spec: &SimSpec, rule: &Rule) -> &'static str {
 /// admitted here never runs.
 #[derive(Debug)]
 pub(crate) struct CapReach<'m> {
-    class: &'m MachineClass,
+    machine: &'m Machine,
     static_w: f64,
     /// Power of a proc that the job does not hold, at least (W).
     resting_w: f64,
@@ -57,12 +57,11 @@ impl<'m> CapReach<'m> {
         };
         // The values of a signal are not known before the simulation.
         let greatest_w = caps_w(spec, machine).into_iter().reduce(f64::max)?;
-        let class = &machine.classes[0];
         let sleeps = *spec.choice(Role::Capacity).component() != capacity::NONE;
         Some(CapReach {
-            class,
+            machine,
             static_w: machine.static_w,
-            resting_w: if sleeps { class.idle_w.min(class.sleep.asleep_w) } else { class.idle_w },
+            resting_w: if sleeps { machine.idle_w.min(machine.sleep.asleep_w) } else { machine.idle_w },
             least_gear,
             greatest_w,
             drops: choice.text(OVER_CAP_JOBS.name) == "drop",
@@ -71,9 +70,9 @@ impl<'m> CapReach<'m> {
 
     /// Power of the machine with one job, alone, at the gear of least power at which the job may run (W).
     pub(crate) fn least_w(&self, procs: u32, job_class: u8, scale: f64) -> f64 {
-        let gears = self.class.gears_of(job_class);
+        let gears = self.machine.gears_of(job_class);
         let gear = if self.least_gear == LeastGear::OfGearRule { gears.len() - 1 } else { 0 };
-        let others = f64::from(self.class.procs - procs.min(self.class.procs));
+        let others = f64::from(self.machine.procs - procs.min(self.machine.procs));
         f64::from(procs) * gears[gear].busy_w * scale + others * self.resting_w + self.static_w
     }
 

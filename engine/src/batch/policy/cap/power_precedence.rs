@@ -42,7 +42,7 @@ impl CapRule for PowerPrecedence {
         }
         let suspended_w = held.jobs.iter().filter(|held| held.suspended).map(|held| held.added_w(cluster));
         let mut power_w = present_w + suspended_w.sum::<f64>();
-        let mut suspended_procs = cluster.suspended(0);
+        let mut suspended_procs = cluster.suspended();
         let mut steps = 0;
         for job in held.jobs.iter_mut().rev() {
             let suspend = power_w > held.limit_w;

@@ -67,7 +67,7 @@ impl Capacity {
             let name = choice.component().name;
             return Err(SimError::Invalid(format!("the batch policy does not know the capacity_rule `{name}`")));
         }
-        Ok(Capacity { rule, arrived_procs: 0, reported: (machine.procs(), 0) })
+        Ok(Capacity { rule, arrived_procs: 0, reported: (machine.procs, 0) })
     }
 
     /// Whether the scheduler may reserve sleeping procs.
@@ -104,20 +104,20 @@ impl Capacity {
         let Some(rule) = &mut self.rule else { return Ok(()) };
         if counts_sleeping {
             cluster.count_sleeping();
-        } else if wanted > cluster.active(0) {
-            set_active(cluster, each!(rule, rule => rule.raised(wanted, cluster.machine().procs())))?;
+        } else if wanted > cluster.active() {
+            set_active(cluster, each!(rule, rule => rule.raised(wanted, cluster.machine().procs)))?;
         }
         if let Some(active) = each!(rule, rule => rule.before_pass(batch, cluster))? {
             set_active(cluster, active)?;
         }
-        let active = cluster.active(0);
+        let active = cluster.active();
         debug_assert!(
             counts_sleeping || !batch.waiting().any(|job| cluster.procs(job) > active),
             "a waiting job needs more than the active procs"
         );
-        let present = (active, cluster.switching(0));
+        let present = (active, cluster.switching());
         // The reservation of sleeping procs moves with the clock.
-        if present != self.reported || cluster.sleeping_that_count(0) > 0 {
+        if present != self.reported || cluster.sleeping_that_count() > 0 {
             self.reported = present;
             batch.procs_changed();
         }
@@ -134,5 +134,5 @@ impl Capacity {
 
 /// Problems of a rule's parameters on a machine.
 fn problems_of<T: CapacityRule>(_: &T, choice: &Choice, machine: &Machine) -> Vec<String> {
-    T::problems(choice, Some(f64::from(machine.procs())))
+    T::problems(choice, Some(f64::from(machine.procs)))
 }

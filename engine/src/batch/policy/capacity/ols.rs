@@ -129,10 +129,10 @@ impl CapacityRule for Ols {
         if !std::mem::take(&mut self.due) {
             return Ok(None);
         }
-        let procs = cluster.machine().procs();
+        let procs = cluster.machine().procs;
         let waiting = batch.waiting().jobs();
         let widest = waiting.iter().map(|&job| cluster.procs(job)).max().unwrap_or(0);
-        let in_use = cluster.active(0) - cluster.free(0);
+        let in_use = cluster.active() - cluster.free();
         let least = widest.max(in_use).max(self.min_active).min(procs);
         if waiting.is_empty() {
             return Ok(Some(self.first(least, procs)));

@@ -87,7 +87,7 @@ impl CapacityRule for PowerSave {
             resumes: rate("resume_rate_procs_per_min"),
             idle: Idle::default(),
             wanted: 0,
-            free: machine.procs(),
+            free: machine.procs,
             timer_s: f64::INFINITY,
         })
     }
@@ -110,25 +110,25 @@ impl CapacityRule for PowerSave {
         batch: &mut CappedBatch,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<Option<u32>> {
-        self.free = cluster.free(0);
+        self.free = cluster.free();
         self.wanted = if self.reads_wanted(batch, cluster) { procs_to_start(batch, cluster)? } else { 0 };
-        let missing = self.wanted.saturating_sub(self.free + cluster.waking(0));
+        let missing = self.wanted.saturating_sub(self.free + cluster.waking());
         let resumed = self.resumes.take(missing, minute(cluster));
         cluster.set_wakes_later(resumed < missing);
-        Ok((resumed > 0).then(|| cluster.active(0) + resumed))
+        Ok((resumed > 0).then(|| cluster.active() + resumed))
     }
 
     /// Switches procs off that have been idle for long and that no job waits for.
     fn after_pass<R: Recorder>(&mut self, _: &CappedBatch, cluster: &mut Cluster<'_, R>) -> Result<Option<u32>> {
-        let (now_s, free) = (cluster.now_s(), cluster.free(0));
+        let (now_s, free) = (cluster.now_s(), cluster.free());
         self.idle.now(now_s, free);
         self.idle.ripen(now_s, self.suspend_time_s);
         let started = self.free.saturating_sub(free);
-        let kept = (self.wanted - started.min(self.wanted)).saturating_sub(cluster.waking(0)) + self.exempt;
+        let kept = (self.wanted - started.min(self.wanted)).saturating_sub(cluster.waking()) + self.exempt;
         let suspended = self.suspends.take(self.idle.ripe.min(free.saturating_sub(kept)), minute(cluster));
         self.idle.ripe -= suspended;
         self.set_timer(cluster)?;
-        Ok((suspended > 0).then(|| cluster.active(0) - suspended))
+        Ok((suspended > 0).then(|| cluster.active() - suspended))
     }
 }
 
@@ -136,8 +136,8 @@ impl PowerSave {
     /// Whether jobs may start on procs that sleep or wake, and their number has an effect: they may need procs that are not
     /// coming, or procs are about to be switched off.
     fn reads_wanted<R: Recorder>(&self, batch: &CappedBatch, cluster: &Cluster<'_, R>) -> bool {
-        let unready = cluster.asleep(0) + cluster.switching(0);
-        let mut coming = self.free + cluster.waking(0);
+        let unready = cluster.asleep() + cluster.switching();
+        let mut coming = self.free + cluster.waking();
         let too_many = |job| {
             let fits = cluster.procs(job) <= coming;
             coming -= if fits { cluster.procs(job) } else { 0 };
@@ -163,7 +163,7 @@ impl PowerSave {
 
 /// Procs of the jobs that would start now if all procs were awake.
 fn procs_to_start<R: Recorder>(batch: &mut CappedBatch, cluster: &mut Cluster<'_, R>) -> Result<u32> {
-    let awake = cluster.free(0) + cluster.asleep(0) + cluster.switching(0);
+    let awake = cluster.free() + cluster.asleep() + cluster.switching();
     match batch.batch.procs_of_starts(awake, cluster)? {
         Some(procs) => Ok(procs),
         None if batch.waiting().any(|job| cluster.procs(job) <= awake) => procs_to_start_on_a_copy(batch, cluster),
@@ -177,10 +177,10 @@ pub(super) fn procs_to_start_on_a_copy<R: Recorder>(batch: &CappedBatch, cluster
     let mut copy = cluster.fork(&copied, Outcomes::new(0));
     let mut policy = batch.fork(&copied, &copy);
     copy.wake_all_at_once();
-    let free = copy.free(0);
+    let free = copy.free();
     policy.pass(&mut copy)?;
     cluster.steps_of(&copy)?;
-    Ok(free - copy.free(0))
+    Ok(free - copy.free())
 }
 
 const MINUTE_S: f64 = 60.0;

@@ -45,8 +45,8 @@ pub(super) trait CapacityRule: Clone {
 
 /// Wakes procs or puts idle procs to sleep, so that `procs` are active.
 pub(super) fn set_active<R: Recorder>(cluster: &mut Cluster<'_, R>, procs: u32) -> Result<()> {
-    let active = cluster.active(0);
-    if procs > active { cluster.wake(0, procs - active) } else { cluster.sleep(0, active - procs) }
+    let active = cluster.active();
+    if procs > active { cluster.wake(procs - active) } else { cluster.sleep(active - procs) }
 }
 
 /// The machine's procs, if the spec has them.

@@ -38,7 +38,7 @@ impl Policy for Checked {
 
     fn pass<R: Recorder>(&mut self, cluster: &mut Cluster<'_, R>) -> Result<()> {
         let (mut copy, mut fresh) = (cluster.clone(), self.policy.clone());
-        let awake = cluster.free(0) + cluster.asleep(0) + cluster.switching(0);
+        let awake = cluster.free() + cluster.asleep() + cluster.switching();
         if let Some(procs) = fresh.batch.batch.procs_of_starts(awake, &mut copy)? {
             let of_copy = power_save::procs_to_start_on_a_copy(&self.policy.batch, &mut copy)?;
             assert_eq!(procs, of_copy, "a trial and a pass of a copy");
@@ -50,17 +50,17 @@ impl Policy for Checked {
             fresh.batch.procs_changed();
             fresh.pass(&mut copy)?;
             assert!(cluster.running_jobs().eq(copy.running_jobs()), "a pass without earlier results starts other jobs");
-            assert_eq!(cluster.active(0), copy.active(0));
+            assert_eq!(cluster.active(), copy.active());
         }
         self.waiting.retain(|&job| !cluster.is_running(job));
         let widest = self.waiting.iter().map(|&job| cluster.procs(job)).max().unwrap_or(0);
         let executing: u32 = cluster.running_jobs().map(|job| cluster.procs(job)).sum();
-        let waking = cluster.waking(0);
-        let (active, all) = (cluster.active(0), cluster.machine().procs());
+        let waking = cluster.waking();
+        let (active, all) = (cluster.active(), cluster.machine().procs);
         let enough = active >= widest || self.policy.capacity.counts_sleeping();
         assert!(enough && active <= all, "{active} active, {widest} wanted");
-        assert_eq!(active, cluster.free(0) + executing + waking);
-        assert!(cluster.free(0) + executing + cluster.asleep(0) + cluster.switching(0) == all);
+        assert_eq!(active, cluster.free() + executing + waking);
+        assert!(cluster.free() + executing + cluster.asleep() + cluster.switching() == all);
         Ok(())
     }
 }

@@ -49,9 +49,9 @@ impl CapacityRule for TwoLevel {
 
     /// The lower level, if all procs are active and neither the procs in use nor a waiting job exceed the lower level.
     fn after_pass<R: Recorder>(&mut self, batch: &CappedBatch, cluster: &mut Cluster<'_, R>) -> Result<Option<u32>> {
-        let (active, procs) = (cluster.active(0), cluster.machine().procs());
+        let (active, procs) = (cluster.active(), cluster.machine().procs);
         // Waking procs count as in use: only idle procs can be put to sleep.
-        let in_use = active - cluster.free(0);
+        let in_use = active - cluster.free();
         let lower = active == procs && in_use <= self.low;
         Ok((lower && !batch.waiting().any(|job| cluster.procs(job) > self.low)).then_some(self.low))
     }

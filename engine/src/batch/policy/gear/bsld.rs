@@ -109,10 +109,10 @@ impl Bsld {
 
 impl Gears for Bsld {
     fn of(spec: &SimSpec, machine: &Machine) -> Option<Bsld> {
-        let (choice, class) = (spec.choice(Role::GearRule), &machine.classes[0]);
+        let choice = spec.choice(Role::GearRule);
         Some(Bsld {
-            factors: TimeFactors::new(class),
-            top: class.gears.len() - 1,
+            factors: TimeFactors::new(machine),
+            top: machine.gears.len() - 1,
             threshold: choice.real("bsld_threshold"),
             threshold_inclusive: choice.bool("threshold_inclusive"),
             reservation_inclusive: choice.bool("reservation_inclusive"),

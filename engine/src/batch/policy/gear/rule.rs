@@ -1,6 +1,6 @@
 //! The trait of gear rules.
 use crate::batch::kernel::{Cluster, JobId, Recorder};
-use crate::batch::platform::{Gear, Machine, MachineClass};
+use crate::batch::platform::{Gear, Machine};
 use crate::spec::{Default, Param, SimSpec, Type};
 
 /// The parameter behind [`Gears::reservation_inclusive`].
@@ -48,7 +48,7 @@ impl Candidate {
     }
 }
 
-/// Run time at each gear over that at the top gear: the factors of [`MachineClass::gears_of`] without the powers,
+/// Run time at each gear over that at the top gear: the factors of [`Machine::gears_of`] without the powers,
 /// because every candidate reads them (some 0.2% of the instructions of a run under `bsld`).
 #[derive(Debug, Clone)]
 pub(crate) struct TimeFactors {
@@ -59,11 +59,11 @@ pub(crate) struct TimeFactors {
 }
 
 impl TimeFactors {
-    pub(crate) fn new(class: &MachineClass) -> TimeFactors {
+    pub(crate) fn new(machine: &Machine) -> TimeFactors {
         let factors = |gears: &[Gear]| gears.iter().map(|gear| gear.time_factor).collect();
         TimeFactors {
-            first: factors(&class.gears),
-            more: class.more_job_classes.iter().map(|gears| factors(gears)).collect(),
+            first: factors(&machine.gears),
+            more: machine.more_job_classes.iter().map(|gears| factors(gears)).collect(),
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct Top {
 
 impl Top {
     pub(crate) fn new(machine: &Machine, reservation_inclusive: bool) -> Top {
-        Top { gear: (machine.classes[0].gears.len() - 1) as u8, reservation_inclusive }
+        Top { gear: (machine.gears.len() - 1) as u8, reservation_inclusive }
     }
 }
 

@@ -87,11 +87,11 @@ variables! {
     priority ZERO Constant f64::from(cluster.priority(job));
     // Manifests and results count classes from 1.
     job_class ONE Constant f64::from(cluster.job_class(job)) + 1.0;
-    machine_procs ONE Constant f64::from(cluster.machine().procs());
+    machine_procs ONE Constant f64::from(cluster.machine().procs);
     now_s ANY Rises now_s;
     wait_s ZERO Rises now_s - cluster.submit_s(job);
     queue_length ZERO Varies f64::from(cluster.waiting_count());
-    free_procs ZERO Varies f64::from(cluster.free(0));
+    free_procs ZERO Varies f64::from(cluster.free());
 }
 
 /// The expression of a spec, and whether it has had a value for every job.

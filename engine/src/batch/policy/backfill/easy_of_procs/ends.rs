@@ -15,7 +15,7 @@ impl<A: Resources> EasyOfProcs<A> {
         let moved = self.power.rescheduled_count != rescheduled_count;
         self.power.moved |= moved;
         // The expected end of a suspended job moves with the clock.
-        let moves = moved || (self.stale && cluster.suspended(0) > 0);
+        let moves = moved || (self.stale && cluster.suspended() > 0);
         (self.power.moves, self.power.rescheduled_count) = (moves, rescheduled_count);
         if moves || if self.stale { cluster.in_transition() } else { self.power.left_w > before_w } {
             self.procs_changed();

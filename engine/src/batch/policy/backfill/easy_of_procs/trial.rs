@@ -36,8 +36,7 @@ impl<A: Resources> EasyOfProcs<A> {
     /// Plans a start.
     #[cold]
     pub(super) fn plan<R: Recorder>(&mut self, job: JobId, gear: u8, cluster: &Cluster<'_, R>) {
-        let end_s =
-            cluster.now_s() + cluster.estimate_s(job) * cluster.gears_for(0, job)[usize::from(gear)].time_factor;
+        let end_s = cluster.now_s() + cluster.estimate_s(job) * cluster.gears_for(job)[usize::from(gear)].time_factor;
         self.others.push(Release { end_s, job: NO_JOB, taken: A::procs(cluster.procs(job)) });
     }
 

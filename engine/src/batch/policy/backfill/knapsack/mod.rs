@@ -94,7 +94,7 @@ impl ListRule for Search {
     /// Starts the best set of the highest waiting priority. The next priority follows at a later event, even if all
     /// jobs of the first one have started.
     fn pass<G: Gears, R: Recorder>(&mut self, list: &mut List, _: &G, cluster: &mut Cluster<'_, R>) -> Result<()> {
-        let top = (cluster.machine().classes[0].gears.len() - 1) as u8;
+        let top = (cluster.machine().gears.len() - 1) as u8;
         let Some(first) = list.waiting().first() else { return Ok(()) };
         let priority = cluster.priority(first.job);
         let window = list.waiting().partition_point(|waiting| cluster.priority(waiting.job) <= priority);
@@ -118,12 +118,12 @@ impl Search {
         allowance: &Allowance,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<Option<(u8, Vec<usize>)>> {
-        let free = cluster.free(0);
+        let free = cluster.free();
         if free == 0 || jobs.is_empty() {
             return Ok(None);
         }
         let left_w = allowance.left_w(cluster);
-        let gears = cluster.machine().classes[0].gears.len() as u8;
+        let gears = cluster.machine().gears.len() as u8;
         let empty_machine = cluster.running_count() == 0;
         // On an empty machine the search must find a set if one fits.
         let mut fallback = None;
@@ -156,7 +156,7 @@ impl Search {
         width: Width,
         cluster: &mut Cluster<'_, R>,
     ) -> Result<Best> {
-        let one_table = !cluster.has_scales() && cluster.machine().classes[0].more_job_classes.is_empty();
+        let one_table = !cluster.has_scales() && cluster.machine().more_job_classes.is_empty();
         if left_w >= 0.0 && one_table {
             let each_w = above_idle_w(cluster, jobs[0].job, gear) / f64::from(jobs[0].procs);
             let procs = jobs.iter().map(|job| job.procs);
