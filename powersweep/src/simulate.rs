@@ -1,6 +1,5 @@
 //! One task that is simulated in this process, from settings or from a manifest. Nothing is stored.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -13,7 +12,7 @@ use powersweep_engine::spec::{Model, Param, Type};
 use powersweep_engine::workload::{LOG_IMPORT, LogFormat};
 use powersweep_engine::{Choice, Details, Role, SimError, SimSpec, Value};
 use powersweep_experiments::plain::chain;
-use powersweep_experiments::reading::{converted, similar, unknown};
+use powersweep_experiments::reading::{converted, hint, unknown};
 use powersweep_experiments::settings::reproduce;
 use powersweep_experiments::{FileRef, Manifest, TaskSpec, identity};
 use powersweep_inputs::library::{Library, ParsedLogs};
@@ -279,12 +278,8 @@ pub fn unknown_parameter(key: &str) -> String {
         None => {
             let params = components::COMPONENTS.iter().flat_map(|component| component.params.iter().map(|p| p.name));
             let names = components::COMPONENTS.iter().map(|component| component.name);
-            let known: BTreeSet<&str> = Role::ALL.iter().map(|role| role.key()).chain(names).chain(params).collect();
-            let near = similar(key, &known.into_iter().collect::<Vec<_>>());
-            let hint = match near.is_empty() {
-                false => format!("did you mean {}?", near.join(" or ")),
-                true => "`powersweep policies` lists them".to_owned(),
-            };
+            let known = Role::ALL.iter().map(|role| role.key()).chain(names).chain(params);
+            let hint = hint(key, known).unwrap_or_else(|| "`powersweep policies` lists them".to_owned());
             format!("unknown component or parameter `{key}`; {hint}")
         }
     }

@@ -56,7 +56,6 @@ mod zip;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use powersweep_engine::Value;
 use powersweep_engine::workload::{LOG_IMPORT, LogFormat};
 
 use crate::Digest;

@@ -8,7 +8,7 @@ use powersweep_engine::workload::kinds::PARQUET;
 
 use crate::error::{Place, Problem, shortened};
 use crate::joblogs::clock::Time;
-use crate::joblogs::entry::{COUNT_MAX, Entries, Entry, Measured, Outcome, Size, TimeLimit, job_number, memory_kib};
+use crate::joblogs::entry::{COUNT_MAX, Entries, Entry, Size, job_number, memory_kib};
 use crate::joblogs::formats::LIMITS;
 use crate::joblogs::odd_rows::OddRows;
 use crate::joblogs::settings::{Procs, Settings, TimeUnit};

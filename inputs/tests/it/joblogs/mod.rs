@@ -8,6 +8,7 @@ mod reports;
 mod written;
 
 use powersweep_engine::workload::swf;
+use powersweep_experiments::signals::Word as _;
 use powersweep_inputs::joblogs::{Format, JobLog, Settings};
 
 /// The default settings of a format.

@@ -7,7 +7,7 @@ mod places;
 
 use crate::error::{Place, Problem, shortened};
 use crate::joblogs::clock::{JobClock, Time};
-use crate::joblogs::entry::{Entries, Entry, Measured, Outcome, Size, TimeLimit, count, job_number};
+use crate::joblogs::entry::{Entries, Entry, Outcome, Size, TimeLimit, count, job_number};
 use crate::joblogs::formats::lines::Lines;
 use crate::joblogs::formats::slurm::duration;
 use crate::joblogs::odd_rows::OddRows;
