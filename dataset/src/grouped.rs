@@ -425,8 +425,9 @@ pub fn say_mixed(datasets: &Datasets, rows: &Rows, by: &[&str], others: &[&str])
 }
 
 /// Says which of the columns that tell candidates apart are no decision: the jobs, and the signals of accounts.
-pub fn given(by: &[&str]) -> Option<String> {
-    let is_given = |name: &&&str| matches!(subject(name), Some(SIGNAL | "workload"));
+pub fn given(rows: &Rows, by: &[&str]) -> Option<String> {
+    let varies = |name: &str| rows.axis(name).is_some_and(|axis| axis.values().len() > 1);
+    let is_given = |name: &&&str| matches!(subject(name), Some(SIGNAL | "workload")) && varies(name);
     let found: Vec<&str> = by.iter().filter(is_given).copied().collect();
     (!found.is_empty()).then(|| {
         let names = found.join(", ");

@@ -154,7 +154,7 @@ impl Place {
         check_values(&rows)?;
         if options.by.is_empty() {
             by.extend(differing_settings(&rows, &by)?);
-            given(&by).iter().for_each(|said| datasets.notes().say(said));
+            given(&rows, &by).iter().for_each(|said| datasets.notes().say(said));
         }
         say_mixed(&datasets, &rows, &by, &others)?;
         let lacking = known.lacking(&datasets, &reading, &by, &only).await?;

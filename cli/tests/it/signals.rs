@@ -234,8 +234,11 @@ fn answers_take_columns_of_accounts() {
     sandbox.run(&mean).exits(2).says(&["has values of several signals (grid, night, tariff)", "group by `signal`"]);
     sandbox.run(&[&mean[..], &["--where", "signal=grid"]].concat()).exits(0);
     if cfg!(feature = "figures") {
-        let bars = ["plot", "grid", "--figure", "bars", "--x", "policy", "--y", "signal_time_mean", "-o", "mean.csv"];
-        sandbox.run(&bars).exits(2).says(&["has values of several signals (grid, night, tariff)"]);
+        let bars = ["plot", "grid", "--table", "accounts", "--figure", "bars", "--x", "policy", "--y"];
+        sandbox
+            .run(&[&bars[..], &["signal_time_mean", "-o", "mean.csv"]].concat())
+            .exits(2)
+            .says(&["has values of several signals (grid, night, tariff)"]);
     }
     let sets = ["compare", "grid:policy=at-once", "grid:policy=waits,defer_wait_max_s=86400"];
     sandbox

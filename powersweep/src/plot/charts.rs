@@ -285,7 +285,7 @@ impl Request<'_> {
         let ends = (Some(interval(y)), Some(interval(x)));
         let axes = kinds::Axes { interval: ends.0, interval_x: ends.1, joined, ..self.axes(x, y).await? };
         let mut figure = kinds::pareto(&means, &axes, (better(x), better(y)), self.look)?;
-        given(&by).into_iter().for_each(|said| figure.add_note(said));
+        given(&rows, &by).into_iter().for_each(|said| figure.add_note(said));
         self.lacking(self.table(x), &by).await?.into_iter().for_each(|said| figure.add_note(said));
         Ok(figure)
     }
