@@ -26,6 +26,10 @@ fn an_unusable_data_folder_is_refused() {
         at("/proc/powersweep").says(&["cannot write in /proc/powersweep", "--data"]);
     }
     refused(sandbox.run(&["status", "--data", "file/data"]), 5).says(&["file/data", "--data"]);
+    for command in [&["status"][..], &["plan", "sweep.toml"], &["results", "sweep"]] {
+        refused(sandbox.run(&[command, &["--data", "file"]].concat()), 5).says(&["file is a file, not a directory"]);
+    }
+    refused(sandbox.run(&["status", "--data", "typo"]), 2).says(&["there is no ", "typo", "--data"]);
     refused(sandbox.run(&["run", "--data", "ftp://host/x"]), 2).says(&["ftp://host/x: unknown kind of storage"]);
     assert_eq!(std::fs::read(sandbox.path("file")).expect("it is there"), b"not a folder");
 }

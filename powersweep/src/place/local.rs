@@ -44,10 +44,7 @@ impl Local {
     /// The rows in parts and in the state, which are read together.
     async fn all(&self, experiment: &str, table: Table) -> Result<Listing, Error> {
         let location = &self.location;
-        if location.path().is_some_and(|path| !path.exists()) {
-            let hint = "give the folder of the results with --data, or --access for a coordinator on another machine";
-            return Err(failure!(Usage, "there is no {location}: {hint}"));
-        }
+        stored::check_exists(location)?;
         let view = view::read_table(location, experiment, table).await.map_err(|error| match &error {
             ViewError::ConcurrentChange { .. } => failure!(Failure, "{error}"),
             _ => failure!(Storage, "{}", chain(&error)),

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use powersweep_coordinator::shards::ShardRecord;
 use powersweep_coordinator::store::Location;
-use powersweep_dataset::{Datasets, Error, Kind, Notes, OrKind};
+use powersweep_dataset::{Datasets, Error, Kind, Notes, OrKind, failure};
 use powersweep_proto::access::{Role, Source};
 use powersweep_proto::client::{Address, Client};
 
@@ -88,7 +88,13 @@ impl Place {
 
     /// The data folder or object store.
     pub fn location(&self) -> Result<Location, Error> {
-        Location::parse(&self.data).or_kind(Kind::Usage)
+        let location = Location::parse(&self.data).or_kind(Kind::Usage)?;
+        match location.path() {
+            Some(path) if path.is_file() => {
+                Err(failure!(Storage, "{location} is a file, not a directory; choose another place with --data"))
+            }
+            _ => Ok(location),
+        }
     }
 
     /// The access of a role: the one that was given, else the one of the data or of the user.

@@ -25,6 +25,15 @@ pub async fn read(location: &Location) -> Result<Loaded, Error> {
     Ok(loaded)
 }
 
+/// Refuses data that does not exist.
+pub fn check_exists(location: &Location) -> Result<(), Error> {
+    if location.path().is_none_or(|path| path.exists()) {
+        return Ok(());
+    }
+    let hint = "give the folder of the results with --data, or --access for a coordinator on another machine";
+    Err(failure!(Usage, "there is no {location}: {hint}"))
+}
+
 /// The sentence about parts of `tasks` that a state counts and that are not there; `None` if no part is missing.
 pub async fn missing(location: &Location, state: &Loaded, experiment: &str) -> Result<Option<String>, Error> {
     let counted = view::counted(std::iter::once(state), experiment, Table::Tasks);
