@@ -39,7 +39,10 @@ pub const TABLE: &[(Exit, &str)] = &[
     (Exit::Done, "success"),
     (Exit::Of(Kind::Failure), "an error without an exit code of its own"),
     (Exit::Of(Kind::Usage), "wrong arguments, manifest or parameter"),
-    (Exit::Of(Kind::TasksFailed), "the sweep ended, but some tasks failed for good (see `powersweep status`)"),
+    (
+        Exit::Of(Kind::TasksFailed),
+        "the sweep ended, but some tasks failed for good, or rows were lost (see `powersweep status`)",
+    ),
     (Exit::Of(Kind::Workload), "a log, signal or module could not be found, fetched, decompressed or read"),
     (
         Exit::Of(Kind::Storage),

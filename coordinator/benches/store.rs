@@ -106,7 +106,8 @@ async fn commits_in_a_folder() {
 /// Publishes the hand-ins up to one, as the state machine and its driver do.
 async fn publish(store: &dyn Store, last_seq: u64, rows: u64) {
     let (experiment, table, part_id) = ("e".into(), Table::Tasks, Uuid::now_v7().into());
-    let intent = Intent { experiment, table: table.into(), part_id, first_seq: 0, last_seq, rows };
+    let intent =
+        Intent { experiment, table: table.into(), part_id, first_seq: 0, last_seq, rows, refused: String::new() };
     let mut batch = Batch::new();
     batch.put(Record::Intent(intent.clone()));
     store.commit(batch).await.expect("durable");

@@ -23,10 +23,8 @@ pub fn submission(
     let submission = Submission { dry_run: true, replace: true, ..submission };
     let mut effects = Vec::new();
     farm.handle(Event::Request { client: 0, request: Request::Submit(submission) }, now, &mut effects);
-    // A reply waits for its batch. Here no batch is written, so each counts as durable.
-    while let Some((token, _)) = farm.take_commit() {
-        farm.handle(Event::Committed { token }, now, &mut effects);
-    }
+    // A reply waits for its batch.
+    count_as_durable(&mut farm, now, &mut effects);
     let reply = effects.into_iter().find_map(|effect| match effect {
         Effect::Reply { reply, .. } => Some(reply),
         _ => None,
@@ -42,13 +40,22 @@ pub fn submission(
     }
 }
 
+/// Here no batch is written, so each counts as durable.
+fn count_as_durable(farm: &mut Farm, now: Now, effects: &mut Vec<Effect>) {
+    while let Some((token, _)) = farm.take_commit() {
+        farm.handle(Event::Committed { token }, now, effects);
+    }
+}
+
 /// The status that a coordinator on this state would give; `build` is empty because no coordinator runs. `shard`: the
 /// shard that owns the state, if one does.
 pub fn status(loaded: Loaded, shard: Option<Shard>, request: &v1::StatusRequest, data: &str) -> v1::StatusReply {
     let now = Now { mono: Duration::ZERO, wall_us: 0 };
     let (data, build) = (data.to_owned(), String::new());
     let config = Config { data, build, shard, forget_leases: true, ..Config::default() };
-    Farm::recover(config, loaded, 0, now).status(request, now)
+    let mut farm = Farm::recover(config, loaded, 0, now);
+    count_as_durable(&mut farm, now, &mut Vec::new());
+    farm.status(request, now)
 }
 
 /// The stored state of a task.

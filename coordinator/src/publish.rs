@@ -81,12 +81,14 @@ pub struct Visible {
     pub bytes: u64,
     /// Uploads of its intent that cannot be merged, whose rows it lacks.
     pub uploads_left_out: u64,
+    /// Rows of these uploads, as far as it is known.
+    pub rows_left_out: u64,
 }
 
 impl Visible {
     /// A part of this size with the rows of all uploads.
     pub fn whole(bytes: u64) -> Visible {
-        Visible { bytes, uploads_left_out: 0 }
+        Visible { bytes, uploads_left_out: 0, rows_left_out: 0 }
     }
 }
 
@@ -101,17 +103,21 @@ pub async fn make_visible(store: &dyn Store, intent: &Intent, origin: Origin) ->
         uploads.push(store.objects()?.staged(experiment, table, *upload.part_id).await?);
     }
     let owned = intent.clone();
-    let (part, uploads_left_out) = crate::store::blocking(move || encode(&owned, &rows, &uploads, origin)).await?;
+    let (part, (uploads_left_out, rows_left_out)) =
+        crate::store::blocking(move || encode(&owned, &rows, &uploads, origin)).await?;
     let bytes = part.len() as u64;
     store.objects()?.create(&part_path(experiment, table, part_id), part, part_id).await?;
-    Ok(Visible { bytes, uploads_left_out })
+    Ok(Visible { bytes, uploads_left_out, rows_left_out })
 }
 
-/// The bytes of a part made of uploads, and the number of uploads that it lacks. Those that cannot be merged are left out, so that one does not stop the others: of the
-/// columns of numbers, an upload's check reads nothing.
-fn merged(intent: &Intent, inputs: &[Bytes], footer: Footer) -> Result<(Bytes, u64), Damage> {
+/// Numbers of uploads, and of rows in them, that a part lacks.
+type LeftOut = (u64, u64);
+
+/// The bytes of a part made of uploads, and what it lacks. Uploads that cannot be merged are left out, so that one does not
+/// stop the others: of the columns of numbers, an upload's check reads nothing.
+fn merged(intent: &Intent, inputs: &[Bytes], footer: Footer) -> Result<(Bytes, LeftOut), Damage> {
     let (experiment, part_id) = (footer.experiment.clone(), footer.part_id);
-    merged_all(intent, inputs, footer.clone()).map(|part| (part, 0)).or_else(|(_, error)| {
+    merged_all(intent, inputs, footer.clone()).map(|part| (part, (0, 0))).or_else(|(_, error)| {
         let is_sound = |input: &&Bytes| merged_all(intent, std::slice::from_ref(*input), footer.clone()).is_ok();
         let sound: Vec<Bytes> = inputs.iter().filter(is_sound).cloned().collect();
         let left_out = inputs.len() - sound.len();
@@ -120,7 +126,9 @@ fn merged(intent: &Intent, inputs: &[Bytes], footer: Footer) -> Result<(Bytes, u
         }
         let table = intent.table();
         tracing::error!("part {part_id} of {experiment}/{table} has no rows of {left_out} damaged uploads: {error}");
-        merged_all(intent, &sound, footer).map(|part| (part, left_out as u64))
+        let kept = sound.iter().filter_map(|input| Some(part::read_footer(input).ok()?.rows)).sum();
+        let rows = intent.rows.saturating_sub(kept);
+        merged_all(intent, &sound, footer).map(|part| (part, (left_out as u64, rows)))
     })
 }
 
@@ -144,13 +152,13 @@ fn thread_cpu_ms() -> f64 {
     time.unwrap_or_default().as_secs_f64() * 1e3
 }
 
-/// The bytes of an intent's part, and the number of uploads that it lacks.
+/// The bytes of an intent's part, and what it lacks.
 fn encode(
     intent: &Intent,
     rows: &[RowsRecord],
     uploads: &[Bytes],
     origin: Origin,
-) -> Result<(Bytes, u64), PublishError> {
+) -> Result<(Bytes, LeftOut), PublishError> {
     let (experiment, table, part_id) = (&intent.experiment, intent.table(), *intent.part_id);
     let wrong = |reason: String| PublishError::Intent { experiment: experiment.clone(), table, part_id, reason };
     let count: u64 = rows.iter().map(RowsRecord::live_rows).sum();
@@ -160,7 +168,7 @@ fn encode(
     let before = thread_cpu_ms();
     let groups = shared_out(rows, part::row_groups(count));
     let footer = Footer { origin, ..Footer::new(experiment, part_id, count) };
-    let mut left_out = 0;
+    let mut left_out = (0, 0);
     let encoded = match ((!table.is_optional()).then(|| table.schema()), &groups[..]) {
         (None, _) => merged(intent, uploads, footer).map(|(bytes, lacks)| {
             left_out = lacks;
@@ -301,11 +309,19 @@ mod tests {
         damaged[4..200].fill(0);
         let (experiment, table) = ("e".to_owned(), Table::Jobs.into());
         let part_id = Uuid::from_u128(7);
-        let intent = Intent { experiment, table, part_id: part_id.into(), first_seq: 0, last_seq: 2, rows: 3_000 };
+        let intent = Intent {
+            experiment,
+            table,
+            part_id: part_id.into(),
+            first_seq: 0,
+            last_seq: 2,
+            rows: 3_000,
+            refused: String::new(),
+        };
         let footer = Footer::new("e", part_id, 3_000);
         let merge = |uploads: &[Bytes]| merged(&intent, uploads, footer.clone()).map_err(|(_, error)| error);
         let (part, left_out) = merge(&[upload(0), damaged.clone().into(), upload(2_000)]).expect("a part of two");
-        assert_eq!(left_out, 1);
+        assert_eq!(left_out, (1, 1_000));
         assert_eq!(part::read_footer(&part).expect("a part").rows, 2_000);
         assert!(merge(&[damaged.into()]).is_err(), "no rows are left");
     }

@@ -299,6 +299,9 @@ pub struct Intent {
     /// Number of its rows.
     #[prost(uint64, tag = "6")]
     pub rows: u64,
+    /// Why its rows cannot become a part, as the last attempt found; empty if they can.
+    #[prost(string, tag = "7")]
+    pub refused: String,
 }
 
 /// Published parts of an experiment's table.
@@ -325,6 +328,9 @@ pub struct Totals {
     /// Number of uploads that could not be merged into a part: its tasks have no rows in this table.
     #[prost(uint64, tag = "7")]
     pub uploads_left_out: u64,
+    /// Number of rows in these uploads.
+    #[prost(uint64, tag = "8")]
+    pub rows_left_out: u64,
 }
 
 /// Failure state of one task that is not done.

@@ -1,9 +1,10 @@
 //! The status of experiments, with their workers and shards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use powersweep_coordinator::plan;
 use powersweep_coordinator::store::Location;
+use powersweep_dataset::words::count;
 use powersweep_dataset::{Error, failure};
 use powersweep_proto::v1;
 use serde_json::{Value as Json, json};
@@ -136,6 +137,7 @@ impl Place {
 }
 
 async fn of_state(location: &Location, request: &v1::StatusRequest) -> Result<v1::StatusReply, Error> {
+    stored::check_exists(location)?;
     let loaded = stored::read(location).await?;
     let mut missing = BTreeMap::new();
     for name in loaded.experiments.iter().map(|record| &record.name) {
@@ -159,4 +161,89 @@ async fn not_stored(location: &Location, name: &str) -> Result<Error, Error> {
         return Ok(stored::without_state(location, name));
     }
     Ok(failure!(Usage, "{location}: {}", stored::unknown(name, &known)))
+}
+
+/// Whether the last state of an experiment is an error: some of its tasks failed for good, or it lost rows.
+pub fn ended_well(last: &v1::ExperimentStatus) -> Result<(), Error> {
+    if last.state() != v1::ExperimentState::Failed && last.failed + last.quarantined == 0 {
+        return Ok(());
+    }
+    let mut text = failures_text(last);
+    if !last.reason.is_empty() {
+        text.push_str(&format!("{}: {}\n", last.name, last.reason));
+    }
+    Err(failure!(TasksFailed, "{text}"))
+}
+
+/// The failed tasks of an experiment, with the command that reproduces each; empty without failures. Failures of one kind and
+/// message are shown once, with their number.
+pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
+    let name = &experiment.name;
+    if experiment.failures.is_empty() {
+        return String::new();
+    }
+    let failed = experiment.failed + experiment.quarantined;
+    let mut text = format!("{name}: {} failed\n", count(failed, "task"));
+    let mut shown = 0;
+    let mut seen = BTreeSet::new();
+    for f in experiment.failures.iter().filter(|f| seen.insert((f.kind, &f.message, f.r#final))) {
+        let equal = f.equal.max(1);
+        let others = if equal > 1 { format!("{}, such as ", count(equal, "task")) } else { String::new() };
+        let last = if f.r#final { ", for good" } else { ", is tried again" };
+        let attempt = format!("attempt {}, {}{last}", f.attempt, f.worker);
+        text.push_str(&format!("  {others}task {} ({attempt}): {}\n", f.index, f.message));
+        if !f.reproduce.is_empty() {
+            text.push_str(&format!("    reproduce: {}\n", f.reproduce));
+        }
+        shown += if f.r#final { equal } else { 0 };
+    }
+    if experiment.failures.iter().any(|failure| failure.r#final) {
+        text.push_str(&format!("  `powersweep retry {name}` tries them again, with limits of the present manifest\n"));
+    }
+    let more = failed.saturating_sub(shown);
+    if more > 0 {
+        text.push_str(&format!("  … and {more} more: `powersweep results {name} --table failures` lists all\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_experiment_that_lost_rows_has_not_ended_well() {
+        let ended = |state: v1::ExperimentState, failed: u64, reason: &str| {
+            let (name, reason) = ("e".to_owned(), reason.to_owned());
+            let status = v1::ExperimentStatus { name, state: state.into(), failed, reason, ..Default::default() };
+            ended_well(&status).map_err(|error| error.message)
+        };
+        assert_eq!(ended(v1::ExperimentState::Finished, 0, ""), Ok(()));
+        let lost = ended(v1::ExperimentState::Failed, 0, "7 rows cannot be published");
+        assert_eq!(lost, Err("e: 7 rows cannot be published\n".to_owned()));
+        assert!(ended(v1::ExperimentState::Failed, 1, "").is_err());
+    }
+
+    #[test]
+    fn equal_failures_are_shown_once_with_their_number() {
+        let failure = |index: u64, message: &str, equal: u64| v1::Failure {
+            index,
+            message: message.to_owned(),
+            worker: "w".to_owned(),
+            attempt: 1,
+            r#final: true,
+            equal,
+            ..v1::Failure::default()
+        };
+        let again = v1::Failure { r#final: false, ..failure(5, "too wide", 2) };
+        let failures = vec![failure(3, "too wide", 40), failure(9, "too long", 1), failure(4, "too wide", 40), again];
+        let experiment =
+            v1::ExperimentStatus { name: "e".to_owned(), failed: 50, failures, ..v1::ExperimentStatus::default() };
+        assert_eq!(
+            failures_text(&experiment),
+            "e: 50 tasks failed\n  40 tasks, such as task 3 (attempt 1, w, for good): too wide\n  \
+             task 9 (attempt 1, w, for good): too long\n  2 tasks, such as task 5 (attempt 1, w, is tried again): too wide\n  \
+             `powersweep retry e` tries them again, with limits of the present manifest\n  … and 9 more: `powersweep results e --table failures` lists all\n"
+        );
+    }
 }

@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use powersweep::find::StepRun;
 use powersweep::run::{Progress, Running};
+use powersweep::status::ended_well;
 use powersweep::submit::why_waiting;
 use powersweep_experiments::plain::plain;
 use powersweep_proto::v1;
 
 use super::status;
-use crate::exit::{Failure, failure};
+use crate::exit::Failure;
 use crate::screen;
 
 /// Interval of the lines of progress where there is no terminal.
@@ -26,10 +27,7 @@ pub(super) async fn to_its_end(quiet: bool, begun: StepRun) -> Result<(), Failur
             running.end().await?
         }
     };
-    match ended.failed + ended.quarantined {
-        0 => Ok(()),
-        _ => Err(failure!(TasksFailed, "{}", status::failures_text(&ended))),
-    }
+    ended_well(&ended)
 }
 
 /// Shows the progress until no task is left to run, or the sweep cannot go on: its end says why.

@@ -6,6 +6,7 @@ use std::time::Instant;
 use powersweep::place::stored;
 use powersweep::plan;
 use powersweep::run::RunOptions;
+use powersweep::status::ended_well;
 use powersweep::{Manifest, Place, block_on};
 use powersweep_dataset::page::{self, Wanted};
 use powersweep_experiments::Sweep;
@@ -15,9 +16,9 @@ use powersweep_results::Table;
 
 use super::progress::follow;
 use super::replicate::replicate;
-use super::{status, submit};
+use super::submit;
 use crate::args::{LocalArgs, RunArgs};
-use crate::exit::{Exit, Failure, Kind, Outcome, failure};
+use crate::exit::{Exit, Failure, Kind, Outcome};
 use crate::framed::page_text;
 use crate::{inputs, interrupt, screen, signals, warnings};
 
@@ -77,10 +78,7 @@ pub fn to_its_end(
         if !local.quiet {
             screen::note(&format!("{part}{}", closing(&finished, seconds, &place.location()?.to_string(), name)));
         }
-        if finished.failed + finished.quarantined > 0 {
-            return Err(failure!(TasksFailed, "{}", status::failures_text(&finished)));
-        }
-        Ok(sweep)
+        ended_well(&finished).map(|()| sweep)
     })
 }
 

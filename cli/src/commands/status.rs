@@ -1,11 +1,11 @@
 //! `powersweep status`: experiments, workers and failures.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use powersweep::block_on;
 use powersweep::inputs::ledgers as documents;
 use powersweep::place::shards::ShardStatus;
+use powersweep::status::failures_text;
 use powersweep::{Place, Status};
 use powersweep_experiments::plain::plain;
 use powersweep_proto::v1;
@@ -199,66 +199,4 @@ pub fn left(experiment: &v1::ExperimentStatus) -> Option<String> {
     let likely_s = experiment.eta_s?;
     let (least_s, most_s) = (experiment.eta_least_s.unwrap_or(likely_s), experiment.eta_most_s.unwrap_or(likely_s));
     Some(screen::range(least_s, most_s))
-}
-
-/// The failures of an experiment, with the command that reproduces each; empty without failures. Failures of one kind and
-/// message are shown once, with their number.
-pub fn failures_text(experiment: &v1::ExperimentStatus) -> String {
-    let name = &experiment.name;
-    if experiment.failures.is_empty() {
-        // Of a failed experiment: its rows that cannot be published.
-        let reason = &experiment.reason;
-        return if reason.is_empty() { String::new() } else { format!("{name}: {reason}\n") };
-    }
-    let failed = experiment.failed + experiment.quarantined;
-    let mut text = format!("{name}: {} failed\n", screen::count(failed, "task"));
-    let mut shown = 0;
-    let mut seen = BTreeSet::new();
-    for f in experiment.failures.iter().filter(|f| seen.insert((f.kind, &f.message, f.r#final))) {
-        let equal = f.equal.max(1);
-        let others = if equal > 1 { format!("{}, such as ", screen::count(equal, "task")) } else { String::new() };
-        let last = if f.r#final { ", for good" } else { ", is tried again" };
-        let attempt = format!("attempt {}, {}{last}", f.attempt, f.worker);
-        text.push_str(&format!("  {others}task {} ({attempt}): {}\n", f.index, f.message));
-        if !f.reproduce.is_empty() {
-            text.push_str(&format!("    reproduce: {}\n", f.reproduce));
-        }
-        shown += if f.r#final { equal } else { 0 };
-    }
-    if experiment.failures.iter().any(|failure| failure.r#final) {
-        text.push_str(&format!("  `powersweep retry {name}` tries them again, with limits of the present manifest\n"));
-    }
-    let more = failed.saturating_sub(shown);
-    if more > 0 {
-        text.push_str(&format!("  … and {more} more: `powersweep results {name} --table failures` lists all\n"));
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn equal_failures_are_shown_once_with_their_number() {
-        let failure = |index: u64, message: &str, equal: u64| v1::Failure {
-            index,
-            message: message.to_owned(),
-            worker: "w".to_owned(),
-            attempt: 1,
-            r#final: true,
-            equal,
-            ..v1::Failure::default()
-        };
-        let again = v1::Failure { r#final: false, ..failure(5, "too wide", 2) };
-        let failures = vec![failure(3, "too wide", 40), failure(9, "too long", 1), failure(4, "too wide", 40), again];
-        let experiment =
-            v1::ExperimentStatus { name: "e".to_owned(), failed: 50, failures, ..v1::ExperimentStatus::default() };
-        assert_eq!(
-            failures_text(&experiment),
-            "e: 50 tasks failed\n  40 tasks, such as task 3 (attempt 1, w, for good): too wide\n  \
-             task 9 (attempt 1, w, for good): too long\n  2 tasks, such as task 5 (attempt 1, w, is tried again): too wide\n  \
-             `powersweep retry e` tries them again, with limits of the present manifest\n  … and 9 more: `powersweep results e --table failures` lists all\n"
-        );
-    }
 }

@@ -7,15 +7,15 @@ use powersweep::inputs::LOGS_BYTES;
 use powersweep::place::connection;
 use powersweep::plan;
 use powersweep::run::RunOptions;
+use powersweep::status::ended_well;
 use powersweep::submit::{stopped, submission, upload_missing};
 use powersweep_inputs::library::ParsedLogs;
 use powersweep_proto::v1;
 use powersweep_results::layout::left_name;
 
 use super::replicate::replicate;
-use super::status::failures_text;
 use crate::args::SubmitArgs;
-use crate::exit::{Exit, Outcome, failure};
+use crate::exit::{Exit, Outcome};
 use crate::{inputs, interrupt, screen, signals, warnings};
 
 /// Checks the manifest in this process, submits it and uploads its logs.
@@ -98,8 +98,7 @@ pub fn describe(reply: &v1::SubmitReply, dry_run: Option<&str>) -> String {
 /// The outcome of a wait for an experiment that has ended or was stopped.
 pub fn end_of(found: &v1::ExperimentStatus) -> Option<Outcome> {
     match found.state() {
-        v1::ExperimentState::Finished => Some(Ok(Exit::Done)),
-        v1::ExperimentState::Failed => Some(Err(failure!(TasksFailed, "{}", failures_text(found)))),
+        v1::ExperimentState::Finished | v1::ExperimentState::Failed => Some(ended_well(found).map(|()| Exit::Done)),
         _ => stopped(found).map(Err),
     }
 }

@@ -15,7 +15,7 @@ use super::leaving::Leaving;
 use super::pending::{Closed, Pending};
 use super::share::Share;
 use super::split::Split;
-use super::tables::{FlushWait, OpenIntent, TableRows};
+use super::tables::{FlushWait, OpenIntent, Progress, TableRows};
 use crate::records::{DoneChunk, ExperimentRecord, FailureRecord, Key, Record, Stored};
 
 /// A generation of the manifest before the present one.
@@ -228,6 +228,19 @@ impl Experiment {
         self.has_no_part_under_way() && self.tables.values().all(|rows| rows.unpublished.is_empty())
     }
 
+    /// Makes the parts due that could not be made. Whether there are any.
+    pub(super) fn try_refused_parts(&mut self, now: Now) -> bool {
+        let mut any = false;
+        for open in self.intents.values_mut() {
+            let refused = open.quarantined.take().is_some();
+            any |= refused;
+            if refused && matches!(open.progress, Progress::RetryAt(_)) {
+                open.progress = Progress::RetryAt(now.mono);
+            }
+        }
+        any
+    }
+
     /// The rows that cannot become a part, and why; `None` if there are none.
     pub(super) fn quarantine(&self) -> Option<String> {
         let bad = || self.intents.values().filter_map(|open| Some((&open.intent, open.quarantined.as_ref()?)));
@@ -236,8 +249,13 @@ impl Experiment {
         Some(format!("{rows} rows cannot be published (part {} of {}): {reason}", *first.part_id, first.table()))
     }
 
+    /// The rows that are in no part and never will be, and why; empty if there are none.
+    pub(super) fn lost_rows(&self) -> String {
+        self.quarantine().unwrap_or_else(|| self.left_out())
+    }
+
     /// The tables that lack rows of accepted uploads; empty if none does.
-    pub(super) fn left_out(&self) -> String {
+    fn left_out(&self) -> String {
         let lacking = self.tables.iter().filter(|(_, rows)| rows.uploads_left_out > 0);
         let lacking: Vec<String> =
             lacking.map(|(table, rows)| format!("{} in {table}", rows.uploads_left_out)).collect();

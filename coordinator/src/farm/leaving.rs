@@ -179,8 +179,9 @@ impl Farm {
         let Some(leaving) = self.experiments.get_mut(name).and_then(|e| e.leaving.take()) else { return };
         self.out.delete(Key::Leaving { experiment: name.to_owned() });
         let reason = format!(
-            "{name} is not removed, because some of its rows cannot be published: {reason}. Remove it with the version \
-             of powersweep that made the rows, or delete the rows with `delete --data-too`"
+            "{name} is not removed, because some of its rows cannot be published: {reason}. If another version of \
+             powersweep made these rows, remove it with that version. If storage lost them, copy the other rows with \
+             `powersweep results --format parquet`, then delete all of them with `delete --data-too`"
         );
         for client in leaving.clients.into_iter().chain(leaving.next.map(|(client, _)| client)) {
             self.out.reply(client, Reply::Refused(reason.clone()));

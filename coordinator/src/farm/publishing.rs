@@ -71,7 +71,9 @@ impl Farm {
         own.publishing_rows += rows;
         let part_id = self.ids.next(now);
         let (experiment_name, table) = (name.to_owned(), table.into());
-        let intent = Intent { experiment: experiment_name, table, part_id: part_id.into(), first_seq, last_seq, rows };
+        let (part_id_stored, refused) = (part_id.into(), String::new());
+        let intent =
+            Intent { experiment: experiment_name, table, part_id: part_id_stored, first_seq, last_seq, rows, refused };
         let open = OpenIntent { intent: intent.clone(), uploads, progress: Progress::Running, quarantined: None };
         experiment.intents.insert(part_id, open);
         self.out.put(Record::Intent(intent.clone()));
@@ -126,6 +128,11 @@ impl Farm {
                 let open = experiment.intents.get_mut(&part_id).expect("just found");
                 open.progress = Progress::RetryAt(failure.retry_at(now));
                 open.quarantined = (!failure.retryable).then(|| failure.reason.clone());
+                let refused = open.quarantined.clone().unwrap_or_default();
+                if open.intent.refused != refused {
+                    open.intent.refused = refused;
+                    self.out.put(Record::Intent(open.intent.clone()));
+                }
                 let intent = &open.intent;
                 self.refuses_parts = failure.retryable;
                 self.publish_trouble =
@@ -163,7 +170,7 @@ impl Farm {
         if experiment.leaving.is_some() || !agrees {
             return;
         }
-        let sound = experiment.failed.is_empty() && experiment.quarantine().is_none();
+        let sound = experiment.failed.is_empty() && experiment.lost_rows().is_empty();
         let end = if sound { ExperimentState::Finished } else { ExperimentState::Failed };
         let state = experiment.record.state();
         if state != end && state != ExperimentState::Finished {

@@ -80,7 +80,7 @@ impl Farm {
             let table = experiment.table(totals.table());
             (table.parts, table.rows_in_parts, table.bytes_in_parts) = (totals.parts, totals.rows, totals.bytes);
             table.left_rows = totals.left_rows;
-            table.uploads_left_out = totals.uploads_left_out;
+            (table.uploads_left_out, table.rows_left_out) = (totals.uploads_left_out, totals.rows_left_out);
         }
         self.load_covered(loaded.covered);
         for intent in loaded.intents {
@@ -144,8 +144,8 @@ impl Farm {
     fn load_intent(&mut self, intent: Intent) {
         let Some(experiment) = self.experiments.get_mut(&intent.experiment) else { return };
         experiment.table(intent.table()).publishing_rows += intent.rows;
-        let open =
-            OpenIntent { intent: intent.clone(), uploads: Vec::new(), progress: Progress::Running, quarantined: None };
+        let quarantined = Some(intent.refused.clone()).filter(|reason| !reason.is_empty());
+        let open = OpenIntent { intent: intent.clone(), uploads: Vec::new(), progress: Progress::Running, quarantined };
         experiment.intents.insert(*intent.part_id, open);
         self.out.later(Effect::Publish { intent });
     }

@@ -74,7 +74,7 @@ impl Farm {
         let rate = experiment.rate.per_s(now.mono, done);
         let rows = experiment.tables.get(&Table::Tasks);
         let (state, reason) = self.state_of(experiment);
-        let reason = if reason.is_empty() { experiment.left_out() } else { reason };
+        let reason = if reason.is_empty() { experiment.lost_rows() } else { reason };
         let left = self.remaining(experiment);
         v1::ExperimentStatus {
             name: experiment.name().to_owned(),
@@ -172,7 +172,7 @@ impl Farm {
                     }
                 }
             }
-            state => (state, experiment.quarantine().unwrap_or_default()),
+            state => (state, experiment.lost_rows()),
         }
     }
 

@@ -92,7 +92,7 @@ impl Farm {
         check_pins(experiment, submission)?;
         let same = experiment.record.manifest == sweep.manifest().text() && experiment.sweep.is_some();
         if same && !submission.dry_run {
-            self.submit_again(&name, submission, missing);
+            self.submit_again(&name, submission, missing, now);
             self.publish_due(&name, now);
             return Ok(submitted(self.submitted(&name)));
         }
@@ -117,15 +117,17 @@ impl Farm {
         digests.into_iter().filter(lacks).copied().collect()
     }
 
-    /// A submit of an unchanged manifest: a cancelled experiment runs again, a paused one stays paused.
-    fn submit_again(&mut self, name: &str, submission: &Submission, missing: BTreeSet<Digest>) {
+    /// A submit of an unchanged manifest: a cancelled experiment runs again, a paused one stays paused. Rows that could not
+    /// be published are tried again.
+    fn submit_again(&mut self, name: &str, submission: &Submission, missing: BTreeSet<Digest>, now: Now) {
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         experiment.missing = missing;
         experiment.unclaimed = false;
         experiment.more_follows = submission.more_follows;
         let before = experiment.record.clone();
         experiment.record.priority = submission.priority.unwrap_or(before.priority);
-        if before.state() == ExperimentState::Cancelled {
+        let refused = experiment.try_refused_parts(now);
+        if before.state() == ExperimentState::Cancelled || before.state() == ExperimentState::Failed && refused {
             experiment.record.set_state(ExperimentState::Running);
         }
         if experiment.record != before {

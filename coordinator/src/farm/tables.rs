@@ -91,6 +91,8 @@ pub(super) struct TableRows {
     pub(super) left_rows: u64,
     /// Uploads that could not be merged into a part.
     pub(super) uploads_left_out: u64,
+    /// Rows in these uploads.
+    pub(super) rows_left_out: u64,
 }
 
 impl TableRows {
@@ -142,12 +144,14 @@ impl TableRows {
         self.rows_in_parts += rows;
         self.bytes_in_parts += part.bytes;
         self.uploads_left_out += part.uploads_left_out;
+        self.rows_left_out += part.rows_left_out;
     }
 
     pub(super) fn totals_record(&self, experiment: &str, table: Table) -> Record {
-        let TableRows { parts, rows_in_parts: rows, bytes_in_parts: bytes, left_rows, uploads_left_out, .. } = *self;
+        let TableRows { parts, rows_in_parts: rows, bytes_in_parts: bytes, left_rows, .. } = *self;
+        let TableRows { uploads_left_out, rows_left_out, .. } = *self;
         let (experiment, table) = (experiment.to_owned(), table.into());
-        Record::Totals(Totals { experiment, table, parts, rows, bytes, left_rows, uploads_left_out })
+        Record::Totals(Totals { experiment, table, parts, rows, bytes, left_rows, uploads_left_out, rows_left_out })
     }
 
     pub(super) fn covered_record(&self, experiment: &str, table: Table) -> Record {

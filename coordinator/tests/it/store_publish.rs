@@ -46,7 +46,7 @@ pub(crate) async fn publish(
 pub(crate) fn intent(table: Table, seqs: RangeInclusive<u64>, rows: u64) -> Intent {
     let (first_seq, last_seq) = seqs.into_inner();
     let (experiment, part_id) = ("e".into(), Uuid::now_v7().into());
-    Intent { experiment, table: table.into(), part_id, first_seq, last_seq, rows }
+    Intent { experiment, table: table.into(), part_id, first_seq, last_seq, rows, refused: String::new() }
 }
 
 /// Makes an open intent's part visible and closes it.

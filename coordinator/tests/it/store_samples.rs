@@ -95,6 +95,7 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             first_seq: 1,
             last_seq: 300,
             rows: 1200,
+            refused: String::new(),
         }),
         Record::Covered(CoveredRecord {
             experiment: "etinski2010".into(),
@@ -109,6 +110,7 @@ pub(crate) fn one_of_each() -> Vec<Record> {
             bytes: 99_000_000,
             left_rows: 77,
             uploads_left_out: 0,
+            rows_left_out: 0,
         }),
         Record::Failure(FailureRecord {
             experiment: "etinski2010".into(),

@@ -96,7 +96,7 @@ pub async fn status(
     let sweep = sweep(location, record)?;
     let request = v1::StatusRequest { experiment: record.experiment.clone(), ..request.clone() };
     let mut sum = v1::ExperimentStatus { name: record.experiment.clone(), ..v1::ExperimentStatus::default() };
-    let mut lines = Vec::new();
+    let (mut lines, mut lost) = (Vec::new(), None);
     for ShardState { shard, loaded, owner, .. } in states(location, record).await? {
         let found = plan::status(loaded, Some(shard), &request, "").experiments.into_iter().next();
         let lives = owner.as_ref().is_some_and(|owner| owner.alive != Some(false));
@@ -110,6 +110,8 @@ pub async fn status(
         };
         sum.tasks += line.tasks;
         if let Some(found) = found {
+            let is_lost = found.state() == ExperimentState::Failed && !found.reason.is_empty();
+            lost = lost.or_else(|| is_lost.then(|| format!(": {}", found.reason)));
             add(&mut sum, found);
         }
         lines.push(line);
@@ -117,7 +119,7 @@ pub async fn status(
     sum.failures.truncate(request.max_failures as usize);
     let (state, reason) = summary(&lines);
     sum.set_state(state);
-    sum.reason = reason;
+    sum.reason = reason + &lost.filter(|_| state == ExperimentState::Failed).unwrap_or_default();
     Ok(ShardedStatus { experiment: sum, shards: lines })
 }
 

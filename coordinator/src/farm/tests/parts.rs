@@ -296,15 +296,49 @@ fn an_upload_that_is_left_out_is_in_the_status_also_after_a_restart() {
     wire.send(conn, hand_in(1, &lease, &tasks(&lease)));
     wire.commit_all();
     let part_id = *wire.to_publish.pop().expect("the last rows").part_id;
-    wire.event(Event::Published { part_id, result: Ok(Visible { bytes: 1, uploads_left_out: 2 }) });
+    wire.event(Event::Published { part_id, result: Ok(Visible { bytes: 1, uploads_left_out: 2, rows_left_out: 5 }) });
     for _ in 0..2 {
         wire.commit_all();
-        assert_eq!(
-            wire.status("e").reason,
-            "uploads of workers that could not be read are left out: 2 in tasks",
-            "{:?}",
-            wire.status("e")
-        );
+        let status = wire.status("e");
+        let reason = "uploads of workers that could not be read are left out: 2 in tasks";
+        assert_eq!((status.state(), &*status.reason), (v1::ExperimentState::Failed, reason), "{status:?}");
         wire.reload();
     }
+}
+
+#[test]
+fn rows_that_cannot_be_published_are_in_the_stored_state_and_are_tried_again_by_a_submit() {
+    let mut wire = Wire::new();
+    wire.submit(sweep("e", 1));
+    let conn = wire.connect(1, 1, Vec::new());
+    wire.commit_all();
+    let lease = wire.leases(conn).remove(0);
+    wire.send(conn, hand_in(1, &lease, &tasks(&lease)));
+    wire.commit_all();
+    let part_id = *wire.to_publish.pop().expect("the last rows").part_id;
+    let lost = PublishFailure { reason: "it is missing".to_owned(), retryable: false };
+    wire.event(Event::Published { part_id, result: Err(lost) });
+    for _ in 0..2 {
+        wire.commit_all();
+        let request = v1::StatusRequest::default();
+        let stored = crate::plan::status(block_on(wire.store.load()).expect("loads"), None, &request, "data");
+        for status in [&stored.experiments[0], &wire.status("e")] {
+            let reason = format!("1 rows cannot be published (part {part_id} of tasks): it is missing");
+            assert_eq!((status.state(), &status.reason), (v1::ExperimentState::Failed, &reason), "{status:?}");
+        }
+        wire.reload();
+    }
+    wire.commit_all();
+    wire.to_publish.clear();
+    wire.event(Event::Published {
+        part_id,
+        result: Err(PublishFailure { reason: "still".to_owned(), retryable: false }),
+    });
+    wire.submit(sweep("e", 1));
+    assert_eq!(wire.status("e").state(), v1::ExperimentState::Running, "{:?}", wire.status("e"));
+    wire.commit_all();
+    assert_eq!(*wire.to_publish.pop().expect("again").part_id, part_id);
+    wire.event(Event::Published { part_id, result: Ok(Visible::whole(1)) });
+    wire.commit_all();
+    assert_eq!(wire.status("e").state(), v1::ExperimentState::Finished, "{:?}", wire.status("e"));
 }
