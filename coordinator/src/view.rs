@@ -23,7 +23,9 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use powersweep_results::Table;
 use powersweep_results::layout::{self, PartCounts, StoredPart, base_name};
+use uuid::Uuid;
 
+use crate::owner::{self, Owner};
 use crate::publish::part_path;
 use crate::records::{Intent, Loaded, RowsRecord, Totals};
 use crate::shards::{self, ShardError};
@@ -63,6 +65,14 @@ impl View {
     }
 }
 
+/// An upload that the state names.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Staged {
+    id: Uuid,
+    /// Its place below DATA.
+    path: Path,
+}
+
 /// The state that a reader opens.
 #[derive(Clone, Copy)]
 pub enum State<'a> {
@@ -80,13 +90,15 @@ impl State<'_> {
         }
     }
 
-    /// The place below DATA of an upload.
-    fn upload(self, experiment: &str, table: Table, record: &RowsRecord) -> Option<Path> {
-        let path = staged_object(experiment, table, *record.upload?.part_id);
-        Some(match self {
+    /// The upload of a record.
+    fn upload(self, experiment: &str, table: Table, record: &RowsRecord) -> Option<Staged> {
+        let id = *record.upload?.part_id;
+        let path = staged_object(experiment, table, id);
+        let path = match self {
             State::Foreign(location) => location.below_data(&path),
             State::Own(_) => path,
-        })
+        };
+        Some(Staged { id, path })
     }
 
     /// What decides which rows are in parts, and then the unpublished rows if they are wanted.
@@ -137,21 +149,50 @@ pub async fn read_table(location: &Location, experiment: &str, table: Table) -> 
     };
     let states: Vec<State<'_>> = places.iter().map(State::Foreign).collect();
     let objects = State::Foreign(location).objects(&folder)?;
-    for _ in 0..LOOKS_MAX {
-        let (view, uploads) = retry_snapshot(&states, &objects, experiment, table).await?;
-        let staged = fetch(&*objects, uploads).await.map_err(|source| not_listed(&folder, source))?;
-        if let Some(staged) = staged {
-            return Ok(View { staged, known: view.known || sharded.is_some(), ..view });
-        }
-    }
-    Err(ViewError::ConcurrentChange { experiment: experiment.to_owned(), table })
+    let view = look(&states, &objects, experiment, table, true).await?;
+    Ok(View { known: view.known || sharded.is_some(), ..view })
 }
 
 /// Reads one table, without the bytes of uploads. An upload that is found later still has its rows, because uploads never
 /// change; one that is missing later is in a part, and the table must be looked at again.
 pub async fn read_table_without_uploads(state: State<'_>, experiment: &str, table: Table) -> Result<View, ViewError> {
     let objects = state.objects(&layout::table_dir(experiment, table.name()))?;
-    Ok(retry_snapshot(&[state], &objects, experiment, table).await?.0)
+    look(&[state], &objects, experiment, table, false).await
+}
+
+/// Reads one table of these states, with the bytes of its uploads or without. An upload is deleted after the commit that closes
+/// its intent: one that was missing before the state was read, and that this state still names, is lost.
+async fn look(
+    states: &[State<'_>],
+    objects: &Arc<dyn ObjectStore>,
+    experiment: &str,
+    table: Table,
+    bytes: bool,
+) -> Result<View, ViewError> {
+    let folder = layout::table_dir(experiment, table.name());
+    let mut missing = BTreeSet::new();
+    for _ in 0..LOOKS_MAX {
+        let (mut view, uploads) = retry_snapshot(states, objects, experiment, table).await?;
+        let mut gone = BTreeSet::new();
+        for upload in uploads {
+            match fetch(&**objects, &upload.path, bytes).await.map_err(|source| not_listed(&folder, source))? {
+                Some(found) if bytes => view.staged.push((upload.path, found)),
+                Some(_) => {}
+                None => drop(gone.insert(upload)),
+            }
+        }
+        if gone.is_subset(&missing) {
+            let lost =
+                |record: &RowsRecord| record.upload.is_some_and(|of| gone.iter().any(|one| one.id == *of.part_id));
+            let (rows, kept): (Vec<_>, Vec<_>) = view.rows.into_iter().partition(lost);
+            view.rows = kept;
+            let left_out = rows.iter().map(RowsRecord::live_rows).sum::<u64>();
+            view.counted.iter_mut().for_each(|counted| counted.left_out += left_out);
+            return Ok(view);
+        }
+        missing.append(&mut gone);
+    }
+    Err(ViewError::ConcurrentChange { experiment: experiment.to_owned(), table })
 }
 
 /// Reads one table of these states, with the places of its uploads.
@@ -160,7 +201,7 @@ async fn retry_snapshot(
     objects: &Arc<dyn ObjectStore>,
     experiment: &str,
     table: Table,
-) -> Result<(View, Vec<Path>), ViewError> {
+) -> Result<(View, Vec<Staged>), ViewError> {
     let mut last = ViewError::ConcurrentChange { experiment: experiment.to_owned(), table };
     for attempt in 0..LOOKS_MAX {
         if attempt > 0 {
@@ -170,11 +211,23 @@ async fn retry_snapshot(
             Ok(Some(view)) => return Ok(view),
             Ok(None) => last = ViewError::ConcurrentChange { experiment: experiment.to_owned(), table },
             // The owner may have deleted files of the state before this attempt had read them.
-            Err(error @ ViewError::Store(StoreError::Corrupt { .. })) => last = error,
+            Err(error @ ViewError::Store(StoreError::Corrupt { .. })) if may_be_owned(states).await => last = error,
             Err(error) => return Err(error),
         }
     }
     Err(last)
+}
+
+/// Whether another process may be writing one of these states.
+async fn may_be_owned(states: &[State<'_>]) -> bool {
+    for state in states {
+        if let State::Foreign(location) = state
+            && !matches!(owner::look(location).await, Ok(None | Some(Owner { alive: Some(false), .. })))
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// One attempt; `None` if parts were published or split meanwhile.
@@ -183,7 +236,7 @@ async fn try_snapshot(
     objects: &dyn ObjectStore,
     experiment: &str,
     table: Table,
-) -> Result<Option<(View, Vec<Path>)>, ViewError> {
+) -> Result<Option<(View, Vec<Staged>)>, ViewError> {
     let folder = layout::table_dir(experiment, table.name());
     let before = read_all(states, experiment, table, true).await?;
     let listed = list(objects, &folder).await.map_err(|source| not_listed(&folder, source))?;
@@ -228,21 +281,19 @@ fn not_listed(folder: &Path, source: object_store::Error) -> ViewError {
     ViewError::List { folder: folder.to_string(), source }
 }
 
-/// The bytes of uploads; `None` if one was deleted meanwhile, because its part was published.
-async fn fetch(objects: &dyn ObjectStore, paths: Vec<Path>) -> Result<Option<Vec<(Path, Bytes)>>, object_store::Error> {
-    let mut found = Vec::with_capacity(paths.len());
-    for path in paths {
-        let bytes = match objects.get(&path).await {
-            Ok(result) => result.bytes().await,
-            Err(error) => Err(error),
-        };
+/// The bytes of an upload if they are wanted; `None` if it is not there.
+async fn fetch(objects: &dyn ObjectStore, path: &Path, bytes: bool) -> Result<Option<Bytes>, object_store::Error> {
+    let found = async {
         match bytes {
-            Ok(bytes) => found.push((path, bytes)),
-            Err(object_store::Error::NotFound { .. }) => return Ok(None),
-            Err(error) => return Err(error),
+            true => objects.get(path).await?.bytes().await,
+            false => objects.head(path).await.map(|_| Bytes::new()),
         }
+    };
+    match found.await {
+        Ok(found) => Ok(Some(found)),
+        Err(object_store::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
-    Ok(Some(found))
 }
 
 /// The parts in a table's folder, by name.
@@ -265,7 +316,11 @@ pub fn counted<'a>(
 ) -> Option<PartCounts> {
     let known = states.clone().any(|state| state.experiments.iter().any(|record| record.name == experiment));
     let leaves = states.clone().any(|state| state.leaving.iter().any(|record| record.experiment == experiment));
-    let add = |sum: PartCounts, of: &Totals| PartCounts { parts: sum.parts + of.parts, rows: sum.rows + of.rows };
+    let add = |sum: PartCounts, of: &Totals| PartCounts {
+        parts: sum.parts + of.parts,
+        rows: sum.rows + of.rows,
+        left_out: sum.left_out + of.rows_left_out,
+    };
     let totals = states.filter_map(|state| totals(state, experiment, table));
     (known && !leaves).then(|| totals.fold(PartCounts::default(), add))
 }

@@ -112,7 +112,10 @@ impl Datasets {
     /// The sentence about the parts that the state counts and that are not there. The footers are read only if the numbers of files
     /// differ: users may add files of their own.
     async fn missing(&self, listing: &Listing, experiment: &str, table: Table) -> Option<String> {
-        let counted = listing.counted.filter(|counted| counted.parts != listing.parts.len() as u64)?;
+        let counted = listing.counted?;
+        if counted.parts == listing.parts.len() as u64 {
+            return missing_parts(self, experiment, table, counted, counted.parts);
+        }
         let mut found = BTreeSet::new();
         for part in &listing.parts {
             // A file that cannot be read is reported where its rows are read.
@@ -164,8 +167,8 @@ fn whole((reading, missing): (Reading, Option<String>)) -> Result<Reading, Error
     missing.map_or(Ok(reading), |missing| Err(failure!(Storage, "{missing}")))
 }
 
-/// The sentence about parts in this place that its state counts and that are missing; `None` if no part is. `found`: number of
-/// different parts that are there.
+/// The sentence about parts in this place that its state counts and that are missing, and about rows that cannot be read;
+/// `None` if neither is so. `found`: number of different parts that are there.
 pub fn missing_parts(
     place: &dyn fmt::Display,
     experiment: &str,
@@ -174,7 +177,14 @@ pub fn missing_parts(
     found: u64,
 ) -> Option<String> {
     let (files, rows) = (count(counted.parts, "file"), count(counted.rows, "row"));
-    (found < counted.parts).then(|| {
+    let left_out = (counted.left_out > 0).then(|| {
+        format!(
+            "{} of {experiment}/{table} are left out: storage lost or damaged them before they were in a file. Run their tasks \
+             again: under a new name, or `powersweep delete {experiment} --data-too` and then the manifest",
+            count(counted.left_out, "row")
+        )
+    });
+    let missing = (found < counted.parts).then(|| {
         format!(
             "{place} lacks {} of {files} of {experiment}/{table}: the state counts {rows} in them. Bring the files back. Or run \
              their tasks again: `powersweep delete {experiment}` forgets the state and keeps the files that are there; \
@@ -182,7 +192,11 @@ pub fn missing_parts(
              without a row",
             counted.parts - found
         )
-    })
+    });
+    match (missing, left_out) {
+        (Some(missing), Some(left_out)) => Some(format!("{missing}\n{left_out}")),
+        (missing, left_out) => missing.or(left_out),
+    }
 }
 
 /// The place, such as a folder.
@@ -195,5 +209,22 @@ impl fmt::Display for Datasets {
 impl fmt::Debug for Datasets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Datasets({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_parts_and_rows_that_were_left_out_are_named() {
+        let of = |parts, left_out| {
+            let counted = PartCounts { parts, rows: 9, left_out };
+            missing_parts(&"data", "e", Table::Jobs, counted, 1)
+        };
+        assert_eq!(of(1, 0), None);
+        assert!(of(2, 0).expect("a part is missing").starts_with("data lacks 1 of 2 files of e/jobs"));
+        assert!(of(1, 7).expect("rows are lost").starts_with("7 rows of e/jobs are left out"));
+        assert_eq!(of(2, 7).expect("both").lines().count(), 2);
     }
 }

@@ -33,6 +33,8 @@ pub struct PartCounts {
     pub parts: u64,
     /// The rows in them.
     pub rows: u64,
+    /// Rows that belong to the table, are in no part and cannot be read.
+    pub left_out: u64,
 }
 
 /// Name of the folder of the coordinator's state.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::concat_batches;
@@ -157,6 +158,9 @@ fn adopt_reports_copies_and_unreadable_states() {
         std::fs::write(file, "not a manifest").expect("it is writable");
     }
     sandbox.run(&["adopt", "s.toml"]).exits(5).says(&["cannot be read", "--set-aside renames the state"]);
+    let begun = Instant::now();
+    sandbox.run(&["results", "s"]).exits(5);
+    assert!(begun.elapsed() < Duration::from_secs(20), "no owner may be writing the state: it is not read again");
     let tasks = sandbox.path("results/data/s/tasks");
     let part = contents(&tasks).into_iter().next().expect("a part");
     std::fs::write(tasks.join("copy.parquet"), &part.1).expect("it is writable");
@@ -168,6 +172,7 @@ fn adopt_reports_copies_and_unreadable_states() {
         .run(&["adopt", "s.toml", "--accept", "--set-aside"])
         .exits(0)
         .prints(&["s: 6 of 6 tasks have rows; 0 to run"]);
+    sandbox.run(&["status"]).exits(0).prints(&["finished"]);
 }
 
 #[test]

@@ -130,7 +130,7 @@ struct Sender {
 impl Sender {
     async fn send(&self, view: View) -> Result<(), Status> {
         let View { parts, rows, known, lacks_table, counted, .. } = view;
-        let counted = counted.map(|PartCounts { parts, rows }| v1::PartCounts { parts, rows });
+        let counted = counted.map(|PartCounts { parts, rows, left_out }| v1::PartCounts { parts, rows, left_out });
         let folder = format!("{}/", layout::table_dir(&self.experiment, self.table.name()));
         // An empty table has facts, too.
         for some in parts.chunks(PARTS_EACH).chain(parts.is_empty().then_some(&[][..])) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use powersweep_coordinator::Config;
 use powersweep_coordinator::store::{ModelStore, Store};
+use powersweep_coordinator::view::{State, read_table_without_uploads};
 use powersweep_experiments::Sweep;
 use powersweep_proto::v1;
 use powersweep_results::{Table, jobs, tasks, wire};
@@ -170,7 +171,9 @@ async fn an_upload_that_is_left_out_of_a_part_is_in_the_status() {
             .await
             .expect("taken");
     }
-    let status = farm.until("e", v1::ExperimentState::Finished).await;
+    let status = farm.until("e", v1::ExperimentState::Failed).await;
     assert_eq!(status.reason, "uploads of workers that could not be read are left out: 1 in jobs", "{status:?}");
+    let view = read_table_without_uploads(State::Own(&*farm.store), "e", Table::Jobs).await.expect("a part");
+    assert_eq!(view.counted.map(|of| (of.rows, of.left_out)), Some((2, 1)), "the damaged row is counted");
     farm.stop().await;
 }

@@ -118,11 +118,11 @@ async fn uploads_are_read_until_they_are_in_a_part() {
         .expect("accepted");
     let (_, objects) = table(&mut client, "e", "jobs").await.expect("one upload");
     assert_eq!(objects, [(part_id.clone(), upload.data.to_vec())]);
-    // As if its part was published between the look and the reading.
+    // An upload that the state still names after it was missing is lost, not in a part.
     let id = Uuid::from_slice(&part_id).expect("an id");
     farm.store.objects().expect("open").discard_staged("e", Table::Jobs, id).await.expect("deleted");
-    let gone = table(&mut client, "e", "jobs").await.expect_err("to be read again");
-    assert!(gone.code() == Code::Aborted && gone.message().contains("read the table again"), "{gone:?}");
+    let (facts, objects) = table(&mut client, "e", "jobs").await.expect("the rest");
+    assert_eq!((facts.counted.map(|of| of.left_out), objects), (Some(1), Vec::new()));
     farm.stop().await;
 }
 

@@ -130,7 +130,8 @@ impl Received {
     fn facts(&mut self, facts: v1::TableFacts, folder: &Path) -> Result<(), Status> {
         let v1::TableFacts { known, lacks_table, parts, counted } = facts;
         (self.listing.has_state, self.listing.lacks_table) = (known, lacks_table);
-        self.listing.counted = counted.map(|v1::PartCounts { parts, rows }| PartCounts { parts, rows });
+        let of = |v1::PartCounts { parts, rows, left_out }| PartCounts { parts, rows, left_out };
+        self.listing.counted = counted.map(of);
         for v1::PublishedPart { name, bytes } in parts {
             let name =
                 PathPart::parse(&name).map_err(|_| Status::data_loss(format!("no part has the name {name:?}")))?;

@@ -791,6 +791,9 @@ pub struct PartCounts {
     pub parts: u64,
     #[prost(uint64, tag = "2")]
     pub rows: u64,
+    /// rows of the table that are in no part and cannot be read
+    #[prost(uint64, tag = "3")]
+    pub left_out: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PublishedPart {
