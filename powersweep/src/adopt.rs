@@ -1,6 +1,7 @@
 //! Rebuilding a lost state from the published rows.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -290,8 +291,13 @@ impl Scan {
     }
 }
 
-/// Calls `each` with the identity and index of every row of a Parquet object.
+/// Calls `each` with the identity and index of every row of a Parquet object. The library panics at some damaged files.
 fn rows(path: &Path, bytes: Bytes, each: impl FnMut(RowKey)) -> Result<(), Error> {
+    let read = catch_unwind(AssertUnwindSafe(|| rows_of(path, bytes, each)));
+    read.unwrap_or_else(|_| Err(failure!(Storage, "{path} cannot be read: it is damaged")))
+}
+
+fn rows_of(path: &Path, bytes: Bytes, each: impl FnMut(RowKey)) -> Result<(), Error> {
     let object = ParquetRecordBatchReaderBuilder::try_new(bytes.clone())
         .map_err(|error| failure!(Storage, "{path} cannot be read: {}", chain(&error)))?;
     let of_tasks = path.parts().nth(1).is_some_and(|folder| folder.as_ref() == Table::Tasks.name());

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use arrow::array::RecordBatch;
@@ -14,6 +15,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowGroupSelection, RowSelectionPolicy};
 use parquet::arrow::push_decoder::ParquetPushDecoderBuilder;
 use parquet::basic::{LogicalType, Type};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder, RowGroupMetaData,
 };
@@ -25,7 +27,7 @@ use super::newest::Newest;
 use super::{fitted, unreadable};
 use crate::scan::INDEX;
 use crate::tables::Tables;
-use crate::{Cell, Error, Kind, OrKind};
+use crate::{Cell, Error, Kind, OrKind, failure};
 
 /// Bytes at the end of an object that are fetched first: the footer of a small part fits, that of a large one is fetched in
 /// two steps.
@@ -86,21 +88,21 @@ impl Part {
     }
 
     async fn read(path: Path, source: Source, size: u64) -> Result<Part, Error> {
-        let wrong = |error| unreadable(&path, &error);
-        let decoder = ParquetMetaDataPushDecoder::try_new(size).map_err(wrong)?;
+        let decoder = source.step(&path, || ParquetMetaDataPushDecoder::try_new(size))?;
         let mut decoder = decoder.with_page_index_policy(PageIndexPolicy::Skip);
         let end = size.saturating_sub(FOOTER_BYTES)..size;
         let mut wanted = vec![end];
         let footer = loop {
             let found = source.fetch(&path, &wanted).await?;
-            decoder.push_ranges(wanted, found).map_err(wrong)?;
-            match decoder.try_decode().map_err(wrong)? {
+            let decode = || decoder.push_ranges(wanted, found).and_then(|()| decoder.try_decode());
+            match source.step(&path, decode)? {
                 DecodeResult::NeedsData(ranges) => wanted = ranges,
                 DecodeResult::Data(footer) => break footer,
                 DecodeResult::Finished => return Err(unreadable(&path, &std::fmt::Error)),
             }
         };
-        let footer = ArrowReaderMetadata::try_new(Arc::new(footer), ArrowReaderOptions::default()).map_err(wrong)?;
+        let options = ArrowReaderOptions::default();
+        let footer = source.step(&path, || ArrowReaderMetadata::try_new(Arc::new(footer), options))?;
         let leaves = footer.parquet_schema().columns().iter().enumerate();
         let columns = leaves.map(|(at, leaf)| (leaf.path().parts()[0].clone(), at)).collect();
         Ok(Part { path, bytes: size, source, whole: RwLock::default(), footer, columns, newest: None })
@@ -139,7 +141,7 @@ impl Part {
 
     async fn fetch(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Error> {
         match self.whole() {
-            Some(whole) => Ok(slices(&whole, ranges)),
+            Some(whole) => slices(&self.path, &whole, ranges),
             None => self.source.fetch(&self.path, ranges).await,
         }
     }
@@ -229,28 +231,26 @@ impl Part {
         batch_rows: usize,
         mut each: impl FnMut(RecordBatch) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
-        let wrong = |error| unreadable(&self.path, &error);
         let newest = self.newest.as_ref().filter(|_| names.contains(&INDEX));
         let moved = newest.and_then(|newest| newest.moved(&self.origin()));
         let known = names.iter().filter(|name| self.columns.contains_key(**name));
         let mask = ProjectionMask::columns(self.footer.parquet_schema(), known.copied());
         let batch_rows = self.rows_at_once(names, &from, batch_rows);
         let groups: Vec<usize> = from.iter().map(RowGroupSelection::row_group_index).collect();
-        let decoder = ParquetPushDecoderBuilder::new_with_metadata(self.footer.clone())
+        let builder = ParquetPushDecoderBuilder::new_with_metadata(self.footer.clone())
             .with_projection(mask)
             .with_row_group_selections(from)
             .with_batch_size(batch_rows)
             // A mask would need the filters of `arrow-select`, which this workspace compiles without optimisation.
-            .with_row_selection_policy(RowSelectionPolicy::Selectors)
-            .build();
-        let mut decoder = decoder.map_err(wrong)?;
+            .with_row_selection_policy(RowSelectionPolicy::Selectors);
+        let mut decoder = self.source.step(&self.path, || builder.build())?;
         let mut bytes = 0;
         let whole = loop {
-            match decoder.try_decode().map_err(wrong)? {
+            match self.source.step(&self.path, || decoder.try_decode())? {
                 DecodeResult::NeedsData(ranges) => {
                     bytes += ranges.iter().map(|range| range.end - range.start).sum::<u64>();
                     let found = self.fetch(&ranges).await?;
-                    decoder.push_ranges(ranges, found).map_err(wrong)?;
+                    self.source.step(&self.path, || decoder.push_ranges(ranges, found))?;
                 }
                 DecodeResult::Data(batch) => {
                     let batch = match &moved {
@@ -297,13 +297,33 @@ impl Source {
     async fn fetch(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Error> {
         match self {
             Source::Stored(tables) => tables.ranges(path, ranges).await,
-            Source::Held(bytes) => Ok(slices(bytes, ranges)),
+            Source::Held(bytes) => slices(path, bytes, ranges),
         }
+    }
+
+    /// A step of the Parquet library on a part, which panics at some damaged files.
+    fn step<T>(&self, path: &Path, step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Error> {
+        let done = catch_unwind(AssertUnwindSafe(step));
+        let done = done.unwrap_or_else(|_| Err(ParquetError::General("its parts contradict each other".to_owned())));
+        done.map_err(|error| match self {
+            Source::Held(_) => unreadable(path, &error),
+            Source::Stored(tables) => Error {
+                message: format!(
+                    "{tables}: {}. Bring the file back. Or delete it: then this command says how to run its tasks again",
+                    unreadable(path, &error).message
+                ),
+                ..unreadable(path, &error)
+            },
+        })
     }
 }
 
-fn slices(bytes: &Bytes, ranges: &[Range<u64>]) -> Vec<Bytes> {
-    ranges.iter().map(|range| bytes.slice(range.start as usize..range.end as usize)).collect()
+fn slices(path: &Path, bytes: &Bytes, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Error> {
+    let is_inside = |range: &Range<u64>| range.start <= range.end && range.end <= bytes.len() as u64;
+    match ranges.iter().all(is_inside) {
+        true => Ok(ranges.iter().map(|range| bytes.slice(range.start as usize..range.end as usize)).collect()),
+        false => Err(failure!(Storage, "{path} cannot be read: it names bytes that it does not have")),
+    }
 }
 
 /// Bytes of the texts or lists of a column in a row group. A file of another writer may not tell how long its texts are.

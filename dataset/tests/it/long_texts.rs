@@ -1,4 +1,4 @@
-//! Tables whose texts have more bytes than one array can have.
+//! Parts at their limits: texts with more bytes than one array can have, and damaged bytes.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArra
 use bytes::Bytes;
 use object_store::path::Path;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use powersweep_dataset::Kind;
 use powersweep_dataset::reading::Part;
 use powersweep_dataset::sorted_copy::{Origin, SortedCopy};
 use powersweep_results::folded::FoldedBatch;
@@ -54,4 +55,27 @@ fn a_table_with_more_than_two_gib_of_texts_is_published_and_exported() {
         read += batch.num_rows() as i64;
     }
     assert_eq!(read, rows);
+}
+
+/// The Parquet library panics at some of them.
+#[test]
+fn a_part_with_a_flipped_bit_is_read_or_refused() {
+    let values: ArrayRef = Arc::new((0..40).collect::<Int64Array>());
+    let batch = RecordBatch::try_from_iter([("task_index", values)]).expect("a column");
+    let schema = batch.schema();
+    let published = part::encode(&schema, &[batch], &Footer::new("e", Uuid::nil(), 40)).expect("published").to_vec();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a thread");
+    let read = |bytes: Vec<u8>| {
+        runtime.block_on(async {
+            let part = Part::held(&Path::from("p"), bytes.into()).await?;
+            part.each(&["task_index"], part.all(), 64, |_| Ok(true)).await
+        })
+    };
+    let mut refused = 0;
+    for at in 0..published.len() * 8 {
+        let mut bytes = published.clone();
+        bytes[at / 8] ^= 1 << (at % 8);
+        refused += usize::from(read(bytes).is_err_and(|error| error.kind == Kind::Storage));
+    }
+    assert!(refused > published.len(), "{refused} of {} flips are refused", published.len() * 8);
 }
