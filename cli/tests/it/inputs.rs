@@ -176,6 +176,15 @@ fn a_missing_log_is_refused_with_a_hint() {
         refused(&sandbox, &args, 4).says(&["there is no log `tiny`", "looked in logs", "tiny2", hint]);
     }
     refused(&sandbox, &["trace", "info", "KTH"], 4).says(&["there is no log `KTH`", hint]);
+    refused(&sandbox, &["trace", "info", "./logs"], 4).says(&["logs is a folder, not a file"]);
+    let pipe = sandbox.path("pipe.swf");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there").success());
+    refused(&sandbox, &["trace", "info", "./pipe.swf"], 4).says(&["pipe.swf is a pipe: a file is needed"]);
+    let pipe = sandbox.path("pipe.toml");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there").success());
+    let manifest = std::thread::spawn(move || std::fs::write(pipe, crate::sweeps::synthetic("piped", 1)));
+    sandbox.run(&["plan", "pipe.toml"]).exits(0).prints(&["piped"]);
+    manifest.join().expect("no panic").expect("it was read");
     let ended = refused(&sandbox, &["trace", "info", "./nope.swf"], 4).says(&["./nope.swf"]);
     assert!(!ended.stderr.contains(hint), "a path is not searched for: {ended}");
 }

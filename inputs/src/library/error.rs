@@ -23,6 +23,14 @@ pub enum LoadError {
         /// Similar names of logs in these folders, the nearest first.
         nearest: Vec<String>,
     },
+    /// The path is a folder, a pipe or a device. Final.
+    #[error("{} is {what}", .path.display())]
+    NoFile {
+        /// The path.
+        path: PathBuf,
+        /// Its kind, and why it is no log.
+        what: &'static str,
+    },
     /// A manifest of somebody else names a path. Final.
     #[error("{log} is a path, and the manifest in a file of rows may name files of the search path only")]
     Path {
@@ -30,7 +38,7 @@ pub enum LoadError {
         log: String,
     },
     /// No source is chosen, and the name does not show the format. Final.
-    #[error("the ending of {file} belongs to no log format: expected {}", endings_of(.formats))]
+    #[error("the ending of {file} belongs to no log format: expected {}{}", endings_of(.formats), compressed(.file))]
     UnknownFormat {
         /// Path or URL.
         file: String,
@@ -144,6 +152,13 @@ fn looked_in(places: &[PathBuf]) -> String {
 fn endings_of(formats: &[&LogFormat]) -> String {
     let one = |format: &&LogFormat| format!("{} (source `{}`)", format.endings().join(", "), format.component.name);
     formats.iter().map(one).collect::<Vec<_>>().join(" or ")
+}
+
+fn compressed(file: &str) -> &'static str {
+    match [".bz2", ".xz", ".zip", ".7z", ".Z"].iter().any(|ending| file.ends_with(ending)) {
+        true => "; decompress it: logs are read with gzip and zstd only",
+        false => "",
+    }
 }
 
 fn nearest_names(names: &[String]) -> String {

@@ -1,5 +1,6 @@
 //! Logs by name, path or URL.
 use std::fs::{self, File};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{self, Component, Path, PathBuf};
 
 use powersweep_engine::workload::LogFormat;
@@ -229,6 +230,15 @@ impl Library {
     }
 
     fn not_found(&self, log: &str, is_path: bool, formats: &[&LogFormat]) -> LoadError {
+        let path = self.base.join(log);
+        if let Some(kind) = path.metadata().ok().filter(|_| is_path).map(|found| found.file_type()) {
+            let what = match () {
+                () if kind.is_dir() => "a folder, not a file",
+                () if kind.is_fifo() => "a pipe: a file is needed, because it is read more than once",
+                () => "a device, not a file",
+            };
+            return LoadError::NoFile { path, what };
+        }
         let (places, wanted) = if is_path {
             let path = self.base.join(log);
             let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();

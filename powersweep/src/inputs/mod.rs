@@ -5,6 +5,8 @@ pub mod ledgers;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use powersweep_dataset::words::count;
@@ -35,7 +37,8 @@ pub const LOGS_BYTES: usize = 1 << 30;
 /// # Errors
 /// There is neither, or the file cannot be read.
 pub fn manifest_text(name: &str) -> Result<(String, Cow<'static, str>), Error> {
-    if Path::new(name).is_file() {
+    // A pipe is read, too.
+    if Path::new(name).metadata().is_ok_and(|found| !found.is_dir()) {
         let folder = folder_of(name);
         let manifest = text(name, "manifest")?;
         let points = |place: &str| {
@@ -80,11 +83,13 @@ pub fn text(name: &str, kind: &str) -> Result<String, Error> {
 }
 
 fn bytes(name: &str, kind: &str) -> Result<Vec<u8>, Error> {
-    let size = std::fs::metadata(name).map(|m| m.len()).unwrap_or(0);
-    if size > TEXT_BYTES_MAX {
-        return Err(failure!(Usage, "{name} is too large to be a {kind}: it has {size} bytes"));
+    let mut bytes = Vec::new();
+    let read = File::open(name).and_then(|file| file.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes));
+    read.map_err(|error| failure!(Usage, "cannot read the {kind} {name}: {error}"))?;
+    if bytes.len() as u64 > TEXT_BYTES_MAX {
+        return Err(failure!(Usage, "{name} is too large to be a {kind}: it has more than {TEXT_BYTES_MAX} bytes"));
     }
-    std::fs::read(name).map_err(|error| failure!(Usage, "cannot read the {kind} {name}: {error}"))
+    Ok(bytes)
 }
 
 /// All problems of a file, each on lines of its own.
