@@ -17,7 +17,7 @@ use crate::source::{self, conditions, why_none};
 use crate::subject::subject;
 pub use crate::subject::{SIGNAL, SIGNAL_INDEX, keys};
 use crate::words::count;
-use crate::{Cell, Column, Condition, Datasets, Error, Frame, Rows, Stat, baseline, grouped, page};
+use crate::{Cell, Column, Condition, Datasets, Error, Frame, Rows, Stat, baseline, failure, grouped, page};
 
 /// The columns of `accounts` about a signal's block. Behind the first two, its settings, which may differ between the
 /// combinations of its lists.
@@ -253,6 +253,8 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
         true => facts.usual(table),
         false => query.columns.iter().map(String::as_str).collect(),
     };
+    refuse_twice(&query.by)?;
+    refuse_twice(&query.columns)?;
     let mut by: Vec<&str> = query.by.iter().map(String::as_str).collect();
     if by.is_empty() {
         // A ratio is asked for, of each of the compared rows.
@@ -395,6 +397,15 @@ fn in_currency(rows: Rows) -> Rows {
         _ => None,
     };
     rows.without(CURRENCY).with_units(|field| unit.clone().filter(|_| COSTS.contains(&field.name().as_str())))
+}
+
+/// Refuses a column that is named twice.
+pub fn refuse_twice(names: &[String]) -> Result<(), Error> {
+    let mut seen = BTreeSet::new();
+    match names.iter().find(|name| !seen.insert(*name)) {
+        Some(name) => Err(failure!(Usage, "the column `{name}` is named twice: leave out one of them")),
+        None => Ok(()),
+    }
 }
 
 /// The axes of `others`, and the settings of signals, in which rows of one group differ.

@@ -10,7 +10,9 @@ pub use powersweep_dataset::best::Goal;
 use powersweep_dataset::best::{costs, front, unbeaten};
 use powersweep_dataset::frame::{MEASURE, STAT, TITLE};
 use powersweep_dataset::group::named;
-use powersweep_dataset::grouped::{FooterFacts, collected, differing_settings, given, others, say_mixed, settings};
+use powersweep_dataset::grouped::{
+    FooterFacts, collected, differing_settings, given, others, refuse_twice, say_mixed, settings,
+};
 use powersweep_dataset::hypervolume::hypervolume;
 use powersweep_dataset::replicates::seed;
 use powersweep_dataset::rows::is_number;
@@ -127,6 +129,7 @@ impl Place {
         let of_goals = goals.iter().map(|goal| goal.column.as_str());
         let table = table_of(of_goals.chain(of_conditions).chain(options.by.iter().map(String::as_str)));
         check_goals(table, goals)?;
+        refuse_twice(&options.by)?;
         let subject = constraints(table, &options.subject_to)?;
         let datasets = self.datasets().await?;
         let reading = datasets.read(experiment, table).await?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use powersweep_dataset::compare::{Pairs, compare, pairs};
 use powersweep_dataset::frame::UNIT;
-use powersweep_dataset::grouped::{FooterFacts, RESAMPLED, SEEDS_ALIKE, collected, keys};
+use powersweep_dataset::grouped::{FooterFacts, RESAMPLED, SEEDS_ALIKE, collected, keys, refuse_twice};
 use powersweep_dataset::reading::Reading;
 use powersweep_dataset::replicates::{Method, seed};
 use powersweep_dataset::scan::SEED;
@@ -318,6 +318,7 @@ fn check_same((of_a, of_b): (&Side, &Side), a: &Rows, b: &Rows) -> Result<(), Er
 
 /// The columns that have a comparison for each value: the chosen ones, and workloads and signals that are not pooled.
 fn groups_by(found: &Pairs, options: &CompareOptions) -> Result<Vec<String>, Error> {
+    refuse_twice(&options.by)?;
     for name in options.by.iter().chain(&options.pool) {
         if !found.by.contains(name) {
             let paired = found.by.join(", ");

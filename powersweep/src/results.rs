@@ -1,12 +1,12 @@
 //! The rows of an experiment, and statistics of groups of them.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, take};
 use arrow::datatypes::{Schema, SchemaRef};
+use powersweep_dataset::grouped::refuse_twice;
 use powersweep_dataset::order::Order;
 use powersweep_dataset::page::{self, Shown, Wanted};
 use powersweep_dataset::partial::Partial;
@@ -254,7 +254,6 @@ pub fn chosen(names: &[String], table: Table) -> Result<Option<SchemaRef>, Error
     }
     let all = relaxed(&table.schema());
     let known: Vec<&str> = all.fields().iter().map(|field| field.name().as_str()).collect();
-    let mut seen = BTreeSet::new();
     for name in names {
         if !known.contains(&name.as_str()) {
             if tasks::schema().column_with_name(name).is_some() {
@@ -263,10 +262,8 @@ pub fn chosen(names: &[String], table: Table) -> Result<Option<SchemaRef>, Error
             }
             return Err(no_column(table, name, &known));
         }
-        if !seen.insert(name) {
-            return Err(failure!(Usage, "the column `{name}` is named twice: leave out one of them"));
-        }
     }
+    refuse_twice(names)?;
     Ok(Some(narrowed(&all, names)))
 }
 

@@ -204,6 +204,8 @@ fn tables_are_sorted_pivoted_and_written_for_papers() {
     }
     run(&["--sort", "waits"]).exits(2).says(&["the result has no column `waits`"]);
     run(&["--pivot", "seed"]).exits(2).says(&["seed"]);
+    let twice = sandbox.run(&["results", "groups", "--by", "seed,seed", "--columns", "wait_s_mean"]);
+    twice.exits(2).says(&["the column `seed` is named twice"]);
     run(&["--stat", "average"]).exits(2).says(&["unknown statistic `average`; there are mean"]);
     sandbox
         .run(&["results", "groups", "--by", "policy", "--columns", "worker"])
