@@ -103,10 +103,10 @@ struct Target {
 }
 
 impl Target {
-    /// Opens a file, or standard output. A device or a pipe is written to directly. A link is followed.
+    /// Opens a file, or standard output, which `-` names, too. A device or a pipe is written to directly. A link is followed.
     fn open(path: Option<&Path>) -> Result<(Target, Out), Error> {
         let closed = Arc::new(AtomicBool::new(false));
-        let Some(path) = path else {
+        let Some(path) = path.filter(|path| *path != Path::new("-")) else {
             let begun = io::stdout().is_terminal().then(Vec::new);
             let out = Stdout { out: io::stdout(), closed: Arc::clone(&closed), begun };
             return Ok((Target { path: None, unfinished: None, closed }, Box::new(BufWriter::new(out))));

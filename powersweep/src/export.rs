@@ -48,6 +48,9 @@ impl Place {
         output: &Path,
         options: ExportOptions,
     ) -> Result<Vec<(Table, u64)>, Error> {
+        if output == Path::new("-") {
+            return Err(failure!(Usage, "an export is a file or a folder, which standard output is not"));
+        }
         let is_file = output.extension().is_some_and(|extension| extension == "parquet");
         if is_file && options.table.is_none() {
             let hint = "name a folder for all tables, or choose one table";

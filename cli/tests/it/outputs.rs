@@ -52,6 +52,16 @@ fn an_output_is_written_into_a_pipe() {
 }
 
 #[test]
+fn a_dash_is_standard_output_and_no_archive() {
+    let sandbox = with_rows();
+    sandbox.run(&[&RESULTS[..], &["-"]].concat()).exits(0).prints(&["wait_s_mean"]);
+    sandbox.run(&["report", "rows", "-o", "-"]).exits(0).prints(&["<html"]);
+    sandbox.run(&["export", "rows", "-o", "-"]).exits(2).says(&["standard output"]);
+    sandbox.run(&["artifact", "rows", "-o", "-"]).exits(2);
+    assert!(!sandbox.path("-").exists());
+}
+
+#[test]
 fn a_folder_is_no_file_and_an_input_is_no_output() {
     let sandbox = with_rows();
     fs::create_dir(sandbox.path("folder")).expect("a folder");

@@ -44,7 +44,7 @@ fn tell(figure: &Figure) {
 
 /// The format: of the option, else of the file's ending. A terminal shows none of them.
 fn format(args: &PlotArgs) -> Result<Format, Failure> {
-    match (&args.format, &args.output) {
+    match (&args.format, args.output.as_deref().filter(|output| *output != Path::new("-"))) {
         (None, Some(output)) => Format::of(&output.to_string_lossy()).map_err(|mut failure| {
             failure.message.push_str(": add --format");
             failure
