@@ -6,10 +6,12 @@
 
 mod keys;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::{Arg, ColorChoice, Command, ValueEnum};
+use clap::builder::{PathBufValueParser, Resettable, StringValueParser, TypedValueParser};
+use clap::{Arg, ColorChoice, Command, ValueEnum, ValueHint};
 use powersweep::{Notes, user};
 use powersweep_experiments::reading::{kind, suggestion};
 use powersweep_experiments::{ManifestErrors, Problem};
@@ -99,6 +101,27 @@ impl Config {
         });
         let inner: Vec<String> = command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
         inner.into_iter().fold(command, |command, name| command.mut_subcommand(name, |inner| self.apply(inner)))
+    }
+}
+
+/// The command line in which a path may begin with `~/`, and a variable that is empty counts as not set.
+pub fn forgiving(command: Command) -> Command {
+    let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    let arg = |arg: Arg| match arg.get_env().is_some_and(is_empty) {
+        true => expanding(arg.env(Resettable::Reset)),
+        false => expanding(arg),
+    };
+    command.mut_args(arg).mut_subcommands(forgiving)
+}
+
+fn expanding(arg: Arg) -> Arg {
+    let expanded = |path: PathBuf| user::expanded(&path);
+    match arg.get_value_hint() {
+        ValueHint::AnyPath => arg.value_parser(PathBufValueParser::new().map(expanded)),
+        _ if arg.get_id() == "data" => arg.value_parser(
+            StringValueParser::new().map(|data| user::expanded(data.as_ref()).to_string_lossy().into_owned()),
+        ),
+        _ => arg,
     }
 }
 

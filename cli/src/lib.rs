@@ -61,7 +61,8 @@ fn run(arguments: Vec<OsString>) -> Outcome {
     let config = Config::read(&screen::notes());
     let configured = config.as_ref().ok().and_then(Config::color);
     // A broken configuration does not hide `--help`.
-    let command = config.as_ref().map_or_else(|_| Cli::command(), |config| config.apply(Cli::command()));
+    let command = config::forgiving(Cli::command());
+    let command = config.as_ref().map_or_else(|_| command.clone(), |config| config.apply(command.clone()));
     let command = command.color(screen::choose_color(early, configured));
     let matches = command.try_get_matches_from(&arguments);
     let matches = matches.unwrap_or_else(|error| leave(&with_tip(error, &arguments), &arguments));
@@ -92,13 +93,22 @@ fn leave(error: &clap::Error, arguments: &[OsString]) -> ! {
 /// The options whose value is a list.
 const LISTS: [&str; 7] = ["--columns", "--by", "--stat", "--x", "--log", "--free", "--kind"];
 
-/// An error of the command line, with a tip where the values of a list are separated by blanks, and the usage of its command.
+/// An error of the command line, with a tip where a variable has the wrong value, or the values of a list are separated by
+/// blanks, and the usage of its command.
 fn with_tip(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let extra = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(extra)) => extra.clone(),
         _ => String::new(),
     };
+    if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue).cloned()
+        && !words.iter().any(|word| word.contains(&value))
+        && let Some((name, _)) = std::env::vars()
+            .find(|(name, set)| name.starts_with("POWERSWEEP_") && set.split([',', ':']).any(|one| one == value))
+    {
+        let tip = format!("this is the value of the variable {name}");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+    }
     let lists = words.iter().enumerate().filter(|(_, word)| LISTS.contains(&word.as_str()));
     for (at, option) in lists.filter(|_| error.kind() == ErrorKind::UnknownArgument && !extra.starts_with('-')) {
         let values: Vec<&str> = words[at + 1..]

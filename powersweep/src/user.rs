@@ -1,6 +1,6 @@
 //! The user of this process: the name, and the folders of the XDG specification.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Name of the user. It protects from mistakes, not from attacks: a user may set these variables.
 pub fn name() -> String {
@@ -13,4 +13,13 @@ pub fn name() -> String {
 pub fn base_folder(variable: &str, in_home: &str) -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(in_home)))
+}
+
+/// A path in which `~/` at the beginning is the folder of `$HOME`, as in a shell.
+pub fn expanded(path: &Path) -> PathBuf {
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+    match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => Path::new(&home).join(rest),
+        _ => path.into(),
+    }
 }

@@ -52,7 +52,9 @@ fn to_json(shown: &[Shown], config: &Config) -> Json {
 /// The value of a key: from the environment, else from a file, else the default.
 fn value(key: &'static str, config: &Config) -> Shown {
     let (variables, default) = option(&Cli::command(), key).unwrap_or_default();
-    let set = variables.into_iter().find_map(|name| Some((std::env::var(&name).ok()?, name)));
+    let set = variables
+        .into_iter()
+        .find_map(|name| Some((std::env::var(&name).ok().filter(|value| !value.is_empty())?, name)));
     if let Some((value, name)) = set {
         return Shown { key, value: Some(value), origin: format!("environment {name}") };
     }

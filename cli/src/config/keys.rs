@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use powersweep::user;
 use powersweep_experiments::reading::integer;
 use toml::de::DeValue;
 
@@ -54,7 +55,7 @@ impl Key {
     /// The equal texts of the command-line option, or the expected kind of value. Relative paths start in `folder`.
     pub fn texts(&self, value: &DeValue<'_>, folder: &Path) -> Result<Vec<String>, &'static str> {
         let text = value.as_str().filter(|text| !text.is_empty());
-        let at = |path: &str| folder.join(path).to_string_lossy().into_owned();
+        let at = |path: &str| folder.join(user::expanded(path.as_ref())).to_string_lossy().into_owned();
         let one = match self.kind {
             Kind::Path => text.map(at).ok_or("a path"),
             Kind::Paths => return paths(value, at).ok_or("a list of paths without `:`, such as [\"logs\"]"),

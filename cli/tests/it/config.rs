@@ -59,6 +59,27 @@ fn flags_come_before_variables_before_files() {
 }
 
 #[test]
+fn the_home_folder_may_be_a_tilde_and_an_empty_variable_is_not_set() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.toml", synthetic("sweep", 1));
+    std::fs::create_dir_all(sandbox.home().join("logs")).expect("it can be made");
+    std::fs::write(sandbox.home().join("logs/tiny.swf"), crate::sweeps::TINY_LOG).expect("it can be written");
+    sandbox.write("powersweep.toml", "data = \"~/of-file\"\n");
+    let run = ["run", "sweep.toml", "--quiet", "--show", "0"];
+    sandbox.run(&run).exits(0);
+    sandbox.run_with(&run, &[("POWERSWEEP_DATA", "~/of-variable")]).exits(0);
+    sandbox.run(&[&run[..], &["--data=~/of-flag"]].concat()).exits(0);
+    for folder in ["of-file", "of-variable", "of-flag"] {
+        assert!(sandbox.home().join(folder).join("sweep/tasks").exists(), "{folder}");
+    }
+    let info = ["trace", "info", "tiny"];
+    sandbox.run_with(&info, &[("POWERSWEEP_TRACES", "nowhere:~/logs")]).exits(0).prints(&["records_count"]);
+    let empty = [("POWERSWEEP_TRACES", ""), ("POWERSWEEP_SLOTS", ""), ("POWERSWEEP_COORDINATOR", "")];
+    sandbox.run_with(&run, &empty).exits(0);
+    sandbox.run_with(&run, &[("POWERSWEEP_SLOTS", "x")]).exits(2).says(&["value of the variable POWERSWEEP_SLOTS"]);
+}
+
+#[test]
 fn the_folder_of_logs_may_come_from_a_file() {
     let sandbox = Sandbox::new();
     sandbox.write("logs/tiny.swf", crate::sweeps::TINY_LOG);
