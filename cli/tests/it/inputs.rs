@@ -93,7 +93,7 @@ fn wrong_settings_are_refused_with_the_expectation() {
         .says(&["unknown component or parameter `easey`; did you mean `easy`?"]);
     refused(&sandbox, &["columns", "task"], 2)
         .says(&["unknown table or column `task`; did you mean `tasks` or `task_id`?"]);
-    refused(&sandbox, &["status", "nope"], 2).says(&["there is no experiment nope"]);
+    refused(&sandbox, &["status", "nope"], 2).says(&["give the folder of the results with --data"]);
     sandbox.run(&["run", "--slots", "100000"]).exits(2).says(&["100000 is not in 0..=1024"]);
     let ended = sandbox.run(&["runn"]).exits(2);
     assert!(ended.stderr.contains("similar") && ended.stderr.contains("'run'"), "{ended}");
@@ -177,14 +177,19 @@ fn a_missing_log_is_refused_with_a_hint() {
     }
     refused(&sandbox, &["trace", "info", "KTH"], 4).says(&["there is no log `KTH`", hint]);
     refused(&sandbox, &["trace", "info", "./logs"], 4).says(&["logs is a folder, not a file"]);
+    let ended = refused(&sandbox, &["trace", "info", "./nope.swf"], 4).says(&["./nope.swf"]);
+    assert!(!ended.stderr.contains(hint), "a path is not searched for: {ended}");
+}
+
+#[test]
+fn a_manifest_may_be_a_pipe_and_a_log_may_not() {
+    let sandbox = Sandbox::new();
     let pipe = sandbox.path("pipe.swf");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there").success());
-    refused(&sandbox, &["trace", "info", "./pipe.swf"], 4).says(&["pipe.swf is a pipe: a file is needed"]);
+    sandbox.run(&["trace", "info", "./pipe.swf"]).exits(4).says(&["pipe.swf is a pipe: a file is needed"]);
     let pipe = sandbox.path("pipe.toml");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there").success());
     let manifest = std::thread::spawn(move || std::fs::write(pipe, crate::sweeps::synthetic("piped", 1)));
     sandbox.run(&["plan", "pipe.toml"]).exits(0).prints(&["piped"]);
     manifest.join().expect("no panic").expect("it was read");
-    let ended = refused(&sandbox, &["trace", "info", "./nope.swf"], 4).says(&["./nope.swf"]);
-    assert!(!ended.stderr.contains(hint), "a path is not searched for: {ended}");
 }
