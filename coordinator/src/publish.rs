@@ -81,7 +81,7 @@ pub struct Visible {
     pub bytes: u64,
     /// Uploads of its intent that cannot be merged, whose rows it lacks.
     pub uploads_left_out: u64,
-    /// Rows of these uploads, as far as it is known.
+    /// Rows of these uploads whose number is known.
     pub rows_left_out: u64,
 }
 
