@@ -1,7 +1,7 @@
 //! Parallel coordinates: one line through all columns for each row.
 
 use powersweep_dataset::titles::labelled;
-use powersweep_dataset::{Column, Frame};
+use powersweep_dataset::{Cell, Column, Frame};
 use serde_json::{Value, json};
 
 use super::axes::Axes;
@@ -111,6 +111,8 @@ enum Scaled {
         low: f64,
         high: f64,
         top: f64,
+        /// Of the unit in the title.
+        divisor: f64,
     },
     Names(Vec<String>),
 }
@@ -127,7 +129,7 @@ impl Coordinate {
                 false => vec![(0.0, short(low / divisor)), (top, short(high / divisor))],
             };
             ends.extend((!is_bounded).then(|| (1.0, "unlimited".to_owned())));
-            return Ok(Coordinate { title: label(&unit), ends, scale: Scaled::Numbers { low, high, top } });
+            return Ok(Coordinate { title: label(&unit), ends, scale: Scaled::Numbers { low, high, top, divisor } });
         }
         let levels = few(column, NAMES_MAX)?;
         let ends = levels.iter().enumerate().map(|(at, level)| (spread(at, levels.len()), level.clone())).collect();
@@ -137,12 +139,22 @@ impl Coordinate {
     fn position(&self, column: &Column, row: usize) -> Option<f64> {
         match &self.scale {
             Scaled::Numbers { .. } if column.is_unlimited(row) => Some(1.0),
-            Scaled::Numbers { low, high, top } if low == high => Some(top / 2.0),
-            Scaled::Numbers { low, high, top } => column.number(row).map(|value| (value - low) / (high - low) * top),
+            Scaled::Numbers { low, high, top, .. } if low == high => Some(top / 2.0),
+            Scaled::Numbers { low, high, top, .. } => {
+                column.number(row).map(|value| (value - low) / (high - low) * top)
+            }
             Scaled::Names(levels) => {
                 let text = column.text(row);
                 levels.iter().position(|level| *level == text).map(|at| spread(at, levels.len()))
             }
+        }
+    }
+
+    /// The value of a row, in the unit of the title.
+    fn value(&self, column: &Column, row: usize) -> String {
+        match (&self.scale, column.number(row)) {
+            (Scaled::Numbers { divisor, .. }, Some(value)) if *divisor != 1.0 => Cell::Real(value / divisor).exact(),
+            _ => column.text(row),
         }
     }
 }
@@ -192,7 +204,8 @@ fn paths(rows: &Frame, names: &[Column], scales: &[Coordinate], colour: Option<&
         }
         paths.resize(points.len(), path);
     }
-    let value = |(row, at, position): &(usize, usize, Option<f64>)| position.map(|_| names[*at].text(*row));
+    let value =
+        |(row, at, position): &(usize, usize, Option<f64>)| position.map(|_| scales[*at].value(&names[*at], *row));
     let mut drawn = Frame::of([
         Column::numbers("path", "", "", paths.iter().map(|path| f64::from(*path))),
         Column::numbers("order", "", "", (0..points.len()).map(|order| order as f64)),
@@ -235,10 +248,10 @@ mod tests {
         assert_eq!(
             json!(points),
             json!([
-                ["energy (MJ)", "2000000", 1.0],
+                ["energy (MJ)", "2", 1.0],
                 ["policy", "easy", 0.0],
                 ["policy", null, null],
-                ["energy (MJ)", "1000000", 0.0],
+                ["energy (MJ)", "1", 0.0],
                 ["policy", "fcfs", 1.0],
                 ["policy", null, null],
             ])
