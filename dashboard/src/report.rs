@@ -91,6 +91,7 @@ mod tests {
             tasks: 4,
             done: 3,
             failed: 1,
+            state: v1::ExperimentState::Failed.into(),
             failures: vec![failure],
             ..v1::ExperimentStatus::default()
         };
@@ -112,9 +113,15 @@ mod tests {
         });
         let first = |text: &str| file.find(text).unwrap_or_else(|| panic!("{text} in {file}"));
         assert!(first("class=\"headline\"") < first("<dt>State") && first("<dt>State") < first("<svg"), "{file}");
-        for text in
-            ["3 of 4 tasks done", "Pareto front", "&lt;b&gt;", "&lt;script&gt;", "policy: &lt;i&gt;", "and 1 more row"]
-        {
+        for text in [
+            "3 of 4 tasks done",
+            "75 percent done",
+            "Pareto front",
+            "&lt;b&gt;",
+            "&lt;script&gt;",
+            "policy: &lt;i&gt;",
+            "and 1 more row",
+        ] {
             assert!(file.contains(text), "{text} in {file}");
         }
         for text in ["<script", "<link", "src=", "href=", "url(h", "@import", "<form", "<button", "http"] {

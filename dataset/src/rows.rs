@@ -114,7 +114,10 @@ impl Rows {
         let axes = axes.iter().map(|name| field(name).map(Axis::new)).collect::<Result<_, _>>()?;
         let measure = |name: &&str| match field(name)? {
             field if is_number(field.data_type()) => Ok((field, Vec::new())),
-            _ => Err(usage(format!("`{name}` has no numbers, so that it has no statistics; group by it instead"))),
+            field => {
+                let has = if field.data_type().is_nested() { "lists" } else { "no numbers" };
+                Err(usage(format!("`{name}` has {has}, so that it has no statistics; group by it instead")))
+            }
         };
         let measures = measures.iter().map(measure).collect::<Result<_, _>>()?;
         Ok(Rows { axes, measures, index: Vec::new(), index_column: index.to_owned(), replication: Vec::new() })

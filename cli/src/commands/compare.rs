@@ -70,7 +70,7 @@ fn note_single(found: &Compared) {
 fn lacking(found: &Compared) -> String {
     let mut text = String::new();
     if !found.pooled.is_empty() {
-        text += " Compare them apart by --by.";
+        text += " Pooled values are compared apart by --by.";
     }
     if found.groups.iter().any(|group| group.are_alike) {
         text += " --shaken 60 moves each submit by up to a minute, by ten seeds, and compares again.";

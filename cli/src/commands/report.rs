@@ -15,9 +15,9 @@ pub fn run(args: &ReportArgs) -> Outcome {
     let choice =
         Choice { x: text(&args.x), y: text(&args.y), by: text(&args.by), of: text(&args.of), ..Choice::default() };
     let mut report = block_on(async { args.from.place()?.report(&args.experiment, &choice).await })?;
-    let first = RowsQuery { experiment: args.experiment.clone(), ..RowsQuery::default() };
+    let next = RowsQuery { experiment: args.experiment.clone(), page: 1, ..RowsQuery::default() };
     // A report leaves the house: its command names no folder and no host.
-    report.rows.command = command(&first, "");
+    report.rows.command = command(&next, "");
     write_whole(args.output.as_deref(), powersweep_dashboard::report(&report).as_bytes())?;
     Ok(Exit::Done)
 }

@@ -79,7 +79,7 @@ fn policies_are_compared_seed_by_seed() {
     assert!(near(number(&found[0], "b_less"), less));
     let screen = sandbox.run(&["compare", a, b]).exits(0);
     let screen = screen.prints(&["B is less", "15 pairs with the same", "Intervals (95%) are over 5 seeds."]);
-    let screen = screen.prints(&["All values of size_factor are pooled.", "Compare them apart by --by."]);
+    let screen = screen.prints(&["All values of size_factor are pooled.", "Pooled values are compared apart by --by."]);
     assert!(!screen.stdout.contains("few"), "{screen}");
     sandbox.run(&["compare", a, b, "--where", "seed<=4"]).exits(0).prints(&["are over 4 seeds. These are few"]);
     // A comparison for each machine, whose pairs are the seeds.

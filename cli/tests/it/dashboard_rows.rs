@@ -281,8 +281,14 @@ fn a_report_is_one_file_with_or_without_a_coordinator() {
     terminate(served);
     let alone = report(&[]);
     for html in [&served_by, &alone] {
-        for text in ["100 of 100 tasks done", "Each cell is one task", "Pareto front", "First rows", "and 60 more rows"]
-        {
+        for text in [
+            "100 of 100 tasks done",
+            "Each cell is one task",
+            "Pareto front",
+            "First rows",
+            "and 60 more rows",
+            "--skip 40",
+        ] {
             assert!(html.contains(text), "{text} in {html}");
         }
         assert_eq!(shown_front(html), front(&all, "bsld_mean", "energy_total_j"));

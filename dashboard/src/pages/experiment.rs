@@ -17,10 +17,11 @@ pub(crate) fn has_ended(experiment: &v1::ExperimentStatus) -> bool {
 /// How far the experiment is.
 pub(super) fn progress(experiment: &v1::ExperimentStatus) -> Markup {
     let v1::ExperimentStatus { done, tasks, .. } = experiment;
+    let step = if has_ended(experiment) { 1 } else { 10 };
     html! {
-        // Spoken at most eleven times during a sweep, and when the state changes.
+        // Spoken at most eleven times during a sweep, and when the state changes: the percentage of the end is exact.
         p.hidden role="status" aria-live="polite" {
-            (experiment.state().word()) ", " (done * 10 / tasks.max(&1) * 10) " percent done"
+            (experiment.state().word()) ", " (done * 100 / tasks.max(&1) / step * step) " percent done"
         }
         p { progress value=(done) max=(tasks.max(&1)) aria-label="Progress" {} " " (done) " of " (tasks) " tasks done" }
     }
