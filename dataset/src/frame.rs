@@ -29,7 +29,7 @@ pub const PIVOT: &str = "pivot";
 pub const RELATIVE: &str = "relative";
 
 /// The columns of `accounts` in the currency of their price.
-pub(crate) const COSTS: [&str; 4] = ["cost", "jobs_cost", "at_once_cost", "window_cost"];
+pub const COSTS: [&str; 4] = ["cost", "jobs_cost", "at_once_cost", "window_cost"];
 /// Grams that no power is part of.
 const EMBODIED: &str = "embodied_emissions_g";
 

@@ -39,7 +39,7 @@ const SETTINGS: [&str; 14] = [
 ];
 
 /// The column of `accounts` with the currency of its costs.
-const CURRENCY: &str = "currency";
+pub const CURRENCY: &str = "currency";
 
 /// Why rows of several seeds have no interval.
 pub const SEEDS_ALIKE: &str = "no interval: nothing in these tasks depends on the seed, so that several seeds are one \
@@ -286,15 +286,24 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
     if stats.iter().any(|stat| stat.coverage().is_some()) && !axes.contains(&SEED) && !measures.contains(&SEED) {
         axes.push(SEED);
     }
-    let rows = collected(datasets, reading, &facts, [&axes, &measures], only.clone()).await?;
+    // Costs in several currencies have theirs beside them. A ratio has none, and one line of a pivoted answer has all.
+    let has_costs = table == Table::Accounts && measures.iter().any(|name| COSTS.contains(name)) && !facts.is_relative;
+    let is_apart = has_costs && baseline.is_empty() && query.pivot.is_none() && !axes.contains(&CURRENCY);
+    axes.extend(is_apart.then_some(CURRENCY));
+    let mut rows = collected(datasets, reading, &facts, [&axes, &measures], only.clone()).await?;
     if rows.is_empty() && !query.only.is_empty() {
         return Err(usage(why_none(datasets, reading, &query.only).await?));
     }
     say_mixed(datasets, &rows, &by, &others)?;
     facts.say_unmeasured(datasets, table);
     facts.lacking(datasets, reading, &by, &only).await?.iter().for_each(|said| datasets.notes().say(said));
+    if is_apart && currencies(&rows).len() > 1 {
+        by.push(CURRENCY);
+    } else if is_apart {
+        rows = in_currency(rows);
+    }
     let shaped = |frame| Ok(without_others(shaped(frame, query)?, &columns, &chosen));
-    if baseline.is_empty() {
+    if baseline.is_empty() || rows.is_empty() {
         return shaped(grouped(&rows, &by, &stats)?);
     }
     let baseline = baseline::pairs(&rows, &baseline)?;
@@ -388,12 +397,15 @@ pub async fn of_seeds(datasets: &Datasets, experiment: &str) -> Result<Replicati
     Ok(rows.replication(0..rows.len()))
 }
 
+/// The values of the axis [`CURRENCY`].
+fn currencies(rows: &Rows) -> Vec<&Cell> {
+    rows.axis(CURRENCY).into_iter().flat_map(|axis| axis.values()).filter(|value| !value.is_null()).collect()
+}
+
 /// Rows whose costs have the only value of the axis [`CURRENCY`] as their unit, without that axis.
 fn in_currency(rows: Rows) -> Rows {
-    let found =
-        rows.axis(CURRENCY).map(|axis| axis.values().iter().filter(|value| !value.is_null()).collect::<Vec<_>>());
-    let unit = match found.as_deref() {
-        Some([only]) => Some(only.exact()),
+    let unit = match currencies(&rows).as_slice() {
+        [only] => Some(only.exact()),
         _ => None,
     };
     rows.without(CURRENCY).with_units(|field| unit.clone().filter(|_| COSTS.contains(&field.name().as_str())))

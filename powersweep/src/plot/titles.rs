@@ -1,13 +1,15 @@
 //! Titles of axes from the names of columns.
 
-use powersweep_dataset::frame::{self, RELATIVE};
+use powersweep_dataset::frame::{self, COSTS, RELATIVE};
 use powersweep_dataset::{Column, titles};
 use powersweep_engine::components::SERIES;
 
 /// A column of a figure with the title and the unit that its name says. Values that are no numbers are texts.
 pub fn titled(column: &Column) -> Column {
     let (title, unit) = titles::title(column.name());
-    let unit = if column.unit() == RELATIVE { RELATIVE } else { &unit };
+    // The name does not say the currency of a cost.
+    let is_own = column.unit() == RELATIVE || COSTS.contains(&column.name());
+    let unit = if is_own { column.unit() } else { &unit };
     column.for_people().titled(&title, unit)
 }
 
@@ -31,5 +33,7 @@ mod tests {
         assert_eq!((power.title(), power.unit()), ("power", "relative"));
         let energy = titled(&Column::numbers("energy_total_j", "", "relative", [0.0]));
         assert_eq!((energy.title(), energy.unit()), ("total energy", "relative"));
+        let cost = titled(&Column::numbers("window_cost", "", "EUR", [0.0]));
+        assert_eq!((cost.title(), cost.unit()), ("window cost", "EUR"));
     }
 }
