@@ -48,6 +48,15 @@ pub(crate) fn no_rows(experiment: &str) -> String {
     format!("{experiment} has no rows yet: `powersweep status {experiment}` says whether its tasks run or failed")
 }
 
+/// The error of an experiment without a part, which would have its manifest.
+pub(crate) fn without_manifest(experiment: &str) -> Error {
+    failure!(
+        Usage,
+        "{experiment} has no published rows, which have its manifest: `powersweep status {experiment}` says whether its tasks run \
+         or failed"
+    )
+}
+
 /// Which rows are read. The default: all rows of `tasks`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RowsOptions {
@@ -114,7 +123,11 @@ impl Place {
     /// As [`Place::rows`], or a statistic is unknown.
     pub async fn groups(&self, experiment: &str, table: Table, options: &GroupsOptions) -> Result<Frame, Error> {
         let (datasets, reading) = self.reading(experiment, table).await?;
-        grouped::answer(&datasets, &reading, options).await
+        let frame = grouped::answer(&datasets, &reading, options).await?;
+        if table != Table::Failures && !reading.has_rows() {
+            self.notes.say(&no_rows(experiment));
+        }
+        Ok(frame)
     }
 
     async fn reading(&self, experiment: &str, table: Table) -> Result<(Datasets, Reading), Error> {

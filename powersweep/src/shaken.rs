@@ -1,7 +1,7 @@
 //! An experiment once more with shaken input: each job is submitted a little earlier or later. A difference between two policies
 //! that does not outlive it is one of the instants of the log, not of the policies (Tsafrir, Ouaknine & Feitelson 2007).
 
-use powersweep_dataset::{Error, failure};
+use powersweep_dataset::Error;
 use powersweep_engine::Value;
 use powersweep_experiments::{Derivation, Manifest};
 use powersweep_results::Table;
@@ -11,6 +11,7 @@ use crate::derived::DerivedOptions;
 use crate::find::{StepRun, begin};
 use crate::inputs::Files;
 use crate::place::Place;
+use crate::results::without_manifest;
 
 /// The first seed and the number of seeds: as many replicates as a narrow interval needs.
 const SEEDS: (u64, u64) = (1, 10);
@@ -36,9 +37,8 @@ impl Place {
     /// # Errors
     /// The experiment has no published rows, or its manifest excludes or zips the jitter; a file of the manifest cannot be read.
     pub async fn shake(&self, experiment: &str, jitter_s: f64, options: &DerivedOptions) -> Result<StepRun, Error> {
-        let text = self.datasets().await?.read(experiment, Table::Tasks).await?.manifest().await?.ok_or_else(|| {
-            failure!(Usage, "{experiment} has no published rows yet, which have its manifest: wait for its first part")
-        })?;
+        let reading = self.datasets().await?.read(experiment, Table::Tasks).await?;
+        let text = reading.manifest().await?.ok_or_else(|| without_manifest(experiment))?;
         let original = Manifest::parse(&options.file, &text);
         let original = original.map_err(|errors| (options.problems)(&options.file, &errors))?;
         let (name, workloads) = (shaken_name(experiment), Some((JITTER, Value::Real(jitter_s))));

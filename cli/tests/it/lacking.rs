@@ -35,6 +35,26 @@ fn values_whose_tasks_all_failed_are_named() {
     sandbox.run(&[&failures[..], &["platform"]].concat()).exits(0).prints(&["p"]);
 }
 
+/// No row is no empty answer.
+#[test]
+fn an_experiment_whose_tasks_all_failed_says_so() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "lost.toml",
+        "version = 1\nname = \"lost\"\nseeds = [1, 2]\n[workloads.w]\nsource = \"lublin\"\nsynthetic_jobs_count = 40\n\
+         [policies.q]\nbackfill = [\"easy\", \"none\"]\n[limits]\ntask_max_events = 10\n",
+    );
+    sandbox.run(&["run", "lost.toml", "--quiet"]).exits(3);
+    let groups = ["results", "lost", "--by", "backfill", "--columns", "energy_total_j"];
+    let said = ["lost has no rows yet: `powersweep status lost` says whether its tasks run or failed"];
+    sandbox.run(&groups).exits(0).says(&said);
+    sandbox.run(&[&groups[..], &["--ratio-to", "backfill=easy"]].concat()).exits(0).says(&said);
+    sandbox
+        .run(&["sensitivity", "lost", "--of", "energy_total_j"])
+        .exits(2)
+        .says(&["`powersweep status lost` says whether its tasks run or failed"]);
+}
+
 /// The rows of a log are equal for all seeds: they are one observation.
 #[test]
 fn seeds_that_change_nothing_are_no_replicates() {

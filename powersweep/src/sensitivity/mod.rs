@@ -22,6 +22,7 @@ use powersweep_results::Table;
 
 use crate::compare::{FEW, FEW_SAID};
 use crate::place::Place;
+use crate::results::without_manifest;
 use asked::{Asked, Scope, with_key};
 use design::Design;
 
@@ -230,12 +231,7 @@ pub(crate) async fn of(
     let reading = datasets.read(experiment, table).await?;
     reading.check_table()?;
     let known = FooterFacts::read(datasets, experiment).await?;
-    let text = reading.manifest().await?.ok_or_else(|| {
-        failure!(
-            Usage,
-            "{experiment} has no published rows of {table} yet, which have its manifest: wait for its first part"
-        )
-    })?;
+    let text = reading.manifest().await?.ok_or_else(|| without_manifest(experiment))?;
     let manifest = Manifest::parse("the manifest of the rows", &text).or_kind(Kind::Usage)?;
     let design = chosen(&manifest, options.design.as_deref())?;
     let parameters: Vec<&str> = design.iter().flat_map(DesignPoints::parameters).collect();
