@@ -129,6 +129,10 @@ pub(crate) fn check_table(table: Table, manifest: &Manifest) -> Result<(), Error
     Ok(())
 }
 
+fn several(table: Table) -> Error {
+    failure!(Usage, "a task has several rows of `{table}`: choose a metric of `tasks`, or a manifest with one signal")
+}
+
 /// The table of the metrics, and the combinations of the sweep.
 ///
 /// # Errors
@@ -136,6 +140,11 @@ pub(crate) fn check_table(table: Table, manifest: &Manifest) -> Result<(), Error
 pub(crate) fn checked(until: &Until, sweep: &Sweep) -> Result<(Table, Grid), Error> {
     let table = table_of(until.precisions.iter().map(|precision| precision.metric.as_str()));
     check_table(table, sweep.manifest())?;
+    let signals = sweep.manifest().signals();
+    // The points of a design give a task one of the signals of their block.
+    if table == Table::Accounts && signals.len() > 1 && signals.iter().all(|signal| signal.points.is_empty()) {
+        return Err(several(table));
+    }
     let axes = sweep.axes();
     for Precision { metric, text, .. } in &until.precisions {
         let place = |what: &str| failure!(Usage, "the condition {text} of `seeds`: {what}");
@@ -350,11 +359,7 @@ impl Replication {
             let values = cells.iter().map(|cell| cell.number().unwrap_or(f64::NAN)).collect();
             match rows.insert(id, values) {
                 None => Ok(()),
-                Some(_) => Err(failure!(
-                    Usage,
-                    "a task has several rows of `{}`: choose a metric of `tasks`, or a manifest with one signal",
-                    self.table
-                )),
+                Some(_) => Err(several(self.table)),
             }
         };
         each_row(&source, self.name(), &names, take).await?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::rows::{self, number};
 use crate::sandbox::Sandbox;
+use crate::signals::CARBON;
 
 const UNTIL: &str = r#"
 version = 1
@@ -96,6 +97,11 @@ fn a_combination_gets_the_seeds_that_its_mean_needs() {
     for command in ["plan", "run"] {
         sandbox.run(&[command, "wrong.toml"]).exits(2).says(&["no [signals.NAME]", "no rows of `accounts`"]);
     }
+    // A task would have two rows with emissions.
+    sandbox.write("co.csv", CARBON);
+    let signal = "[signals.co]\nquantity = \"carbon\"\nfile = \"co.csv\"\nbeyond = \"wrap\"\npue = [1, 1.2]\n";
+    sandbox.write("wrong.toml", format!("{}\n{signal}", UNTIL.replace("energy_total_j", "emissions_g")));
+    sandbox.run(&["run", "wrong.toml"]).exits(2).says(&["a task has several rows of `accounts`"]);
     sandbox.write("wrong.toml", UNTIL.replace("energy_total_j", "size_factor"));
     // Nothing answers at this address: the manifest is wrong before anybody is asked.
     for place in [&["--data", "results/data"][..], &["--coordinator", "127.0.0.1:1"]] {

@@ -279,6 +279,50 @@ fn answers_take_columns_of_accounts() {
     sandbox.run(&[&find[..], &["signal_time_mean", "--subject-to", "signal=grid"]].concat()).exits(0);
 }
 
+/// A table and a search show the currency of a cost. Costs of several signals are refused before anything runs.
+#[test]
+fn costs_have_the_currency_of_their_price() {
+    let sandbox = sandbox("");
+    let price = |label: &str, currency: &str, more: &str| {
+        let file = format!("{label}.csv");
+        let values = "2024-01-01 00:00,80\n2024-01-01 12:00,60\n";
+        sandbox.write(&file, format!("time (UTC),Price ({currency}/MWh)\n{values}"));
+        format!(
+            "[signals.{label}]\nquantity = \"price\"\nfile = \"{file}\"\nanchor = \"2024-01-01\"\nbeyond = \"wrap\"\n{more}"
+        )
+    };
+    let signals = price("de", "EUR", "") + &price("us", "USD", "pue = [1, 1.3]\n");
+    sandbox.write(
+        "costs.toml",
+        format!(
+            "version = 1\nname = \"costs\"\nseeds = [1, 2]\n[workloads.w]\nsource = \"lublin\"\nsynthetic_jobs_count = 20\n\
+             wide_jobs = \"clamp\"\n[platforms.m]\nprocs = 16\npower_top_w = 100\nsize_factor = 1\n[policies.p]\n\
+             backfill = [\"easy\", \"none\"]\n{signals}"
+        ),
+    );
+    sandbox.run(&["run", "costs.toml", "--quiet"]).exits(0);
+    let costs = ["results", "costs", "--table", "accounts", "--by", "signal", "--columns", "cost", "--format", "csv"];
+    let both = sandbox.run(&costs).exits(0).prints(&["signal,currency,", "de,EUR,", "us,USD,"]);
+    assert_eq!(both.stdout.lines().count(), 3, "{both}");
+    let one = [&costs[..8], &["--where", "signal=de"]].concat();
+    assert!(sandbox.run(&one).exits(0).prints(&["cost (EUR)"]).stdout.matches("EUR").count() == 1);
+    let indices = ["sensitivity", "costs", "--of", "cost", "--where", "signal=us"];
+    sandbox
+        .run(&indices)
+        .exits(2)
+        .says(&["a combination has several rows with one seed, which differ in signal_index"]);
+    sandbox.run(&[&indices[..], &["--where", "signal_index=1"]].concat()).exits(0);
+    let find = ["find", "costs.toml", "--over", "size_factor=1,2", "--minimise", "cost"];
+    for chosen in [&[][..], &["--subject-to", "signal=us"], &["--subject-to", "signal_index=0"]] {
+        let asked = sandbox.run(&[&find[..], chosen].concat()).exits(2);
+        asked.says(&["`cost` has values of several signals", "signal=LABEL", "signal_index=NUMBER"]);
+    }
+    assert!(!sandbox.path("costs-find.toml").exists(), "nothing ran");
+    let chosen = ["--subject-to", "signal=us", "--subject-to", "signal_index=1"];
+    let found = sandbox.run(&[&find[..], &chosen].concat()).exits(0).prints(&["with signal=us and", "cost (USD)"]);
+    assert_eq!(found.stdout.matches("signal_index").count(), 1, "a choice is no column: {found}");
+}
+
 #[test]
 fn a_facility_adds_its_losses_and_its_making() {
     let sandbox = sandbox("");

@@ -2,8 +2,12 @@
 
 use std::fmt;
 
+use powersweep_dataset::Cell;
 use powersweep_dataset::cell::real;
+use powersweep_dataset::frame::{COSTS, unit_of};
+use powersweep_dataset::grouped::CURRENCY;
 use powersweep_dataset::search::{Constraint, Estimate};
+use powersweep_dataset::titles::unit_of_column;
 use powersweep_engine::Value;
 use powersweep_experiments::Over;
 use serde::{Serialize, Serializer};
@@ -151,9 +155,21 @@ pub struct Found {
     /// The conditions on shares that the seeds are too few to satisfy for sure, each in a sentence with the number that is enough.
     #[serde(skip)]
     pub too_few: Vec<String>,
+    /// The currency of costs; `None` without costs.
+    #[serde(skip)]
+    pub currency: Option<String>,
 }
 
 impl Found {
+    /// The unit of a column of the goal or a condition.
+    pub fn unit<'a>(&'a self, column: &'a str, is_relative: bool) -> &'a str {
+        let own = match &self.currency {
+            Some(currency) if COSTS.contains(&column) => currency,
+            _ => unit_of_column(column).unwrap_or_default(),
+        };
+        unit_of(column, own, is_relative)
+    }
+
     /// The estimate of a column: that of the goal, else that of its first condition.
     pub fn estimate(&self, means: &FoundMeans, column: &str) -> Estimate {
         let of_goal = means.goal.filter(|_| column == self.goal.column);
@@ -203,7 +219,7 @@ impl Search {
                     (None, _) => "successive halving over workloads",
                 },
             },
-            conditions: question.constraints.iter().map(|constraint| constraint.text.clone()).collect(),
+            conditions: question.choosing.iter().chain(&question.constraints).map(|of| of.text.clone()).collect(),
             tasks_of_grid: grid.tasks(),
             tasks_with_rows: self.rows.len(),
             tasks_run: self.ran,
@@ -216,7 +232,14 @@ impl Search {
             columns,
             too_few: question.constraints.iter().filter_map(too_few).collect(),
             axes: grid.axes.clone(),
+            currency: self.currency(),
         }
+    }
+
+    /// The currency of the costs in the rows; `None` without costs.
+    fn currency(&self) -> Option<String> {
+        let at = self.question.columns.iter().position(|name| name == CURRENCY)?;
+        self.rows.values().map(|row| &row[at]).filter(|cell| !cell.is_null()).map(Cell::exact).min()
     }
 
     fn group(&self, group: &Group, progress: &Progress) -> FoundGroup {

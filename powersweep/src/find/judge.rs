@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use powersweep_dataset::grouped::keys;
+use powersweep_dataset::frame::COSTS;
+use powersweep_dataset::grouped::{CURRENCY, keys};
 use powersweep_dataset::rows::is_number;
 use powersweep_dataset::search::{
     Constraint, Estimate, Next, Score, Verdict, anchor, bisection, exception, halving, rung, seeds_of_rungs,
@@ -25,7 +26,9 @@ pub(super) struct Question {
     /// The axis that the goal is; `None` for a metric.
     pub(super) goal_axis: Option<usize>,
     pub(super) constraints: Vec<Constraint>,
-    /// The columns that are read: of the goal, if it is a metric, and of the conditions.
+    /// The conditions that choose rows of a task, such as those of one signal.
+    pub(super) choosing: Vec<Constraint>,
+    /// The columns that are read: of the goal, if it is a metric, of the conditions, and the currency of costs.
     pub(super) columns: Vec<String>,
 }
 
@@ -70,7 +73,10 @@ impl Question {
         if goal_axis.is_none() && !is_number(&of) {
             return Err(failure!(Usage, "`{goal}` has no numbers, so that it has no mean"));
         }
-        if goal_axis.is_some() && subject_to.is_empty() {
+        let is_key = |of: &Constraint| of.share.is_none() && keys(table).contains(&of.condition.column.as_str());
+        let (choosing, constraints): (Vec<Constraint>, Vec<Constraint>) =
+            constraints(table, subject_to)?.into_iter().partition(is_key);
+        if goal_axis.is_some() && constraints.is_empty() {
             return Err(failure!(
                 Usage,
                 "without a condition every value of `{goal}` will do: add one, such as bsld_mean <= 5"
@@ -87,7 +93,6 @@ impl Question {
                  {name}={first}..{last}:STEP"
             ));
         }
-        let constraints = constraints(table, subject_to)?;
         let mut columns: Vec<String> = Vec::new();
         let of_goal = goal_axis.is_none().then(|| goal.to_owned());
         for name in of_goal.into_iter().chain(constraints.iter().map(|constraint| constraint.condition.column.clone()))
@@ -96,13 +101,16 @@ impl Question {
                 columns.push(name);
             }
         }
-        Ok(Question { table, goal: goal.to_owned(), is_maximised, goal_axis, constraints, columns })
+        let has_costs = columns.iter().any(|name| COSTS.contains(&name.as_str()));
+        if has_costs && !columns.iter().any(|name| name == CURRENCY) {
+            columns.push(CURRENCY.to_owned());
+        }
+        Ok(Question { table, goal: goal.to_owned(), is_maximised, goal_axis, constraints, choosing, columns })
     }
 
-    /// The conditions that choose rows of a task, such as those of one signal.
+    /// The conditions of [`Question::choosing`].
     pub(super) fn choosing(&self) -> Vec<Condition> {
-        let conditions = self.constraints.iter().map(|constraint| &constraint.condition);
-        conditions.filter(|condition| keys(self.table).contains(&condition.column.as_str())).cloned().collect()
+        self.choosing.iter().map(|constraint| constraint.condition.clone()).collect()
     }
 
     /// What is known of a candidate with its first seeds up to this number; `None` if one of these tasks has no row.

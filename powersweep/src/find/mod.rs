@@ -13,9 +13,12 @@ use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
+use powersweep_dataset::frame::COSTS;
+use powersweep_dataset::grouped::SIGNAL;
 use powersweep_dataset::source::Source;
 use powersweep_dataset::writing::write_whole;
 use powersweep_dataset::{Cell, Datasets, Error, failure};
+use powersweep_experiments::signals::{Quantity, Signal};
 use powersweep_experiments::{Derivation, Manifest, Over};
 use powersweep_inputs::library::Library;
 use powersweep_proto::v1;
@@ -180,6 +183,7 @@ impl Place {
             ));
         }
         check_table(question.table, original)?;
+        check_one_signal(original, &question)?;
         Ok(Search {
             place: self.clone(),
             original: original.clone(),
@@ -363,11 +367,43 @@ pub(crate) fn add(row: Entry<'_, String, Vec<Cell>>, cells: Vec<Cell>, names: &[
         if known.is_null() {
             *known = cell;
         } else if !cell.is_null() && known.order(&cell).is_ne() {
-            let hint = "choose one by the condition signal=LABEL";
-            return Err(failure!(Usage, "`{name}` has values of several signals: {hint}"));
+            return Err(several(name));
         }
     }
     Ok(())
+}
+
+/// Refuses columns that would have values of several signals, before anything runs.
+fn check_one_signal(manifest: &Manifest, question: &Question) -> Result<(), Error> {
+    let choosing = question.choosing();
+    let is_chosen = |signal: &&Signal| {
+        choosing.iter().all(|condition| match condition.column == SIGNAL {
+            true => condition.holds(&Cell::Text(signal.label.to_string())),
+            false => condition.holds(&Cell::Int(signal.index as i64)),
+        })
+    };
+    let signals: Vec<&Signal> = manifest.signals().iter().filter(is_chosen).collect();
+    // The points of a design give a task one of the signals of their block.
+    if signals.iter().any(|signal| !signal.points.is_empty()) {
+        return Ok(());
+    }
+    let has_several = |name: &&String| {
+        let quantity = match name.as_str() {
+            "emissions_g" | "jobs_emissions_g" | "at_once_emissions_g" | "window_emissions_g" => Quantity::Carbon,
+            name if COSTS.contains(&name) => Quantity::Price,
+            _ => return false,
+        };
+        signals.iter().filter(|signal| signal.reading.quantity == quantity).count() > 1
+    };
+    question.columns.iter().find(has_several).map_or(Ok(()), |name| Err(several(name)))
+}
+
+fn several(column: &str) -> Error {
+    failure!(
+        Usage,
+        "`{column}` has values of several signals: choose one by the condition signal=LABEL, and of a block with lists also by \
+         signal_index=NUMBER"
+    )
 }
 
 pub(crate) fn interrupted() -> Error {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use powersweep_dataset::grouped::{SIGNAL, SIGNAL_INDEX};
 use powersweep_dataset::planned::Planned;
-use powersweep_dataset::{Cell, Condition, Datasets, Error, Rows};
+use powersweep_dataset::{Cell, Condition, Datasets, Error, Rows, failure};
 use powersweep_experiments::Manifest;
 use powersweep_experiments::signals::Signal;
 
@@ -78,4 +78,16 @@ pub(super) fn with_key(rows: Rows, manifest: &Manifest, key: &str) -> Rows {
         })
         .collect();
     rows.with_texts(key, texts.into_iter())
+}
+
+/// The error of two rows of one point or combination with one seed.
+pub(super) fn several(of: &str, rows: &Rows, [one, other]: [u32; 2]) -> Error {
+    let differ = rows.axes().iter().filter(|axis| axis.code(one as usize) != axis.code(other as usize));
+    let differ: Vec<&str> = differ.map(|axis| axis.name()).collect();
+    let differ = if differ.is_empty() { "a column that is no axis".to_owned() } else { differ.join(", ") };
+    failure!(
+        Usage,
+        "a {of} has several rows with one seed, which differ in {differ}: choose rows by a condition, or have indices for \
+         each of its values"
+    )
 }

@@ -7,9 +7,10 @@ use powersweep_dataset::scan::SEED;
 use powersweep_dataset::sensitivity::morris::{Morris, Step};
 use powersweep_dataset::sensitivity::saltelli::Saltelli;
 use powersweep_dataset::sensitivity::{Index, Values, indices};
-use powersweep_dataset::{Error, Rows, failure};
+use powersweep_dataset::{Error, Rows};
 use powersweep_experiments::DesignPoints;
 
+use super::asked::several;
 use super::{Analysis, Points, Row, sort};
 
 /// Positions of the indices of a parameter by which parameters are sorted: mu*, ST.
@@ -83,14 +84,7 @@ impl<'a> Design<'a> {
             };
             let values: Vec<&str> = used.iter().enumerate().map(value).collect();
             if let Some(other) = known.insert((values, seed_of(*row)), *row).filter(|_| !is_one) {
-                let differ = rows.axes().iter().filter(|axis| axis.code(*row as usize) != axis.code(other as usize));
-                let differ: Vec<&str> = differ.map(|axis| axis.name()).collect();
-                return Err(failure!(
-                    Usage,
-                    "a point has several rows with one seed, which differ in {}: choose rows by a condition, or have indices \
-                     for each of its values",
-                    differ.join(", ")
-                ));
+                return Err(several("point", rows, [*row, other]));
             }
         }
         let row = |seed: i64, point: &Vec<String>| {

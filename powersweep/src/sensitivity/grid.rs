@@ -8,6 +8,7 @@ use powersweep_dataset::sensitivity::grid::{Grid, Refused, Shares};
 use powersweep_dataset::sensitivity::{Index, Values};
 use powersweep_dataset::{Axis, Cell, Error, failure};
 
+use super::asked::several;
 use super::{Analysis, Points, Row, condition, sort};
 
 /// Rows in which the same axes have values.
@@ -177,11 +178,8 @@ fn cells(analysis: &Analysis<'_>, stratum: &Stratum) -> Result<Cells, Error> {
             cell.push(level);
         }
         found.insert(cell.clone());
-        if places.insert((cell, seed_of(*row)), *row).is_some() && !is_one {
-            return Err(failure!(
-                Usage,
-                "a combination has several rows with one seed: the rows of one experiment differ in a column that is no axis"
-            ));
+        if let Some(other) = places.insert((cell, seed_of(*row)), *row).filter(|_| !is_one) {
+            return Err(several("combination", rows, [*row, other]));
         }
     }
     let counts: Vec<usize> = levels.iter().map(Vec::len).collect();

@@ -6,7 +6,6 @@ use std::path::Path;
 use powersweep::find::{Found, Search};
 use powersweep::origin;
 use powersweep::plot::{Format, titled};
-use powersweep_dataset::frame::unit_of;
 use powersweep_dataset::rows::is_number;
 use powersweep_dataset::source::type_of;
 use powersweep_dataset::{Column, Frame};
@@ -77,8 +76,7 @@ pub(super) async fn draw(search: &Search, found: &Found, is_relative: bool, outp
         (_, None) => Axes::of(axes[0], GROUP),
         (_, Some(of_y)) => {
             let [low, high] = ["low", "high"].map(|end| format!("{of_y}_{end}"));
-            let value = titled(&Column::numbers(of_y, "", "", means));
-            table.push(value.titled(value.title(), unit_of(of_y, value.unit(), is_relative)));
+            table.push(titled(&Column::numbers(of_y, "", found.unit(of_y, is_relative), means)));
             table.push(titled(&Column::numbers(&low, "", "", lows)));
             table.push(titled(&Column::numbers(&high, "", "", highs)));
             let limited = first.iter().flat_map(|means| &means.conditions).find(|condition| condition.column == of_y);

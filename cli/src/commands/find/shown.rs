@@ -2,7 +2,6 @@
 
 use comfy_table::CellAlignment;
 use powersweep::find::{Found, FoundCandidate, FoundGroup, FoundMeans};
-use powersweep_dataset::frame::unit_of;
 use powersweep_dataset::search::Estimate;
 use powersweep_dataset::titles;
 use powersweep_engine::Value;
@@ -75,8 +74,7 @@ fn table<'a>(
 ) -> String {
     let names = names(found);
     let axis = |axis: &Over| titles::labelled(axis.name, axis.unit);
-    let unit = |name: &str| unit_of(name, titles::unit_of_column(name).unwrap_or_default(), is_relative);
-    let metric = |name: &String| titles::labelled(name, unit(name));
+    let metric = |name: &String| titles::labelled(name, found.unit(name, is_relative));
     let headings = names.iter().map(|name| (*name).clone()).chain(found.axes.iter().map(axis));
     let mut table = screen::table();
     let headings = headings.chain(found.columns.iter().map(metric));
