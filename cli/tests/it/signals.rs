@@ -234,11 +234,16 @@ fn answers_take_columns_of_accounts() {
     sandbox.run(&mean).exits(2).says(&["has values of several signals (grid, night, tariff)", "group by `signal`"]);
     sandbox.run(&[&mean[..], &["--where", "signal=grid"]].concat()).exits(0);
     if cfg!(feature = "figures") {
-        let bars = ["plot", "grid", "--table", "accounts", "--figure", "bars", "--x", "policy", "--y"];
-        sandbox
-            .run(&[&bars[..], &["signal_time_mean", "-o", "mean.csv"]].concat())
-            .exits(2)
-            .says(&["has values of several signals (grid, night, tariff)"]);
+        let plot = ["plot", "grid", "--table", "accounts", "-o", "mean.csv", "--x"];
+        for kind in [
+            &["policy", "--y", "signal_time_mean", "--figure", "bars"][..],
+            &["signal_time_mean", "--figure", "cdf"],
+            &["signal_time_mean", "--y", "facility_energy_j", "--figure", "heatmap"],
+        ] {
+            let refused = sandbox.run(&[&plot[..], kind].concat()).exits(2);
+            refused.says(&["has values of several signals (grid, night, tariff)"]);
+        }
+        sandbox.run(&[&plot[..], &["signal_time_mean", "--figure", "cdf", "--facet", "signal"]].concat()).exits(0);
     }
     let sets = ["compare", "grid:policy=at-once", "grid:policy=waits,defer_wait_max_s=86400"];
     sandbox

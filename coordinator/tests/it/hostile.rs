@@ -357,7 +357,8 @@ async fn rows_that_cannot_become_a_part_are_shown_and_nothing_waits_for_them() {
     let status = farm.until("e", v1::ExperimentState::Failed).await;
     assert!(status.reason.contains("1 rows cannot be published"), "{status:?}");
     assert_eq!((status.done, status.rows_in_parts), (1, 1), "the rows of the tasks are published");
-    let view = read_table_without_uploads(State::Own(&*farm.store), "e", Table::Jobs).await.expect("the rows that exist");
+    let view =
+        read_table_without_uploads(State::Own(&*farm.store), "e", Table::Jobs).await.expect("the rows that exist");
     assert_eq!((view.rows.len(), view.counted.map(|of| of.left_out)), (0, Some(1)), "the lost row is counted");
     let requests = farm.handle.requests();
     let flush = requests.flush(v1::FlushRequest { experiment: "e".to_owned() });

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use powersweep_dataset::condition::Op;
 use powersweep_dataset::group::mixed;
-use powersweep_dataset::grouped::{collected, differing, differing_settings, given, settings};
+use powersweep_dataset::grouped::{check_one_signal, collected, differing, differing_settings, given, settings};
 use powersweep_dataset::replicates::Method;
 use powersweep_dataset::scan::{self, SEED};
 use powersweep_dataset::source::{conditions, why_none};
@@ -101,7 +101,8 @@ impl Request<'_> {
     async fn cdf(&self, x: &str) -> Result<Figure, Error> {
         let table = self.table(x);
         let names: Vec<&str> = std::iter::once(SEED).chain(self.names().map(String::as_str)).collect();
-        let rows = self.rows(table, &names, &[x]).await?;
+        let rows = self.rows(table, &with(&names, settings(table).first()), &[x]).await?;
+        check_one_signal(&rows, &names[1..])?;
         let replicates = replicates(&rows);
         let rows = frame(&rows, &with(&[x], names.iter().copied()))?;
         let axes = self.axes(x, &format!("share of {table}")).await?;
@@ -231,7 +232,9 @@ impl Request<'_> {
         let Axes { x, y } = axes;
         let names: Vec<&str> = std::iter::once(SEED).chain(self.options.facet.as_deref()).collect();
         let measures: Vec<&str> = [x.as_str(), y].into_iter().chain(value).collect();
-        let rows = self.rows(self.table(x), &names, &measures).await?;
+        let table = self.table(x);
+        let rows = self.rows(table, &with(&names, settings(table).first()), &measures).await?;
+        check_one_signal(&rows, &names[1..])?;
         let replicates = replicates(&rows);
         let rows = frame(&rows, &with(&measures, names.iter().copied()))?;
         let axes = kinds::Axes { colour: None, ..self.axes(x, y).await? };
