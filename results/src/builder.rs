@@ -30,6 +30,7 @@ pub(crate) struct Arrays {
 struct Array {
     values: Values,
     nullable: bool,
+    type_name: &'static str,
 }
 
 enum Values {
@@ -42,10 +43,25 @@ enum Values {
     Reals(ListBuilder<Float64Builder>),
 }
 
+/// Evaluates one expression with the builder, whatever its type.
+macro_rules! each {
+    ($values:expr, $builder:ident => $expression:expr) => {
+        match $values {
+            Values::Bool($builder) => $expression,
+            Values::Int($builder) => $expression,
+            Values::Real($builder) => $expression,
+            Values::Text($builder) => $expression,
+            Values::Instant($builder) => $expression,
+            Values::Ints($builder) => $expression,
+            Values::Reals($builder) => $expression,
+        }
+    };
+}
+
 impl Arrays {
     pub(crate) fn new(schema: SchemaRef, columns: &[Column]) -> Arrays {
-        let arrays: Vec<_> =
-            columns.iter().map(|c| Array { values: Values::new(c.ty), nullable: c.nullable }).collect();
+        let array = |c: &Column| Array { values: Values::new(c.ty), nullable: c.nullable, type_name: c.type_name() };
+        let arrays = columns.iter().map(array).collect();
         let row_bytes = columns.iter().map(|c| row_bytes(c.ty)).sum();
         Arrays { schema, arrays, rows: 0, row_bytes, more_bytes: 0 }
     }
@@ -159,7 +175,7 @@ impl Array {
                 v.iter().for_each(|&x| b.values().append_option((!x.is_nan()).then_some(x)));
                 b.append(true);
             }),
-            (values, other) => unreachable!("{other:?} pushed into a column of type {}", values.name()),
+            (_, other) => unreachable!("{other:?} pushed into a column of type {}", self.type_name),
         }
     }
 }
@@ -178,50 +194,14 @@ impl Values {
     }
 
     fn push_nulls(&mut self, n: usize) {
-        match self {
-            Values::Bool(b) => b.append_nulls(n),
-            Values::Int(b) => b.append_nulls(n),
-            Values::Real(b) => b.append_nulls(n),
-            Values::Text(b) => b.append_nulls(n),
-            Values::Instant(b) => b.append_nulls(n),
-            Values::Ints(b) => b.append_nulls(n),
-            Values::Reals(b) => b.append_nulls(n),
-        }
+        each!(self, b => b.append_nulls(n));
     }
 
     fn len(&self) -> usize {
-        match self {
-            Values::Bool(b) => b.len(),
-            Values::Int(b) => b.len(),
-            Values::Real(b) => b.len(),
-            Values::Text(b) => b.len(),
-            Values::Instant(b) => b.len(),
-            Values::Ints(b) => b.len(),
-            Values::Reals(b) => b.len(),
-        }
+        each!(self, b => b.len())
     }
 
     fn finish(&mut self) -> ArrayRef {
-        match self {
-            Values::Bool(b) => Arc::new(b.finish()),
-            Values::Int(b) => Arc::new(b.finish()),
-            Values::Real(b) => Arc::new(b.finish()),
-            Values::Text(b) => Arc::new(b.finish()),
-            Values::Instant(b) => Arc::new(b.finish()),
-            Values::Ints(b) => Arc::new(b.finish()),
-            Values::Reals(b) => Arc::new(b.finish()),
-        }
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Values::Bool(_) => "bool",
-            Values::Int(_) => "int64",
-            Values::Real(_) => "double",
-            Values::Text(_) => "string",
-            Values::Instant(_) => "timestamp",
-            Values::Ints(_) => "list<int64>",
-            Values::Reals(_) => "list<double>",
-        }
+        each!(self, b => Arc::new(b.finish()))
     }
 }
