@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use bytes::Bytes;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, parquet_to_arrow_schema};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
@@ -78,7 +78,7 @@ fn gather(inputs: &[Bytes], first: &ParquetMetaData, footer: &Footer) -> Result<
     let found = parquet_to_arrow_schema(first.schema_descr(), first.key_value_metadata())?;
     // Without the schema's metadata, in which the inputs may differ.
     let schema = Arc::new(Schema::new(found.fields().clone()));
-    let plain = inputs.iter().flat_map(Batches::open).map(|batch| {
+    let plain = inputs.iter().flat_map(batches).map(|batch| {
         let batch = batch?;
         Ok(FoldedBatch::of(&RecordBatch::try_new(Arc::clone(&schema), batch.columns().to_vec())?))
     });
@@ -86,25 +86,10 @@ fn gather(inputs: &[Bytes], first: &ParquetMetaData, footer: &Footer) -> Result<
 }
 
 /// The batches of a part, one after the other, or why it cannot be opened.
-enum Batches {
-    Open(ParquetRecordBatchReader),
-    Failed(Option<ResultsError>),
-}
-
-impl Batches {
-    fn open(bytes: &Bytes) -> Batches {
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).and_then(|builder| builder.build());
-        reader.map_or_else(|error| Batches::Failed(Some(error.into())), Batches::Open)
-    }
-}
-
-impl Iterator for Batches {
-    type Item = Result<RecordBatch, ResultsError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self {
-            Batches::Open(reader) => Some(reader.next()?.map_err(ResultsError::from)),
-            Batches::Failed(error) => error.take().map(Err),
-        }
+fn batches(bytes: &Bytes) -> Box<dyn Iterator<Item = Result<RecordBatch, ResultsError>>> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).and_then(|builder| builder.build());
+    match reader {
+        Ok(reader) => Box::new(reader.map(|batch| Ok(batch?))),
+        Err(error) => Box::new(std::iter::once(Err(error.into()))),
     }
 }
