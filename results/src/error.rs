@@ -46,27 +46,13 @@ pub enum ResultsError {
         /// The fault.
         reason: &'static str,
     },
-    /// A cell has a longer text or list than a sound row has.
-    #[error("row {row} has {bytes} bytes in the column `{column}`, at most {limit} are allowed")]
-    LongCell {
+    /// A row, or one of its cells, is larger than a sound one is.
+    #[error("row {row} has {excess}")]
+    Long {
         /// Position of the row.
         row: usize,
-        /// Name of the column.
-        column: String,
-        /// Bytes of the cell.
-        bytes: u64,
-        /// The limit.
-        limit: u64,
-    },
-    /// A row is larger than a sound row is.
-    #[error("row {row} has {bytes} bytes, at most {limit} are allowed")]
-    LongRow {
-        /// Position of the row.
-        row: usize,
-        /// Bytes of the row.
-        bytes: u64,
-        /// The limit.
-        limit: u64,
+        /// The bytes, where they are, and the limit.
+        excess: String,
     },
     /// A mask leaves out a row that the batch does not have.
     #[error("the mask leaves out row {position}, and there are {rows} rows")]
@@ -76,4 +62,14 @@ pub enum ResultsError {
         /// Rows of the batch.
         rows: usize,
     },
+}
+
+impl ResultsError {
+    /// The error for a cell with a longer text or list than a sound row has.
+    pub(crate) fn long_cell(row: usize, column: &str, bytes: u64, limit: u64) -> ResultsError {
+        ResultsError::Long {
+            row,
+            excess: format!("{bytes} bytes in the column `{column}`, at most {limit} are allowed"),
+        }
+    }
 }

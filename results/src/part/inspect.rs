@@ -165,12 +165,7 @@ fn check_texts(bytes: &Bytes, group_max: u64) -> Result<(), ResultsError> {
                 for bytes in texts.iter().map(|text| text.len() as u64) {
                     all += bytes;
                     if bytes > TEXT_BYTES_MAX as u64 {
-                        return Err(ResultsError::LongCell {
-                            row,
-                            column: name(),
-                            bytes,
-                            limit: TEXT_BYTES_MAX as u64,
-                        });
+                        return Err(ResultsError::long_cell(row, &name(), bytes, TEXT_BYTES_MAX as u64));
                     }
                 }
                 row += rows;
@@ -265,7 +260,8 @@ mod tests {
         let (sound, schema) = object_of(&"x".repeat(65_536), 10);
         inspect(&sound, &schema).expect("sound");
         let (long, schema) = object_of(&"x".repeat(65_537), 1);
-        assert!(matches!(inspect(&long, &schema), Err(ResultsError::LongCell { row: 0, bytes: 65_537, .. })));
+        let error = inspect(&long, &schema).expect_err("a long text").to_string();
+        assert_eq!(error, "row 0 has 65537 bytes in the column `name`, at most 65536 are allowed");
         let (many, schema) = object_of(&"x".repeat(65_536), 5_000);
         assert!(many.len() < 1 << 20, "{} bytes", many.len());
         assert!(matches!(inspect(&many, &schema), Err(ResultsError::TooLarge { .. })));
@@ -278,7 +274,7 @@ mod tests {
     fn a_foreign_table_is_refused_by_what_its_rows_become() {
         check_foreign(&object_of(&"x".repeat(65_536), 2_000).0).expect("its rows are read one by one");
         let long = check_foreign(&object_of(&"x".repeat(65_537), 1).0);
-        assert!(matches!(long, Err(ResultsError::LongCell { .. })), "{long:?}");
+        assert!(matches!(long, Err(ResultsError::Long { .. })), "{long:?}");
         let bomb = check_foreign(&object_of(&"x".repeat(130 << 20), 1).0);
         assert!(matches!(bomb, Err(ResultsError::Footer("page size"))), "{bomb:?}");
         let listed = |values: usize| {

@@ -28,13 +28,15 @@ impl Columns<'_> {
             for (row, own) in own.iter_mut().enumerate().take(rows) {
                 let bytes = (offsets.at(row + 1) - offsets.at(row)) as u64 * each;
                 if bytes > limit {
-                    let column = field.name().clone();
-                    return Err(ResultsError::LongCell { row, column, bytes, limit });
+                    return Err(ResultsError::long_cell(row, field.name(), bytes, limit));
                 }
                 *if folded.is_equal { &mut common } else { own } += bytes;
             }
         }
         let long = own.iter().position(|bytes| common + bytes > ROW_BYTES_MAX);
-        long.map_or(Ok(()), |row| Err(ResultsError::LongRow { row, bytes: common + own[row], limit: ROW_BYTES_MAX }))
+        long.map_or(Ok(()), |row| {
+            let excess = format!("{} bytes, at most {ROW_BYTES_MAX} are allowed", common + own[row]);
+            Err(ResultsError::Long { row, excess })
+        })
     }
 }
