@@ -15,7 +15,7 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
-use powersweep_experiments::{Digest, Manifest, Shard, Sweep, difference};
+use powersweep_experiments::{Digest, Manifest, Shard, Sweep, difference, shown_differences};
 use powersweep_results::layout::{shard_dir, shards_dir};
 use serde::{Deserialize, Serialize};
 
@@ -33,9 +33,6 @@ const FILE: &str = "shards.json";
 
 /// States of shards that are opened at the same time.
 const AT_ONCE: usize = 8;
-
-/// Differences of two manifests in an error.
-const DIFFERENCES_SHOWN: usize = 8;
 
 /// The record of a sharded experiment: what its shards agree on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,10 +167,7 @@ impl ShardRecord {
             _ => vec!["this version cannot read the other manifest".to_owned()],
         };
         if !differences.is_empty() {
-            let more = differences.len().saturating_sub(DIFFERENCES_SHOWN);
-            let mut shown: Vec<String> = differences.into_iter().take(DIFFERENCES_SHOWN).collect();
-            shown.extend((more > 0).then(|| format!("and {more} more")));
-            return Err(ShardError::Manifest { experiment, data, differences: shown.join("\n  ") });
+            return Err(ShardError::Manifest { experiment, data, differences: shown_differences(differences) });
         }
         let mut differences = pins::changed(&self.component_versions, &own.component_versions);
         let logs = own.digests.iter().filter(|(log, digest)| self.digests.get(*log) != Some(digest));

@@ -9,6 +9,9 @@ use crate::Manifest;
 /// Longest value shown, in characters.
 const VALUE_CHARS_MAX: usize = 60;
 
+/// Maximum number of differences in an error.
+const SHOWN_MAX: usize = 8;
+
 /// One line for each key with another value: `workloads.w.source: "lublin" -> "swf"`. Values are shown as their
 /// manifests write them, cut where they are long.
 pub fn difference(old: &Manifest, new: &Manifest) -> Vec<String> {
@@ -20,6 +23,14 @@ pub fn difference(old: &Manifest, new: &Manifest) -> Vec<String> {
         (before != after).then(|| format!("{key}: {} -> {}", shown(before), shown(after)))
     };
     keys.into_iter().filter_map(line).collect()
+}
+
+/// Differences for an error, one below the other. Of many, the first ones and the number of the others.
+pub fn shown_differences(mut differences: Vec<String>) -> String {
+    let more = differences.len().saturating_sub(SHOWN_MAX);
+    differences.truncate(SHOWN_MAX);
+    differences.extend((more > 0).then(|| format!("and {more} more")));
+    differences.join("\n  ")
 }
 
 fn cut(value: &str) -> String {

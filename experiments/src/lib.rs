@@ -45,7 +45,7 @@ pub mod reading {
 
 pub use derive::Derivation;
 pub use designs::{DesignPoints, PointRange};
-pub use difference::difference;
+pub use difference::{difference, shown_differences};
 pub use digest::{Digest, DigestError, DigestWriter};
 pub use errors::{ManifestErrors, Problem, SweepError};
 pub use limits::TaskLimits;

@@ -247,7 +247,7 @@ async fn submit(
     let RunOptions { restart, replace, .. } = *options;
     let request = v1::SubmitRequest { restart, replace, ..submission(manifest, files) };
     let refused = |status| connection::refused(&status);
-    let mut reply = coordinator.handle().submit(request).await.map_err(refused)?;
+    let mut reply = coordinator.handle().requests().submit(request).await.map_err(refused)?;
     let experiment = reply.experiment.clone();
     let control = async |action| {
         let request = v1::ControlRequest { experiment: experiment.clone(), action: Some(action), any_owner: false };
@@ -344,10 +344,11 @@ impl Running {
     async fn look(&mut self) -> Result<Progress, Error> {
         let name = self.sweep.manifest().name();
         let request = v1::StatusRequest { experiment: name.to_owned(), max_failures: FAILURES, ..Default::default() };
-        let reply = self.coordinator.handle().status(request).await.map_err(|status| match status.code() {
-            tonic::Code::NotFound => failure!(Cancelled, "{name} was deleted by another command"),
-            _ => connection::refused(&status),
-        })?;
+        let reply =
+            self.coordinator.handle().requests().status(request).await.map_err(|status| match status.code() {
+                tonic::Code::NotFound => failure!(Cancelled, "{name} was deleted by another command"),
+                _ => connection::refused(&status),
+            })?;
         self.storage_stalled = reply.storage_stalled.then_some(reply.storage_reason);
         let Some(experiment) = reply.experiments.into_iter().next() else {
             return Err(failure!(Failure, "the coordinator lost {name}: please report this bug"));

@@ -95,11 +95,6 @@ pub fn check_header(bytes: &[u8], schema: &SchemaRef) -> Result<(), ResultsError
     frame_of(bytes, schema).map(drop)
 }
 
-/// The number of rows of a batch. Fails where [`decode`] fails, but makes no arrays.
-pub fn rows(bytes: &[u8], schema: &SchemaRef) -> Result<usize, ResultsError> {
-    Ok(Frame::read(bytes, schema)?.columns(schema)?.rows)
-}
-
 /// The decompressed content of a frame.
 struct Frame(Vec<u8>);
 

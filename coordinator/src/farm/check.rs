@@ -2,12 +2,12 @@
 
 use powersweep_results::Table;
 
+use super::Farm;
 use super::index_set::IndexSet;
-use super::{Farm, Now};
 
 impl Farm {
     /// The first invariant that does not hold, as an error.
-    pub fn check(&self, _now: Now) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         for (name, experiment) in &self.experiments {
             let mut leased: std::collections::BTreeMap<u64, u32> = Default::default();
             for lease in self.leases.values().filter(|lease| lease.experiment == *name) {

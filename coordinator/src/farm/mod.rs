@@ -67,7 +67,7 @@ pub use event::{
 };
 pub(crate) use hand_in::HAND_IN_ROWS_MAX;
 pub use index_set::IndexSet;
-pub use pins::{KERNEL, build_versions};
+pub use pins::KERNEL;
 
 use crate::records::Record;
 use crate::store::Batch;

@@ -21,11 +21,6 @@ pub(crate) fn tasks_schema() -> u64 {
     *TASKS_SCHEMA
 }
 
-/// This build's versions, as its workers name them in `Hello`.
-pub fn build_versions(build: &str) -> v1::Versions {
-    powersweep_proto::versions(build, tasks_schema())
-}
-
 /// The record of a new experiment, without generation and time.
 pub(super) fn new_record(sweep: &Sweep, digests: &BTreeMap<String, Digest>) -> ExperimentRecord {
     ExperimentRecord {

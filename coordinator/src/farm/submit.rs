@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_experiments::{Digest, Mapping, Sweep, difference};
+use powersweep_experiments::{Digest, Mapping, Sweep, difference, shown_differences};
 use powersweep_proto::v1::{self, ExperimentState, LeaseId};
 use powersweep_results::Table;
 use powersweep_results::layout::left_name;
@@ -17,9 +17,6 @@ use crate::records::{EarlierRecord, ExperimentRecord, FailureRecord, Key, LogRec
 
 /// Maximum number of indices of a sweep: chunk numbers have 32 bits.
 const INDICES_MAX: u64 = 1 << 48;
-
-/// Maximum number of differences of two manifests in a refusal.
-const DIFFERENCES_SHOWN: usize = 8;
 
 /// Done and failed tasks of an experiment, by the indices of a new manifest.
 #[derive(Default)]
@@ -362,12 +359,7 @@ fn check_shared_tasks(experiment: &Experiment, submission: &Submission) -> Resul
         return Ok(());
     }
     let name = experiment.name();
-    let changes = difference(old.manifest(), submission.sweep.manifest());
-    let more = changes.len().saturating_sub(DIFFERENCES_SHOWN);
-    let mut shown = changes.into_iter().take(DIFFERENCES_SHOWN).collect::<Vec<_>>().join("\n  ");
-    if more > 0 {
-        shown.push_str(&format!("\n  and {more} more"));
-    }
+    let shown = shown_differences(difference(old.manifest(), submission.sweep.manifest()));
     Err(Reply::Refused(format!(
         "this manifest shares no task with the experiment {name}, which has {}. The manifests differ:\n  {shown}\nGive \
          the manifest another name, or submit with --replace: the rows then move to {}",

@@ -204,16 +204,6 @@ impl Handle {
         &self.requests
     }
 
-    /// State of one or all experiments.
-    pub async fn status(&self, request: v1::StatusRequest) -> Result<v1::StatusReply, tonic::Status> {
-        self.requests.status(request).await
-    }
-
-    /// Submits a manifest.
-    pub async fn submit(&self, request: v1::SubmitRequest) -> Result<v1::SubmitReply, tonic::Status> {
-        self.requests.submit(request).await
-    }
-
     /// Returns when the coordinator has closed its state, whatever the reason.
     pub async fn ended(&self) {
         self.ended.cancelled().await;

@@ -29,7 +29,11 @@ async fn a_revoked_token_ends_its_calls_and_no_others() {
     let digest = Bytes::copy_from_slice(Digest::of(&log).as_bytes());
     let manifest = "version = 1\nname = \"e\"\n[workloads.w]\nsource = \"swf\"\nlog = \"l\"\n[policies.q]\n".to_owned();
     let digests = [("l".to_owned(), digest.clone())].into();
-    farm.handle.submit(v1::SubmitRequest { manifest, digests, ..Default::default() }).await.expect("accepted");
+    farm.handle
+        .requests()
+        .submit(v1::SubmitRequest { manifest, digests, ..Default::default() })
+        .await
+        .expect("accepted");
     let connect = async |token: &Secret| {
         let address = Address::unencrypted(farm.url(), Role::Client, token.reveal());
         Target::new(&address).expect("an address").connect().await.expect("it listens")

@@ -9,7 +9,6 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use parquet::file::metadata::{ParquetMetaDataReader, ParquetMetaDataWriter};
-use powersweep_coordinator::farm::build_versions;
 use powersweep_coordinator::service::{Handle, ServeOptions, serve};
 use powersweep_coordinator::store::{ModelStore, Store};
 use powersweep_coordinator::view::{State, read_table_without_uploads};
@@ -21,7 +20,7 @@ use powersweep_proto::v1;
 use powersweep_proto::v1::farm_message::Body as FromFarm;
 use powersweep_proto::v1::worker_message::Body as ToFarm;
 use powersweep_results::Table;
-use powersweep_results::{jobs, part, series, tasks, wire};
+use powersweep_results::{columns, jobs, part, series, tasks, wire};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -77,13 +76,13 @@ impl Farm {
              source = \"lublin\"\n[policies.q]\n"
         );
         let request = v1::SubmitRequest { manifest: text.clone(), ..Default::default() };
-        self.handle.submit(request).await.expect("accepted");
+        self.handle.requests().submit(request).await.expect("accepted");
         Sweep::new(Manifest::parse("test", &text).expect("valid"), BTreeMap::new()).expect("no log is needed")
     }
 
     pub(crate) async fn status(&self, name: &str) -> v1::ExperimentStatus {
         let request = v1::StatusRequest { experiment: name.to_owned(), max_failures: 10, ..Default::default() };
-        self.handle.status(request).await.expect("it answers").experiments.remove(0)
+        self.handle.requests().status(request).await.expect("it answers").experiments.remove(0)
     }
 
     pub(crate) async fn until(&self, name: &str, state: v1::ExperimentState) -> v1::ExperimentStatus {
@@ -114,12 +113,17 @@ pub(crate) struct Worker {
     said: u64,
 }
 
+/// This build's versions, as its workers name them.
+pub(crate) fn versions() -> v1::Versions {
+    powersweep_proto::versions("test", columns::fingerprint(&tasks::schema()))
+}
+
 pub(crate) fn hello(worker: &str) -> v1::Hello {
     v1::Hello {
         worker: worker.to_owned(),
         worker_id: Uuid::new_v4().as_bytes().to_vec().into(),
         slots: 4,
-        versions: Some(build_versions("test")),
+        versions: Some(versions()),
         ..Default::default()
     }
 }
@@ -466,7 +470,7 @@ async fn a_log_that_no_experiment_uses_is_refused() {
     let manifest = "version = 1\nname = \"e\"\n[workloads.w]\nsource = \"swf\"\nlog = \"l\"\n[policies.q]\n".to_owned();
     let digests = [("l".to_owned(), Bytes::copy_from_slice(digest.as_bytes()))].into();
     let submit = v1::SubmitRequest { manifest, digests, ..Default::default() };
-    let missing = farm.handle.submit(submit).await.expect("accepted").missing_logs;
+    let missing = farm.handle.requests().submit(submit).await.expect("accepted").missing_logs;
     assert_eq!(missing.len(), 1);
     let wrong = client.upload_log(tokio_stream::iter([request(&Bytes::from_static(b"other"))])).await;
     assert_eq!(wrong.expect_err("another digest").code(), Code::InvalidArgument);

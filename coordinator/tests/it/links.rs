@@ -119,7 +119,7 @@ async fn a_deletion_is_refused_before_it_begins_where_a_folder_is_a_link() {
     let farm = serve(options, shutdown.clone()).await.expect("it serves");
     let manifest = "version = 1\nname = \"e\"\n[workloads.w]\nsource = \"lublin\"\n[policies.q]\n".to_owned();
     let submit = |restart| v1::SubmitRequest { manifest: manifest.clone(), restart, ..Default::default() };
-    farm.submit(submit(false)).await.expect("accepted");
+    farm.requests().submit(submit(false)).await.expect("accepted");
     symlink(elsewhere.path(), data.path().join("e")).expect("a link");
     let control =
         |action| v1::ControlRequest { experiment: "e".to_owned(), action: Some(action), ..Default::default() };
@@ -130,9 +130,9 @@ async fn a_deletion_is_refused_before_it_begins_where_a_folder_is_a_link() {
         assert_eq!(refused.code(), Code::FailedPrecondition);
         assert!(refused.message().contains("/e is a link"), "{}", refused.message());
     }
-    let refused = farm.submit(submit(true)).await.expect_err("the folder is a link");
+    let refused = farm.requests().submit(submit(true)).await.expect_err("the folder is a link");
     assert!(refused.message().contains("/e is a link"), "{}", refused.message());
-    let found = farm.status(v1::StatusRequest { experiment: "e".to_owned(), ..Default::default() }).await;
+    let found = farm.requests().status(v1::StatusRequest { experiment: "e".to_owned(), ..Default::default() }).await;
     let state = found.expect("it answers").experiments[0].state();
     assert!(
         !matches!(state, v1::ExperimentState::Leaving | v1::ExperimentState::Cancelled),

@@ -229,7 +229,7 @@ async fn clients_that_read_nothing_stop_neither_status_nor_parts() {
     }
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     farm.submit("f", 10, "").await;
-    farm.handle.status(v1::StatusRequest::default()).await.expect("it answers");
+    farm.handle.requests().status(v1::StatusRequest::default()).await.expect("it answers");
     let mut client = farm.client(Role::Client).await;
     let first = format!("a-part-with-a-long-name-of-many-bytes-{:060}.parquet", 0);
     assert_eq!(part(&mut client, request("e", "tasks", &first, &[(0, 4)])).await.expect("read"), b"rows");

@@ -36,7 +36,7 @@ fn submit(name: &str) -> v1::SubmitRequest {
 }
 
 async fn status(farm: &Handle) -> v1::StatusReply {
-    let answer = farm.status(v1::StatusRequest::default());
+    let answer = farm.requests().status(v1::StatusRequest::default());
     tokio::time::timeout(PATIENCE, answer).await.expect("questions are answered").expect("it answers")
 }
 
@@ -73,7 +73,7 @@ async fn start(store: &Arc<ModelStore>) -> (Handle, CancellationToken) {
 async fn a_stall_is_reported_and_survived() {
     let store = Arc::new(ModelStore::new());
     let (farm, shutdown) = start(&store).await;
-    farm.submit(submit("first")).await.expect("taken");
+    farm.requests().submit(submit("first")).await.expect("taken");
     assert_eq!(health(&farm).await, ServingStatus::Serving);
     store.plan([Some(Fault::Hold)]);
     let requests = farm.requests().clone();
@@ -81,7 +81,7 @@ async fn a_stall_is_reported_and_survived() {
     let reply = until_stalled(&farm, true).await;
     assert!(reply.storage_reason.contains("has not confirmed a write"), "{reply:?}");
     assert_eq!(health(&farm).await, ServingStatus::NotServing);
-    let refused = farm.submit(submit("third")).await.expect_err("nothing can be stored");
+    let refused = farm.requests().submit(submit("third")).await.expect_err("nothing can be stored");
     assert!(refused.message().contains("when storage works"), "{refused:?}");
     assert!(!second.is_finished(), "a submit is answered once it is durable");
     store.release(1);
@@ -122,7 +122,7 @@ async fn a_worker_counts_each_task_once_after_a_failed_write() {
         let index = |lease: &v1::Lease| lease.ranges[0].start;
         worker.hand_in(crate::hostile::hand_in(&lease, &sweep, index(&lease), index(&lease))).await.expect("accepted");
         let done = async || {
-            let reply = farm.handle.status(v1::StatusRequest::default()).await.expect("it answers");
+            let reply = farm.handle.requests().status(v1::StatusRequest::default()).await.expect("it answers");
             reply.workers.iter().map(|worker| worker.tasks_done).sum::<u64>()
         };
         assert_eq!(done().await, 1);

@@ -9,8 +9,8 @@ use powersweep_proto::{OLDEST_PROTOCOL, PROTOCOL, v1};
 
 use uuid::Uuid;
 
-use super::wire::{Wire, hand_in, sweep, tasks};
-use crate::farm::{Event, Reply, Request, Submission, build_versions};
+use super::wire::{Wire, hand_in, sweep, tasks, versions};
+use crate::farm::{Event, Reply, Request, Submission};
 
 /// Far beyond what a message takes on a busy machine; a loop over the indices of its ranges would take hours.
 const AT_ONCE: Duration = Duration::from_secs(60);
@@ -47,7 +47,7 @@ fn range(start: u64, end: u64) -> v1::IndexRange {
 
 #[test]
 fn a_worker_is_welcome_if_its_protocols_and_ours_overlap() {
-    let ours = build_versions("test");
+    let ours = versions();
     for (oldest, newest, welcome) in [
         (0, PROTOCOL, true),
         (OLDEST_PROTOCOL, PROTOCOL + 4, true),

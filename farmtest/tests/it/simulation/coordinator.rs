@@ -201,7 +201,7 @@ impl World {
         if let Some(decisions) = &mut self.decisions {
             decisions.look(farm, now, &effects);
         }
-        if let Err(broken) = farm.check(now) {
+        if let Err(broken) = farm.check() {
             panic!("{broken}");
         }
         for effect in effects {
