@@ -10,7 +10,7 @@ impl Farm {
     pub fn check(&self) -> Result<(), String> {
         for (name, experiment) in &self.experiments {
             let mut leased: std::collections::BTreeMap<u64, u32> = Default::default();
-            for lease in self.leases.values().filter(|lease| lease.experiment == *name) {
+            for lease in self.leases.values().filter(|lease| lease.grant.experiment == *name) {
                 for index in lease.open.iter() {
                     *leased.entry(index).or_default() += 1;
                 }
@@ -74,8 +74,10 @@ impl Farm {
         }
         let slots: u64 = self.workers.values().filter(|w| w.conn.is_some()).map(|w| u64::from(w.slots)).sum();
         ensure(slots == self.slots, || format!("{} slots counted, {slots} connected", self.slots))?;
-        let orphan =
-            self.leases.iter().find(|(id, l)| !self.workers.get(&l.worker).is_some_and(|w| w.leases.contains(id)));
+        let orphan = self
+            .leases
+            .iter()
+            .find(|(id, l)| !self.workers.get(&l.grant.worker).is_some_and(|w| w.leases.contains(id)));
         ensure(orphan.is_none(), || format!("lease {orphan:?} has no worker"))?;
         ensure(self.leases.values().all(|lease| !lease.open.is_empty()), || "a lease without open tasks".to_owned())
     }

@@ -178,9 +178,11 @@ impl Farm {
     /// Requests hand-backs of leased tasks that have not started: of the experiments that `chosen` accepts, from one
     /// worker or from all.
     pub(super) fn ask_for_queued(&mut self, chosen: impl Fn(&str) -> bool, only: Option<Uuid>) {
-        let asked = self.leases.iter().filter(|(_, lease)| only.is_none_or(|worker| lease.worker == worker));
-        let asked: Vec<(LeaseId, Uuid)> =
-            asked.filter(|(_, lease)| chosen(&lease.experiment)).map(|(id, lease)| (*id, lease.worker)).collect();
+        let asked = self.leases.iter().filter(|(_, lease)| only.is_none_or(|worker| lease.grant.worker == worker));
+        let asked: Vec<(LeaseId, Uuid)> = asked
+            .filter(|(_, lease)| chosen(&lease.grant.experiment))
+            .map(|(id, lease)| (*id, lease.grant.worker))
+            .collect();
         for (id, worker) in asked {
             self.send_revoke(id, worker, true);
         }
@@ -188,8 +190,8 @@ impl Farm {
 
     /// Ends all leases of an experiment; running tasks are stopped.
     pub(super) fn revoke_all(&mut self, name: &str, now: Now) {
-        let leases = self.leases.iter().filter(|(_, lease)| lease.experiment == name);
-        let leases: Vec<(LeaseId, Uuid)> = leases.map(|(id, lease)| (*id, lease.worker)).collect();
+        let leases = self.leases.iter().filter(|(_, lease)| lease.grant.experiment == name);
+        let leases: Vec<(LeaseId, Uuid)> = leases.map(|(id, lease)| (*id, lease.grant.worker)).collect();
         for (id, worker) in leases {
             self.send_revoke(id, worker, false);
             self.give_back_all(id, Return::Blameless, now);

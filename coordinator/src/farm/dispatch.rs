@@ -8,6 +8,7 @@ use powersweep_proto::v1::farm_message::Body;
 use powersweep_proto::v1::{self, LeaseId};
 use uuid::Uuid;
 
+use super::ended::Grant;
 use super::experiment::Experiment;
 use super::index_set::IndexSet;
 use super::lease::Lease;
@@ -157,11 +158,8 @@ impl Farm {
         self.next_lease += 1;
         let lease_id = LeaseId { epoch: self.epoch, counter: self.next_lease };
         let lease = Lease {
-            experiment: name.to_owned(),
-            generation,
-            granted: taken.ranges.clone(),
+            grant: Grant { experiment: name.to_owned(), generation, ranges: taken.ranges.clone(), worker: id },
             open: taken.ranges.iter().collect::<IndexSet>(),
-            worker: id,
             attempt: taken.attempt,
             progress_at: now.mono,
             duplicate,
@@ -234,11 +232,11 @@ impl Farm {
 
     /// Whether copies of a lease's tasks should be run: it makes no progress, and there is a task without a copy.
     fn is_late(&self, lease: &Lease, now: Now) -> bool {
-        let Some(experiment) = self.experiments.get(&lease.experiment) else { return false };
+        let Some(experiment) = self.experiments.get(&lease.grant.experiment) else { return false };
         if lease.duplicate || !experiment.can_run() {
             return false;
         }
-        let away = self.workers.get(&lease.worker).is_none_or(|worker| worker.conn.is_none());
+        let away = self.workers.get(&lease.grant.worker).is_none_or(|worker| worker.conn.is_none());
         let long = Duration::try_from_secs_f64(2.0 * experiment.cost.long_s()).unwrap_or(Duration::MAX);
         let patience = if away { STRAGGLER_AFTER } else { long.max(STRAGGLER_AFTER) };
         now.mono.saturating_sub(lease.progress_at) > patience
@@ -249,7 +247,7 @@ impl Farm {
         let mut at = 0;
         while let Some(&lease_id) = self.stragglers.get(at) {
             let found = self.leases.get(&lease_id).filter(|lease| self.is_late(lease, now));
-            let Some((owner, name)) = found.map(|lease| (lease.worker, lease.experiment.clone())) else {
+            let Some((owner, name)) = found.map(|lease| (lease.grant.worker, lease.grant.experiment.clone())) else {
                 self.stragglers.remove(at);
                 continue;
             };

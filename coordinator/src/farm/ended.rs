@@ -16,28 +16,22 @@ use crate::records::LeaseRecord;
 const LEASES_MAX: usize = 65_536;
 const RANGES_MAX: usize = 1 << 19;
 
-/// What a worker was granted.
+/// The tasks of a lease, and the worker that was granted them. The ranges are disjoint and in order.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Grant {
     pub(super) experiment: String,
-    /// The generation whose indices the ranges have.
+    /// The generation whose indices the ranges have, and the worker knows.
     pub(super) generation: u64,
     pub(super) ranges: Vec<Range<u64>>,
     pub(super) worker: Uuid,
 }
 
-/// The tasks of a lease and the worker that was granted them, whether the lease continues or has ended.
-pub(super) struct Granted<'a> {
-    pub(super) experiment: &'a str,
-    pub(super) generation: u64,
-    pub(super) ranges: &'a [Range<u64>],
-    pub(super) worker: Uuid,
-}
-
-/// Whether disjoint ranges in order have an index.
-pub(super) fn covers(ranges: &[Range<u64>], index: u64) -> bool {
-    let at = ranges.partition_point(|range| range.end <= index);
-    ranges.get(at).is_some_and(|range| range.contains(&index))
+impl Grant {
+    /// Whether the worker was granted this index of the generation.
+    pub(super) fn covers(&self, index: u64) -> bool {
+        let at = self.ranges.partition_point(|range| range.end <= index);
+        self.ranges.get(at).is_some_and(|range| range.contains(&index))
+    }
 }
 
 impl From<&LeaseRecord> for Grant {
@@ -118,7 +112,7 @@ mod tests {
         let mut ended = Ended::default();
         assert_eq!(ended.add(id(1), grant(100)), []);
         assert_eq!(ended.add(id(2), grant(100)), []);
-        assert!(ended.get(id(1)).is_some_and(|grant| covers(&grant.ranges, 198) && !covers(&grant.ranges, 199)));
+        assert!(ended.get(id(1)).is_some_and(|grant| grant.covers(198) && !grant.covers(199)));
         assert_eq!(ended.add(id(3), grant(RANGES_MAX as u64 - 100)), [id(1)], "the ranges are bounded");
         assert_eq!(ended.remove(id(3)), Some(grant(RANGES_MAX as u64 - 100)));
         for counter in 4..4 + LEASES_MAX as u64 {

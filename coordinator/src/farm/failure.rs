@@ -20,10 +20,10 @@ impl Farm {
         self.out.ack(conn, failure.id);
         let Some(id) = failure.lease else { return };
         // If the lease has ended, the task is pending, leased to another worker, or settled: this attempt has no effect.
-        let Some(lease) = self.leases.get(&id).filter(|lease| lease.worker == worker) else { return };
-        let name = lease.experiment.clone();
+        let Some(lease) = self.leases.get(&id).filter(|lease| lease.grant.worker == worker) else { return };
+        let name = lease.grant.experiment.clone();
         let Some(experiment) = self.experiments.get(&name) else { return };
-        let Ok(Some(index)) = experiment.present_index(lease.generation, failure.index) else { return };
+        let Ok(Some(index)) = experiment.present_index(lease.grant.generation, failure.index) else { return };
         if !self.remove_from_lease(id, index) {
             return;
         }

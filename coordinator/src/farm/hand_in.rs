@@ -9,7 +9,6 @@ use roaring::RoaringBitmap;
 use uuid::Uuid;
 
 use super::dispatch::to_wire;
-use super::ended::covers;
 use super::event::BadUpload;
 use super::experiment::Experiment;
 use super::index_set::{IndexSet, chunk_of, join};
@@ -189,7 +188,7 @@ impl Farm {
             let (granted, named) = (grant.generation, hand_in.generation);
             return Err(format!("lease {id} is of generation {granted}, not of generation {named}"));
         }
-        if let Some(index) = tasks.indices.iter().find(|&&index| !covers(grant.ranges, index)) {
+        if let Some(index) = tasks.indices.iter().find(|&&index| !grant.covers(index)) {
             return Err(format!("task {index} is not in lease {id}"));
         }
         Ok((id, true))
@@ -315,14 +314,14 @@ impl Farm {
         let worker_name = self.worker_name(worker);
         for tasks in &hand_in.done {
             let Some(id) = tasks.lease else { continue };
-            let Some(lease) = self.leases.get(&id).filter(|lease| lease.worker == worker) else { continue };
-            let name = lease.experiment.clone();
+            let Some(lease) = self.leases.get(&id).filter(|lease| lease.grant.worker == worker) else { continue };
+            let name = lease.grant.experiment.clone();
             let Some(experiment) = self.experiments.get(&name) else { continue };
             let indices: IndexSet = tasks
                 .indices
                 .iter()
-                .filter(|&&index| lease.covers(index))
-                .filter_map(|&index| experiment.present_index(lease.generation, index).ok().flatten())
+                .filter(|&&index| lease.grant.covers(index))
+                .filter_map(|&index| experiment.present_index(lease.grant.generation, index).ok().flatten())
                 .filter(|&index| lease.open.contains(index))
                 .collect();
             match rejection {

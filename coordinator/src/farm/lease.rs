@@ -1,13 +1,12 @@
 //! Leases: which worker holds which tasks, and how tasks become pending again.
 
-use std::ops::Range;
 use std::time::Duration;
 
 use powersweep_proto::v1::{FailureKind, LeaseId};
 use uuid::Uuid;
 
 use super::dispatch::to_wire;
-use super::ended::{Grant, Granted, covers};
+use super::ended::Grant;
 use super::experiment::Experiment;
 use super::index_set::IndexSet;
 use super::pending::Group;
@@ -17,14 +16,9 @@ use crate::records::{Key, LeaseRecord, Record};
 /// Tasks granted to a worker.
 #[derive(Debug)]
 pub(super) struct Lease {
-    pub(super) experiment: String,
-    /// The generation whose indices the worker knows.
-    pub(super) generation: u64,
-    /// The granted tasks, by their indices of that generation.
-    pub(super) granted: Vec<Range<u64>>,
+    pub(super) grant: Grant,
     /// Tasks neither handed in nor handed back, by their indices of the experiment's present generation.
     pub(super) open: IndexSet,
-    pub(super) worker: Uuid,
     pub(super) attempt: u32,
     /// Time of the grant, or of the last hand-in or failure.
     pub(super) progress_at: Duration,
@@ -60,19 +54,14 @@ impl Lease {
     pub(super) fn record(&self, id: LeaseId, worker_name: &str) -> LeaseRecord {
         LeaseRecord {
             id,
-            experiment: self.experiment.clone(),
-            generation: self.generation,
-            ranges: to_wire(&self.granted),
-            worker_id: self.worker.into(),
+            experiment: self.grant.experiment.clone(),
+            generation: self.grant.generation,
+            ranges: to_wire(&self.grant.ranges),
+            worker_id: self.grant.worker.into(),
             worker: worker_name.to_owned(),
             attempt: self.attempt,
             ended: false,
         }
-    }
-
-    /// Whether the worker was granted this index of the lease's generation.
-    pub(super) fn covers(&self, index: u64) -> bool {
-        covers(&self.granted, index)
     }
 }
 
@@ -83,10 +72,10 @@ impl Farm {
         if !lease.open.remove(index) {
             return false;
         }
-        if let Some(worker) = self.workers.get_mut(&lease.worker) {
+        if let Some(worker) = self.workers.get_mut(&lease.grant.worker) {
             worker.outstanding -= 1;
         }
-        if let Some(experiment) = self.experiments.get_mut(&lease.experiment) {
+        if let Some(experiment) = self.experiments.get_mut(&lease.grant.experiment) {
             release_index(experiment, index);
         }
         true
@@ -98,11 +87,11 @@ impl Farm {
             return;
         }
         let Some(lease) = self.leases.remove(&id) else { return };
-        if let Some(worker) = self.workers.get_mut(&lease.worker) {
+        if let Some(worker) = self.workers.get_mut(&lease.grant.worker) {
             worker.leases.remove(&id);
         }
         if lease.owed {
-            self.keep_ended(lease.record(id, &self.worker_name(lease.worker)));
+            self.keep_ended(lease.record(id, &self.worker_name(lease.grant.worker)));
         } else {
             self.out.delete(Key::Lease { id });
         }
@@ -115,12 +104,12 @@ impl Farm {
             return Vec::new();
         }
         let generation = experiment.record.generation;
-        let holds = |lease: &Lease| lease.experiment == name && lease.open.contains(index);
+        let holds = |lease: &Lease| lease.grant.experiment == name && lease.open.contains(index);
         let holders: Vec<(LeaseId, Uuid, bool)> = self
             .leases
             .iter()
             .filter(|(_, lease)| holds(lease))
-            .map(|(id, lease)| (*id, lease.worker, lease.generation == generation))
+            .map(|(id, lease)| (*id, lease.grant.worker, lease.grant.generation == generation))
             .collect();
         let mut revoked = Vec::new();
         for (lease, worker, same_generation) in holders {
@@ -139,7 +128,7 @@ impl Farm {
     /// Takes tasks out of a lease and makes them pending, unless another lease has them.
     pub(super) fn give_back(&mut self, id: LeaseId, indices: &IndexSet, why: Return, now: Now) {
         let Some(lease) = self.leases.get(&id) else { return };
-        let (name, worker, attempt) = (lease.experiment.clone(), lease.worker, lease.attempt);
+        let (name, worker, attempt) = (lease.grant.experiment.clone(), lease.grant.worker, lease.attempt);
         let returned: Vec<u64> = indices.iter().filter(|&index| lease.open.contains(index)).collect();
         for &index in &returned {
             self.remove_from_lease(id, index);
@@ -187,7 +176,7 @@ impl Farm {
 
     /// Adds a lease to the farm and its worker, and stores it. The caller has marked its tasks as leased.
     pub(super) fn add_lease(&mut self, id: LeaseId, lease: Lease) {
-        let worker = self.workers.get_mut(&lease.worker).expect("leases are granted to known workers");
+        let worker = self.workers.get_mut(&lease.grant.worker).expect("leases are granted to known workers");
         worker.leases.insert(id);
         worker.outstanding += lease.open.len();
         let record = lease.record(id, &worker.name);
@@ -209,12 +198,8 @@ fn release_index(experiment: &mut Experiment, index: u64) {
 
 impl Farm {
     /// What was granted under a lease that continues or has ended; `None` if the lease is not known.
-    pub(super) fn grant_of(&self, id: LeaseId) -> Option<Granted<'_>> {
-        if let Some(Lease { experiment, generation, granted: ranges, worker, .. }) = self.leases.get(&id) {
-            return Some(Granted { experiment, generation: *generation, ranges, worker: *worker });
-        }
-        let Grant { experiment, generation, ranges, worker } = self.ended.get(id)?;
-        Some(Granted { experiment, generation: *generation, ranges, worker: *worker })
+    pub(super) fn grant_of(&self, id: LeaseId) -> Option<&Grant> {
+        self.leases.get(&id).map(|lease| &lease.grant).or_else(|| self.ended.get(id))
     }
 
     /// Keeps a lease that ended before its worker was heard, unless no row is needed any more.

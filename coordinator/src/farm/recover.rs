@@ -6,6 +6,7 @@ use powersweep_experiments::Sweep;
 use powersweep_proto::v1::ExperimentState;
 use powersweep_results::Table;
 
+use super::ended::Grant;
 use super::experiment::{Earlier, Experiment, sweep_of};
 use super::index_set::IndexSet;
 use super::lease::Lease;
@@ -173,11 +174,8 @@ impl Farm {
         worker.leases.insert(id);
         worker.outstanding += open.len();
         let lease = Lease {
-            experiment: record.experiment,
-            generation: record.generation,
-            granted: record.ranges.iter().map(|range| range.start..range.end).collect(),
+            grant: Grant::from(&record),
             open,
-            worker: *record.worker_id,
             attempt: record.attempt,
             progress_at: now.mono,
             duplicate,

@@ -74,9 +74,9 @@ impl Farm {
         let cost_s = |experiment: &Experiment| experiment.cost.mean_s();
         let mut tasks = 0.0;
         for lease in worker.leases.iter().filter_map(|id| self.leases.get(id)) {
-            let other = self.experiments.get(&lease.experiment);
+            let other = self.experiments.get(&lease.grant.experiment);
             let factor = match (other.and_then(cost_s), cost_s(experiment)) {
-                (Some(theirs), Some(ours)) if lease.experiment != experiment.name() => theirs / ours,
+                (Some(theirs), Some(ours)) if lease.grant.experiment != experiment.name() => theirs / ours,
                 _ => 1.0,
             };
             tasks += lease.open.len() as f64 * factor;

@@ -195,7 +195,7 @@ impl Farm {
         }
         let in_slots = |worker: &Worker| {
             let leases = worker.leases.iter().filter_map(|id| self.leases.get(id));
-            let open: u64 = leases.filter(|l| l.experiment == experiment.name()).map(|l| l.open.len()).sum();
+            let open: u64 = leases.filter(|l| l.grant.experiment == experiment.name()).map(|l| l.open.len()).sum();
             open.min(u64::from(worker.slots))
         };
         self.workers.values().filter(|worker| worker.conn.is_some()).map(in_slots).sum()

@@ -246,7 +246,8 @@ impl Farm {
             return;
         };
         let mut mapping = Mapping::new(&old.sweep, new);
-        let ids: Vec<LeaseId> = self.leases.iter().filter(|(_, l)| l.experiment == name).map(|(id, _)| *id).collect();
+        let ids: Vec<LeaseId> =
+            self.leases.iter().filter(|(_, l)| l.grant.experiment == name).map(|(id, _)| *id).collect();
         for id in ids {
             let lease = self.leases.get_mut(&id).expect("just listed");
             let experiment = self.experiments.get_mut(name).expect("the caller found it");
@@ -259,7 +260,7 @@ impl Farm {
                     *experiment.duplicated.entry(index).or_insert(1) += 1;
                 }
             }
-            if let Some(worker) = self.workers.get_mut(&lease.worker) {
+            if let Some(worker) = self.workers.get_mut(&lease.grant.worker) {
                 worker.outstanding = worker.outstanding + lease.open.len() - before;
             }
             self.drop_if_empty(id);

@@ -236,12 +236,13 @@ impl Farm {
             };
             let Some(lease) = self.leases.get_mut(&lease_id) else { continue };
             lease.progress_at = now.mono;
-            let Some(experiment) = self.experiments.get(&lease.experiment) else { continue };
-            let theirs: IndexSet = ranges::common(&ranges::checked(&state.open).unwrap_or_default(), &lease.granted)
-                .into_iter()
-                .flatten()
-                .filter_map(|index| experiment.present_index(lease.generation, index).ok().flatten())
-                .collect();
+            let Some(experiment) = self.experiments.get(&lease.grant.experiment) else { continue };
+            let theirs: IndexSet =
+                ranges::common(&ranges::checked(&state.open).unwrap_or_default(), &lease.grant.ranges)
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|index| experiment.present_index(lease.grant.generation, index).ok().flatten())
+                    .collect();
             let unknown_there: IndexSet = lease.open.iter().filter(|&index| !theirs.contains(index)).collect();
             self.give_back(lease_id, &unknown_there, Return::Blameless, now);
             if self.leases.contains_key(&lease_id) {
@@ -281,23 +282,13 @@ impl Farm {
         if open.is_empty() {
             return false;
         }
-        let granted = self.ended.remove(lease_id).map(|grant| grant.ranges).unwrap_or_default();
+        let Some(grant) = self.ended.remove(lease_id) else { return false };
         for index in open.iter() {
             experiment.pending.remove(index);
             experiment.leased.insert(index);
         }
-        let lease = Lease {
-            experiment: state.experiment.clone(),
-            generation: state.generation,
-            granted,
-            open,
-            worker: id,
-            attempt: 1,
-            progress_at: now.mono,
-            duplicate: false,
-            suspect: false,
-            owed: true,
-        };
+        let lease =
+            Lease { grant, open, attempt: 1, progress_at: now.mono, duplicate: false, suspect: false, owed: true };
         self.add_lease(lease_id, lease);
         if let Some(conn) = self.workers.get(&id).and_then(|worker| worker.conn).filter(|_| !others.is_empty()) {
             let revoke = v1::Revoke { lease: Some(lease_id), ranges: to_wire(&others), queued_only: false };
@@ -324,12 +315,12 @@ impl Farm {
             Ok(ranges) => ranges,
             Err(reason) => return self.out.refuse(conn, format!("a hand-back of lease {lease_id}: {reason}"), true),
         };
-        let Some(lease) = self.leases.get(&lease_id).filter(|lease| lease.worker == id) else { return };
-        let Some(experiment) = self.experiments.get(&lease.experiment) else { return };
-        let indices: IndexSet = ranges::common(&ranges, &lease.granted)
+        let Some(lease) = self.leases.get(&lease_id).filter(|lease| lease.grant.worker == id) else { return };
+        let Some(experiment) = self.experiments.get(&lease.grant.experiment) else { return };
+        let indices: IndexSet = ranges::common(&ranges, &lease.grant.ranges)
             .into_iter()
             .flatten()
-            .filter_map(|index| experiment.present_index(lease.generation, index).ok().flatten())
+            .filter_map(|index| experiment.present_index(lease.grant.generation, index).ok().flatten())
             .collect();
         if let Some(worker) = self.workers.get_mut(&id).filter(|_| !back.asked) {
             // It drains, or cannot run these tasks. It sends a new Hello if it wants others.

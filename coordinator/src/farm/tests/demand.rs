@@ -89,7 +89,7 @@ fn held_tasks_of_another_experiment_count_by_their_cost() {
     wire.commit_all();
     let cost_s = |wire: &Wire, name: &str| wire.farm.experiments[name].cost.mean_s();
     let held = |wire: &Wire, name: &str| -> u64 {
-        wire.farm.leases.values().filter(|lease| lease.experiment == name).map(|lease| lease.open.len()).sum()
+        wire.farm.leases.values().filter(|lease| lease.grant.experiment == name).map(|lease| lease.open.len()).sum()
     };
     let mut compared = 0;
     for id in 1..50 {
