@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use powersweep_experiments::plain::chain;
 use powersweep_proto::v1;
+use powersweep_results::part::Origin;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
@@ -27,7 +28,6 @@ use super::refusals::Refusals;
 use super::requests::Requests;
 use super::{ServeError, ServeOptions};
 use crate::farm::{ClientId, Config, ConnId, Effect, Event, Farm, Now, Reply};
-use crate::records::SplitRecord;
 use crate::store::{Store, StoreError};
 
 /// Events that may wait for the driver; with more, streams are not read.
@@ -284,38 +284,14 @@ impl Driver {
                     let _ = waiting.send(reply);
                 }
             }
-            Effect::Publish { intent } => {
-                let (report, part_id) = (self.reporter(), *intent.part_id);
-                let origin = self.farm.origin(&intent.experiment);
-                let report = move |result| report(Report::Event(Box::new(Event::Published { part_id, result })));
-                self.work.publish(intent, origin, report);
-            }
-            Effect::Remove { experiment, removal } => {
+            work => {
+                let origin = match &work {
+                    Effect::Publish { intent } => self.farm.origin(&intent.experiment),
+                    _ => Origin::default(),
+                };
                 let report = self.reporter();
-                self.work.leave(experiment, removal, move |experiment, result| {
-                    report(Report::Event(Box::new(Event::RemovalDone { experiment, result })));
-                });
+                self.work.start(work, origin, move |event| report(Report::Event(Box::new(event))));
             }
-            Effect::PrepareSplit { experiment, id, sweeps } => {
-                let report = self.reporter();
-                self.work.prepare_split(experiment, id, sweeps, move |experiment, result| {
-                    report(Report::Event(Box::new(Event::SplitPrepared { experiment, id, result })));
-                });
-            }
-            Effect::Split { record } => {
-                let report = self.reporter();
-                self.work.split(record, move |SplitRecord { experiment, id, .. }, result| {
-                    report(Report::Event(Box::new(Event::SplitDone { experiment, id: *id, result })));
-                });
-            }
-            Effect::DiscardFragments { split } => self.work.discard_fragments(split),
-            Effect::Prune { experiment, id } => {
-                let report = self.reporter();
-                self.work.prune(experiment, move |experiment, result| {
-                    report(Report::Event(Box::new(Event::Pruned { experiment, id, result })));
-                });
-            }
-            Effect::Discard { experiment, table, part_id } => self.work.discard(experiment, table, part_id),
         }
     }
 
