@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use powersweep_experiments::{Digest, Sweep};
 use powersweep_proto::v1;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tonic::Status;
-use uuid::Uuid;
 
-use crate::farm::{ConnId, Event, Reply, Request};
+use crate::farm::{ConnId, Event, Farm, Reply, Request};
 
 /// Messages to one worker.
 pub(super) type Outbox = mpsc::Sender<Result<v1::FarmMessage, Status>>;
@@ -27,12 +25,8 @@ pub(super) enum Command {
     Event { event: Box<Event>, room: Option<OwnedSemaphorePermit> },
     /// A request that changes the state.
     Request { request: Request, reply: oneshot::Sender<Reply> },
-    /// Asks for the sweep of a generation of an experiment.
-    Sweep { experiment: String, generation: u64, reply: oneshot::Sender<Option<Sweep>> },
-    /// Asks for the worker that holds or held a lease.
-    Holder { lease: v1::LeaseId, experiment: String, reply: oneshot::Sender<Option<Uuid>> },
-    /// Asks whether an experiment uses a log.
-    WantsLog { digest: Digest, reply: oneshot::Sender<bool> },
+    /// Reads the farm between two events.
+    Read(Box<dyn FnOnce(&Farm) + Send>),
     /// Ends the coordinator once running tasks have ended, within a limit, and all rows are published.
     PrepareUpgrade { limit: Option<Duration>, reply: oneshot::Sender<Result<v1::PrepareUpgradeReply, Status>> },
     /// A request that only reads the state.

@@ -243,11 +243,7 @@ impl Driver {
                 self.clients.insert(client, reply);
                 self.event(Event::Request { client, request });
             }
-            Command::Sweep { experiment, generation, reply } => {
-                let _ = reply.send(self.farm.sweep_of(&experiment, generation).cloned());
-            }
-            Command::WantsLog { digest, reply } => drop(reply.send(self.farm.wants_log(digest))),
-            Command::Holder { lease, experiment, reply } => drop(reply.send(self.farm.holder(lease, &experiment))),
+            Command::Read(read) => read(&self.farm),
             Command::PrepareUpgrade { limit, reply } => self.prepare_upgrade(limit, reply),
             Command::Status { request, reply } => {
                 let _ = reply.send(self.farm.status(&request, now(self.started)));

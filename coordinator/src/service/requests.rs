@@ -19,7 +19,7 @@ use super::limits::{self, Limits, Received};
 use super::refusals::Refusals;
 use super::uploads::{Announced, Facts, Uploads};
 use super::{LOG_BYTES_MAX, MANIFEST_BYTES_MAX};
-use crate::farm::{Action, Config, Reply, Request, Submission};
+use crate::farm::{Action, Config, Farm, Reply, Request, Submission};
 use crate::shards;
 use crate::store::{Objects, Store, StoreError, check_name};
 
@@ -68,18 +68,23 @@ impl Requests {
         answer.await.map_err(|_| Status::unavailable("storage failed while the request was being stored: ask again"))
     }
 
+    /// Reads the farm's state as it is now in memory.
+    async fn read<T: Send + 'static>(&self, read: impl FnOnce(&Farm) -> T + Send + 'static) -> Result<T, Status> {
+        let (reply, answer) = oneshot::channel();
+        self.command(Command::Read(Box::new(move |farm| drop(reply.send(read(farm)))))).await?;
+        answer.await.map_err(|_| reloading())
+    }
+
     /// The sweep of a generation of an experiment, if the farm knows it.
     pub(super) async fn sweep(&self, experiment: &str, generation: u64) -> Result<Option<Sweep>, Status> {
-        let (reply, answer) = oneshot::channel();
-        self.command(Command::Sweep { experiment: experiment.to_owned(), generation, reply }).await?;
-        answer.await.map_err(|_| reloading())
+        let experiment = experiment.to_owned();
+        self.read(move |farm| farm.sweep_of(&experiment, generation).cloned()).await
     }
 
     /// The worker that holds or held a lease of an experiment.
     pub(super) async fn holder(&self, lease: v1::LeaseId, experiment: &str) -> Result<Option<Uuid>, Status> {
-        let (reply, answer) = oneshot::channel();
-        self.command(Command::Holder { lease, experiment: experiment.to_owned(), reply }).await?;
-        answer.await.map_err(|_| reloading())
+        let experiment = experiment.to_owned();
+        self.read(move |farm| farm.holder(lease, &experiment)).await
     }
 
     /// Checks an upload and puts it into the staging folder. Returns its size.
@@ -317,9 +322,7 @@ impl Requests {
 
     /// Refuses a log that no experiment uses.
     async fn check_wanted(&self, digest: Digest) -> Result<(), Status> {
-        let (reply, answer) = oneshot::channel();
-        self.command(Command::WantsLog { digest, reply }).await?;
-        if answer.await.map_err(|_| reloading())? {
+        if self.read(move |farm| farm.wants_log(digest)).await? {
             return Ok(());
         }
         let reason = format!("no experiment uses the log {digest}: submit its manifest first");
