@@ -21,7 +21,7 @@ use super::uploads::{Announced, Facts, Uploads};
 use super::{LOG_BYTES_MAX, MANIFEST_BYTES_MAX};
 use crate::farm::{Action, Config, Farm, Reply, Request, Submission};
 use crate::shards;
-use crate::store::{Objects, Store, StoreError, check_name};
+use crate::store::{LogWriter, Objects, Store, StoreError, check_name};
 
 /// Longest name of a user.
 const USER_BYTES_MAX: usize = 256;
@@ -268,26 +268,9 @@ impl Requests {
             return self.log_stored(digest, bytes, false).await;
         }
         let mut writer = self.objects()?.log_writer(digest).await.map_err(store_status)?;
-        let mut next = Ok(Some(first));
-        loop {
-            match next {
-                Ok(Some(piece)) if writer.bytes() + piece.len() as u64 <= LOG_BYTES_MAX => {
-                    if let Err(error) = writer.push(piece).await {
-                        writer.abort().await;
-                        return Err(store_status(error));
-                    }
-                }
-                Ok(Some(_)) => {
-                    writer.abort().await;
-                    return Err(Status::resource_exhausted(format!("the log has more than {LOG_BYTES_MAX} bytes")));
-                }
-                Ok(None) => break,
-                Err(status) => {
-                    writer.abort().await;
-                    return Err(status);
-                }
-            }
-            next = limits::next(&mut stream).await.map(|message| message.map(|message| message.data));
+        if let Err(status) = receive(&mut writer, first, &mut stream).await {
+            writer.abort().await;
+            return Err(status);
         }
         let bytes = writer.finish().await.map_err(store_status)?;
         self.log_stored(digest, bytes, true).await
@@ -336,6 +319,23 @@ impl Requests {
             other => Err(refusal(other)),
         }
     }
+}
+
+/// Passes the pieces of a log on.
+async fn receive(
+    writer: &mut LogWriter,
+    first: Bytes,
+    stream: &mut Streaming<v1::UploadLogRequest>,
+) -> Result<(), Status> {
+    let mut next = Some(first);
+    while let Some(piece) = next {
+        if writer.bytes() + piece.len() as u64 > LOG_BYTES_MAX {
+            return Err(Status::resource_exhausted(format!("the log has more than {LOG_BYTES_MAX} bytes")));
+        }
+        writer.push(piece).await.map_err(store_status)?;
+        next = limits::next(stream).await?.map(|message| message.data);
+    }
+    Ok(())
 }
 
 /// Checks an object on a thread that may block.
