@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::NaiveDateTime;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -159,21 +160,8 @@ fn hosts(text: &str) -> String {
 
 /// A time such as `Wed Sep 26 10:10:10 2018`, in UTC.
 fn ctime(text: &str) -> Option<Seconds> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let [_, month, day, clock, year] = words.as_slice() else { return None };
-    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let month = months.iter().position(|name| name == month)? as u64 + 1;
-    let (day, year): (u64, u64) = (day.parse().ok()?, year.parse().ok()?);
-    let clock: Vec<u64> = clock.split(':').map(str::parse).collect::<Result<_, _>>().ok()?;
-    let [hours, minutes, seconds] = clock.as_slice() else { return None };
-    if !(1970..10_000).contains(&year) || !(1..=31).contains(&day) {
-        return None;
-    }
-    // Days since the first of March of year 0; a year begins in March, so that a leap day is its last one.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
-    const EPOCH: u64 = 719_468;
-    Some((days - EPOCH) * 86_400 + hours * 3_600 + minutes * 60 + seconds)
+    let time = NaiveDateTime::parse_from_str(text, "%a %b %e %H:%M:%S %Y").ok()?;
+    u64::try_from(time.and_utc().timestamp()).ok()
 }
 
 /// The limits of the cluster, from `qstat -B -f -F json`.
