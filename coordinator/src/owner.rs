@@ -14,7 +14,7 @@ mod record;
 
 pub use record::{OwnerRecord, host};
 
-use crate::store::{CACHE_TIME, Kind, Location, PRIVATE_DIR};
+use crate::store::{CACHE_TIME, Kind, Location};
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion};
@@ -109,11 +109,12 @@ impl Seen {
 struct RecordAccess {
     data: String,
     store: Arc<dyn ObjectStore>,
+    record: Path,
     kind: Kind,
 }
 
-fn record_path() -> Path {
-    Path::from_iter([PRIVATE_DIR, "owner.json"])
+fn record_path(location: &Location) -> Path {
+    location.private_dir().join("owner.json")
 }
 
 impl Ownership {
@@ -136,7 +137,8 @@ impl Ownership {
         endpoint: &str,
         take_over: bool,
     ) -> Result<Ownership, OwnerError> {
-        let access = RecordAccess { data: location.to_string(), store, kind: location.kind() };
+        let (data, record) = (location.to_string(), record_path(location));
+        let access = RecordAccess { data, store, record, kind: location.kind() };
         let lock = match location.private_folder() {
             Some(folder) => access.lock(&folder).await?,
             None => LockState::None,
@@ -265,7 +267,9 @@ impl RecordAccess {
     }
 
     async fn read(&self) -> Result<Seen, OwnerError> {
-        read_record(&self.store).await.map_err(|error| storage(&self.data, "read the owner record", error))
+        read_record(&self.store, &self.record)
+            .await
+            .map_err(|error| storage(&self.data, "read the owner record", error))
     }
 
     /// Whether the lock that this process got proves that the recorded owner has ended: the same kernel kept its lock.
@@ -329,13 +333,13 @@ impl RecordAccess {
             (false, Kind::Local | Kind::Shared) => PutMode::Overwrite,
         };
         let options = PutOptions { mode, ..PutOptions::default() };
-        let result = self.store.put_opts(&record_path(), PutPayload::from_bytes(bytes), options).await?;
+        let result = self.store.put_opts(&self.record, PutPayload::from_bytes(bytes), options).await?;
         Ok(result.into())
     }
 }
 
-async fn read_record(store: &dyn ObjectStore) -> Result<Seen, ObjectError> {
-    let result = match store.get(&record_path()).await {
+async fn read_record(store: &dyn ObjectStore, path: &Path) -> Result<Seen, ObjectError> {
+    let result = match store.get(path).await {
         Ok(result) => result,
         Err(ObjectError::NotFound { .. }) => {
             return Ok(Seen { record: None, version: UpdateVersion { e_tag: None, version: None } });
@@ -406,7 +410,7 @@ impl Renewer {
         let seen = if self.access.kind == Kind::Objects {
             Seen { record: Some(self.record.clone()), version: self.version.clone() }
         } else {
-            let seen = read_record(&self.access.store).await?;
+            let seen = read_record(&self.access.store, &self.access.record).await?;
             if self.is_lost_to(seen.record.as_ref()) {
                 return Ok(());
             }
@@ -418,7 +422,7 @@ impl Renewer {
                 ObjectError::Precondition { .. } | ObjectError::NotFound { .. } | ObjectError::AlreadyExists { .. },
             ) => {
                 // Another owner wrote the record, or an earlier renewal whose answer was lost.
-                let seen = read_record(&self.access.store).await?;
+                let seen = read_record(&self.access.store, &self.access.record).await?;
                 if !self.is_lost_to(seen.record.as_ref()) {
                     self.version = self.access.write(&self.record, &seen).await?;
                 }
@@ -439,10 +443,10 @@ impl Renewer {
     }
 
     async fn delete_record(self) {
-        let store = &self.access.store;
-        match read_record(store).await {
+        let RecordAccess { store, record, .. } = &self.access;
+        match read_record(store, record).await {
             Ok(Seen { record: Some(found), .. }) if found.uuid == self.record.uuid => {
-                if let Err(error) = store.delete(&record_path()).await {
+                if let Err(error) = store.delete(record).await {
                     tracing::warn!(%error, "owner record not deleted");
                 }
             }
@@ -479,7 +483,9 @@ pub async fn look(location: &Location) -> Result<Option<Owner>, OwnerError> {
         };
     }
     let store = location.object_store().map_err(|e| storage(&data, "open the storage", e))?;
-    let seen = read_record(&store).await.map_err(|error| storage(&data, "read the owner record", error))?;
+    let seen = read_record(&store, &record_path(location))
+        .await
+        .map_err(|error| storage(&data, "read the owner record", error))?;
     let is_local = location.kind() == Kind::Local;
     let has_ended = |record: &OwnerRecord| {
         (locked == Some(false) && is_local && record.is_of_this_boot()) || record.has_provably_ended()

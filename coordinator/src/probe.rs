@@ -186,7 +186,7 @@ fn first_file(data: &Path) -> Option<PathBuf> {
 async fn probe_remote(location: &Location) -> Result<(), ProbeError> {
     let fail = |error| classify_remote(location, error);
     let store = location.object_store().map_err(fail)?;
-    let path = ObjectPath::from_iter([PRIVATE_DIR, &format!("probe-{}", Uuid::new_v4().simple())]);
+    let path = location.private_dir().join(format!("probe-{}", Uuid::new_v4().simple()));
     match put(&store, &path, &[0; PROBE_BYTES], PutMode::Create).await {
         // The name is unique, so this write exists already: its answer was lost, and it was repeated.
         Ok(()) | Err(ObjectError::AlreadyExists { .. }) => {}

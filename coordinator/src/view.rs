@@ -93,12 +93,11 @@ impl State<'_> {
     /// The upload of a record.
     fn upload(self, experiment: &str, table: Table, record: &RowsRecord) -> Option<Staged> {
         let id = *record.upload?.part_id;
-        let path = staged_object(experiment, table, id);
-        let path = match self {
-            State::Foreign(location) => location.below_data(&path),
-            State::Own(_) => path,
+        let private = match self {
+            State::Foreign(location) => location.private_dir(),
+            State::Own(store) => store.objects().ok()?.private_dir().clone(),
         };
-        Some(Staged { id, path })
+        Some(Staged { id, path: staged_object(&private, experiment, table, id) })
     }
 
     /// What decides which rows are in parts, and then the unpublished rows if they are wanted.

@@ -155,7 +155,7 @@ impl Sender {
             return Ok(());
         };
         self.begin(Bytes::copy_from_slice(upload.part_id.as_bytes()), upload.bytes).await?;
-        let path = staged_object(&self.experiment, self.table, *upload.part_id);
+        let path = staged_object(self.objects.private_dir(), &self.experiment, self.table, *upload.part_id);
         for range in pieces(0..upload.bytes) {
             let data = read(&self.objects, &self.limits, &path, &[range]).await.map_err(read_status)?;
             self.data(data).await?;

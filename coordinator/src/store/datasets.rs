@@ -15,9 +15,9 @@ use object_store::{Error as ObjectError, ObjectStoreExt};
 use powersweep_results::Table;
 use powersweep_results::layout;
 
+use super::StoreError;
 use super::encoding::check_name;
-use super::objects::{Objects, blocking, unavailable, uploads_dir};
-use super::{StoreError, inbox};
+use super::objects::{Objects, blocking, unavailable};
 
 /// The renaming of a dataset.
 #[derive(Debug, Default)]
@@ -37,9 +37,9 @@ impl Objects {
         for table in Table::ALL {
             objects.extend(self.named_parts(&layout::table_dir(experiment, table.name())).await?);
             if self.directory.is_none() {
-                objects.extend(self.parts(&inbox::of_experiment(experiment).join(table.name())).await?);
+                objects.extend(self.parts(&self.inbox().join(experiment).join(table.name())).await?);
             }
-            objects.extend(self.parts(&uploads_dir(experiment, table)).await?);
+            objects.extend(self.parts(&self.private(&["staging", "upload", experiment, table.name()])).await?);
         }
         Ok(objects)
     }
@@ -64,7 +64,7 @@ impl Objects {
     /// Refuses an experiment one of whose folders is a link.
     pub async fn refuse_links(&self, experiment: &str) -> Result<(), StoreError> {
         check_name(experiment)?;
-        let (Some(data), Some(private)) = (self.directory.clone(), self.private_folder.clone()) else { return Ok(()) };
+        let (Some(data), Some(private)) = (self.directory.clone(), self.private_folder()) else { return Ok(()) };
         let names = [experiment.to_owned(), layout::left_name(experiment)];
         let link = blocking(move || {
             let uploads = private.join("staging/upload").join(&names[0]);

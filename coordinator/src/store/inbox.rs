@@ -16,7 +16,7 @@ use powersweep_results::Table;
 use powersweep_results::part;
 use uuid::Uuid;
 
-use super::objects::{Objects, STAGED_MAX_AGE, blocking, check_part, inbox, private, staged_path, unavailable};
+use super::objects::{Objects, STAGED_MAX_AGE, blocking, check_part, unavailable};
 use super::signer::SignedPut;
 use super::{StoreError, encoding};
 
@@ -30,17 +30,6 @@ const TAIL_BYTES: u64 = 128 << 10;
 /// it, small objects would pass through the coordinator as a whole.
 const GAP_BYTES: u64 = 16 << 10;
 
-/// The objects of the inbox that are of an experiment.
-pub(super) fn of_experiment(experiment: &str) -> Path {
-    inbox().join(experiment)
-}
-
-/// Path of an object that a worker sends, below DATA.
-fn inbox_path(experiment: &str, table: Table, part_id: Uuid) -> Result<Path, StoreError> {
-    encoding::check_name(experiment)?;
-    Ok(of_experiment(experiment).join(table.name()).join(format!("{}.parquet", part_id.hyphenated())))
-}
-
 /// Where the metadata of a Parquet object begins, by the last bytes of the object; its end if that is nowhere in the object.
 fn metadata_begin(tail: &Bytes, bytes: u64) -> u64 {
     let length = tail.len().checked_sub(8).and_then(|at| tail[at..at + 4].try_into().ok()).map(u32::from_le_bytes);
@@ -48,9 +37,16 @@ fn metadata_begin(tail: &Bytes, bytes: u64) -> u64 {
 }
 
 impl Objects {
+    /// Path of an object that a worker sends, below DATA.
+    fn inbox_path(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Path, StoreError> {
+        encoding::check_name(experiment)?;
+        let name = format!("{}.parquet", part_id.hyphenated());
+        Ok(self.inbox().join(experiment).join(table.name()).join(name))
+    }
+
     /// The address at which a worker can store an object in the inbox.
     pub async fn inbox_address(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<SignedPut, StoreError> {
-        self.sign(&inbox_path(experiment, table, part_id)?).await
+        self.sign(&self.inbox_path(experiment, table, part_id)?).await
     }
 
     async fn sign(&self, path: &Path) -> Result<SignedPut, StoreError> {
@@ -69,7 +65,7 @@ impl Objects {
         part_id: Uuid,
         bytes: u64,
     ) -> Result<Bytes, StoreError> {
-        let (from, to) = (inbox_path(experiment, table, part_id)?, staged_path(experiment, table, part_id)?);
+        let (from, to) = (self.inbox_path(experiment, table, part_id)?, self.staged_path(experiment, table, part_id)?);
         check_part(&from, bytes)?;
         match self.size(&from).await? {
             Some(found) if found != bytes => {
@@ -134,13 +130,13 @@ impl Objects {
 
     /// Deletes an object of the inbox, if it exists.
     pub async fn discard_inbox(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
-        self.remove(&inbox_path(experiment, table, part_id)?).await
+        self.remove(&self.inbox_path(experiment, table, part_id)?).await
     }
 
     /// Deletes objects of the inbox that are older than [`STAGED_MAX_AGE`]: of workers that are gone, or that arrived late.
     /// Returns their number.
     pub async fn clean_inbox(&self, now: SystemTime) -> Result<u64, StoreError> {
-        let folder = inbox();
+        let folder = self.inbox();
         let found = self.store.list(Some(&folder)).try_collect::<Vec<_>>().await;
         let mut deleted = 0;
         for object in found.map_err(|error| unavailable("list", &folder, error))? {
@@ -155,7 +151,7 @@ impl Objects {
     /// Makes sure that the store signs addresses, and copies without replacing.
     pub async fn probe_inbox(&self) -> Result<(), StoreError> {
         let name = format!("{}.probe", Uuid::new_v4());
-        let (from, to) = (inbox().join(name.as_str()), private(&["staging", "probe", &name]));
+        let (from, to) = (self.inbox().join(name.as_str()), self.private(&["staging", "probe", &name]));
         self.sign(&from).await?;
         let copied = self.probe_copies(&from, &to).await;
         for path in [&from, &to] {

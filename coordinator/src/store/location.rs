@@ -2,13 +2,12 @@
 
 use super::credentials::is_option;
 use super::kind::{self, Kind};
-use super::private::{Paths, PrivateFolder};
 use super::signer::Signer;
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as ObjectPath;
 use powersweep_experiments::Shard;
-use powersweep_results::layout::{STATE_FOLDER, shard_dir};
+use powersweep_results::layout::{shard_dir, state_dir};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use url::Url;
@@ -131,16 +130,12 @@ impl Location {
 
     /// The folder of state, uploads, logs and owner record; `None` for an object store.
     pub fn private_folder(&self) -> Option<PathBuf> {
-        let below = self.private.as_ref().map_or(STATE_FOLDER, ObjectPath::as_ref);
-        self.path().map(|data| data.join(below))
+        self.path().map(|data| data.join(self.private_dir().to_string()))
     }
 
-    /// The place below DATA of a path below this location.
-    pub(crate) fn below_data(&self, path: &ObjectPath) -> ObjectPath {
-        match &self.private {
-            Some(private) => Paths::new(private.clone()).to(path),
-            None => path.clone(),
-        }
+    /// The folder of state, uploads, logs and owner record, below DATA.
+    pub fn private_dir(&self) -> ObjectPath {
+        self.private.clone().unwrap_or_else(state_dir)
     }
 
     /// The kind of its storage. A directory is looked up each time, since it need not exist at first.
@@ -174,13 +169,9 @@ impl Location {
     /// # Errors
     /// If the directory does not exist (the probe makes it) or cannot be accessed.
     pub fn object_store(&self) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
-        let store: Arc<dyn ObjectStore> = match &self.place {
+        Ok(match &self.place {
             Place::Directory(path) => Arc::new(LocalFileSystem::new_with_prefix(path)?.with_fsync(true)),
             Place::Remote { store, .. } => Arc::clone(store),
-        };
-        Ok(match &self.private {
-            Some(private) => Arc::new(PrivateFolder::new(store, Paths::new(private.clone()))),
-            None => store,
         })
     }
 }

@@ -20,7 +20,6 @@ mod merges;
 mod model;
 mod objects;
 mod open;
-mod private;
 mod signer;
 mod slate;
 mod stall_detector;

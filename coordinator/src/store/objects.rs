@@ -21,7 +21,7 @@ use object_store::{
 };
 use powersweep_experiments::{Digest, DigestWriter};
 use powersweep_results::Table;
-use powersweep_results::layout::{is_part, left_name};
+use powersweep_results::layout::{is_part, left_name, state_dir};
 use powersweep_results::part::read_footer;
 use uuid::Uuid;
 
@@ -40,9 +40,9 @@ pub const STAGED_MAX_AGE: Duration = Duration::from_secs(24 * 3600);
 /// Folder of the state, uploads and logs, below DATA.
 pub const PRIVATE_DIR: &str = powersweep_results::layout::STATE_FOLDER;
 
-/// Path below the private folder.
-pub(crate) fn private(parts: &[&str]) -> Path {
-    Path::from_iter(std::iter::once(PRIVATE_DIR).chain(parts.iter().copied()).map(PathPart::from))
+/// Path below a folder.
+fn below(folder: &Path, parts: &[&str]) -> Path {
+    folder.parts().chain(parts.iter().copied().map(PathPart::from)).collect()
 }
 
 /// The objects of one DATA.
@@ -51,8 +51,8 @@ pub struct Objects {
     pub(super) store: Arc<dyn ObjectStore>,
     /// DATA where it is a directory of this machine.
     pub(super) directory: Option<PathBuf>,
-    /// The private folder there.
-    pub(super) private_folder: Option<PathBuf>,
+    /// The private folder, below DATA.
+    private: Path,
     /// Signs addresses for workers, where DATA is an object store.
     pub(super) signer: Option<Arc<dyn Signer>>,
 }
@@ -60,19 +60,33 @@ pub struct Objects {
 impl Objects {
     /// Objects of an object store whose root is DATA; `directory` is given where that is a local folder.
     pub fn new(store: Arc<dyn ObjectStore>, directory: Option<PathBuf>) -> Objects {
-        let private_folder = directory.as_ref().map(|data| data.join(PRIVATE_DIR));
-        Objects { store, directory, private_folder, signer: None }
+        Objects { store, directory, private: state_dir(), signer: None }
     }
 
-    /// These objects with another private folder, where DATA is a directory.
-    pub(super) fn with_private_folder(self, private_folder: Option<PathBuf>) -> Objects {
-        Objects { private_folder, ..self }
+    /// These objects with another private folder.
+    pub(super) fn with_private_dir(self, private: Path) -> Objects {
+        Objects { private, ..self }
     }
 
     /// These objects with a signer of addresses.
     #[must_use]
     pub fn with_signer(self, signer: Option<Arc<dyn Signer>>) -> Objects {
         Objects { signer, ..self }
+    }
+
+    /// The private folder, below DATA.
+    pub(crate) fn private_dir(&self) -> &Path {
+        &self.private
+    }
+
+    /// The private folder, where DATA is a directory of this machine.
+    pub(super) fn private_folder(&self) -> Option<PathBuf> {
+        self.directory.as_ref().map(|data| data.join(self.private.to_string()))
+    }
+
+    /// Path below the private folder.
+    pub(super) fn private(&self, parts: &[&str]) -> Path {
+        below(&self.private, parts)
     }
 
     /// The object store, rooted at DATA.
@@ -91,7 +105,7 @@ impl Objects {
                 Err(error) => Err(unavailable("create", path, error)),
             };
         }
-        let staged = private(&["staging", "create", &format!("{}.parquet", part_id.hyphenated())]);
+        let staged = self.private(&["staging", "create", &format!("{}.parquet", part_id.hyphenated())]);
         let payload = PutPayload::from_bytes(bytes);
         self.store.put(&staged, payload).await.map_err(|error| unavailable("write", &staged, error))?;
         let linked = self.link(&staged, path, part_id).await;
@@ -117,7 +131,7 @@ impl Objects {
 
     /// Stores an upload of an optional table in the staging folder. Invisible to readers.
     pub async fn stage(&self, experiment: &str, table: Table, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
-        let path = staged_path(experiment, table, part_id)?;
+        let path = self.staged_path(experiment, table, part_id)?;
         check_part(&path, bytes.len() as u64)?;
         match self.put_new(&path, bytes.clone()).await {
             Ok(()) => Ok(()),
@@ -136,24 +150,24 @@ impl Objects {
 
     /// Reads an upload. [`StoreError::Missing`] if there is none.
     pub async fn staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Bytes, StoreError> {
-        self.read(&staged_path(experiment, table, part_id)?).await
+        self.read(&self.staged_path(experiment, table, part_id)?).await
     }
 
     /// Deletes an upload, if it exists.
     pub async fn discard_staged(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<(), StoreError> {
-        self.remove(&staged_path(experiment, table, part_id)?).await
+        self.remove(&self.staged_path(experiment, table, part_id)?).await
     }
 
     /// Stores a fragment of a split in the staging folder. Invisible to readers.
     pub async fn stage_fragment(&self, split: Uuid, part_id: Uuid, bytes: Bytes) -> Result<(), StoreError> {
-        let path = fragment_path(split, part_id);
+        let path = self.fragment_path(split, part_id);
         let payload = PutPayload::from_bytes(bytes);
         self.store.put(&path, payload).await.map(|_| ()).map_err(|error| unavailable("write", &path, error))
     }
 
     /// Makes a staged fragment visible as the part `path`. Safe to repeat until the fragments are discarded.
     pub async fn show_fragment(&self, split: Uuid, path: &Path, part_id: Uuid) -> Result<(), StoreError> {
-        let staged = fragment_path(split, part_id);
+        let staged = self.fragment_path(split, part_id);
         if self.directory.is_some() {
             return self.link(&staged, path, part_id).await;
         }
@@ -163,11 +177,11 @@ impl Objects {
 
     /// Deletes the fragments of a split from the staging folder.
     pub async fn discard_fragments(&self, split: Uuid) -> Result<(), StoreError> {
-        let folder = private(&["staging", "split", &split.hyphenated().to_string()]);
+        let folder = self.private(&["staging", "split", &split.hyphenated().to_string()]);
         for path in self.parts(&folder).await? {
             self.remove(&path).await?;
         }
-        if let Some(folder) = &self.private_folder {
+        if let Some(folder) = self.private_folder() {
             // Not empty if another process writes into it.
             let _ = std::fs::remove_dir(folder.join("staging/split").join(split.hyphenated().to_string()));
         }
@@ -194,7 +208,7 @@ impl Objects {
         if found != digest {
             return Err(StoreError::WrongDigest { expected: digest, found });
         }
-        let path = log_path(digest);
+        let path = self.log_path(digest);
         match self.put_new(&path, bytes).await {
             Ok(()) => Ok(true),
             Err(ObjectError::AlreadyExists { .. }) => Ok(false),
@@ -204,7 +218,7 @@ impl Objects {
 
     /// A writer of a log that is not in memory as a whole.
     pub async fn log_writer(&self, digest: Digest) -> Result<LogWriter, StoreError> {
-        let path = log_path(digest);
+        let path = self.log_path(digest);
         let upload = self.store.put_multipart(&path).await.map_err(|error| unavailable("store log", &path, error))?;
         let writer = WriteMultipart::new_with_chunk_size(upload, LOG_PIECE_BYTES);
         Ok(LogWriter { digest, path, writer, hashed: DigestWriter::default(), bytes: 0 })
@@ -212,7 +226,7 @@ impl Objects {
 
     /// The stored logs.
     pub async fn logs(&self) -> Result<Vec<Digest>, StoreError> {
-        let folder = private(&["logs"]);
+        let folder = self.private(&["logs"]);
         let found = self.store.list(Some(&folder)).try_collect::<Vec<_>>().await;
         let found = found.map_err(|error| unavailable("list", &folder, error))?;
         Ok(found.iter().filter_map(|log| log.location.filename()?.parse().ok()).collect())
@@ -220,17 +234,17 @@ impl Objects {
 
     /// Deletes a stored log.
     pub async fn remove_log(&self, digest: Digest) -> Result<(), StoreError> {
-        self.remove(&log_path(digest)).await
+        self.remove(&self.log_path(digest)).await
     }
 
     /// Size of a stored log, if it exists.
     pub async fn log_bytes(&self, digest: Digest) -> Result<Option<u64>, StoreError> {
-        self.size(&log_path(digest)).await
+        self.size(&self.log_path(digest)).await
     }
 
     /// Bytes `start..end` of a stored log (`end` is cut at its size).
     pub async fn log_range(&self, digest: Digest, start: u64, end: u64) -> Result<Bytes, StoreError> {
-        let path = log_path(digest);
+        let path = self.log_path(digest);
         let size = self.size(&path).await?.ok_or(StoreError::Missing { path: path.to_string() })?;
         let end = end.min(size);
         if start >= end {
@@ -242,15 +256,15 @@ impl Objects {
     /// Deletes files of earlier runs in the staging folder: incomplete parts at once; uploads and fragments that are not
     /// in `open_parts` when older than [`STAGED_MAX_AGE`]. Returns the number of deleted files.
     pub async fn clean_staging(&self, open_parts: &BTreeSet<Uuid>, now: SystemTime) -> Result<u64, StoreError> {
-        if let Some(folder) = &self.private_folder {
+        if let Some(folder) = self.private_folder() {
             // The object store's listing hides the temporary files of interrupted writes.
             let staging = folder.join("staging");
             let open = open_parts.clone();
             return blocking(move || clean_directory(&staging, &open, now, 0))
                 .await
-                .map_err(|error| unavailable("clean", &private(&["staging"]), error));
+                .map_err(|error| unavailable("clean", &self.private(&["staging"]), error));
         }
-        let staging = private(&["staging"]);
+        let staging = self.private(&["staging"]);
         let found: Vec<_> =
             self.store.list(Some(&staging)).try_collect().await.map_err(|e| unavailable("list", &staging, e))?;
         let mut deleted = 0;
@@ -258,12 +272,31 @@ impl Objects {
             let age = now.duration_since(object.last_modified.into()).unwrap_or_default();
             let is_open = names_part(object.location.filename().unwrap_or_default(), open_parts);
             // An open part is made of the copy of an object of the inbox.
-            if age > STAGED_MAX_AGE && (!is_open || object.location.prefix_matches(&inbox())) {
+            if age > STAGED_MAX_AGE && (!is_open || object.location.prefix_matches(&self.inbox())) {
                 self.remove(&object.location).await?;
                 deleted += 1;
             }
         }
         Ok(deleted)
+    }
+
+    pub(super) fn staged_path(&self, experiment: &str, table: Table, part_id: Uuid) -> Result<Path, StoreError> {
+        check_name(experiment)?;
+        Ok(staged_object(&self.private, experiment, table, part_id))
+    }
+
+    /// Folder of the objects that workers send to the object store themselves.
+    pub(super) fn inbox(&self) -> Path {
+        self.private(&["staging", "inbox"])
+    }
+
+    fn fragment_path(&self, split: Uuid, part_id: Uuid) -> Path {
+        let name = format!("{}.parquet", part_id.hyphenated());
+        self.private(&["staging", "split", &split.hyphenated().to_string(), &name])
+    }
+
+    fn log_path(&self, digest: Digest) -> Path {
+        self.private(&["logs", &digest.to_string()])
     }
 
     async fn put_new(&self, path: &Path, bytes: Bytes) -> Result<(), ObjectError> {
@@ -422,32 +455,9 @@ fn names_part(file_name: &str, parts: &BTreeSet<Uuid>) -> bool {
     file_name.strip_suffix(".parquet").and_then(|id| Uuid::parse_str(id).ok()).is_some_and(|id| parts.contains(&id))
 }
 
-pub(super) fn staged_path(experiment: &str, table: Table, part_id: Uuid) -> Result<Path, StoreError> {
-    check_name(experiment)?;
-    Ok(staged_object(experiment, table, part_id))
-}
-
-/// Path of an upload, below DATA. The experiment's name must be that of a record, which is checked.
-pub(crate) fn staged_object(experiment: &str, table: Table, part_id: Uuid) -> Path {
-    uploads_dir(experiment, table).join(format!("{}.parquet", part_id.hyphenated()))
-}
-
-/// Folder of the uploads of an experiment's table.
-pub(super) fn uploads_dir(experiment: &str, table: Table) -> Path {
-    private(&["staging", "upload", experiment, table.name()])
-}
-
-/// Folder of the objects that workers send to the object store themselves.
-pub(super) fn inbox() -> Path {
-    private(&["staging", "inbox"])
-}
-
-fn fragment_path(split: Uuid, part_id: Uuid) -> Path {
-    private(&["staging", "split", &split.hyphenated().to_string(), &format!("{}.parquet", part_id.hyphenated())])
-}
-
-fn log_path(digest: Digest) -> Path {
-    private(&["logs", &digest.to_string()])
+/// Path of an upload, below DATA, by the private folder. The experiment's name must be that of a record, which is checked.
+pub(crate) fn staged_object(private: &Path, experiment: &str, table: Table, part_id: Uuid) -> Path {
+    below(private, &["staging", "upload", experiment, table.name(), &format!("{}.parquet", part_id.hyphenated())])
 }
 
 pub(super) fn check_part(path: &Path, bytes: u64) -> Result<(), StoreError> {

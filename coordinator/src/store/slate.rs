@@ -50,8 +50,8 @@ const READER_TRIES: u32 = 3;
 const READER_STORAGE_RETRIES: u32 = 3;
 
 /// Folder of the database below DATA.
-pub(crate) fn state_dir() -> Path {
-    super::objects::private(&["state"])
+fn state_dir(location: &Location) -> Path {
+    location.private_dir().join("state")
 }
 
 type Waiter = oneshot::Sender<Result<(), StoreError>>;
@@ -110,11 +110,12 @@ impl SlateStore {
         let data = location.to_string();
         let kind = location.kind();
         let merging = Background::start().map_err(|error| unavailable("open", location, error))?;
-        let compactor = CompactorBuilder::new(state_dir(), Arc::clone(&root))
+        let state = state_dir(location);
+        let compactor = CompactorBuilder::new(state.clone(), Arc::clone(&root))
             .with_options(tuning::compactor_options(kind))
             .with_scheduler_supplier(merges::supplier())
             .with_runtime(merging.handle());
-        let db = Db::builder(state_dir(), Arc::clone(&root))
+        let db = Db::builder(state.clone(), Arc::clone(&root))
             .with_settings(tuning::settings(kind))
             .with_compactor_builder(compactor)
             .build()
@@ -122,10 +123,10 @@ impl SlateStore {
             .map_err(|error| from_slate(&data, "open", error))?;
         let (flushes, waiting) = mpsc::channel(MAX_WAITING_COMMITS);
         let interval = if kind == Kind::Local { Duration::ZERO } else { REMOTE_FLUSH_INTERVAL };
-        let stalls = (kind != Kind::Objects).then(|| StallDetector::new(&db, Arc::clone(&root)));
+        let stalls = (kind != Kind::Objects).then(|| StallDetector::new(&db, state, Arc::clone(&root)));
         tokio::spawn(flush_loop(db.clone(), data.clone(), waiting, interval, stalls));
         let objects = Objects::new(root, location.path().map(Into::into));
-        let objects = objects.with_private_folder(location.private_folder()).with_signer(location.signer());
+        let objects = objects.with_private_dir(location.private_dir()).with_signer(location.signer());
         let location = location.clone();
         Ok(SlateStore { db, objects, data, location, flushes, closed: AtomicBool::new(false), _merging: merging })
     }
@@ -406,14 +407,14 @@ impl ReadOnly {
         let failed = |error| unavailable("read", location, error);
         let root = location.object_store().map_err(failed)?;
         // A state that is being created has folders, and no file yet.
-        if root.list(Some(&state_dir())).try_next().await.map_err(failed)?.is_none() {
+        if root.list(Some(&state_dir(location))).try_next().await.map_err(failed)?.is_none() {
             return Ok(ReadOnly { db: None, data });
         }
         let options = DbReaderOptions { object_store_max_retries: Some(READER_STORAGE_RETRIES), ..Default::default() };
         let mut tries = 0;
         loop {
             tries += 1;
-            let reader = DbReader::builder(state_dir(), Arc::clone(&root))
+            let reader = DbReader::builder(state_dir(location), Arc::clone(&root))
                 .with_options(options.clone())
                 .with_reader_mode(DbReaderMode::FollowLatest);
             match reader.build().await {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use object_store::ObjectStore;
+use object_store::path::Path;
 use powersweep_proto::clocks::{Clocks, Gap};
 use slatedb::admin::{Admin, AdminBuilder};
 use slatedb::{CloseReason, Db, ErrorKind};
@@ -32,8 +33,8 @@ pub(super) struct StallDetector {
 }
 
 impl StallDetector {
-    pub(super) fn new(db: &Db, root: Arc<dyn ObjectStore>) -> StallDetector {
-        let admin = AdminBuilder::new(super::slate::state_dir(), root).build();
+    pub(super) fn new(db: &Db, state: Path, root: Arc<dyn ObjectStore>) -> StallDetector {
+        let admin = AdminBuilder::new(state, root).build();
         let writer_epoch = db.manifest().writer_epoch();
         StallDetector { writer_epoch, admin, last: Clocks::now(), doubtful: false }
     }
@@ -68,14 +69,14 @@ mod tests {
     use super::*;
 
     async fn open(root: &Arc<dyn ObjectStore>) -> Db {
-        Db::builder(super::super::slate::state_dir(), Arc::clone(root)).build().await.expect("it opens")
+        Db::builder("state", Arc::clone(root)).build().await.expect("it opens")
     }
 
     #[tokio::test]
     async fn a_newer_owner_is_detected_after_a_stall_only() {
         let root: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let first = open(&root).await;
-        let mut stalls = StallDetector::new(&first, Arc::clone(&root));
+        let mut stalls = StallDetector::new(&first, "state".into(), Arc::clone(&root));
         stalls.last.mono -= STALL;
         assert_eq!(stalls.confirm_ownership().await, Ok(()), "there is no newer owner");
         assert!(!stalls.doubtful);

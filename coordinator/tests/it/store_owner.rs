@@ -3,16 +3,20 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use object_store::ObjectStoreExt;
+use futures::TryStreamExt;
 use object_store::memory::InMemory;
+use object_store::{ObjectStore, ObjectStoreExt};
 use powersweep_coordinator::owner::{self, Lost, OwnerError, OwnerRecord, Ownership, STALE_AFTER};
 use powersweep_coordinator::probe::{ProbeError, probe};
 use powersweep_coordinator::records::Record;
 use powersweep_coordinator::store::{
     Batch, Location, LocationError, OpenError, ReadOnly, SlateStore, Store, StoreError, open,
 };
+use powersweep_experiments::{Digest, Shard};
+use uuid::Uuid;
 
 use crate::store_faults::{Mortal, Stop};
+use crate::store_samples::stage_jobs;
 
 fn directory(path: &Path) -> Location {
     Location::directory(path).expect("a path")
@@ -26,6 +30,30 @@ fn epoch(number: u64) -> Batch {
     let mut batch = Batch::new();
     batch.put(Record::Epoch(number));
     batch
+}
+
+/// Two shards in one folder would overwrite each other's state.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shard_writes_below_its_own_folder() {
+    const FOLDER: &str = ".powersweep/shards/e/3-of-16/";
+    let data = Arc::new(InMemory::new());
+    let location = Location::remote("s3://bucket/".parse().expect("a URL"), data.clone());
+    let shard = location.shard("e", Shard::new(3, 16).expect("one of 16"));
+    let (store, ownership) = open(&shard, "", false).await.expect("free");
+    store.commit(epoch(1)).await.expect("durable");
+    stage_jobs(&store, "e", Uuid::from_u128(1), 0..3).await;
+    let objects = store.objects().expect("open");
+    objects.put_log(Digest::of(b"log"), "log".into()).await.expect("stored");
+    objects.stage_fragment(Uuid::from_u128(2), Uuid::from_u128(3), "fragment".into()).await.expect("stored");
+    let found: Vec<String> =
+        data.list(None).map_ok(|object| object.location.to_string()).try_collect().await.expect("listed");
+    assert!(found.iter().all(|path| path.starts_with(FOLDER)), "{found:?}");
+    for kind in ["state/", "owner.json", "staging/upload/e/jobs/", "staging/split/", "logs/"] {
+        assert!(found.iter().any(|path| path[FOLDER.len()..].starts_with(kind)), "{kind}: {found:?}");
+    }
+    store.close().await.expect("closes");
+    ownership.release().await;
+    assert!(data.head(&format!("{FOLDER}owner.json").into()).await.is_err(), "the record is deleted");
 }
 
 #[tokio::test(flavor = "multi_thread")]
