@@ -68,7 +68,7 @@ impl Requests {
         answer.await.map_err(|_| Status::unavailable("storage failed while the request was being stored: ask again"))
     }
 
-    /// Reads the farm's state as it is now in memory.
+    /// Reads the farm's present state in memory.
     async fn read<T: Send + 'static>(&self, read: impl FnOnce(&Farm) -> T + Send + 'static) -> Result<T, Status> {
         let (reply, answer) = oneshot::channel();
         self.command(Command::Read(Box::new(move |farm| drop(reply.send(read(farm)))))).await?;

@@ -9,7 +9,8 @@ use powersweep_proto::{OLDEST_PROTOCOL, PROTOCOL, v1};
 
 use uuid::Uuid;
 
-use super::wire::{Wire, hand_in, sweep, tasks, versions};
+use super::versions;
+use super::wire::{Wire, hand_in, sweep, tasks};
 use crate::farm::{Event, Reply, Request, Submission};
 
 /// Far beyond what a message takes on a busy machine; a loop over the indices of its ranges would take hours.

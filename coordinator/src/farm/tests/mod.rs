@@ -12,3 +12,8 @@ mod weather;
 mod wire;
 
 pub(in crate::farm) use wire::sweep;
+
+/// This build's versions, as its workers name them.
+fn versions() -> powersweep_proto::v1::Versions {
+    powersweep_proto::versions("test", super::pins::tasks_schema())
+}

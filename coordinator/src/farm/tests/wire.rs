@@ -14,7 +14,7 @@ use prost::Message;
 use uuid::Uuid;
 
 use crate::farm::{
-    Action, Config, ConnId, Content, Effect, Event, Farm, Now, PublishFailure, Reply, Request, Submission, pins,
+    Action, Config, ConnId, Content, Effect, Event, Farm, Now, PublishFailure, Reply, Request, Submission,
 };
 use crate::publish::Visible;
 use crate::records::{Fragment, Intent, Removal, SplitPart, Upload};
@@ -22,11 +22,6 @@ use crate::store::{Fault, ModelStore, Store};
 
 pub(in crate::farm) fn sweep(name: &str, seeds: u64) -> Sweep {
     sweep_of(&format!("version = 1\nname = \"{name}\"\nseeds = {{ from = 1, count = {seeds} }}\n{BLOCKS}"))
-}
-
-/// This build's versions, as its workers name them.
-pub(super) fn versions() -> v1::Versions {
-    powersweep_proto::versions("test", pins::tasks_schema())
 }
 
 const BLOCKS: &str = "[workloads.w]\nsource = \"lublin\"\n[platforms.p]\n[policies.q]\n";
@@ -394,7 +389,7 @@ impl Wire {
             worker: format!("w{worker}"),
             worker_id: Uuid::from_u128(worker).as_bytes().to_vec().into(),
             slots,
-            versions: Some(versions()),
+            versions: Some(super::versions()),
             held,
             seconds_left,
             allocation: format!("job{worker}"),
