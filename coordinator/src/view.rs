@@ -91,13 +91,13 @@ impl State<'_> {
     }
 
     /// The upload of a record.
-    fn upload(self, experiment: &str, table: Table, record: &RowsRecord) -> Option<Staged> {
-        let id = *record.upload?.part_id;
+    fn upload(self, experiment: &str, table: Table, record: &RowsRecord) -> Result<Option<Staged>, StoreError> {
         let private = match self {
             State::Foreign(location) => location.private_dir(),
-            State::Own(store) => store.objects().ok()?.private_dir().clone(),
+            State::Own(store) => store.objects()?.private_dir().clone(),
         };
-        Some(Staged { id, path: staged_object(&private, experiment, table, id) })
+        let staged = |id| Staged { id, path: staged_object(&private, experiment, table, id) };
+        Ok(record.upload.map(|upload| staged(*upload.part_id)))
     }
 
     /// What decides which rows are in parts, and then the unpublished rows if they are wanted.
@@ -257,10 +257,10 @@ async fn try_snapshot(
     let twice: BTreeSet<Path> = open.map(|intent| part_path(experiment, table, *intent.part_id)).collect();
     let parts = listed.into_iter().filter(|part| !twice.contains(&part.path)).collect();
     let of_state = |(state, (_, rows)): (&State<'_>, &(Loaded, Vec<RowsRecord>))| {
-        rows.iter().filter_map(|record| state.upload(experiment, table, record)).collect::<Vec<_>>()
+        rows.iter().filter_map(|record| state.upload(experiment, table, record).transpose()).collect::<Vec<_>>()
     };
     let counted = counted(after.iter().map(|(after, _)| after), experiment, table);
-    let uploads = states.iter().zip(&before).flat_map(of_state).collect();
+    let uploads = states.iter().zip(&before).flat_map(of_state).collect::<Result<_, _>>()?;
     let rows = before.into_iter().flat_map(|(_, rows)| rows).collect();
     Ok(Some((View { parts, staged: Vec::new(), rows, known, lacks_table, counted }, uploads)))
 }
