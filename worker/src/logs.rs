@@ -141,7 +141,9 @@ mod tests {
         };
         let bytes = |log: &str, trusts_paths: bool| {
             let manifest = Manifest::parse("test.toml", &manifest(log)).expect("valid");
-            let sweep = Sweep::new(manifest, [(log.to_owned(), Digest::of(text.as_bytes()))].into()).expect("its log");
+            let names = manifest.files().into_iter().map(|file| file.name);
+            let digests = names.map(|name| (name, Digest::of(text.as_bytes()))).collect();
+            let sweep = Sweep::new(manifest, digests).expect("its log");
             let task = sweep.task(0).expect("a task");
             let search_path = vec![folder.path().to_owned()];
             let options = WorkerOptions { trusts_paths, search_path, ..WorkerOptions::new(nowhere(), 1, "w") };

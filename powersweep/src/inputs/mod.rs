@@ -65,10 +65,15 @@ pub fn manifest_text(name: &str) -> Result<(String, Cow<'static, str>), Error> {
     Err(failure!(Usage, "{reason}"))
 }
 
-/// A message about a file with the line and the block of the manifest that names it, before the cause.
+/// A message about a file with the line and the block of the manifest that names it, before the cause; unchanged if the cause is
+/// in a line of the file.
 fn located(message: &str, manifest: &str, place: &str) -> String {
     let Some((line, block)) = place_in(manifest, place) else { return message.to_owned() };
     let (what, cause) = message.split_once(": ").map_or((message, None), |(what, cause)| (what, Some(cause)));
+    // Two lines of two files would mislead.
+    if cause.is_some_and(|cause| cause.starts_with("line ")) {
+        return message.to_owned();
+    }
     let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
     format!("{what} (line {line}, {block}){cause}")
 }
