@@ -216,7 +216,7 @@ fn a_reading_that_cannot_be_used_is_refused_before_the_sweep() {
     refused(
         "slurm --zone UTC",
         2,
-        &["log dump.txt: log_import = \"slurm --zone UTC\"", "unexpected argument '--zone'"],
+        &["log dump.txt (line 5, [workloads.ours]): log_import = \"slurm --zone UTC\"", "unexpected argument '--zone'"],
     );
     refused("slurm 'UTC", 2, &["a quotation mark is not closed"]);
     refused("", 2, &["<FORMAT>"]);
