@@ -6,7 +6,7 @@ use arrow::array::RecordBatch;
 use powersweep_dataset::replicates::Method;
 use powersweep_dataset::{Cell, Column, Frame};
 use powersweep_engine::Value;
-use powersweep_engine::seeds::Replication;
+use powersweep_engine::seeds::Dependence;
 use powersweep_results::Table;
 
 use crate::selection::{Conditions, ELEMENT};
@@ -18,7 +18,7 @@ pub type Needed = BTreeMap<(String, Table), BTreeSet<String>>;
 #[derive(Debug, Default)]
 pub struct Rows {
     tables: BTreeMap<(String, Table), Vec<Frame>>,
-    seeds: BTreeMap<String, Replication>,
+    seeds: BTreeMap<String, Dependence>,
 }
 
 impl Rows {
@@ -35,8 +35,8 @@ impl Rows {
             .extend(batches.into_iter().map(|batch| Frame::new(batch, 0)));
     }
 
-    /// Says what the seeds of a manifest are to each other; without it they are independent.
-    pub fn set_seeds(&mut self, manifest: &str, seeds: Replication) {
+    /// Sets the dependence of a manifest's seeds; without it they are independent.
+    pub fn set_seeds(&mut self, manifest: &str, seeds: Dependence) {
         self.seeds.insert(manifest.to_owned(), seeds);
     }
 

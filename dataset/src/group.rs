@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array};
 use arrow::datatypes::{DataType, Field};
-use powersweep_engine::seeds::Replication;
+use powersweep_engine::seeds::Dependence;
 
 use crate::baseline::Baseline;
 use crate::frame::{HALF_WIDTH_OF, MEASURE, RATIO, STAT, UNIT};
@@ -57,26 +57,25 @@ struct Sample {
     /// Replicate, value of the baseline, value. Rows without a value are left out.
     rows: Vec<(i64, f64, f64)>,
     is_ratio: bool,
-    seeds: Replication,
+    seeds: Dependence,
 }
 
 impl Sample {
     fn of(rows: &Rows, group: &[u32], values: &[f64], baseline: Option<&Baseline>) -> Sample {
         let seeds = rows.axis(SEED);
         let of_base = |row: &u32| baseline.and_then(|baseline| baseline.of[*row as usize]);
-        let replication =
-            rows.replication(group.iter().map(|row| *row as usize).chain(group.iter().filter_map(of_base)));
+        let dependence = rows.dependence(group.iter().map(|row| *row as usize).chain(group.iter().filter_map(of_base)));
         let row = |row: &u32| {
             let row = *row as usize;
             let replicate =
-                if replication == Replication::Alike { 0 } else { seeds.map_or(row as i64, |seeds| seed(seeds, row)) };
+                if dependence == Dependence::Alike { 0 } else { seeds.map_or(row as i64, |seeds| seed(seeds, row)) };
             let base = match baseline {
                 Some(baseline) => values[baseline.of[row]?],
                 None => 1.0,
             };
             Some((replicate, base, values[row])).filter(|(_, base, value)| !base.is_nan() && !value.is_nan())
         };
-        Sample { rows: group.iter().filter_map(row).collect(), is_ratio: baseline.is_some(), seeds: replication }
+        Sample { rows: group.iter().filter_map(row).collect(), is_ratio: baseline.is_some(), seeds: dependence }
     }
 
     fn statistics(&self, stats: &[Stat]) -> Vec<Option<f64>> {

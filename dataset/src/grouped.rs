@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use powersweep_engine::seeds::{self, Replication};
+use powersweep_engine::seeds::{self, Dependence};
 use powersweep_experiments::Manifest;
 use powersweep_results::Table;
 
 use crate::error::usage;
 use crate::frame::{COSTS, MEASURE, STAT};
 use crate::group::{grouped_ratios, mixed};
-use crate::planned::{Planned, is_complete};
+use crate::planned::{self, Planned, is_complete};
 use crate::reading::{ColumnStats, Reading};
 use crate::rows::{is_number, parameter};
-use crate::scan::{self, ColumnScan, INDEX, LABELS, SEED, Tasks};
+use crate::scan::{self, ColumnScan, INDEX, SEED, Tasks};
 use crate::source::{self, conditions, why_none};
 use crate::subject::subject;
 pub use crate::subject::{SIGNAL, SIGNAL_INDEX, keys};
@@ -45,7 +45,7 @@ pub const CURRENCY: &str = "currency";
 pub const SEEDS_ALIKE: &str = "no interval: nothing in these tasks depends on the seed, so that several seeds are one \
                                observation; `resample_days` or `submit_jitter_s` of a workload make seeds differ";
 
-/// What intervals over draws from one log are.
+/// The sentence about intervals over draws from one log.
 pub const RESAMPLED: &str = "each seed draws blocks of one log with replacement: intervals are for another log of its machine, and \
                              more draws do not narrow them below what one log tells";
 
@@ -104,9 +104,7 @@ impl FooterFacts {
         let groups = tasks.groups();
         let (metrics, is_relative) = (page::usual_metrics(&groups), page::are_relative(&groups));
         let rows = groups.iter().map(|group| group.rows() as u64).sum();
-        // Rows of an earlier version may have a manifest that is none today.
-        let manifest =
-            reading.manifest().await?.and_then(|text| Manifest::parse("the manifest of the rows", &text).ok());
+        let manifest = planned::manifest(&reading).await?;
         let is_zero = |value: &Cell| matches!(value, Cell::Null | Cell::Int(0));
         let has_jobs = |stats: ColumnStats| match stats {
             ColumnStats::Equal(value) => !is_zero(&value),
@@ -148,13 +146,13 @@ impl FooterFacts {
     fn may_have_logs(&self) -> bool {
         let source = self.candidates.iter().find(|column| column.name == seeds::READ[0]).and_then(ColumnScan::only);
         let of_source =
-            |source: &Cell| seeds::replication_by(|name| parameter(source).filter(|_| name == seeds::READ[0]));
-        source.as_ref().map(of_source) != Some(Replication::Independent)
+            |source: &Cell| seeds::dependence_by(|name| parameter(source).filter(|_| name == seeds::READ[0]));
+        source.as_ref().map(of_source) != Some(Dependence::Independent)
     }
 
     /// Whether some rows are of blocks that the seed draws.
     fn has_draws(&self) -> bool {
-        self.candidates.iter().any(|column| column.name == seeds::RESAMPLE_DAYS && column.has_value())
+        self.candidates.iter().any(|column| column.name == seeds::RESAMPLE_DAYS && column.value().is_some())
     }
 
     /// Says which combinations of the manifest have no row, and how many lack seeds: their means are over other inputs, and the
@@ -366,35 +364,19 @@ pub async fn collected(
 ) -> Result<Rows, Error> {
     let is_cost = |name: &&str| reading.table() == Table::Accounts && COSTS.contains(name);
     let currency = Some(CURRENCY).filter(|currency| measures.iter().any(is_cost) && !axes.contains(currency));
-    // What the seeds are to each other, where it counts.
+    // The dependence of the seeds, where it counts.
     let has_logs = axes.contains(&SEED) && reading.table() != Table::Failures && facts.may_have_logs();
     let read_for_seeds = seeds::READ.into_iter().chain(seeds::DRAWN.into_iter().filter(|_| facts.has_draws()));
     let of_seeds: Vec<&str> = read_for_seeds.filter(|name| has_logs && !axes.contains(name)).collect();
     let read: Vec<&str> = axes.iter().copied().chain(currency).chain(of_seeds.iter().copied()).collect();
     let mut rows = source::rows(datasets, reading, [&read, measures], only).await?;
     if has_logs {
-        rows = of_seeds.into_iter().fold(rows.with_replication(), Rows::without);
+        rows = of_seeds.into_iter().fold(rows.with_dependence(), Rows::without);
     }
     if currency.is_some() {
         rows = in_currency(rows);
     }
     Ok(if facts.is_relative { rows.with_relative_units() } else { rows })
-}
-
-/// What the seeds of an experiment's rows are to each other.
-///
-/// # Errors
-/// The rows cannot be read.
-pub async fn of_seeds(datasets: &Datasets, experiment: &str) -> Result<Replication, Error> {
-    let reading = datasets.read(experiment, Table::Tasks).await?;
-    let tasks = Tasks::open(&reading, &scan::columns(seeds::READ.into_iter().chain(LABELS))).await?;
-    let found = scan::replication(&scan::search(&tasks.groups(), &seeds::READ.map(str::to_owned)).await?);
-    if !matches!(found, Replication::Resampled { .. }) {
-        return Ok(found);
-    }
-    let names: Vec<&str> = seeds::READ.into_iter().chain(seeds::DRAWN).collect();
-    let rows = source::rows(datasets, &reading, [&names, &[]], Vec::new()).await?.with_replication();
-    Ok(rows.replication(0..rows.len()))
 }
 
 /// The values of the axis [`CURRENCY`].
@@ -433,10 +415,10 @@ pub fn differing<'a>(rows: &Rows, by: &[&str], others: &[&'a str]) -> Result<Vec
 /// Says in which of the axes `others` rows of one group differ, and where seeds are no independent replicates.
 pub fn say_mixed(datasets: &Datasets, rows: &Rows, by: &[&str], others: &[&str]) -> Result<(), Error> {
     if !rows.is_empty() && rows.axis(SEED).is_some_and(|seeds| seeds.values().len() > 1) {
-        match rows.replication(0..rows.len()) {
-            Replication::Alike => datasets.notes().say(SEEDS_ALIKE),
-            Replication::Resampled { .. } => datasets.notes().say(RESAMPLED),
-            Replication::Independent => {}
+        match rows.dependence(0..rows.len()) {
+            Dependence::Alike => datasets.notes().say(SEEDS_ALIKE),
+            Dependence::Resampled { .. } => datasets.notes().say(RESAMPLED),
+            Dependence::Independent => {}
         }
     }
     let mixed = differing(rows, by, others)?.join(", ");

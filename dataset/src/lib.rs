@@ -28,6 +28,7 @@ pub mod cell;
 pub mod column;
 pub mod compare;
 pub mod condition;
+pub mod dependence;
 mod error;
 pub mod frame;
 pub mod group;

@@ -7,6 +7,7 @@ use powersweep_engine::Value;
 use powersweep_experiments::{Decoder, Digest, Manifest, Sweep, TaskSpec};
 use powersweep_results::{Table, tasks};
 
+use crate::reading::Reading;
 use crate::scan::{self, LABELS, SEED};
 use crate::words::count;
 use crate::{Cell, Condition, Datasets, Error, Rows, source};
@@ -184,6 +185,14 @@ impl Planned {
         }
         names
     }
+}
+
+/// The manifest of rows; `None` where it is not known. Rows of an earlier version may have a manifest that is none today.
+///
+/// # Errors
+/// The rows cannot be read.
+pub async fn manifest(reading: &Reading) -> Result<Option<Manifest>, Error> {
+    Ok(reading.manifest().await?.and_then(|text| Manifest::parse("the manifest of the rows", &text).ok()))
 }
 
 /// Whether all tasks of a manifest have rows, if there are this many.

@@ -14,7 +14,7 @@
 //! n draws, each of a part d of the log, the mean over the draws has the variance s^2 (1/n + d) about that of the machine.
 
 use powersweep_engine::rng::{Philox, Purpose};
-use powersweep_engine::seeds::Replication;
+use powersweep_engine::seeds::Dependence;
 
 use crate::stats::{percentile, quotient, student_t, sum};
 use crate::{Axis, Cell};
@@ -52,11 +52,11 @@ pub enum Method {
 }
 
 impl Method {
-    /// The method for seeds that are this to each other.
-    pub fn of(seeds: Replication, percent: u32) -> Method {
+    /// The method for seeds with this dependence.
+    pub fn of(seeds: Dependence, percent: u32) -> Method {
         match seeds {
-            Replication::Resampled { drawn_per_mille } => Method::Resampled(percent, drawn_per_mille),
-            Replication::Alike | Replication::Independent => Method::T(percent),
+            Dependence::Resampled { drawn_per_mille } => Method::Resampled(percent, drawn_per_mille),
+            Dependence::Alike | Dependence::Independent => Method::T(percent),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Int64Type, Schema};
 use powersweep_engine::Value;
-use powersweep_engine::seeds::{self, Replication};
+use powersweep_engine::seeds::{self, Dependence};
 
 use crate::cell::array;
 use crate::error::{Error, usage};
@@ -99,8 +99,8 @@ pub struct Rows {
     /// What rows are ordered by.
     index: Vec<i64>,
     index_column: String,
-    /// What the seeds of a row are to each other; empty where it is not known.
-    replication: Vec<Replication>,
+    /// The dependence of the seeds of each row; empty where it is not known.
+    dependence: Vec<Dependence>,
 }
 
 impl Rows {
@@ -120,7 +120,7 @@ impl Rows {
             }
         };
         let measures = measures.iter().map(measure).collect::<Result<_, _>>()?;
-        Ok(Rows { axes, measures, index: Vec::new(), index_column: index.to_owned(), replication: Vec::new() })
+        Ok(Rows { axes, measures, index: Vec::new(), index_column: index.to_owned(), dependence: Vec::new() })
     }
 
     /// The rows of a frame, ordered by their positions.
@@ -165,8 +165,8 @@ impl Rows {
         }
         self.measures.iter_mut().for_each(|(_, values)| values.push(f64::NAN));
         self.index.push(i64::MAX);
-        if !self.replication.is_empty() {
-            self.replication.push(self.replication(0..self.replication.len()));
+        if !self.dependence.is_empty() {
+            self.dependence.push(self.dependence(0..self.dependence.len()));
         }
     }
 
@@ -229,31 +229,31 @@ impl Rows {
         self
     }
 
-    /// These rows with the knowledge of what their seeds are to each other. Axes tell it ([`seeds::READ`]).
-    pub(crate) fn with_replication(mut self) -> Rows {
+    /// These rows with the dependence of their seeds. Axes tell it ([`seeds::READ`], [`seeds::DRAWN`]).
+    pub(crate) fn with_dependence(mut self) -> Rows {
         let names: Vec<&str> = seeds::READ.into_iter().chain(seeds::DRAWN).collect();
         let axes: Vec<Option<&Axis>> = names.iter().map(|name| self.axis(name)).collect();
         let value = |name: &str, row: usize| {
             let at = names.iter().position(|read| *read == name)?;
             parameter(axes[at]?.cell(row))
         };
-        let mut known: HashMap<Vec<Option<u32>>, Replication> = HashMap::new();
+        let mut known: HashMap<Vec<Option<u32>>, Dependence> = HashMap::new();
         let of_row = |row: usize| {
             let key = axes.iter().map(|axis| axis.map(|axis| axis.code(row))).collect();
-            *known.entry(key).or_insert_with(|| seeds::replication_by(|name| value(name, row)))
+            *known.entry(key).or_insert_with(|| seeds::dependence_by(|name| value(name, row)))
         };
-        self.replication = (0..self.len()).map(of_row).collect();
+        self.dependence = (0..self.len()).map(of_row).collect();
         self
     }
 
-    /// What the seeds of rows are to each other. Rows of which it is not known are independent.
-    pub fn replication(&self, rows: impl Iterator<Item = usize>) -> Replication {
-        rows.map(|row| self.replication.get(row).copied().unwrap_or_default()).max().unwrap_or(Replication::Alike)
+    /// The dependence of the seeds of rows. Seeds of rows of which it is not known are independent.
+    pub fn dependence(&self, rows: impl Iterator<Item = usize>) -> Dependence {
+        rows.map(|row| self.dependence.get(row).copied().unwrap_or_default()).max().unwrap_or(Dependence::Alike)
     }
 
     /// Whether no seed changes these rows: rows that differ in the seed alone are one replicate.
     pub fn are_fixed(&self, rows: impl Iterator<Item = usize>) -> bool {
-        self.replication(rows) == Replication::Alike
+        self.dependence(rows) == Dependence::Alike
     }
 
     /// The rows of each combination of values of these axes, in the order of the least index of a group. Without axes there

@@ -10,14 +10,12 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use parquet::arrow::arrow_reader::RowGroupSelection;
-use powersweep_engine::seeds::{self, Replication};
 use powersweep_results::folded::{Folded, FoldedBatch};
 use powersweep_results::tasks;
 
 use crate::Cell;
 use crate::reading::{ColumnStats, Part, Reading, fitted, relaxed};
 pub use crate::replicates::SEED;
-use crate::rows::parameter;
 pub use crate::subject::LABELS;
 use crate::{Error, Kind, OrKind};
 
@@ -122,17 +120,6 @@ pub fn candidates() -> Vec<String> {
     names.filter(|name| named(name) && !NOT_AXES.contains(&name.as_str())).collect()
 }
 
-/// What the seeds of all rows are to each other, by the first values of the columns; alike only if no other value is there.
-/// `columns`: at least [`seeds::READ`].
-pub fn replication(columns: &[ColumnScan]) -> Replication {
-    let of = |name: &str| columns.iter().find(|column| column.name == name);
-    let is_one = seeds::READ.iter().all(|name| of(name).is_some_and(|column| !column.varies));
-    match seeds::replication_by(|name| parameter(of(name)?.value.as_ref()?)) {
-        Replication::Alike if !is_one => Replication::Independent,
-        found => found,
-    }
-}
-
 /// The labels of a row.
 type Labels = [String; 3];
 
@@ -156,9 +143,9 @@ impl ColumnScan {
         self.varies
     }
 
-    /// Whether some row has a value.
-    pub(crate) fn has_value(&self) -> bool {
-        self.value.is_some()
+    /// The first value; `None` if no row has one.
+    pub(crate) fn value(&self) -> Option<&Cell> {
+        self.value.as_ref()
     }
 
     /// Its only value, if it has one; null if no row has a value.

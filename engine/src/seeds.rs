@@ -1,4 +1,4 @@
-//! What the simulations of a spec with other seeds are to each other.
+//! How the simulations of a spec with different seeds depend on each other.
 
 use crate::spec::{Role, SimSpec, Value};
 use crate::workload::FORMATS;
@@ -10,9 +10,9 @@ pub const READ: [&str; 6] =
 /// The parameter with the length of the blocks that seeds draw.
 pub const RESAMPLE_DAYS: &str = READ[1];
 
-/// What the simulations of several seeds are to each other. Of several kinds together, the greatest counts.
+/// How simulations with different seeds depend on each other. Of several kinds together, the greatest counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Replication {
+pub enum Dependence {
     /// Equal: nothing is drawn.
     Alike,
     /// Independent: each seed has jobs of its own, or other random numbers beside the same jobs.
@@ -38,17 +38,17 @@ pub const DRAWN: [&str; 8] = [
     "dropped_estimate_count",
 ];
 
-/// What the seeds of a spec are to each other.
-pub fn replication(spec: &SimSpec) -> Replication {
-    replication_by(|name| match name == Role::Source.key() {
+/// The dependence of a spec's simulations with different seeds.
+pub fn dependence(spec: &SimSpec) -> Dependence {
+    dependence_by(|name| match name == Role::Source.key() {
         true => Some(Value::Text(spec.choice(Role::Source).component().name.to_owned())),
         false => spec.choices().find_map(|choice| choice.get(name)).cloned(),
     })
 }
 
-/// [`replication`] by the values of [`READ`], and of [`DRAWN`] for rows; `None` for a component that was not chosen, or a parameter
+/// [`dependence`] by the values of [`READ`], and of [`DRAWN`] for rows; `None` for a component that was not chosen, or a parameter
 /// that it lacks.
-pub fn replication_by(value: impl Fn(&str) -> Option<Value>) -> Replication {
+pub fn dependence_by(value: impl Fn(&str) -> Option<Value>) -> Dependence {
     let is_log = |source: &str| FORMATS.iter().any(|format| format.component.name == source);
     let draws = |name: &&str| match value(name) {
         Some(Value::Real(share)) if *name == "defer_share" => share < 1.0,
@@ -58,10 +58,10 @@ pub fn replication_by(value: impl Fn(&str) -> Option<Value>) -> Replication {
     };
     match value(READ[0]) {
         Some(Value::Text(source)) if is_log(&source) && draws(&RESAMPLE_DAYS) => {
-            Replication::Resampled { drawn_per_mille: drawn_per_mille(&value).unwrap_or(1_000) }
+            Dependence::Resampled { drawn_per_mille: drawn_per_mille(&value).unwrap_or(1_000) }
         }
-        Some(Value::Text(source)) if is_log(&source) && !READ[1..].iter().any(draws) => Replication::Alike,
-        _ => Replication::Independent,
+        Some(Value::Text(source)) if is_log(&source) && !READ[1..].iter().any(draws) => Dependence::Alike,
+        _ => Dependence::Independent,
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
         let has = |name: &&str| COMPONENTS.iter().flat_map(|of| of.params).any(|param| param.name == *name);
         assert!(READ[0] == Role::Source.key() && READ[1..].iter().all(has));
         let of = |source: &str, more: Option<(&str, Value)>| {
-            replication_by(|name| match &more {
+            dependence_by(|name| match &more {
                 _ if name == "source" => Some(Value::Text(source.to_owned())),
                 Some((own, value)) if *own == name => Some(value.clone()),
                 _ if name == "defer_share" => Some(Value::Real(1.0)),
@@ -97,20 +97,20 @@ mod tests {
                 _ => None,
             })
         };
-        assert_eq!(of("swf", None), Replication::Alike);
-        assert_eq!((of("lublin", None), of("poisson", None)), (Replication::Independent, Replication::Independent));
+        assert_eq!(of("swf", None), Dependence::Alike);
+        assert_eq!((of("lublin", None), of("poisson", None)), (Dependence::Independent, Dependence::Independent));
         for (name, value) in [
             ("submit_jitter_s", Value::Real(60.0)),
             ("power_knowledge", Value::Text("noise".to_owned())),
             ("defer_share", Value::Real(0.5)),
             ("defer_forecast", Value::Text("noise".to_owned())),
         ] {
-            assert_eq!(of("swf", Some((name, value))), Replication::Independent, "{name}");
+            assert_eq!(of("swf", Some((name, value))), Dependence::Independent, "{name}");
         }
         let weeks = || Some(("resample_days", Value::Real(7.0)));
         // A generator makes other jobs for each seed before their weeks are drawn.
-        let whole = Replication::Resampled { drawn_per_mille: 1_000 };
-        assert_eq!((of("swf", weeks()), of("lublin", weeks())), (whole, Replication::Independent));
+        let whole = Dependence::Resampled { drawn_per_mille: 1_000 };
+        assert_eq!((of("swf", weeks()), of("lublin", weeks())), (whole, Dependence::Independent));
         // Of 1,000 records 200 are left out; two weeks of them have 40 jobs.
         let counted = |name: &str| match name {
             "source" => Some(Value::Text("swf".to_owned())),
@@ -121,8 +121,8 @@ mod tests {
             "sliced_out_count" | "dropped_run_count" => Some(Value::Int(100)),
             _ => None,
         };
-        assert_eq!(replication_by(counted), Replication::Resampled { drawn_per_mille: 50 });
+        assert_eq!(dependence_by(counted), Dependence::Resampled { drawn_per_mille: 50 });
         let oracle = Some(("defer_forecast", Value::Text("oracle".to_owned())));
-        assert_eq!(of("swf", oracle), Replication::Alike);
+        assert_eq!(of("swf", oracle), Dependence::Alike);
     }
 }

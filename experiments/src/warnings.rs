@@ -107,7 +107,7 @@ impl Sweep {
             let jobs = demand.filter(|demand| demand.problem.is_none() && sim.model() == Model::Batch);
             let of_signals = jobs.map(|demand| of_signals(&mut sim, demand)).unwrap_or_default();
             let alike = Some(seeds_alike()).filter(|_| {
-                manifest.levels[SEED_LEVEL].count > 1 && seeds::replication(&sim) == seeds::Replication::Alike
+                manifest.levels[SEED_LEVEL].count > 1 && seeds::dependence(&sim) == seeds::Dependence::Alike
             });
             for finding in physics::findings(&sim, demand).into_iter().chain(of_signals).chain(alike) {
                 let (line, block, keys) = self.place(top.get_ref(), index, &finding);

@@ -14,7 +14,7 @@ use powersweep_dataset::source::{conditions, table_of, type_of, why_none};
 use powersweep_dataset::subject::subject;
 use powersweep_dataset::words::count;
 use powersweep_dataset::{Axis, Cell, Comparison, Condition, Datasets, Error, Frame, Rows, failure};
-use powersweep_engine::seeds::Replication;
+use powersweep_engine::seeds::Dependence;
 use powersweep_results::Table;
 
 use crate::place::Place;
@@ -90,8 +90,8 @@ pub struct Compared {
     pub single: (usize, usize),
     /// Whether the replicates are the weeks of one log, resampled; otherwise they are the seeds.
     pub are_weeks: bool,
-    /// What the seeds are to each other.
-    pub seeds: Replication,
+    /// The dependence of the seeds.
+    pub seeds: Dependence,
 }
 
 impl Compared {
@@ -171,7 +171,7 @@ impl Compared {
                 _ => format!(" Intervals (95%) are over {seeds} seeds."),
             },
         };
-        if matches!(self.seeds, Replication::Resampled { .. }) && replicates > 1 {
+        if matches!(self.seeds, Dependence::Resampled { .. }) && replicates > 1 {
             text += &format!(" {}{}.", RESAMPLED[..1].to_uppercase(), &RESAMPLED[1..]);
         }
         if (2..FEW).contains(&replicates) {
@@ -223,8 +223,8 @@ impl Place {
         check_same(sides, &a, &b)?;
         let by = groups_by(&found, options)?;
         let names: Vec<&str> = by.iter().map(String::as_str).collect();
-        let of_seeds = replication(&a, &b, &found.rows);
-        let seeds = seeds_of(&a, &found).filter(|_| of_seeds != Replication::Alike);
+        let of_seeds = dependence(&a, &b, &found.rows);
+        let seeds = seeds_of(&a, &found).filter(|_| of_seeds != Dependence::Alike);
         let are_weeks = options.table == Table::Jobs && seeds.is_none();
         let replicate = |row: usize| match seeds {
             Some(seeds) => seed(seeds, row),
@@ -236,8 +236,8 @@ impl Place {
             let rows: Vec<(usize, usize)> =
                 rows.iter().filter_map(|row| Some((*row as usize, *partners.get(&(*row as usize))?))).collect();
             let first = rows.first()?.0;
-            let of_group = replication(&a, &b, &rows);
-            let is_one = !are_weeks && of_group == Replication::Alike;
+            let of_group = dependence(&a, &b, &rows);
+            let is_one = !are_weeks && of_group == Dependence::Alike;
             let method = if are_weeks { Method::Bootstrap } else { Method::of(of_group, 95) };
             let replicate = |row: usize| if is_one { 0 } else { replicate(row) };
             let column = |at: usize| {
@@ -279,9 +279,9 @@ fn seeds_of<'a>(rows: &'a Rows, found: &Pairs) -> Option<&'a Axis> {
     rows.axis(SEED).filter(|_| found.by.iter().any(|name| name == SEED))
 }
 
-/// What the seeds of these pairs are to each other.
-fn replication(a: &Rows, b: &Rows, pairs: &[(usize, usize)]) -> Replication {
-    a.replication(pairs.iter().map(|pair| pair.0)).max(b.replication(pairs.iter().map(|pair| pair.1)))
+/// The dependence of the seeds of these pairs.
+fn dependence(a: &Rows, b: &Rows, pairs: &[(usize, usize)]) -> Dependence {
+    a.dependence(pairs.iter().map(|pair| pair.0)).max(b.dependence(pairs.iter().map(|pair| pair.1)))
 }
 
 /// Refuses metrics of tasks in a table with many rows of a task: each row repeats the one value, which is no observation.

@@ -280,7 +280,7 @@ impl Replication {
                 self.until.at_most
             );
         }
-        if self.grid.groups.iter().any(|group| matches!(group.seeds, seeds::Replication::Resampled { .. })) {
+        if self.grid.groups.iter().any(|group| matches!(group.seeds, seeds::Dependence::Resampled { .. })) {
             text += " Seeds that draw blocks of one log: these are the means over all such draws, and another log may \
                      have others.";
         }

@@ -7,16 +7,14 @@ use arrow::datatypes::FieldRef;
 use powersweep_dashboard::{ColumnHeader, PAGE_ROWS, RowsPage, RowsQuery};
 use powersweep_dataset::column::is_numeric;
 use powersweep_dataset::frame::unit_of;
-use powersweep_dataset::grouped::of_seeds;
 use powersweep_dataset::order::Order;
 use powersweep_dataset::page::{self, Wanted};
-use powersweep_dataset::planned::is_complete;
+use powersweep_dataset::planned::{self, is_complete};
 use powersweep_dataset::reading::ColumnStats;
 use powersweep_dataset::scan::{self, INDEX, RowGroup, SEED, Tasks, whole};
 use powersweep_dataset::survey::{Choice, Survey};
-use powersweep_dataset::{Cell, Datasets, Error, Rows, failure};
-use powersweep_engine::seeds::Replication;
-use powersweep_experiments::Manifest;
+use powersweep_dataset::{Cell, Datasets, Error, Rows, dependence, failure};
+use powersweep_engine::seeds::Dependence;
 use powersweep_experiments::reading::unknown;
 use powersweep_results::Table;
 use powersweep_results::columns::Column;
@@ -97,9 +95,8 @@ pub async fn survey(
     let metrics = shown.iter().map(|column| column.name.clone()).collect();
     let mut survey = Survey::new(choice, metrics, axes, units);
     let rows = groups.iter().map(|group| group.rows() as u64).sum();
-    let manifest = reading.manifest().await?.and_then(|text| Manifest::parse("the manifest of the rows", &text).ok());
-    survey.is_partial = manifest.is_some_and(|manifest| !is_complete(&manifest, rows));
-    survey.seeds = of_seeds(datasets, experiment).await?;
+    survey.is_partial = planned::manifest(&reading).await?.is_some_and(|manifest| !is_complete(&manifest, rows));
+    survey.seeds = dependence::of_rows(datasets, &reading, &found).await?;
     let columns = Columns::of(&survey);
     fill(&mut survey, &groups, &columns, last).await?;
     survey.indices = sensitivity::of_design(datasets, experiment, &survey.choice.of).await?;
@@ -172,7 +169,7 @@ impl Columns {
     /// Effects are compared seed by seed, unless no seed changes a row.
     fn of(survey: &Survey) -> Columns {
         let Choice { x, y, of, .. } = survey.choice.clone();
-        let seed = (survey.seeds != Replication::Alike).then(|| SEED.to_owned());
+        let seed = (survey.seeds != Dependence::Alike).then(|| SEED.to_owned());
         Columns { metrics: vec![x, y, of], axes: survey.axes.iter().cloned().chain(seed).collect() }
     }
 

@@ -9,7 +9,7 @@ use crate::args::ColumnsArgs;
 use crate::exit::{Exit, Outcome, failure};
 use crate::screen;
 
-/// Lists the columns of one table or of all tables, or explains those of one name.
+/// Lists the columns of one table or of all tables, or explains the column of a name in each table that has it.
 pub fn run(args: &ColumnsArgs) -> Outcome {
     let chosen = columns::of_name(args.name.as_deref()).map_err(|reason| failure!(Usage, "{reason}"))?;
     if args.output.is_json() {

@@ -11,7 +11,7 @@ use crate::args::PoliciesArgs;
 use crate::exit::{Outcome, failure};
 use crate::screen;
 
-/// Lists all components or those of a role, one line each; explains the components of one name, or a parameter.
+/// Lists all components or those of a role, one line each, or explains the component or the parameter of a name.
 pub fn run(args: &PoliciesArgs) -> Outcome {
     let name = args.name.as_deref();
     let all = components::COMPONENTS.iter().copied();

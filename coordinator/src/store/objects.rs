@@ -455,7 +455,7 @@ fn names_part(file_name: &str, parts: &BTreeSet<Uuid>) -> bool {
     file_name.strip_suffix(".parquet").and_then(|id| Uuid::parse_str(id).ok()).is_some_and(|id| parts.contains(&id))
 }
 
-/// Path of an upload, below DATA, by the private folder. The experiment's name must be that of a record, which is checked.
+/// Path of an upload below DATA, in this private folder. The experiment must have the name of a record: names of records are checked.
 pub(crate) fn staged_object(private: &Path, experiment: &str, table: Table, part_id: Uuid) -> Path {
     below(private, &["staging", "upload", experiment, table.name(), &format!("{}.parquet", part_id.hyphenated())])
 }

@@ -10,7 +10,7 @@ pub use bisection::{Exception, bisection, exception};
 pub use constraint::Constraint;
 pub use halving::{Score, anchor, halving, rung, seeds_of_rungs};
 
-use powersweep_engine::seeds::Replication;
+use powersweep_engine::seeds::Dependence;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -52,12 +52,12 @@ impl Serialize for Estimate {
 }
 
 impl Estimate {
-    /// The estimate from the values of seeds, which are this to each other, of any order; NaN counts as no value. Seeds that are
-    /// alike are one observation.
-    pub fn of(values: impl Iterator<Item = f64>, seeds: Replication) -> Estimate {
+    /// The estimate from the values of seeds with this dependence, in any order; NaN counts as no value. Seeds that are alike are
+    /// one observation.
+    pub fn of(values: impl Iterator<Item = f64>, seeds: Dependence) -> Estimate {
         let mut values: Vec<f64> = values.filter(|value| !value.is_nan()).collect();
         values.sort_unstable_by(f64::total_cmp);
-        let error = standard_error(&values).filter(|_| seeds != Replication::Alike);
+        let error = standard_error(&values).filter(|_| seeds != Dependence::Alike);
         let half_width = error.and_then(|error| Some(Method::of(seeds, 95).errors(values.len())? * error));
         Estimate::around(mean(&values), half_width)
     }
@@ -72,7 +72,7 @@ impl Estimate {
     /// workload. The estimate is the anchor's mean plus the mean difference between both candidates in these tasks; its interval is
     /// the interval of the mean difference. Candidates that simulate the same jobs differ much less from each other than the
     /// jobs of different seeds do.
-    pub fn across(values: &[f64], there: &[f64], anchor: &[f64], seeds: Replication) -> Estimate {
+    pub fn across(values: &[f64], there: &[f64], anchor: &[f64], seeds: Dependence) -> Estimate {
         let of_anchor = Estimate::of(anchor.iter().copied(), seeds);
         let differences = Estimate::of(values.iter().zip(there).map(|(value, anchor)| value - anchor), seeds);
         let mean = of_anchor.mean.zip(differences.mean).map(|(anchor, difference)| anchor + difference);
@@ -137,7 +137,7 @@ mod tests {
 
     fn verdict(text: &str, values: &[f64], is_whole: bool) -> (bool, bool) {
         let found =
-            Verdict::of(&condition(text), Estimate::of(values.iter().copied(), Replication::Independent), is_whole);
+            Verdict::of(&condition(text), Estimate::of(values.iter().copied(), Dependence::Independent), is_whole);
         (found.holds, found.is_certain)
     }
 
@@ -155,13 +155,13 @@ mod tests {
     #[test]
     fn an_anchor_gives_the_mean_of_seeds_that_did_not_run() {
         let anchor = [10.0, 20.0, 60.0];
-        let found = Estimate::across(&[12.0, 22.0], &anchor, &anchor, Replication::Independent);
+        let found = Estimate::across(&[12.0, 22.0], &anchor, &anchor, Dependence::Independent);
         assert_eq!((found.mean, found.ends), (Some(32.0), Some((32.0, 32.0))));
         assert_eq!(
-            Estimate::across(&[12.0], &anchor, &anchor, Replication::Independent),
+            Estimate::across(&[12.0], &anchor, &anchor, Dependence::Independent),
             Estimate { mean: Some(32.0), ends: None }
         );
-        assert_eq!(Estimate::across(&[f64::NAN], &anchor, &anchor, Replication::Independent).mean, None);
+        assert_eq!(Estimate::across(&[f64::NAN], &anchor, &anchor, Dependence::Independent).mean, None);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub mod span;
 pub mod table;
 
 use powersweep_engine::rng::{Philox, Purpose};
-use powersweep_engine::seeds::Replication;
+use powersweep_engine::seeds::Dependence;
 
 use self::span::Span;
 use crate::replicates::Method;
@@ -77,8 +77,8 @@ pub trait Estimates {
 pub struct Values {
     /// By seed, then by point.
     pub by_seed: Vec<Vec<f64>>,
-    /// What the seeds are to each other.
-    pub seeds: Replication,
+    /// The dependence of the seeds.
+    pub seeds: Dependence,
     /// The least and the greatest number that a missing value may be.
     pub range: (f64, f64),
 }

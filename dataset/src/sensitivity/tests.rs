@@ -44,7 +44,7 @@ fn rows(design: &Saltelli, of: fn(&[f64]) -> f64, base: impl FnMut(usize) -> Vec
 fn of_one_seed(values: Vec<f64>) -> Values {
     let known = || values.iter().copied().filter(|value| !value.is_nan());
     let range = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
-    Values { by_seed: vec![values], seeds: Replication::Independent, range }
+    Values { by_seed: vec![values], seeds: Dependence::Independent, range }
 }
 
 fn known(found: &[Index]) -> Vec<f64> {
@@ -247,7 +247,7 @@ fn bounds_contain_the_indices_of_every_value_that_may_be_missing() {
     let lacking: Vec<f64> =
         values.iter().enumerate().map(|(at, value)| if at % 97 == 3 { f64::NAN } else { *value }).collect();
     let all = of_one_seed(values);
-    let found = indices(&design, &Values { by_seed: vec![lacking], seeds: Replication::Independent, range: all.range });
+    let found = indices(&design, &Values { by_seed: vec![lacking], seeds: Dependence::Independent, range: all.range });
     for (found, whole) in found.iter().zip(&whole) {
         let value = whole.span.value().expect("known");
         let (low, high) = found.ends.expect("an interval");
@@ -263,7 +263,7 @@ fn bounds_contain_the_indices_of_every_value_that_may_be_missing() {
         &morris,
         &Values {
             by_seed: vec![vec![1.0, 2.0, f64::NAN, 0.0, 2.0, 3.0]],
-            seeds: Replication::Independent,
+            seeds: Dependence::Independent,
             range: (0.0, 9.0),
         },
     );
@@ -282,7 +282,7 @@ fn seeds_widen_intervals_where_effects_depend_on_them() {
             .collect::<Vec<_>>()
     };
     let width = |by_seed: Vec<Vec<f64>>| {
-        let found = indices(&design, &Values { by_seed, seeds: Replication::Independent, range: (0.0, 1.0) });
+        let found = indices(&design, &Values { by_seed, seeds: Dependence::Independent, range: (0.0, 1.0) });
         found[0].ends.map(|(low, high)| high - low).expect("an interval")
     };
     assert!(width(vec![value(0.0, 0.0), value(50.0, 0.0), value(90.0, 0.0)]) < 1e-9);
@@ -306,7 +306,7 @@ fn intervals_over_few_seeds_cover_the_truth() {
             };
             let values = Values {
                 by_seed: (0..seeds).map(|_| seed()).collect(),
-                seeds: Replication::Independent,
+                seeds: Dependence::Independent,
                 range: (0.0, 1.0),
             };
             let found = resampled(&design, &values, 50);
@@ -341,7 +341,7 @@ fn half_a_million_seeds_have_shares() {
         vec![noise, noise + 1e6]
     };
     let by_seed: Vec<Vec<f64>> = (0..500_000).map(seed).collect();
-    let found = full.shares(&Values { by_seed, seeds: Replication::Independent, range: (0.0, 1.0) }).expect("shares");
+    let found = full.shares(&Values { by_seed, seeds: Dependence::Independent, range: (0.0, 1.0) }).expect("shares");
     let [alone, with_others] = found.of_axes[0];
     for index in [alone, with_others] {
         assert!((index.span.low - 1.0).abs() < 1e-6, "{index:?}");
@@ -404,7 +404,7 @@ fn intervals_over_seeds_cover_the_shares_of_the_truth() {
             full.cells.iter().map(|cell| truth(cell) + load + 2.0 * random.normal()).collect::<Vec<_>>()
         };
         let values =
-            Values { by_seed: (0..10).map(|_| seed()).collect(), seeds: Replication::Independent, range: (0.0, 1.0) };
+            Values { by_seed: (0..10).map(|_| seed()).collect(), seeds: Dependence::Independent, range: (0.0, 1.0) };
         let found = full.shares(&values).expect("shares");
         let (low, high) = found.of_axes[0][0].ends.expect("ten seeds");
         inside += u32::from((low..=high).contains(&exact.of_axes[0][0].span.low));

@@ -9,7 +9,7 @@ mod shown;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_engine::seeds::Replication;
+use powersweep_engine::seeds::Dependence;
 
 use self::combinations::Combinations;
 pub use self::combinations::{COMBINATIONS_MAX, Mean};
@@ -54,9 +54,9 @@ pub struct Survey {
     pub axes: Vec<String>,
     /// Units by metric, where they have one.
     pub units: BTreeMap<String, String>,
-    /// What the seeds are to each other.
-    pub seeds: Replication,
-    /// Whether tasks of the manifest have no row: shares of the variance would be those of another grid.
+    /// The dependence of the seeds.
+    pub seeds: Dependence,
+    /// Whether some tasks of the manifest have no row. Shares of the variance are not shown then: they would be those of another grid.
     pub is_partial: bool,
     /// What is shown.
     pub shown: Shown,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use powersweep_engine::seeds::Replication;
+use powersweep_engine::seeds::Dependence;
 
 use super::combinations::{Combination, Combinations, Values};
 use crate::sensitivity::grid::Grid;
@@ -36,7 +36,7 @@ pub struct Shares {
 }
 
 /// The shares of all parts; none of a part whose combinations lack a seed, or whose axes cannot be told apart.
-pub(super) fn shares(all: &Combinations, sorted: &[(&Values, &Combination)], of_seeds: Replication) -> Vec<Shares> {
+pub(super) fn shares(all: &Combinations, sorted: &[(&Values, &Combination)], of_seeds: Dependence) -> Vec<Shares> {
     let Some(axes) = sorted.first().map(|(values, _)| values.len()) else { return Vec::new() };
     if all.level > 0 || all.seed_level > 0 {
         return Vec::new();
@@ -55,7 +55,7 @@ fn of_part(
     part: &[(&Values, &Combination)],
     texts: &[Vec<&str>],
     is_one: bool,
-    of_seeds: Replication,
+    of_seeds: Dependence,
 ) -> Option<Shares> {
     let levels: Vec<Vec<u32>> = (0..texts.len())
         .map(|axis| part.iter().map(|(values, _)| values[axis]).collect::<BTreeSet<u32>>().into_iter().collect())

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use powersweep_engine::seeds::Replication;
+use powersweep_engine::seeds::Dependence;
 
 use super::Choice;
 use super::combinations::{Combination, Combinations, Mean, Values};
@@ -105,8 +105,8 @@ impl Level {
 }
 
 impl Shown {
-    /// `axes`: number of axes. `by`: the number of the axis that distinguishes points. `seeds`: what seeds are to each other.
-    pub(super) fn of(all: &Combinations, axes: usize, by: Option<usize>, choice: &Choice, seeds: Replication) -> Shown {
+    /// `axes`: number of axes. `by`: the number of the axis that distinguishes points. `seeds`: their dependence.
+    pub(super) fn of(all: &Combinations, axes: usize, by: Option<usize>, choice: &Choice, seeds: Dependence) -> Shown {
         let sorted = all.sorted();
         let mut mean = Mean::default();
         sorted.iter().filter_map(|(_, combination)| combination.of.value()).for_each(|value| mean.add(value));
@@ -176,7 +176,7 @@ fn front(points: &[(u64, Point)], choice: &Choice) -> Vec<Point> {
 
 /// The values of an axis, each compared with the first one and with the mean of all at equal values of all other axes. An
 /// axis that does not apply has no value there, and equals only another axis without a value.
-fn effect(all: &Combinations, sorted: &[(&Values, &Combination)], axis: usize, seeds: Replication) -> Vec<Level> {
+fn effect(all: &Combinations, sorted: &[(&Values, &Combination)], axis: usize, seeds: Dependence) -> Vec<Level> {
     let mut levels: Vec<Level> = (0..)
         .zip(all.texts(axis))
         .map(|(position, text)| Level { text: text.to_owned(), index: u64::MAX, position, ..Level::default() })
@@ -247,7 +247,7 @@ fn compare(peers: &[(u32, &Combination)], first: u32, compared: &mut [Compared])
 }
 
 /// The ratio over rows with their partners, by the estimator of all comparisons.
-fn ratio(rows: &[(i64, f64, f64)], seeds: Replication) -> Option<Interval> {
+fn ratio(rows: &[(i64, f64, f64)], seeds: Dependence) -> Option<Interval> {
     let replicates = Replicates::of_pairs(rows.iter().copied(), Method::of(seeds, 95));
     Some(replicates).filter(|of| of.count() > 0 && of.mean_a() > 0.0).map(|of| of.ratio())
 }

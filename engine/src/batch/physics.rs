@@ -135,7 +135,7 @@ impl FindingKind {
         matches!(self, FindingKind::RelativePower | FindingKind::UserEstimates)
     }
 
-    /// What a finding of this kind is called.
+    /// The word for a finding of this kind.
     pub fn word(self) -> &'static str {
         if self.is_note() { "note" } else { "warning" }
     }

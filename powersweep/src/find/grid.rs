@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use powersweep_dataset::{Error, failure};
 use powersweep_engine::Value;
-use powersweep_engine::seeds::{self, Replication};
+use powersweep_engine::seeds::{self, Dependence};
 use powersweep_engine::spec::{Role, Section};
 use powersweep_experiments::{Decoder, Derivation, Over, Sweep, TaskSpec};
 
@@ -46,8 +46,8 @@ pub(super) const RUNGS_MAX: usize = 3;
 pub(crate) struct Group {
     /// What tells it from the others: labels, components and parameters with their values.
     pub(crate) name: Values,
-    /// What the seeds of its tasks are to each other.
-    pub(crate) seeds: Replication,
+    /// The dependence of the seeds of its tasks.
+    pub(crate) seeds: Dependence,
     /// Of each candidate the tasks, by rung and seed; none where the manifest excludes the candidate.
     pub(crate) tasks: Vec<Vec<Task>>,
 }
@@ -93,12 +93,12 @@ impl Grid {
             let identity = format!("{:?}{attributes:?}", task.digest.filter(|_| rung.is_none()));
             let at = *known.entry(identity).or_insert_with(|| {
                 let tasks = candidates.iter().map(|_| Vec::new()).collect();
-                let group = Group { name: Values::default(), seeds: Replication::Alike, tasks };
+                let group = Group { name: Values::default(), seeds: Dependence::Alike, tasks };
                 found.push(Found { attributes, group, fixed: false });
                 found.len() - 1
             });
             let of_group = &mut found[at].group.seeds;
-            *of_group = seeds::replication(&task.sim).max(*of_group);
+            *of_group = seeds::dependence(&task.sim).max(*of_group);
             let seed = *of_seed.entry(task.sim.seed).or_insert_with(|| {
                 seeds.push(task.sim.seed);
                 seeds.len() - 1

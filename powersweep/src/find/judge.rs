@@ -10,7 +10,7 @@ use powersweep_dataset::search::{
 };
 use powersweep_dataset::source::{constraints, table_of, type_of};
 use powersweep_dataset::{Cell, Condition, Error, failure};
-use powersweep_engine::seeds::Replication;
+use powersweep_engine::seeds::Dependence;
 use powersweep_results::Table;
 
 use super::grid::{Grid, Group, Task};
@@ -158,7 +158,7 @@ impl Question {
                 None => Estimate::of(values(&found).into_iter(), group.seeds),
             }
         };
-        let are_alike = group.seeds == Replication::Alike;
+        let are_alike = group.seeds == Dependence::Alike;
         let goal = self.goal_axis.is_none().then(|| numbers(&self.goal));
         let (mut judged, mut excess) = (Vec::new(), 0.0_f64);
         for constraint in &self.constraints {

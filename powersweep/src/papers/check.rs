@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
 use powersweep_claims::{Claims, Counts, Finding, Rows};
-use powersweep_dataset::grouped::of_seeds;
 use powersweep_dataset::source::Source;
-use powersweep_dataset::{Datasets, Error, Kind, OrKind, failure};
+use powersweep_dataset::{Datasets, Error, Kind, OrKind, dependence, failure};
 use powersweep_experiments::{Manifest, Sweep};
 use powersweep_results::{Table, join};
 use serde::Serialize;
@@ -67,7 +66,7 @@ impl Place {
             let missing = || failure!(Usage, "the claims of {} need the sweep of {manifest}", claims.paper());
             let sweep = sweeps.get(&manifest).ok_or_else(missing)?;
             rows.add(&manifest, table, read(&datasets, sweep, table, &columns).await?);
-            rows.set_seeds(&manifest, of_seeds(&datasets, sweep.manifest().name()).await?);
+            rows.set_seeds(&manifest, dependence::of_experiment(&datasets, sweep.manifest().name()).await?);
         }
         let mut claims_beside = claims.check(&rows, demanded_only);
         claims_beside.sort_by_key(|claim| (!claim.is_failure(), !claim.differs()));

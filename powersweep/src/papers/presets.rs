@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::array::RecordBatch;
 use powersweep_claims::presets::Axis;
 use powersweep_claims::{Lacking, Preset, Role, Row, Rows, Shape, papers};
-use powersweep_dataset::grouped::of_seeds;
 use powersweep_dataset::source::Source;
-use powersweep_dataset::{Column, Datasets, Error, Frame, failure};
+use powersweep_dataset::{Column, Datasets, Error, Frame, dependence, failure};
 use powersweep_experiments::reading::unknown;
 use powersweep_results::Table;
 
@@ -110,7 +109,7 @@ impl Chosen {
         for ((manifest, table), columns) in self.preset.needed() {
             let batches = self.read(datasets, self.experiment(&manifest), table, &columns).await;
             rows.add(&manifest, table, batches.map_err(|error| self.lacks(&manifest, error))?);
-            rows.set_seeds(&manifest, of_seeds(datasets, self.experiment(&manifest)).await?);
+            rows.set_seeds(&manifest, dependence::of_experiment(datasets, self.experiment(&manifest)).await?);
         }
         let lacking = |Lacking { manifest, reason }| self.lacks(&manifest, failure!(Usage, "{reason}"));
         self.preset.rows(&rows).map_err(lacking)

@@ -10,7 +10,7 @@ use powersweep_dataset::scan::{self, SEED};
 use powersweep_dataset::source::{conditions, why_none};
 use powersweep_dataset::{Cell, Column, Condition, Error, Frame, Rows, failure};
 use powersweep_engine::components::SERIES;
-use powersweep_engine::seeds::Replication;
+use powersweep_engine::seeds::Dependence;
 use powersweep_experiments::reading::unknown;
 use powersweep_figures::kinds::{self, Better, Gantt};
 use powersweep_figures::{Figure, Look};
@@ -351,8 +351,8 @@ fn joined(means: &mut Frame, by: &[&str], coded: Vec<&str>) -> Result<Option<(St
 
 /// The column of the replicates of rows; none where no seed changes them.
 fn replicates(rows: &Rows) -> Option<kinds::By<'static>> {
-    let seeds = rows.replication(0..rows.len());
-    (seeds != Replication::Alike).then_some((SEED, Method::of(seeds, 95)))
+    let seeds = rows.dependence(0..rows.len());
+    (seeds != Dependence::Alike).then_some((SEED, Method::of(seeds, 95)))
 }
 
 /// The columns whose values are the combination of a row: those that vary, without the seed and some others.

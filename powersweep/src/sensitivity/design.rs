@@ -117,7 +117,7 @@ impl<'a> Design<'a> {
                 analysis.refused.push(format!("No row of {} has a value of {metric}.", super::told(by, keys)));
                 continue;
             };
-            let seeds = analysis.rows.replication(places.rows.iter().flatten().flatten().map(|row| *row as usize));
+            let seeds = analysis.rows.dependence(places.rows.iter().flatten().flatten().map(|row| *row as usize));
             let values = Values { by_seed, seeds, range };
             let has_row = |seed: usize, at: usize| places.rows[seed][at].is_some();
             analysis.note_missing(&metric, &values, &places.seeds, point, has_row);
@@ -182,7 +182,7 @@ fn trajectories(of: &DesignPoints) -> Morris {
 mod tests {
     use powersweep_experiments::Manifest;
 
-    use powersweep_engine::seeds::Replication;
+    use powersweep_engine::seeds::Dependence;
 
     use super::*;
 
@@ -200,7 +200,7 @@ mod tests {
             let value = |point| design.values(point)[0].to_string().parse::<f64>().expect("a number");
             let values = Values {
                 by_seed: vec![(0..design.points_count()).map(value).collect()],
-                seeds: Replication::Alike,
+                seeds: Dependence::Alike,
                 range: (f64::NAN, f64::NAN),
             };
             let found = indices(&trajectories(&design), &values);

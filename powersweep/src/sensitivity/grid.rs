@@ -101,7 +101,7 @@ fn of_stratum(analysis: &mut Analysis<'_>, keys: Vec<String>, stratum: &Stratum)
             analysis.refused.push(format!("No row has a value of {metric}."));
             continue;
         };
-        let seeds = analysis.rows.replication(stratum.rows.iter().map(|row| *row as usize));
+        let seeds = analysis.rows.dependence(stratum.rows.iter().map(|row| *row as usize));
         let values = Values { by_seed, seeds, range };
         let point = |at: usize| {
             let level =

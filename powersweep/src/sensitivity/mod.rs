@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use arrow::datatypes::FieldRef;
 use powersweep_dataset::frame::UNIT;
 use powersweep_dataset::grouped::{FooterFacts, check_one_signal, collected, keys};
-use powersweep_dataset::planned::{Planned, is_complete};
+use powersweep_dataset::planned::{self, Planned, is_complete};
 use powersweep_dataset::scan::SEED;
 use powersweep_dataset::sensitivity::{Index, Values, table};
 use powersweep_dataset::source::{conditions, table_of, why_none};
@@ -296,9 +296,9 @@ pub(crate) async fn of(
 /// # Errors
 /// The rows cannot be read.
 pub(crate) async fn of_design(datasets: &Datasets, experiment: &str, metric: &str) -> Result<Option<Indices>, Error> {
-    let Some(text) = datasets.read(experiment, Table::Tasks).await?.manifest().await? else { return Ok(None) };
-    // Rows of an earlier version may have a manifest that is none today.
-    let Ok(manifest) = Manifest::parse("the manifest of the rows", &text) else { return Ok(None) };
+    let Some(manifest) = planned::manifest(&datasets.read(experiment, Table::Tasks).await?).await? else {
+        return Ok(None);
+    };
     let Ok(Some(design)) = chosen(&manifest, None) else { return Ok(None) };
     let without = |said| Ok(Some(Indices { rows: None, said }));
     let points = design.points_count();

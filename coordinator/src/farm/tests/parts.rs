@@ -286,8 +286,8 @@ fn rows_join_only_a_small_waiting_record_of_their_table_and_generation() {
     assert!(out.join("e", Table::Tasks, last(7, 50_000).as_ref(), 2, rows(10)).is_err(), "the record is in flight");
 }
 
-#[test]
-fn an_upload_that_is_left_out_is_in_the_status_also_after_a_restart() {
+/// The experiment `e`, whose tasks have ended, and its last part, which is to be published.
+fn with_last_part() -> (Wire, Uuid) {
     let mut wire = Wire::new();
     wire.submit(sweep("e", 1));
     let conn = wire.connect(1, 1, Vec::new());
@@ -296,6 +296,12 @@ fn an_upload_that_is_left_out_is_in_the_status_also_after_a_restart() {
     wire.send(conn, hand_in(1, &lease, &tasks(&lease)));
     wire.commit_all();
     let part_id = *wire.to_publish.pop().expect("the last rows").part_id;
+    (wire, part_id)
+}
+
+#[test]
+fn an_upload_that_is_left_out_is_in_the_status_also_after_a_restart() {
+    let (mut wire, part_id) = with_last_part();
     wire.event(Event::Published { part_id, result: Ok(Visible { bytes: 1, uploads_left_out: 2, rows_left_out: 5 }) });
     for _ in 0..2 {
         wire.commit_all();
@@ -308,14 +314,7 @@ fn an_upload_that_is_left_out_is_in_the_status_also_after_a_restart() {
 
 #[test]
 fn rows_that_cannot_be_published_are_in_the_stored_state_and_are_tried_again_by_a_submit() {
-    let mut wire = Wire::new();
-    wire.submit(sweep("e", 1));
-    let conn = wire.connect(1, 1, Vec::new());
-    wire.commit_all();
-    let lease = wire.leases(conn).remove(0);
-    wire.send(conn, hand_in(1, &lease, &tasks(&lease)));
-    wire.commit_all();
-    let part_id = *wire.to_publish.pop().expect("the last rows").part_id;
+    let (mut wire, part_id) = with_last_part();
     let lost = PublishFailure { reason: "it is missing".to_owned(), retryable: false };
     wire.event(Event::Published { part_id, result: Err(lost) });
     for _ in 0..2 {
