@@ -1,14 +1,19 @@
-//! The cost of each rule over EASY, on real logs at their own load, in paired runs.
+//! The cost of each rule over EASY, on real logs at their own load and under higher load, in paired runs.
 //!
 //! The bench prints a row for each rule: median over the rounds of the rule's time over that of EASY (first come, first
-//! served), and a digest of all starts and gears, so that two versions can be compared. A machine under a cap has six gears of
-//! 100 to 200 W and 80 W idle, and 75% of its peak power. Times are processor times of `simulate` without a table of jobs. Logs
-//! come from the folder `POWERSWEEP_TRACES`; without it the bench is skipped. `--log=TEXT` and `--rule=TEXT` (a name or a part of names) restrict it, `--slow`
-//! adds the rules that take minutes on large logs, `--test` runs one short round.
+//! served), time per job, mean number of waiting jobs, and a digest of all starts and gears, so that two versions can be compared.
+//! The last two workloads are loaded: KTH-SP2 on 65% of its procs, and generated jobs. On 65% of the procs, a row also has the
+//! growth of the rule: the exponent of the number of waiting jobs that the time per job has grown with since the full machine; 1
+//! is linear growth. A machine under a cap has six gears of 100 to 200 W and 80 W idle, and 75% of its peak power.
+//!
+//! Times are processor times of `simulate` without a table of jobs. Logs come from the folder `POWERSWEEP_TRACES`; without it the
+//! bench is skipped. `--log=TEXT` and `--rule=TEXT` (a name or a part of names) restrict it, `--slow` adds the rules that take
+//! minutes on large logs, `--test` runs one short round.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod timing;
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::path::Path;
@@ -16,17 +21,23 @@ use std::sync::Arc;
 
 use powersweep_engine::signal::{Beyond, Sample, Signal};
 use powersweep_engine::workload::{self, Workload, swf};
-use powersweep_engine::{Choice, Details, Limits, Role, SimSpec, Value, components, simulate};
+use powersweep_engine::{Choice, Details, Limits, Measured, Role, SimSpec, Value, components, simulate};
 
 use timing::best_s;
 
-const LOGS: [(&str, i64); 5] = [
-    ("KTH-SP2-1996-2.1-cln", 100),
-    ("SDSC-SP2-1998-4.2-cln", 128),
-    ("CTC-SP2-1996-3.1-cln", 338),
-    ("SDSC-BLUE-2000-4.2-cln", 1_152),
-    ("CEA-Curie-2011-2.1-cln", 93_312),
+/// Log, or the generator of jobs; procs, and the part of them that the machine has.
+const WORKLOADS: [(&str, i64, f64); 7] = [
+    ("KTH-SP2-1996-2.1-cln", 100, 1.0),
+    ("SDSC-SP2-1998-4.2-cln", 128, 1.0),
+    ("CTC-SP2-1996-3.1-cln", 338, 1.0),
+    ("SDSC-BLUE-2000-4.2-cln", 1_152, 1.0),
+    ("CEA-Curie-2011-2.1-cln", 93_312, 1.0),
+    ("KTH-SP2-1996-2.1-cln", 100, 0.65),
+    (LUBLIN, 256, 0.8),
 ];
+
+/// The generator of the loaded workload.
+const LUBLIN: &str = "lublin";
 
 const HOUR_S: f64 = 3_600.0;
 
@@ -98,10 +109,15 @@ fn main() {
         let is_exact = |text: &String| RULES.iter().any(|rule| rule.0 == text);
         wanted.as_ref().is_none_or(|text| if is_exact(text) { name == text } else { name.contains(text.as_str()) })
     };
-    for (name, procs) in LOGS.into_iter().filter(|(name, _)| is_chosen(&log, name)) {
-        let workload = workload(traces.as_ref(), name, procs);
-        let easy = spec(procs);
-        println!("{name}, {} jobs: EASY {:.2} ms", workload.jobs.len(), best_s(5, || time(&easy, &workload)) * 1e3);
+    // By rule on the full machine of the log that is also loaded: time per job (s) and waiting jobs.
+    let mut at_full_size: HashMap<_, (f64, f64)> = HashMap::new();
+    for (name, procs, size_factor) in WORKLOADS.into_iter().filter(|(name, ..)| is_chosen(&log, name)) {
+        let easy = spec(name, procs, size_factor);
+        let workload = workload(traces.as_ref(), name, &easy);
+        let jobs = workload.jobs.len() as f64;
+        let size = if size_factor == 1.0 { String::new() } else { format!(", {size_factor} of the procs") };
+        println!("{name}{size}, {jobs} jobs: EASY {:.2} ms", best_s(5, || time(&easy, &workload)) * 1e3);
+        println!("  {:20} {:>8} {:>11} {:>9} {:>16} growth", "", "of EASY", "us per job", "waiting", "starts");
         for &(rule, choices, is_slow) in RULES.iter().filter(|(name, ..)| is_chosen(&rule, name)) {
             if is_slow && !flag("--slow") {
                 continue;
@@ -110,17 +126,33 @@ fn main() {
             if rule == DEPTH_100 {
                 spec.choice_mut(Role::Backfill).set("reservation_depth", Value::Int(100)).unwrap();
             }
-            let mut ratios = Vec::new();
-            for _ in 0..rounds {
+            let mut rounds = (0..rounds).map(|_| {
                 let easy_s = best_s(repeats.max(2), || time(&easy, &workload));
-                ratios.push(best_s(repeats, || time(&spec, &workload)) / easy_s);
-                if ratios[0] > 40.0 {
-                    break;
-                }
-            }
-            ratios.sort_by(f64::total_cmp);
-            println!("  {rule:20} {:8.2}   starts {:016x}", ratios[ratios.len() / 2], digest(&spec, &workload));
+                let rule_s = best_s(repeats, || time(&spec, &workload));
+                (rule_s / easy_s, rule_s / jobs)
+            });
+            let first = rounds.next().unwrap();
+            let mut all = vec![first];
+            all.extend(rounds.take_while(|_| first.0 <= 40.0));
+            all.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let (ratio, per_job_s) = all[all.len() / 2];
+            let waiting = waiting(&spec, &workload);
+            let growth = at_full_size.get(&(name, rule)).map_or(String::new(), |(full_s, full_waiting)| {
+                format!("{:.2}", (per_job_s / full_s).ln() / (waiting / full_waiting).ln())
+            });
+            at_full_size.insert((name, rule), (per_job_s, waiting));
+            let per_job_us = per_job_s * 1e6;
+            let starts = digest(&spec, &workload);
+            println!("  {rule:20} {ratio:8.2} {per_job_us:11.3} {waiting:9.1} {starts:016x} {growth}");
         }
+    }
+}
+
+/// Mean number of waiting jobs.
+fn waiting(spec: &SimSpec, workload: &Workload) -> f64 {
+    match simulate(spec, workload, &Limits::NONE, &mut Details::default()).unwrap() {
+        Measured::Jobs(summary) => summary.queue_length_mean.unwrap(),
+        Measured::Queues(_) => unreachable!("the workloads are jobs"),
     }
 }
 
@@ -139,12 +171,19 @@ fn digest(spec: &SimSpec, workload: &Workload) -> u64 {
     hasher.finish()
 }
 
-fn spec(procs: i64) -> SimSpec {
+fn spec(name: &str, procs: i64, size_factor: f64) -> SimSpec {
     let mut spec = SimSpec::new();
-    let mut source = Choice::new(components::find(Role::Source, "swf").unwrap());
-    source.set("log", Value::Text("bench".to_owned())).unwrap();
+    let source = if name == LUBLIN { name } else { "swf" };
+    let mut source = Choice::new(components::find(Role::Source, source).unwrap());
+    if name == LUBLIN {
+        source.set("synthetic_jobs_count", Value::Int(50_000)).unwrap();
+        source.set("synthetic_procs", Value::Int(procs)).unwrap();
+    } else {
+        source.set("log", Value::Text("bench".to_owned())).unwrap();
+    }
     spec.choose(source);
     spec.choice_mut(Role::Platform).set("procs", Value::Int(procs)).unwrap();
+    spec.choice_mut(Role::Platform).set("size_factor", Value::Real(size_factor)).unwrap();
     spec.choice_mut(Role::Rules).set("min_run_s", Value::Real(1.0)).unwrap();
     spec.choice_mut(Role::Rules).set("wide_jobs", Value::Text("drop".to_owned())).unwrap();
     spec
@@ -196,9 +235,12 @@ fn signal() -> Signal {
     Signal::new(times_s, values, vec![], hours as f64 * HOUR_S, Sample::Mean, Beyond::Wrap).unwrap()
 }
 
-fn workload(traces: &Path, name: &str, procs: i64) -> Workload {
+fn workload(traces: &Path, name: &str, spec: &SimSpec) -> Workload {
+    if name == LUBLIN {
+        return workload::build(spec, None).unwrap();
+    }
     let mut text = Vec::new();
     let file = std::fs::File::open(traces.join(format!("{name}.swf.gz"))).unwrap();
     flate2::read::MultiGzDecoder::new(file).read_to_end(&mut text).unwrap();
-    workload::build(&spec(procs), Some(&swf::parse(&text, name).unwrap())).unwrap()
+    workload::build(spec, Some(&swf::parse(&text, name).unwrap())).unwrap()
 }
