@@ -1,12 +1,12 @@
 //! Two sets of rows, compared pair by pair.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use powersweep_dataset::compare::{Pairs, compare, pairs};
-use powersweep_dataset::frame::UNIT;
-use powersweep_dataset::grouped::{FooterFacts, RESAMPLED, SEEDS_ALIKE, collected, keys, refuse_twice};
+use powersweep_dataset::frame::{COSTS, UNIT};
+use powersweep_dataset::grouped::{CURRENCY, FooterFacts, RESAMPLED, SEEDS_ALIKE, collected, keys, refuse_twice};
 use powersweep_dataset::reading::Reading;
 use powersweep_dataset::replicates::{Method, seed};
 use powersweep_dataset::scan::SEED;
@@ -217,8 +217,9 @@ impl Place {
         axes.retain(|name| !measures.contains(name));
         let columns = [axes.as_slice(), measures.as_slice()];
         let sides = (&a, &b);
-        let (a, b) =
-            (a.rows(&datasets, options.table, columns).await?, b.rows(&datasets, options.table, columns).await?);
+        let (a, of_a) = a.rows(&datasets, options.table, columns).await?;
+        let (b, of_b) = b.rows(&datasets, options.table, columns).await?;
+        let currencies = [of_a.as_ref(), of_b.as_ref()];
         let found = pairs(&a, &b)?;
         check_same(sides, &a, &b)?;
         let by = groups_by(&found, options)?;
@@ -241,37 +242,52 @@ impl Place {
             let method = if are_weeks { Method::Bootstrap } else { Method::of(of_group, 95) };
             let replicate = |row: usize| if is_one { 0 } else { replicate(row) };
             let column = |at: usize| {
-                let (of_a, of_b) = (&a.measures()[at].1, &b.measures()[at].1);
+                let ((field, of_a), (_, of_b)) = (&a.measures()[at], &b.measures()[at]);
+                let name = field.name().clone();
+                let unit = match unit(at, [&a, &b], currencies, &rows) {
+                    Err(text) if options.columns.is_empty() => {
+                        datasets.notes().say(&text);
+                        return Ok(ComparedColumn { name, unit: String::new(), comparison: None });
+                    }
+                    found => found.map_err(|text| failure!(Usage, "{text}"))?,
+                };
                 let values = rows.iter().map(|(row, partner)| (replicate(*row), of_a[*row], of_b[*partner]));
-                column(&a, at, compare(values, method))
+                Ok(ComparedColumn { name, unit, comparison: compare(values, method) })
             };
             let replicates: BTreeSet<i64> = rows.iter().map(|(row, _)| replicate(*row)).collect();
-            Some(ComparedGroup {
+            let columns = (0..compared).map(column).collect::<Result<_, Error>>();
+            Some(columns.map(|columns| ComparedGroup {
                 values: names.iter().filter_map(|name| Some(a.axis(name)?.cell(first).clone())).collect(),
                 pairs: rows.len(),
                 are_alike: is_one,
                 replicates: replicates.len(),
-                columns: (0..compared).map(column).collect(),
-            })
+                columns,
+            }))
         };
         let groups = a.groups(&names)?;
-        // A parameter of the workloads differs between them, and not within one.
-        let varies = |name: &str, rows: &[u32]| {
-            let mut paired = rows.iter().map(|row| *row as usize).filter(|row| partners.contains_key(row));
-            let axis = a.axis(name);
-            let first = paired.next();
-            axis.zip(first).is_some_and(|(axis, first)| paired.any(|row| axis.code(row) != axis.code(first)))
-        };
-        let is_pooled = |name: &&String| {
-            let name = name.as_str();
-            let is_parameter = name != SEED && !names.contains(&name) && !keys(options.table).contains(&name);
-            is_parameter && groups.iter().any(|rows| varies(name, rows))
-        };
-        let pooled = found.by.iter().filter(is_pooled).cloned().collect();
-        let groups = groups.into_iter().filter_map(group).collect();
+        let pooled = pooled(&a, &groups, &found, (&names, options.table));
+        let groups = groups.into_iter().filter_map(group).collect::<Result<_, Error>>()?;
         let Pairs { rows, by: paired_by, single } = found;
         Ok(Compared { by, groups, pairs: rows.len(), paired_by, pooled, single, are_weeks, seeds: of_seeds })
     }
+}
+
+/// The columns with equal values in a pair, some of whose values are in one of the groups.
+fn pooled(a: &Rows, groups: &[Vec<u32>], found: &Pairs, (by, table): (&[&str], Table)) -> Vec<String> {
+    let paired: HashSet<usize> = found.rows.iter().map(|pair| pair.0).collect();
+    // A parameter of the workloads differs between them, and not within one.
+    let varies = |name: &str, rows: &[u32]| {
+        let mut paired = rows.iter().map(|row| *row as usize).filter(|row| paired.contains(row));
+        let axis = a.axis(name);
+        let first = paired.next();
+        axis.zip(first).is_some_and(|(axis, first)| paired.any(|row| axis.code(row) != axis.code(first)))
+    };
+    let is_pooled = |name: &&String| {
+        let name = name.as_str();
+        let is_parameter = name != SEED && !by.contains(&name) && !keys(table).contains(&name);
+        is_parameter && groups.iter().any(|rows| varies(name, rows))
+    };
+    found.by.iter().filter(is_pooled).cloned().collect()
 }
 
 /// The seeds of the rows, if pairs have equal ones.
@@ -360,13 +376,22 @@ impl Side {
         varying.map(|candidate| candidate.name.as_str())
     }
 
-    async fn rows(&self, datasets: &Datasets, table: Table, columns: [&[&str]; 2]) -> Result<Rows, Error> {
+    /// The rows, and the currency of each if there are costs.
+    async fn rows(
+        &self,
+        datasets: &Datasets,
+        table: Table,
+        [axes, measures]: [&[&str]; 2],
+    ) -> Result<(Rows, Option<Axis>), Error> {
         let only = conditions(table, &self.conditions)?;
-        let rows = collected(datasets, &self.reading, &self.known, columns, only).await?;
+        let has_costs = table == Table::Accounts && measures.iter().any(|name| COSTS.contains(name));
+        let axes: Vec<&str> = axes.iter().copied().chain(has_costs.then_some(CURRENCY)).collect();
+        let rows = collected(datasets, &self.reading, &self.known, [&axes, measures], only).await?;
         if rows.is_empty() && !self.conditions.is_empty() {
             return Err(failure!(Usage, "{}", why_none(datasets, &self.reading, &self.conditions).await?));
         }
-        Ok(rows)
+        let currencies = rows.axis(CURRENCY).cloned();
+        Ok((rows.without(CURRENCY), currencies))
     }
 }
 
@@ -384,11 +409,39 @@ fn split(text: &str) -> Vec<String> {
     parts
 }
 
-/// A comparison with the name and the unit of its measure.
-fn column(rows: &Rows, at: usize, comparison: Option<Comparison>) -> ComparedColumn {
-    let field = &rows.measures()[at].0;
-    let unit = field.metadata().get(UNIT).cloned().unwrap_or_default();
-    ComparedColumn { name: field.name().clone(), unit, comparison }
+/// The unit of a measure in these pairs. That of a cost is the currency of the rows that have one.
+///
+/// # Errors
+/// The values of A and B have different units: their mean or difference has no meaning.
+fn unit(
+    at: usize,
+    sides: [&Rows; 2],
+    currencies: [Option<&Axis>; 2],
+    pairs: &[(usize, usize)],
+) -> Result<String, String> {
+    let name = sides[0].measures()[at].0.name();
+    let of_side = |side: usize| -> BTreeSet<String> {
+        let (field, values) = &sides[side].measures()[at];
+        let own = field.metadata().get(UNIT).cloned().unwrap_or_default();
+        let Some(axis) = currencies[side].filter(|_| own.is_empty() && COSTS.contains(&name.as_str())) else {
+            return BTreeSet::from([own]);
+        };
+        let rows = pairs.iter().map(|pair| if side == 0 { pair.0 } else { pair.1 });
+        let known = rows.filter(|row| !values[*row].is_nan() && !axis.cell(*row).is_null());
+        known.map(|row| axis.cell(row).exact()).collect()
+    };
+    let (of_a, of_b) = (of_side(0), of_side(1));
+    let all: Vec<&String> = of_a.union(&of_b).collect();
+    let listed = |units: &BTreeSet<String>| units.iter().map(String::as_str).collect::<Vec<_>>().join(" and ");
+    match all.as_slice() {
+        [] => Ok(String::new()),
+        [one] => Ok((*one).clone()),
+        _ => Err(format!(
+            "`{name}` has the unit {} in A and {} in B: values in different units are not compared",
+            listed(&of_a),
+            listed(&of_b)
+        )),
+    }
 }
 
 #[cfg(test)]

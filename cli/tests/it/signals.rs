@@ -311,6 +311,14 @@ fn costs_have_the_currency_of_their_price() {
     assert_eq!(both.stdout.lines().count(), 3, "{both}");
     let one = [&costs[..8], &["--where", "signal=de"]].concat();
     assert!(sandbox.run(&one).exits(0).prints(&["cost (EUR)"]).stdout.matches("EUR").count() == 1);
+    // A comparison has the currency of each signal, and none of two.
+    let sets = ["costs:backfill=easy,signal_index=0", "costs:backfill=none,signal_index=0"];
+    let compare = ["compare", sets[0], sets[1], "--columns", "cost", "--format", "csv"];
+    sandbox.run(&compare).exits(0).prints(&["de,cost,EUR,", "us,cost,USD,"]);
+    let of_two = ["compare", "costs:backfill=easy,signal=de", "costs:backfill=easy,signal=us,signal_index=0"];
+    let said = "has the unit EUR in A and USD in B: values in different units are not compared";
+    sandbox.run(&[&of_two[..], &["--columns", "cost"]].concat()).exits(2).says(&["`cost`", said]);
+    sandbox.run(&[&of_two[..], &["--table", "accounts"]].concat()).exits(0).says(&["`jobs_cost`", said]);
     let indices = ["sensitivity", "costs", "--of", "cost", "--where", "signal=us"];
     sandbox
         .run(&indices)
