@@ -1,7 +1,7 @@
 //! Two experiments, or two sets of rows of one, compared pair by pair.
 
 use maud::{Markup, html};
-use powersweep_dataset::words::{aligned, number};
+use powersweep_dataset::words::{aligned, endless, number, number_beside};
 use powersweep_dataset::{Cell, Frame, Interval};
 
 use crate::address::{Query, link};
@@ -66,12 +66,22 @@ pub(super) fn live(found: &Difference) -> Markup {
     let number_at = |name: &str, row: usize| rows.column(name).ok().and_then(|column| column.number(row));
     // An end may have no bound.
     let end_at = |name: &str, row: usize| rows.column(name).ok().and_then(|column| column.cell(row).number());
-    let ratio = |row: usize| {
-        let value = number_at("ratio", row)?;
-        Some(Interval { value, ends: end_at("ratio_low", row).zip(end_at("ratio_high", row)) })
+    let interval = |name: &str, row: usize| {
+        let end = |end: &str| end_at(&format!("{name}_{end}"), row);
+        Some(Interval { value: number_at(name, row)?, ends: end("low").zip(end("high")) })
     };
     let shown = 0..rows.rows().min(ROWS_MAX);
-    let ratios: Vec<Option<Interval>> = shown.clone().map(ratio).collect();
+    let ratios: Vec<Option<Interval>> = shown.clone().map(|row| interval("ratio", row)).collect();
+    // The difference and its interval, in the unit of the metric.
+    let difference = |row: usize| {
+        let Some(of) = interval("difference", row) else { return [String::new(), String::new()] };
+        let sizes =
+            ["mean_a", "mean_b", "difference", "difference_low", "difference_high"].map(|name| number_at(name, row));
+        let greatest = sizes.into_iter().flatten().map(f64::abs).fold(0.0, f64::max);
+        let end = |end: f64| if end.is_finite() { number_beside(end, greatest) } else { endless(end).to_owned() };
+        let ends = of.ends.map_or_else(String::new, |(low, high)| format!("{} to {}", end(low), end(high)));
+        [number_beside(of.value, greatest), ends]
+    };
     let dots = Dots::of(ratios.iter().flatten());
     let means = |name: &str| {
         aligned(&shown.clone().map(|row| number_at(name, row).map_or_else(String::new, number)).collect::<Vec<_>>())
@@ -91,13 +101,15 @@ pub(super) fn live(found: &Difference) -> Markup {
         div.table tabindex="0" role="region" aria-label="Differences" { table {
             thead { tr {
                 @for key in &keys { th scope="col" { (key) } }
-                th scope="col" { "Metric" } th.n scope="col" { "Mean of A" } th.n scope="col" { "Mean of B" } th.n scope="col" { "B vs. A" }
+                th scope="col" { "Metric" } th.n scope="col" { "Mean of A" } th.n scope="col" { "Mean of B" }
+                th.n scope="col" { "B − A" } th.n scope="col" { "95% interval" } th.n scope="col" { "B vs. A" }
                 th.n scope="col" { "95% interval" } th scope="col" { "B from A" } th.n scope="col" { "pairs" } th.n scope="col" { "replicates" }
             } }
             tbody { @for row in shown.clone() { tr {
                 @for key in &keys { td { (text(key, row)) } }
                 th scope="row" { (text("metric", row)) @if !text("unit", row).is_empty() { " (" (text("unit", row)) ")" } }
                 td.n { (of_a[row]) } td.n { (of_b[row]) }
+                @for text in difference(row) { td.n { (text) } }
                 @match &ratios[row] {
                     Some(ratio) => { td.n { (percent(ratio.value)) } td.n { (ends(ratio)) } td title=(spoken(ratio)) { (dots.dot(ratio)) } },
                     None => { td.n {} td.n {} td {} },
@@ -129,6 +141,9 @@ mod tests {
             Column::texts("unit", "", ["s", ""]),
             numbers("mean_a", [100.0, 2.5]),
             numbers("mean_b", [110.0, 2.5]),
+            numbers("difference", [10.0, 0.0]),
+            numbers("difference_low", [5.0, 0.0]),
+            numbers("difference_high", [15.0, 0.0]),
             numbers("ratio", [1.1, 1.0]),
             numbers("ratio_low", [1.05, 1.0]),
             numbers("ratio_high", [1.15, 1.0]),
@@ -142,8 +157,10 @@ mod tests {
         let html = live(&found).into_string();
         for text in [
             "<td>w</td><th scope=\"row\">wait_s_mean (s)</th>",
-            "<td class=\"n\">110\u{2008}\u{2007}</td><td class=\"n\">+10.0 %</td><td class=\"n\">+5.0 % to +15.0 %</td>",
-            "<td class=\"n\">2.5</td><td class=\"n\">2.5</td><td class=\"n\">+0.0 %</td>",
+            "<td class=\"n\">110\u{2008}\u{2007}</td><td class=\"n\">10</td><td class=\"n\">5 to 15</td>",
+            "<td class=\"n\">+10.0 %</td><td class=\"n\">+5.0 % to +15.0 %</td>",
+            "<td class=\"n\">2.5</td><td class=\"n\">2.5</td><td class=\"n\">0</td><td class=\"n\">0 to 0</td>",
+            "<td class=\"n\">0 to 0</td><td class=\"n\">+0.0 %</td>",
             "&lt;note&gt;",
             "powersweep compare a b",
         ] {
