@@ -96,6 +96,13 @@ impl Place {
             return Err(failure!(Usage, "no task would run again: at least one must be chosen"));
         }
         let Sample { stored, rows, file } = self.sample(experiment, options, sample_seed).await?;
+        let of_rows = stored.first().map(|stored| stored.cell("experiment"));
+        if let Some((manifest, Json::String(name))) = options.manifest.as_ref().zip(of_rows)
+            && name != manifest.name()
+        {
+            let given = manifest.name();
+            return Err(failure!(Usage, "the rows are of the experiment {name}, and the given manifest is of {given}"));
+        }
         let mut verified = Verified { tasks: stored.len(), rows, sample_seed, ..Verified::default() };
         let (mut options, notes) = (options.clone(), self.notes.clone());
         if is_file(experiment) && options.manifest.is_none() {
@@ -156,7 +163,11 @@ impl Place {
             }
             let manifest = given.clone().or_else(|| part.manifest_of_indices()).or_else(|| last.clone());
             let manifest = manifest.ok_or_else(|| {
-                failure!(Usage, "no file of {experiment} has its manifest: give the manifest of the rows")
+                failure!(
+                    Usage,
+                    "no file of {experiment} has its manifest: `powersweep flush {experiment}` publishes rows with it, unless it \
+                     has more than 64 KiB. Or give the manifest of the rows"
+                )
             })?;
             let some = RowSelection::from_consecutive_ranges(wanted.iter().map(|row| *row..row + 1), count);
             let batch = part.batch(&schema, RowGroupSelection::new(group, Some(some))).await?;

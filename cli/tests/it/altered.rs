@@ -77,4 +77,8 @@ fn a_row_that_is_not_of_its_task_is_found() {
     let doubled = verify(&|batch| concat_batches(&batch.schema(), [&batch, &batch.slice(1, 1)]).expect("one schema"));
     doubled.exits(10).prints(&["2 rows", "1 row"]).says(&["1 row differs"]);
     verify(&|batch| batch.slice(1, 5)).exits(0).says(&["without a row in the file: 1 task of its manifest"]);
+    // The manifest of another experiment.
+    sandbox.write("other.toml", synthetic("other", 3));
+    let other = sandbox.run(&["verify", "sweep", "--manifest", "other.toml"]).exits(2);
+    other.says(&["the rows are of the experiment sweep, and the given manifest is of other"]);
 }
