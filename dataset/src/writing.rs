@@ -320,7 +320,11 @@ pub fn refuse_input(output: &Path, inputs: &[&str]) -> Result<(), Error> {
 
 /// An error about a file or folder of the user.
 pub fn cannot_write(path: &Path, error: &dyn StdError) -> Error {
-    failure!(Storage, "cannot write {}: {error}", path.display())
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+    match folder {
+        Some(folder) => failure!(Storage, "cannot write {}: there is no folder {}", path.display(), folder.display()),
+        None => failure!(Storage, "cannot write {}: {error}", path.display()),
+    }
 }
 
 /// The errors of the encodings have no common type.

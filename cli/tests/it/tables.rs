@@ -207,7 +207,9 @@ fn every_format_has_every_row() {
     results(&["--table", "failures"]).exits(0).prints(&["no rows yet"]);
     results(&["--columns", "wait_s_men"]).exits(2).says(&["did you mean `wait_s_mean`"]);
     results(&["--output", "x.csv"]).exits(2).says(&["--output needs --format"]);
-    results(&["--format", "csv", "--output", "none/x.csv"]).exits(5).says(&["cannot write none/x.csv"]);
+    results(&["--format", "csv", "--output", "none/x.csv"])
+        .exits(5)
+        .says(&["cannot write none/x.csv: there is no folder none"]);
     sandbox.run(&["results", "job"]).exits(2).says(&["did you mean `jobs`"]);
     let left: Vec<_> = std::fs::read_dir(sandbox.path("")).expect("there").flatten().map(|e| e.file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().contains("partial")), "{left:?}");

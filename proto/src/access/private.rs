@@ -75,6 +75,13 @@ pub fn read_private(path: &Path, bytes_max: u64) -> Result<String, AccessError> 
         let reason = format!("it has more than {bytes_max} bytes");
         return Err(AccessError::Format { path: path.display().to_string(), reason });
     }
+    if text.trim().is_empty() {
+        let reason =
+            "it is empty. Delete it: a coordinator that starts makes the files of its folder again, and `powersweep \
+                      access export` gives copies"
+                .to_owned();
+        return Err(AccessError::Format { path: path.display().to_string(), reason });
+    }
     Ok(text)
 }
 
@@ -95,6 +102,10 @@ fn unreadable(path: &Path, source: io::Error) -> AccessError {
 /// file stays, and false is returned.
 pub fn write_private(path: &Path, text: &str, replace: bool) -> Result<bool, AccessError> {
     let write = |source| AccessError::Write { path: path.display().to_string(), source };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+    if let Some(folder) = folder {
+        return Err(write(io::Error::new(io::ErrorKind::NotFound, format!("there is no folder {}", folder.display()))));
+    }
     let made = temporary(path, text).map_err(write)?;
     let put = if replace { std::fs::rename(&made, path) } else { std::fs::hard_link(&made, path) };
     let _ = std::fs::remove_file(&made);
@@ -137,6 +148,12 @@ mod tests {
         assert_eq!(read_private(&file, 3).expect("it is private"), "one");
         assert!(write_private(&file, "three", true).expect("it is replaced"));
         assert!(matches!(read_private(&file, 3), Err(AccessError::Format { .. })));
+        let missing = folder.join("missing").join("a.json");
+        let refused = write_private(&missing, "one", true).expect_err("no folder").to_string();
+        assert!(refused.contains("there is no folder"), "{refused}");
+        write_private(&file, "\n", true).expect("it can be written");
+        let empty = read_private(&file, 3).expect_err("no text").to_string();
+        assert!(empty.contains("it is empty. Delete it"), "{empty}");
         assert_eq!(std::fs::read_dir(&folder).expect("it is there").count(), 1, "no temporary file is left");
         for open in [0o640, 0o604, 0o660] {
             mode(&file, open);
