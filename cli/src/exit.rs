@@ -57,7 +57,10 @@ pub const TABLE: &[(Exit, &str)] = &[
     (Exit::Of(Kind::Fenced), "a newer coordinator took the data over; do not restart this one"),
     (Exit::Of(Kind::ClaimFails), "a demanded claim of a paper does not hold, or a verified row or file differs"),
     (Exit::Of(Kind::Cancelled), "the experiment was cancelled or deleted while this command waited"),
-    (Exit::Of(Kind::Interrupted), "interrupted; finished tasks are kept, and the same command continues"),
+    (
+        Exit::Of(Kind::Interrupted),
+        "interrupted; finished tasks are kept, and the same command continues. A signal that ends a command at once gives 128 and its number: 129 for SIGHUP, 143 for SIGTERM",
+    ),
 ];
 
 /// Result of a command.

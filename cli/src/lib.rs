@@ -40,7 +40,7 @@ use powersweep_launch::System;
 
 use crate::args::{AccessCommand, Cli, Command, ConfigCommand, LaunchCommand, SiteCommand, TraceCommand};
 use crate::config::Config;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome, failure};
 
 /// Runs a command line, whose first argument is the name of the program, and returns the exit code. `--help` and a wrong
 /// command line end the process. `program` starts this program again: by default the executable of this process.
@@ -66,6 +66,7 @@ fn run(arguments: Vec<OsString>) -> Outcome {
     let command = command.color(screen::choose_color(early, configured));
     let matches = command.try_get_matches_from(&arguments);
     let matches = matches.unwrap_or_else(|error| leave(&with_tip(error, &arguments), &arguments));
+    refuse_empty(&arguments)?;
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| leave(&error, &arguments));
     screen::choose_color(cli.color, configured);
     let config = config?;
@@ -137,6 +138,19 @@ fn with_tip(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
         error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
     }
     error
+}
+
+/// Refuses an empty argument, such as `--x ""`, which each command would read in its own way.
+fn refuse_empty(arguments: &[OsString]) -> Result<(), Failure> {
+    for two in arguments.windows(2) {
+        let [before, word] = [&two[0], &two[1]].map(|word| word.to_string_lossy());
+        let option = word.strip_suffix('=').filter(|option| option.starts_with("--") && !option.contains('='));
+        if word.is_empty() || option.is_some() {
+            let name = option.unwrap_or(&before);
+            return Err(failure!(Usage, "the argument after {name} is empty: give a value, or leave it out"));
+        }
+    }
+    Ok(())
 }
 
 /// One TLS provider for gRPC, object stores and downloads. Only the first call has an effect.

@@ -56,7 +56,7 @@ pub struct AccessExportArgs {
     #[command(flatten)]
     pub data: DataArgs,
     /// The access of workers.
-    #[arg(long, required_unless_present_any = ["client", "name"], conflicts_with_all = ["client", "name"])]
+    #[arg(long, conflicts_with_all = ["client", "name"])]
     pub worker: bool,
     /// The operator's own access, which may act on all experiments.
     #[arg(long, conflicts_with = "name")]

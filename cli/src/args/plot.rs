@@ -78,7 +78,7 @@ pub struct PlotArgs {
     #[command(flatten)]
     pub from: TablesArgs,
     /// The kind of figure.
-    #[arg(long, value_enum, value_name = "KIND", required_unless_present_any = ["preset", "presets"])]
+    #[arg(long, value_enum, value_name = "KIND")]
     figure: Option<FigureKind>,
     /// A figure of a paper, such as figure3. For an experiment of your own with the tasks of the paper's manifest, name the
     /// paper, too: etinski2010/figure3.
@@ -159,7 +159,9 @@ impl PlotArgs {
 impl PlotArgs {
     /// The chart, with the columns that it needs.
     pub fn chart(&self, options: &PlotOptions) -> Result<Chart, Failure> {
-        let kind = self.figure.ok_or_else(|| failure!(Usage, "a figure needs --figure KIND"))?;
+        let kind = self.figure.ok_or_else(|| {
+            failure!(Usage, "name a figure, such as --figure cdf --x COLUMN, or --preset NAME of a paper")
+        })?;
         let name = kind.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
         let columns = Columns {
             x: self.x.clone(),

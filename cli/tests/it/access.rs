@@ -153,6 +153,7 @@ fn rotated_tokens_end_after_their_grace_or_at_once() {
     sandbox.run(&["submit", "sweep.toml", "--wait"]).exits(0);
     terminate(worker);
     terminate(served);
+    sandbox.run(&["access", "export"]).exits(2).says(&["whose access?", "--worker", "--name NAME"]);
     sandbox.run(&["access", "rotate", "--data", "nosuch"]).exits(2).says(&["no coordinator has served"]);
 }
 

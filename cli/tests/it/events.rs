@@ -145,7 +145,7 @@ fn a_follower_shows_failed_attempts_and_ends_like_a_wait() {
     sandbox.run(&["cancel", "other"]).exits(0);
     following.wait().exits(11).says(&["other was cancelled by another command"]).prints(&["\"state\":\"cancelled\""]);
     sandbox.run(&["resume", "other"]).exits(0);
-    sandbox.run(&["events", "nosuch", "--follow"]).exits(8).says(&["there is no experiment nosuch"]);
+    sandbox.run(&["events", "nosuch", "--follow"]).exits(2).says(&["there is no experiment nosuch"]);
     terminate(served);
     sandbox.run(&["events", "wide", "--follow"]).exits(3).says(&["wide: 2 tasks failed"]);
     sandbox.run(&["events", "other", "--follow"]).exits(7).says(&["no coordinator runs the tasks of other"]);

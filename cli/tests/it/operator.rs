@@ -92,7 +92,7 @@ fn each_submit_control_request_and_worker_is_in_the_log() {
     let mut worker = sandbox.start(&["worker", "--name", "ada", "--slots", "1", "--log-format", "json"]);
     worker.says("connected to");
     sandbox.run(&["submit", "wide.toml", "--wait", "--traces", "logs"]).exits(3);
-    sandbox.run(&["pause", "nosuch"]).exits(8);
+    sandbox.run(&["pause", "nosuch"]).exits(2);
     sandbox.run(&["delete", "wide"]).exits(0);
     sandbox.run(&["submit", "wide.toml", "--traces", "logs"]).exits(8);
     let worked = terminate(worker);

@@ -393,6 +393,7 @@ watch_machine = true
         sandbox.run_with(&arguments, &[("PATH", path.to_str().expect("a path of text"))]).exits(0);
         let opened = std::fs::read_to_string(sandbox.path("opened")).expect("the viewer ran");
         assert_eq!(opened.trim(), "waits.svg");
+        sandbox.run(&["plot", "sweep", "-o", "x.svg"]).exits(2).says(&["--figure cdf", "--preset NAME"]);
         sandbox
             .run(&["plot", "sweep", "--figure", "bars", "--open"])
             .exits(2)

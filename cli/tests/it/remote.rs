@@ -191,7 +191,7 @@ fn errors_of_readers_are_those_of_status() {
         assert!(!two.user.path("copy").exists(), "nothing is left");
         results
     };
-    read("job", "client.json").exits(8).says(&["there is no experiment job; did you mean `jobs`?"]);
+    read("job", "client.json").exits(2).says(&["there is no experiment job; did you mean `jobs`?"]);
     read("jobs", "worker.json").exits(8).says(&["worker.json is the access file of a worker", "client.json"]);
     let join = two.farm.run(&["access", "export", "--worker", "--join"]).exits(0).stdout;
     set_mode(&two.user.write("worker.join", join), 0o600);

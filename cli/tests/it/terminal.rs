@@ -64,7 +64,7 @@ fn an_unknown_experiment_gets_similar_names() {
         }
     };
     unknown("sweap", 2, "there is no experiment sweap; did you mean `sweep`");
-    sandbox.run(&["pause", "sweap"]).exits(8).says(&["there is no experiment sweap; did you mean `sweep`"]);
+    sandbox.run(&["pause", "sweap"]).exits(2).says(&["there is no experiment sweap; did you mean `sweep`"]);
     sandbox.run(&["delete", "sweep", "--data-too"]).exits(0);
     unknown("sweep", 2, "there is no experiment sweep; did you mean `sweep-2`?");
 
@@ -80,7 +80,7 @@ fn an_unknown_experiment_gets_similar_names() {
     sandbox.run(&["submit", "sweep.toml", "--data", "farm"]).exits(0);
     let at = ["--data", "farm"];
     for command in ["status", "pause"] {
-        let ended = sandbox.run(&[&[command, "sweap"][..], &at].concat()).exits(8);
+        let ended = sandbox.run(&[&[command, "sweap"][..], &at].concat()).exits(2);
         ended.says(&["there is no experiment sweap; did you mean `sweep`?"]);
     }
     crate::farm::terminate(served);

@@ -41,8 +41,8 @@ pub fn refused(status: &Status) -> Error {
     Error::new(kind, words(status))
 }
 
-/// A refused request about an experiment. If the coordinator does not know the experiment, the error has the names that
-/// it knows.
+/// A refused request about an experiment. If the coordinator does not know the experiment, the name is wrong: the error has the
+/// names that it knows.
 pub async fn refused_about(client: &mut Client, status: &Status, experiment: &str) -> Error {
     let mut error = refused(status);
     if status.code() == Code::NotFound
@@ -50,7 +50,7 @@ pub async fn refused_about(client: &mut Client, status: &Status, experiment: &st
     {
         let known: Vec<String> = reply.experiments.into_iter().map(|experiment| experiment.name).collect();
         if !known.iter().any(|name| name == experiment) {
-            error.message = stored::unknown(experiment, &known);
+            error = failure!(Usage, "{}", stored::unknown(experiment, &known));
         }
     }
     error
