@@ -52,7 +52,9 @@ fn count_as_durable(farm: &mut Farm, now: Now, effects: &mut Vec<Effect>) {
 pub fn status(loaded: Loaded, shard: Option<Shard>, request: &v1::StatusRequest, data: &str) -> v1::StatusReply {
     let now = Now { mono: Duration::ZERO, wall_us: 0 };
     let (data, build) = (data.to_owned(), String::new());
-    let config = Config { data, build, shard, forget_leases: true, ..Config::default() };
+    // No process runs the tasks of any experiment.
+    let only = Some(String::new());
+    let config = Config { data, build, shard, only, forget_leases: true, ..Config::default() };
     let mut farm = Farm::recover(config, loaded, 0, now);
     count_as_durable(&mut farm, now, &mut Vec::new());
     farm.status(request, now)

@@ -145,7 +145,8 @@ async fn of_state(location: &Location, request: &v1::StatusRequest) -> Result<v1
     }
     let mut reply = plan::status(loaded, None, request, &location.to_string());
     for found in &mut reply.experiments {
-        let reason = missing.remove(&found.name).filter(|_| found.reason.is_empty());
+        let waits = found.state() == v1::ExperimentState::Waiting;
+        let reason = missing.remove(&found.name).filter(|_| waits || found.reason.is_empty());
         reason.into_iter().for_each(|reason| found.reason = reason);
     }
     if !request.experiment.is_empty() && reply.experiments.is_empty() {

@@ -1,4 +1,4 @@
-//! How many tasks each worker process has finished: a task counts once its row is durable, and once only.
+//! How many tasks each worker process has finished, and their slot time: a task counts once its row is durable, and once only.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ const KEPT_MAX: usize = 65_536;
 #[derive(Debug, Clone)]
 struct Counted {
     tasks: u64,
+    seconds: f64,
     /// One of them: an experiment, its generation, the index. A batch is durable as a whole, so that this task says whether all
     /// of them are done.
     example: (String, u64, u64),
@@ -19,7 +20,7 @@ struct Counted {
 /// Finished tasks by process.
 #[derive(Debug, Default)]
 pub(super) struct DoneCounts {
-    durable: BTreeMap<Uuid, u64>,
+    durable: BTreeMap<Uuid, (u64, f64)>,
     /// Of the next batch.
     waiting: BTreeMap<Uuid, Counted>,
     /// Of the batch whose write has begun.
@@ -27,11 +28,12 @@ pub(super) struct DoneCounts {
 }
 
 impl DoneCounts {
-    /// The next batch has rows of this many tasks that were not done, with this one among them.
-    pub(super) fn add(&mut self, worker: Uuid, tasks: u64, example: (&str, u64, u64)) {
+    /// The next batch has rows of this many tasks that were not done, with this one among them. They took this slot time (s).
+    pub(super) fn add(&mut self, worker: Uuid, (tasks, seconds): (u64, f64), example: (&str, u64, u64)) {
         let (experiment, generation, index) = example;
-        let new = || Counted { tasks: 0, example: (experiment.to_owned(), generation, index) };
-        self.waiting.entry(worker).or_insert_with(new).tasks += tasks;
+        let new = || Counted { tasks: 0, seconds: 0.0, example: (experiment.to_owned(), generation, index) };
+        let counted = self.waiting.entry(worker).or_insert_with(new);
+        (counted.tasks, counted.seconds) = (counted.tasks + tasks, counted.seconds + seconds);
     }
 
     /// The next batch is taken.
@@ -42,12 +44,13 @@ impl DoneCounts {
     /// The batch in flight is durable.
     pub(super) fn committed(&mut self) {
         for (worker, counted) in std::mem::take(&mut self.in_flight) {
-            *self.durable.entry(worker).or_default() += counted.tasks;
+            let (tasks, seconds) = self.durable.entry(worker).or_default();
+            (*tasks, *seconds) = (*tasks + counted.tasks, *seconds + counted.seconds);
         }
     }
 
-    /// Number of tasks whose rows are durable.
-    pub(super) fn of(&self, worker: Uuid) -> u64 {
+    /// Number of tasks whose rows are durable, and their slot time (s).
+    pub(super) fn of(&self, worker: Uuid) -> (u64, f64) {
         self.durable.get(&worker).copied().unwrap_or_default()
     }
 
@@ -76,11 +79,11 @@ mod tests {
     fn counts_of_unknown_workers_are_forgotten_when_there_are_too_many() {
         let mut counts = DoneCounts::default();
         let worker = |number: usize| Uuid::from_u128(number as u128);
-        (0..=KEPT_MAX).for_each(|number| counts.add(worker(number), 1, ("e", 1, 0)));
+        (0..=KEPT_MAX).for_each(|number| counts.add(worker(number), (1, 2.5), ("e", 1, 0)));
         counts.committing();
-        assert_eq!(counts.of(worker(7)), 0, "its row is not durable");
+        assert_eq!(counts.of(worker(7)), (0, 0.0), "its row is not durable");
         counts.committed();
         counts.bound(|known| known == worker(7));
-        assert_eq!((counts.of(worker(7)), counts.of(worker(8))), (1, 0));
+        assert_eq!((counts.of(worker(7)), counts.of(worker(8))), ((1, 2.5), (0, 0.0)));
     }
 }

@@ -254,22 +254,22 @@ impl Farm {
         let Some(worker) = self.workers.get_mut(&id) else { return };
         let slot_s = worker.slot_seconds(checked.needed, now);
         let Some(experiment) = self.experiments.get_mut(name) else { return };
-        if let Some(index) = checked.rows.iter().find_map(|(index, _)| *index) {
-            self.done_counts.add(id, checked.needed, (name, experiment.record.generation, index));
-        }
         let believed = spent.map(|spent| worker.believed(spent, now));
+        let seconds = believed.flatten().map_or(slot_s, |spent| spent.engine_s + spent.parse_s);
+        if let Some(index) = checked.rows.iter().find_map(|(index, _)| *index) {
+            let counted = (checked.needed, seconds);
+            self.done_counts.add(id, counted, (name, experiment.record.generation, index));
+        }
         if believed == Some(None) && worker.is_recovered() {
             // Neither its word nor the time of this process says what the tasks took.
             return experiment.share.add(now.mono, slot_s);
         }
-        let spent = believed.flatten();
-        let seconds = spent.map_or(slot_s, |spent| spent.engine_s + spent.parse_s);
         experiment.took(checked.needed, seconds, now);
         if let Some(sweep) = &experiment.sweep {
             let indices: Vec<u64> = checked.rows.iter().filter_map(|(index, _)| *index).collect();
             experiment.forecast.learn(sweep, experiment.record.generation, &indices, seconds);
         }
-        if let Some(spent) = spent {
+        if let Some(spent) = believed.flatten() {
             experiment.spent.add(&spent);
         }
     }

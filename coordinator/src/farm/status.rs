@@ -50,6 +50,7 @@ impl Farm {
             Some(_) => (worker.busy_slots, worker.processors, worker.memory_bytes),
             None => (0, 0.0, 0),
         };
+        let (tasks_done, tasks_s) = self.done_counts.of(*id);
         v1::WorkerStatus {
             name: worker.name.clone(),
             worker_id: id.as_bytes().to_vec().into(),
@@ -59,7 +60,8 @@ impl Farm {
             memory_bytes,
             leased_tasks: worker.outstanding,
             seen_s_ago: now.mono.saturating_sub(worker.seen).as_secs_f64(),
-            tasks_done: self.done_counts.of(*id),
+            tasks_done,
+            tasks_s,
             address: worker.address.clone(),
             allocation: worker.allocation.clone(),
             connected: worker.conn.is_some(),

@@ -147,7 +147,7 @@ fn row(worker: &v1::WorkerStatus) -> Markup {
             td.n data-label="Idle" { (worker.slots.saturating_sub(worker.busy_slots)) }
             td.n data-label="Leased" { (worker.leased_tasks) }
             td.n data-label="Done" { (worker.tasks_done) }
-            td.n data-label="Mean task" { @if let Some(spent) = worker.spent.as_ref().filter(|_| worker.tasks_done > 0) { (duration((spent.engine_s + spent.parse_s) / worker.tasks_done as f64)) } }
+            td.n data-label="Mean task" { @if worker.tasks_done > 0 { (duration(worker.tasks_s / worker.tasks_done as f64)) } }
             td.n data-label="CPU" { @if worker.connected { (format!("{:.1}", worker.processors)) } }
             td.n data-label="Memory" { (memory(worker.memory_bytes)) }
             td data-label="Seen" { (duration(worker.seen_s_ago)) " ago" @if !worker.connected { ", not connected" } }

@@ -641,6 +641,8 @@ pub struct WorkerStatus {
     pub processors: f64,
     #[prost(uint64, tag = "13")]
     pub memory_bytes: u64,
+    #[prost(double, tag = "14")]
+    pub tasks_s: f64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FlushRequest {

@@ -58,6 +58,12 @@ fn an_unclaimed_experiment_waits_until_it_is_submitted_or_retried() {
     assert!(!leases.is_empty() && leases.iter().all(|lease| lease.experiment == "mine"), "{leases:?}");
     assert_eq!(wire.status("e").state(), v1::ExperimentState::Waiting);
     assert!(wire.status("e").reason.contains("an earlier command left it"), "{}", wire.status("e").reason);
+    // Without a process, no worker is awaited.
+    let stored = block_on(wire.store.load()).expect("loads");
+    let stored = crate::plan::status(stored, None, &v1::StatusRequest::default(), "data");
+    let reasons: Vec<bool> =
+        stored.experiments.iter().map(|e| e.reason.contains("an earlier command left it")).collect();
+    assert_eq!(reasons, [true, true], "{stored:?}");
     // After a failed write the state is loaded again: the command's own sweep is still served.
     wire.reload();
     let conn = wire.connect(3, 2, vec![]);
