@@ -256,6 +256,10 @@ fn cut(last_line: bool) -> &'static str {
 /// Memory: 88 bytes for each record, besides `bytes`. Errors are final and name the first line that cannot be read.
 pub fn parse(bytes: &[u8], file: &str) -> Result<SwfLog, SwfError> {
     let bytes = plain(bytes, &[], file)?;
+    if !bytes.contains(&b'\n') && bytes.trim_ascii().contains(&b'\r') {
+        let kind = "a text whose lines end in CR alone, as on an old Macintosh: save it with line ends of LF";
+        return Err(SwfError::OtherKind { file: file.to_owned(), kind });
+    }
     let mut log = SwfLog { file: file.to_owned(), ..SwfLog::default() };
     log.records.reserve_exact(records_at_most(bytes));
     let mut cursor = number::Cursor::new(bytes);

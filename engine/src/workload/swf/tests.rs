@@ -136,6 +136,7 @@ fn compressed_files_are_recognised() {
             b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 12345\n",
             "a pointer of Git LFS, not the file itself",
         ),
+        (b"; MaxProcs: 4\r1 0 0 60 1\r", "a text whose lines end in CR alone"),
     ] {
         let message = parse(bytes, "a.swf").expect_err(kind).to_string();
         assert!(message.starts_with(&format!("a.swf: the file is {kind}")), "{message}");

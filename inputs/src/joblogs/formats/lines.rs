@@ -14,7 +14,8 @@ pub(super) struct Lines<'a>(Enumerate<Split<'a, u8, IsEnd>>);
 
 impl<'a> Lines<'a> {
     pub(super) fn of(bytes: &'a [u8]) -> Lines<'a> {
-        let is_end: IsEnd = |byte| *byte == b'\n';
+        // Old files end their lines in CR alone.
+        let is_end: IsEnd = if bytes.contains(&b'\n') { |byte| *byte == b'\n' } else { |byte| *byte == b'\r' };
         Lines(bytes.split(is_end).enumerate())
     }
 
@@ -36,4 +37,18 @@ impl<'a> Lines<'a> {
 fn without_end(line: &[u8]) -> &[u8] {
     let end = line.iter().rposition(|byte| !matches!(byte, b'\r' | b' '));
     &line[..end.map_or(0, |last| last + 1)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_in_lf_or_in_cr_alone() {
+        for text in ["one\n\ntwo \n", "one\r\n\r\ntwo\r\n", "one\r\rtwo\r", "one\n\ntwo"] {
+            let mut lines = Lines::of(text.as_bytes());
+            let mut next = || lines.next_text().expect("text");
+            assert_eq!([next(), next(), next()], [Some((1, "one")), Some((3, "two")), None], "{text:?}");
+        }
+    }
 }
