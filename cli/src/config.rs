@@ -24,9 +24,6 @@ use crate::inputs;
 pub use keys::KEYS;
 use keys::Key;
 
-/// Maximum size of a configuration file (bytes).
-const TEXT_BYTES_MAX: u64 = 1 << 20;
-
 /// The file of the current folder.
 const HERE: &str = "powersweep.toml";
 
@@ -154,10 +151,7 @@ fn text(path: &Path, notes: &Notes) -> Result<Option<String>, Failure> {
         notes.say(&format!("the configuration {shown} is ignored: {reason}"));
         return Ok(None);
     }
-    if metadata.len() > TEXT_BYTES_MAX {
-        return Err(failure!(Usage, "{shown} is too large to be a configuration: it has {} bytes", metadata.len()));
-    }
-    std::fs::read_to_string(path).map(Some).map_err(unreadable)
+    powersweep::inputs::text(&shown.to_string(), "configuration").map(Some)
 }
 
 /// The settings of a file, or all its problems.

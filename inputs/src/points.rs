@@ -2,7 +2,7 @@
 
 use powersweep_engine::workload::kinds::{BYTE_ORDER_MARK, PARQUET, other_kind};
 
-use crate::error::Problem;
+use crate::error::{Place, Problem};
 use crate::table::Sheet;
 use crate::table::parquet::Limits;
 
@@ -21,8 +21,13 @@ pub fn lines(bytes: &[u8]) -> Result<String, Problem> {
         return Err(Problem::Content(format!("the file is {kind}")));
     }
     if !bytes.starts_with(PARQUET) {
-        let text = str::from_utf8(bytes).map_err(|_| Problem::Content("the file is no text in UTF-8".to_owned()))?;
-        return Ok(text.to_owned());
+        return str::from_utf8(bytes).map(str::to_owned).map_err(|error| {
+            let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() as u64;
+            Problem::At {
+                place: Place::Line(line),
+                reason: "it is no text in UTF-8: save the file as UTF-8".to_owned(),
+            }
+        });
     }
     let mut sheet = Sheet::of_parquet(bytes, LIMITS)?;
     if let Some(name) = sheet.names.iter().find(|name| name.contains(ENDS)) {
@@ -86,7 +91,7 @@ mod tests {
         let problem = |bytes: &[u8]| lines(bytes).expect_err("no points").to_string();
         assert!(problem(b"\x1f\x8b\x08").contains("compressed by gzip"));
         assert!(problem(b"PAR1 and no more").contains("damaged"));
-        assert!(problem(b"a\n\xff\n").contains("no text in UTF-8"));
+        assert!(problem(b"a\n\xff\n").contains("line 2: it is no text in UTF-8"));
         assert_eq!(lines(b"\xef\xbb\xbfa,b\n1,2\n").expect("reads"), "a,b\n1,2\n");
     }
 }

@@ -19,7 +19,7 @@ use powersweep_dataset::words::{count, number};
 use powersweep_dataset::{Cell, Error, failure, student_t};
 use powersweep_engine::batch::physics;
 use powersweep_engine::{Value, seeds};
-use powersweep_experiments::{Derivation, Manifest, Precision, Sweep, Until};
+use powersweep_experiments::{Derivation, Manifest, Precision, Sweep, Until, place_in};
 use powersweep_results::Table;
 
 use crate::derived::DerivedOptions;
@@ -147,7 +147,9 @@ pub(crate) fn checked(until: &Until, sweep: &Sweep) -> Result<(Table, Grid), Err
     }
     let axes = sweep.axes();
     for Precision { metric, text, .. } in &until.precisions {
-        let place = |what: &str| failure!(Usage, "the condition {text} of `seeds`: {what}");
+        let line =
+            place_in(sweep.manifest().text(), text).map_or_else(String::new, |(line, _)| format!(" (line {line})"));
+        let place = |what: &str| failure!(Usage, "the condition {text} of `seeds`{line}: {what}");
         match type_of(table, metric) {
             Err(error) => return Err(place(&error.message)),
             Ok(of) if !is_number(&of) => {

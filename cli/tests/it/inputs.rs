@@ -70,6 +70,8 @@ fn a_missing_manifest_or_wrong_toml_is_refused() {
     refused(&sandbox, &["run", "etinsky2010"], 2).says(&["did you mean `etinski2010`?"]);
     sandbox.write("binary.toml", [0xFF, 0xFE, 0]);
     refused(&sandbox, &["run", "binary.toml"], 2).says(&["cannot read the manifest binary.toml"]);
+    sandbox.write("latin.toml", b"version = 1\nname = \"caf\xe9\"\n");
+    refused(&sandbox, &["plan", "latin.toml"], 2).says(&["manifest latin.toml: line 2 is no text in UTF-8"]);
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn a_combination_gets_the_seeds_that_its_mean_needs() {
         sandbox
             .run(&[command, "wrong.toml"])
             .exits(2)
-            .says(&["the condition ci95(energy) < 5% of `seeds`", "`energy`"]);
+            .says(&["the condition ci95(energy) < 5% of `seeds` (line 4)", "`energy`"]);
     }
     sandbox.write("wrong.toml", UNTIL.replace("energy_total_j", "emissions_g"));
     for command in ["plan", "run"] {

@@ -67,7 +67,7 @@ fn find<'a>(
     }
 }
 
-/// Line of a manifest's text, from 1, and block of the first value that is the place of a file.
+/// Line of a manifest's text, from 1, and block of the first value that is this text, such as the place of a file.
 pub fn place_in(text: &str, place: &str) -> Option<(usize, String)> {
     let names = BTreeMap::from([(place.to_owned(), String::new())]);
     let (table, _) = DeTable::parse_recoverable(text);

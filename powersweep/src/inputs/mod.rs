@@ -83,8 +83,11 @@ fn located(message: &str, manifest: &str, place: &str) -> String {
 /// # Errors
 /// The file cannot be read, is larger than [`TEXT_BYTES_MAX`], or is no text.
 pub fn text(name: &str, kind: &str) -> Result<String, Error> {
-    String::from_utf8(bytes(name, kind)?)
-        .map_err(|_| failure!(Usage, "cannot read the {kind} {name}: the file is no text in UTF-8"))
+    String::from_utf8(bytes(name, kind)?).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
+        failure!(Usage, "cannot read the {kind} {name}: line {line} is no text in UTF-8: save the file as UTF-8")
+    })
 }
 
 fn bytes(name: &str, kind: &str) -> Result<Vec<u8>, Error> {
