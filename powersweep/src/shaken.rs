@@ -1,7 +1,7 @@
 //! An experiment once more with shaken input: each job is submitted a little earlier or later. A difference between two policies
 //! that does not outlive it is one of the instants of the log, not of the policies (Tsafrir, Ouaknine & Feitelson 2007).
 
-use powersweep_dataset::Error;
+use powersweep_dataset::{Error, failure};
 use powersweep_engine::Value;
 use powersweep_experiments::{Derivation, Manifest};
 use powersweep_results::Table;
@@ -27,7 +27,8 @@ pub fn shaken_name(experiment: &str) -> String {
 /// A set of rows with its conditions, in the experiment that has the shaken input.
 pub fn shaken_set(set: &str) -> String {
     let (experiment, conditions) = split_set(set);
-    format!("{}:{conditions}", shaken_name(experiment))
+    let name = shaken_name(experiment);
+    if conditions.is_empty() { name } else { format!("{name}:{conditions}") }
 }
 
 impl Place {
@@ -35,8 +36,12 @@ impl Place {
     /// at most `jitter_s` (s), earlier or later, differently for each of ten seeds. Tasks that have rows do not run again.
     ///
     /// # Errors
-    /// The experiment has no published rows, or its manifest excludes or zips the jitter; a file of the manifest cannot be read.
+    /// The time is 0; the experiment has no published rows, or its manifest excludes or zips the jitter; a file of the manifest
+    /// cannot be read.
     pub async fn shake(&self, experiment: &str, jitter_s: f64, options: &DerivedOptions) -> Result<StepRun, Error> {
+        if jitter_s == 0.0 {
+            return Err(failure!(Usage, "no submit moves by 0 s: the input is shaken by a time above 0, such as 60 s"));
+        }
         let reading = self.datasets().await?.read(experiment, Table::Tasks).await?;
         let text = reading.manifest().await?.ok_or_else(|| without_manifest(experiment))?;
         let original = Manifest::parse(&options.file, &text);

@@ -244,6 +244,7 @@ fn sets_are_compared_again_with_shaken_input() {
     assert_eq!(plain.len(), 45);
     sandbox.run(&shaken).exits(0).says(&["90 done already, 0 to run"]);
     sandbox.run(&[&args[..], &["--shaken=-1"]].concat()).exits(2).says(&["`submit_jitter_s` cannot be -1.0"]);
+    sandbox.run(&[&args[..], &["--shaken", "0"]].concat()).exits(2).says(&["no submit moves by 0 s"]);
     sandbox.run(&["compare", "none:seed=1", "none", "--shaken", "60"]).exits(2).says(&["none"]);
 }
 
