@@ -54,11 +54,7 @@ impl<'a> Source<'a> {
         let fields = all.fields().iter().filter(|field| is_read(field.name()));
         let own = Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()));
         if let Some(name) = foreign.first().filter(|_| table == Table::Failures) {
-            return Err(failure!(
-                Usage,
-                "failures have no `{name}`: no table has the parameters of a task without a row; failures have workload, platform, \
-                 policy, seed, failure_kind and message"
-            ));
+            return Err(without_parameters(name));
         }
         let tasks = match foreign.is_empty() {
             true => None,
@@ -138,6 +134,15 @@ pub fn type_of(table: Table, name: &str) -> Result<DataType, Error> {
         let names = own_names.chain(more.filter(|name| own.column_with_name(name).is_none()));
         no_column(table, name, &names.collect::<Vec<_>>())
     })
+}
+
+/// The error of a parameter or metric of tasks that is asked of `failures`.
+pub fn without_parameters(name: &str) -> Error {
+    failure!(
+        Usage,
+        "failures have no `{name}`: no table has the parameters of a task without a row; failures have workload, platform, policy, \
+         seed, failure_kind and message, and `powersweep status` has the command that repeats a failed task"
+    )
 }
 
 /// The error of a name that no column has, with the names that may be meant.

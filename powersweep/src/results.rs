@@ -11,7 +11,7 @@ use powersweep_dataset::order::Order;
 use powersweep_dataset::page::{self, Shown, Wanted};
 use powersweep_dataset::partial::Partial;
 use powersweep_dataset::reading::{Reading, relaxed};
-use powersweep_dataset::source::{Source, conditions, no_column, why_none};
+use powersweep_dataset::source::{Source, conditions, no_column, why_none, without_parameters};
 use powersweep_dataset::writing::{Encoding, Writing};
 use powersweep_dataset::{Condition, Datasets, Error, Frame, Kind, OrKind, failure, grouped};
 use powersweep_results::{Table, tasks};
@@ -22,7 +22,21 @@ pub use powersweep_dataset::grouped::Query as GroupsOptions;
 
 /// Columns of tables other than `tasks` that people see first.
 const USUAL: &[(Table, &[&str])] = &[
-    (Table::Failures, &["task_index", "task_id", "attempt", "worker", "failed_at", "failure_kind", "message"]),
+    (
+        Table::Failures,
+        &[
+            "task_index",
+            "workload",
+            "platform",
+            "policy",
+            "seed",
+            "attempt",
+            "worker",
+            "failed_at",
+            "failure_kind",
+            "message",
+        ],
+    ),
     (Table::Jobs, &["task_index", "job_id", "submit_s", "start_s", "finish_s", "wait_s", "run_s", "procs", "energy_j"]),
     (Table::Series, &["task_index", "series", "level", "x", "value"]),
     (
@@ -269,6 +283,9 @@ pub fn chosen(names: &[String], table: Table) -> Result<Option<SchemaRef>, Error
     let known: Vec<&str> = all.fields().iter().map(|field| field.name().as_str()).collect();
     for name in names {
         if !known.contains(&name.as_str()) {
+            if table == Table::Failures && tasks::schema().column_with_name(name).is_some() {
+                return Err(without_parameters(name));
+            }
             if tasks::schema().column_with_name(name).is_some() {
                 let hint = "`tasks` has it: join the tables on `task_id`, or use a wide `powersweep export`";
                 return Err(failure!(Usage, "{table} has no column `{name}`; {hint}"));

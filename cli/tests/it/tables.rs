@@ -221,6 +221,10 @@ fn every_failed_attempt_has_a_row() {
     sandbox.write("wide.toml", WIDE);
     sandbox.write("logs/tiny.swf", TINY_LOG);
     sandbox.run(&["run", "wide.toml", "--traces", "logs", "--quiet", "--show", "0"]).exits(3);
+    let failures = ["results", "wide", "--table", "failures"];
+    sandbox.run(&failures).exits(0).prints(&["policy", "seed", "failure_kind"]);
+    let asked = sandbox.run(&[&failures[..], &["--columns", "queue_order"]].concat()).exits(2);
+    asked.says(&["failures have no `queue_order`", "`powersweep status`"]);
     let json = sandbox.run(&["results", "wide", "--table", "failures", "--format", "json"]).exits(0).stdout;
     let rows: Vec<Json> = json.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(rows.len(), 2);
