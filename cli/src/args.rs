@@ -72,7 +72,7 @@ pub struct Cli {
     /// Print log messages; -vv prints more. POWERSWEEP_LOG sets the levels by target, such as powersweep=debug,warn.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// Form of log messages and notes on standard error; json writes one object a line.
+    /// Form of log messages and notes on standard error; json writes one object a line, but for errors of the command line.
     #[arg(long, global = true, value_enum, default_value = "text", env = "POWERSWEEP_LOG_FORMAT")]
     pub log_format: LogFormat,
     /// Colour messages: by default (auto) on a terminal, unless NO_COLOR is set; CLICOLOR_FORCE colours everywhere.

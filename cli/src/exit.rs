@@ -59,7 +59,7 @@ pub const TABLE: &[(Exit, &str)] = &[
     (Exit::Of(Kind::Cancelled), "the experiment was cancelled or deleted while this command waited"),
     (
         Exit::Of(Kind::Interrupted),
-        "interrupted; finished tasks are kept, and the same command continues. A signal that ends a command at once gives 128 and its number: 129 for SIGHUP, 143 for SIGTERM",
+        "interrupted; finished tasks are kept, and the same command continues. 129: ended at once by SIGHUP; 143: by SIGTERM",
     ),
 ];
 

@@ -142,15 +142,14 @@ fn with_tip(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
 
 /// Refuses an empty argument, such as `--x ""`, which each command would read in its own way.
 fn refuse_empty(arguments: &[OsString]) -> Result<(), Failure> {
-    for two in arguments.windows(2) {
-        let [before, word] = [&two[0], &two[1]].map(|word| word.to_string_lossy());
-        let option = word.strip_suffix('=').filter(|option| option.starts_with("--") && !option.contains('='));
-        if word.is_empty() || option.is_some() {
-            let name = option.unwrap_or(&before);
-            return Err(failure!(Usage, "the argument after {name} is empty: give a value, or leave it out"));
+    let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
+    let is_empty = |word: &str| word.is_empty() || word.starts_with("--") && word.find('=') == Some(word.len() - 1);
+    match words.windows(2).find(|two| is_empty(&two[1])) {
+        Some(two) => {
+            Err(failure!(Usage, "an argument is empty: `{} {}`: give a value, or leave it out", two[0], two[1]))
         }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// One TLS provider for gRPC, object stores and downloads. Only the first call has an effect.

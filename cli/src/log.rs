@@ -27,8 +27,7 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 pub fn start(cli: &Cli, ansi: bool) {
     let default = match (cli.verbose, &cli.command) {
         // Errors of the state's database are reported in the words of the command.
-        (0, Command::Serve(_) | Command::Worker(_)) => "powersweep=info,slatedb=off,warn",
-        (1, _) => "powersweep=info,warn",
+        (0, Command::Serve(_) | Command::Worker(_)) | (1, _) => "powersweep=info,slatedb=off,warn",
         (0, Command::Run(_) | Command::Check(_) | Command::Find(_) | Command::Reproduce(_) | Command::Shard(_)) => {
             "powersweep_worker::slots=error,slatedb=off,tiny_skia=error,warn"
         }

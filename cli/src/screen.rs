@@ -20,7 +20,7 @@ use serde_json::{Value as Json, json};
 use crate::exit::{Exit, Failure, Outcome, failure};
 use crate::fitted::Table;
 
-pub use powersweep_dataset::words::{count, duration, memory, number, range};
+pub use powersweep_dataset::words::{count, duration, memory, number};
 
 /// Prints a text for people to standard output. A terminal does not break its sentences inside a word. A closed pipe does
 /// not change the command's result.
@@ -234,6 +234,8 @@ pub fn table() -> Table {
 
 #[cfg(test)]
 mod tests {
+    use powersweep_dataset::words::range;
+
     use super::*;
 
     #[test]

@@ -41,6 +41,12 @@ pub fn endless(end: f64) -> &'static str {
     if end < 0.0 { "-∞" } else { "∞" }
 }
 
+/// An interval whose ends have the notation of [`number_beside`]: "1.5 to 2".
+pub fn ends_beside((low, high): (f64, f64), greatest: f64) -> String {
+    let end = |end: f64| if end.is_finite() { number_beside(end, greatest) } else { endless(end).to_owned() };
+    [low, high].map(end).join(" to ")
+}
+
 /// Numbers with blanks of a digit's width behind those with fewer decimals: right-aligned, their points are below each other.
 pub fn aligned(numbers: &[String]) -> Vec<String> {
     /// As wide as a digit, and as wide as a point.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use powersweep_coordinator::plan;
 use powersweep_coordinator::store::Location;
-use powersweep_dataset::words::count;
+use powersweep_dataset::words::{count, range};
 use powersweep_dataset::{Error, failure};
 use powersweep_proto::v1;
 use serde_json::{Value as Json, json};
@@ -162,6 +162,13 @@ async fn not_stored(location: &Location, name: &str) -> Result<Error, Error> {
         return Ok(stored::without_state(location, name));
     }
     Ok(failure!(Usage, "{location}: {}", stored::unknown(name, &known)))
+}
+
+/// The remaining time of an experiment in words; `None` while it cannot be told.
+pub fn left(experiment: &v1::ExperimentStatus) -> Option<String> {
+    let likely_s = experiment.eta_s?;
+    let (least_s, most_s) = (experiment.eta_least_s.unwrap_or(likely_s), experiment.eta_most_s.unwrap_or(likely_s));
+    Some(range(least_s, most_s))
 }
 
 /// Whether the last state of an experiment is an error: some of its tasks failed for good, or it lost rows.

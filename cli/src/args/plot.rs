@@ -159,9 +159,7 @@ impl PlotArgs {
 impl PlotArgs {
     /// The chart, with the columns that it needs.
     pub fn chart(&self, options: &PlotOptions) -> Result<Chart, Failure> {
-        let kind = self.figure.ok_or_else(|| {
-            failure!(Usage, "name a figure, such as --figure cdf --x COLUMN, or --preset NAME of a paper")
-        })?;
+        let kind = self.figure.ok_or_else(|| failure!(Usage, "choose a figure: --figure cdf, or --preset NAME"))?;
         let name = kind.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
         let columns = Columns {
             x: self.x.clone(),

@@ -64,11 +64,9 @@ pub fn rotate(args: &AccessRotateArgs) -> Outcome {
 pub fn export(args: &AccessExportArgs) -> Outcome {
     let folder = access::folder(&args.data.location()?)?;
     let Some(name) = &args.name else {
-        let role = match (args.client, args.worker) {
-            (true, _) => Role::Client,
-            (_, true) => Role::Worker,
-            _ => return Err(failure!(Usage, "whose access? --worker, --client, or --name NAME of a client")),
-        };
+        let role = args.client.then_some(Role::Client).or(args.worker.then_some(Role::Worker));
+        let role =
+            role.ok_or_else(|| failure!(Usage, "whose access? --worker, --client, or --name NAME of a client"))?;
         return give(&access::read(&folder, role)?, &args.form, &format!("a {role}"));
     };
     let refused = |error: AccessError| access::refused(&error);

@@ -9,7 +9,7 @@ use powersweep::shaken::shaken_set;
 use powersweep::{Place, block_on};
 use powersweep_dataset::text::{Column, Entry, Sheet};
 use powersweep_dataset::titles::{labelled, title};
-use powersweep_dataset::words::{endless, number_beside};
+use powersweep_dataset::words::{endless, ends_beside, number_beside};
 use powersweep_dataset::{Comparison, Interval};
 use powersweep_inputs::library::ParsedLogs;
 
@@ -88,10 +88,7 @@ fn shown(found: &Compared, format: RowFormat) -> Sheet {
     let known: BTreeSet<&str> =
         each().filter(|(_, of)| of.comparison.is_some()).map(|(_, of)| of.name.as_str()).collect();
     let all: Vec<_> = each().filter(|(_, of)| of.comparison.is_some() || !known.contains(of.name.as_str())).collect();
-    let ends = |interval: Interval, greatest: f64| {
-        let end = |end: f64| if end.is_finite() { number_beside(end, greatest) } else { endless(end).to_owned() };
-        interval.ends.map_or(Entry::Empty, |(low, high)| Entry::Text([low, high].map(end).join(" to ")))
-    };
+    let ends = |of: Interval, most: f64| of.ends.map_or(Entry::Empty, |ends| Entry::Text(ends_beside(ends, most)));
     let percent = |share: f64| Entry::Text(format!("{:.0}%", 100.0 * share));
     let column = |name: &str, is_numeric: bool, entries: Vec<Entry>| Column {
         name: name.to_owned(),

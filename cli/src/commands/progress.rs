@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use powersweep::find::StepRun;
 use powersweep::run::{Progress, Running};
-use powersweep::status::ended_well;
+use powersweep::status::{ended_well, left};
 use powersweep::submit::why_waiting;
 use powersweep_experiments::plain::plain;
 use powersweep_proto::v1;
 
-use super::status;
 use crate::exit::Failure;
 use crate::screen;
 
@@ -75,7 +74,7 @@ fn draw(bar: &ProgressBar, found: &v1::ExperimentStatus, stalled: Option<&str>) 
 
 /// Speed and remaining time, or why no task runs.
 fn progress(found: &v1::ExperimentStatus, stalled: Option<&str>) -> String {
-    match (stalled, status::left(found)) {
+    match (stalled, left(found)) {
         (Some(reason), _) => format!("storage stalled: {reason}"),
         (None, Some(left)) => format!("{}/s, {left} left", screen::number(found.tasks_per_s)),
         (None, None) => found.reason.clone(),

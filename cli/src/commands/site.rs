@@ -5,6 +5,7 @@ use std::io::Write;
 use powersweep::block_on;
 use powersweep::launcher::batch::{BatchError, commands};
 use powersweep::launcher::slurm;
+use powersweep_dataset::writing::cannot_write;
 use powersweep_experiments::reading::unknown;
 use powersweep_launch::slurm::Partition;
 use powersweep_launch::{JobSite, System};
@@ -24,7 +25,7 @@ pub fn init(args: &SiteInitArgs) -> Outcome {
     match &args.output {
         None => screen::print_exact(text.trim_end()),
         Some(file) => {
-            let cannot = |error: std::io::Error| failure!(Usage, "cannot write {}: {error}", file.display());
+            let cannot = |error: std::io::Error| Failure { kind: Kind::Usage, ..cannot_write(file, &error) };
             let created = std::fs::File::create_new(file).map_err(cannot)?;
             { created }.write_all(text.as_bytes()).map_err(cannot)?;
             screen::print(&format!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use powersweep::block_on;
 use powersweep::inputs::ledgers as documents;
 use powersweep::place::shards::ShardStatus;
-use powersweep::status::failures_text;
+use powersweep::status::{failures_text, left};
 use powersweep::{Place, Status};
 use powersweep_experiments::plain::plain;
 use powersweep_proto::v1;
@@ -192,11 +192,4 @@ fn shards_text(experiment: &str, shards: &[ShardStatus]) -> String {
         ]);
     }
     format!("\n{experiment}: {}\n{table}\n", screen::count(shards.len() as u64, "shard"))
-}
-
-/// The remaining time of an experiment in words; `None` while it cannot be told.
-pub fn left(experiment: &v1::ExperimentStatus) -> Option<String> {
-    let likely_s = experiment.eta_s?;
-    let (least_s, most_s) = (experiment.eta_least_s.unwrap_or(likely_s), experiment.eta_most_s.unwrap_or(likely_s));
-    Some(screen::range(least_s, most_s))
 }

@@ -1,7 +1,7 @@
 //! Two experiments, or two sets of rows of one, compared pair by pair.
 
 use maud::{Markup, html};
-use powersweep_dataset::words::{aligned, endless, number, number_beside};
+use powersweep_dataset::words::{aligned, ends_beside, number, number_beside};
 use powersweep_dataset::{Cell, Frame, Interval};
 
 use crate::address::{Query, link};
@@ -78,9 +78,7 @@ pub(super) fn live(found: &Difference) -> Markup {
         let sizes =
             ["mean_a", "mean_b", "difference", "difference_low", "difference_high"].map(|name| number_at(name, row));
         let greatest = sizes.into_iter().flatten().map(f64::abs).fold(0.0, f64::max);
-        let end = |end: f64| if end.is_finite() { number_beside(end, greatest) } else { endless(end).to_owned() };
-        let ends = of.ends.map_or_else(String::new, |(low, high)| format!("{} to {}", end(low), end(high)));
-        [number_beside(of.value, greatest), ends]
+        [number_beside(of.value, greatest), of.ends.map_or_else(String::new, |ends| ends_beside(ends, greatest))]
     };
     let dots = Dots::of(ratios.iter().flatten());
     let means = |name: &str| {
