@@ -144,12 +144,8 @@ fn with_tip(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
 fn refuse_empty(arguments: &[OsString]) -> Result<(), Failure> {
     let words: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();
     let is_empty = |word: &str| word.is_empty() || word.starts_with("--") && word.find('=') == Some(word.len() - 1);
-    match words.windows(2).find(|two| is_empty(&two[1])) {
-        Some(two) => {
-            Err(failure!(Usage, "an argument is empty: `{} {}`: give a value, or leave it out", two[0], two[1]))
-        }
-        None => Ok(()),
-    }
+    let found = words.windows(2).find(|two| is_empty(&two[1]));
+    found.map_or(Ok(()), |two| Err(failure!(Usage, "no value in `{} {}`: give one, or leave it out", two[0], two[1])))
 }
 
 /// One TLS provider for gRPC, object stores and downloads. Only the first call has an effect.
