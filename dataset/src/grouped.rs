@@ -17,7 +17,7 @@ use crate::source::{self, conditions, why_none};
 use crate::subject::subject;
 pub use crate::subject::{SIGNAL, SIGNAL_INDEX, keys};
 use crate::words::count;
-use crate::{Cell, Column, Condition, Datasets, Error, Frame, Rows, Stat, baseline, failure, grouped, page};
+use crate::{Axis, Cell, Column, Condition, Datasets, Error, Frame, Rows, Stat, baseline, failure, grouped, page};
 
 /// The columns of `accounts` about a signal's block. Behind the first two, its settings, which may differ between the
 /// combinations of its lists.
@@ -287,7 +287,8 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
     // Costs in several currencies have theirs beside them. A ratio has none, and one line of a pivoted answer has all.
     let has_costs = table == Table::Accounts && measures.iter().any(|name| COSTS.contains(name)) && !facts.is_relative;
     let is_apart = has_costs && baseline.is_empty() && query.pivot.is_none() && !axes.contains(&CURRENCY);
-    axes.extend(is_apart.then_some(CURRENCY));
+    let is_ratio = has_costs && !baseline.is_empty() && !axes.contains(&CURRENCY);
+    axes.extend((is_apart || is_ratio).then_some(CURRENCY));
     let mut rows = collected(datasets, reading, &facts, [&axes, &measures], only.clone()).await?;
     if rows.is_empty() && !query.only.is_empty() {
         return Err(usage(why_none(datasets, reading, &query.only).await?));
@@ -300,17 +301,36 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
     } else if is_apart {
         rows = in_currency(rows);
     }
+    let paid_in = rows.axis(CURRENCY).filter(|_| is_ratio).cloned();
+    if is_ratio {
+        rows = rows.without(CURRENCY);
+    }
     let shaped = |frame| Ok(without_others(shaped(frame, query)?, &columns, &chosen));
     if baseline.is_empty() || rows.is_empty() {
         return shaped(grouped(&rows, &by, &stats)?);
     }
     let baseline = baseline::pairs(&rows, &baseline)?;
+    paid_in.map_or(Ok(()), |axis| check_one_currency(&axis, &baseline.of))?;
     if baseline.lacking() > 0 {
         let lacking = count(baseline.lacking() as u64, "row");
         let left_out = "have no row of the baseline to be divided by, and are left out";
         datasets.notes().say(&format!("{lacking} {left_out}"));
     }
     shaped(grouped_ratios(&rows, &baseline, &by, &stats)?)
+}
+
+/// Refuses ratios of costs to costs in another currency. `partners`: of each row its row of the baseline.
+fn check_one_currency(currencies: &Axis, partners: &[Option<usize>]) -> Result<(), Error> {
+    for (row, partner) in partners.iter().enumerate().filter_map(|(row, partner)| Some((row, (*partner)?))) {
+        let [one, other] = [row, partner].map(|row| currencies.cell(row));
+        if one != other && !one.is_null() && !other.is_null() {
+            let (one, other) = (one.exact(), other.exact());
+            return Err(usage(format!(
+                "costs in {one} have no ratio to costs in {other}: choose rows of one currency"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The column of numbers that an answer is ordered by, and its statistic if `name` has one; `None` for a column of `by`, and for

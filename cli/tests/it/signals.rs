@@ -319,6 +319,12 @@ fn costs_have_the_currency_of_their_price() {
     let said = "has the unit EUR in A and USD in B: values in different units are not compared";
     sandbox.run(&[&of_two[..], &["--columns", "cost"]].concat()).exits(2).says(&["`cost`", said]);
     sandbox.run(&[&of_two[..], &["--table", "accounts"]].concat()).exits(0).says(&["`jobs_cost`", said]);
+    // Costs have no ratio to costs in another currency, and one to the costs under each signal.
+    let one = ["--where", "signal_index=0", "--where", "backfill=easy"];
+    let mixed = sandbox.run(&[&costs[..8], &one, &["--ratio-to", "signal=us"]].concat()).exits(2);
+    mixed.says(&["costs in EUR have no ratio to costs in USD"]);
+    let ratios = [&costs[..8], &one[..2], &["--ratio-to", "backfill=easy"]].concat();
+    sandbox.run(&ratios).exits(0).prints(&["de", "us"]);
     let indices = ["sensitivity", "costs", "--of", "cost", "--where", "signal=us"];
     sandbox
         .run(&indices)
