@@ -73,7 +73,7 @@ pub struct Verified {
     pub sample_seed: u64,
     /// Rows that are equal in every column that does not depend on the run.
     pub equal: usize,
-    /// Rows of an earlier manifest, which is not known, so that they were not compared.
+    /// Rows of another manifest than the given or the known one, so that they were not compared.
     pub foreign: usize,
     /// Tasks of the manifest in a file that have no row there.
     pub missing: u64,

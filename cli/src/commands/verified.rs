@@ -35,7 +35,7 @@ pub(super) fn note_rest(found: &Verified) {
     if found.foreign > 0 {
         let foreign = screen::count(found.foreign as u64, "row");
         screen::note(&format!(
-            "powersweep: not compared: {foreign} of an earlier manifest, which is not known; give it with --manifest"
+            "powersweep: not compared: {foreign} of another manifest than the known one; give theirs with --manifest"
         ));
     }
     if found.missing > 0 {

@@ -180,8 +180,9 @@ impl Farm {
         self.out.delete(Key::Leaving { experiment: name.to_owned() });
         let reason = format!(
             "{name} is not removed, because some of its rows cannot be published: {reason}. If another version of \
-             powersweep made these rows, remove it with that version. If storage lost them, copy the other rows with \
-             `powersweep results --format parquet`, then delete all of them with `delete --data-too`"
+             powersweep made these rows, remove it with that version. If storage lost them, run the tasks under a \
+             new name, or copy the other rows with `powersweep results {name} --format parquet`, delete all of them with \
+             `powersweep delete {name} --data-too`, and run the manifest again"
         );
         for client in leaving.clients.into_iter().chain(leaving.next.map(|(client, _)| client)) {
             self.out.reply(client, Reply::Refused(reason.clone()));
