@@ -56,6 +56,11 @@ impl Warning {
         self.kind.is_note()
     }
 
+    /// The first finding as text, as that of a single task.
+    pub fn finding(&self) -> String {
+        physics::finding_text(self.kind, &self.message, &self.help)
+    }
+
     /// The warning as text. `file`: the manifest's name.
     pub fn text(&self, file: &str) -> String {
         let word = self.kind.word();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use powersweep::conformance::{Conformance, Policy};
 use powersweep::simulate::{SimulateOptions, TaskLimits};
-use powersweep::{Error, Manifest, Notes, failure, inputs, plain};
+use powersweep::{Error, Manifest, Notes, failure, inputs, plain, shaken};
 use powersweep_cli::exit::{Exit, TABLE};
 use powersweep_cli::{defaults, quantities};
 use pyo3::prelude::*;
@@ -168,9 +168,10 @@ pub(crate) fn simulate(
             policy,
             jobs,
             series,
-            notes,
+            notes: notes.clone(),
         };
         let found = options.simulated(&|| stop.load(Ordering::Relaxed))?;
+        found.findings().iter().for_each(|finding| notes.say(&finding.text()));
         Ok((Rows::from(found.row), found.jobs.map(Rows::from), found.series.map(Rows::from)))
     };
     let ((row, jobs, series), notes) = run_calling(py, calls_python, work).map_err(|error| raised.cause(py, error))?;
@@ -221,6 +222,12 @@ fn manifest_of(name: &str) -> Result<Manifest, Error> {
 
 fn parsed(file: &str, text: &str) -> Result<Manifest, Error> {
     Manifest::parse(file, text).map_err(|errors| inputs::problems(file, &errors))
+}
+
+/// The set of rows with shaken input of a set of rows.
+#[pyfunction]
+pub(crate) fn shaken_set(set: &str) -> String {
+    shaken::shaken_set(set)
 }
 
 /// Every exit code of the command line with its meaning.

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import unittest
+import warnings
 
 import powersweep
 from powersweep import _native
@@ -28,6 +29,14 @@ class Simulate(ScratchCase):
         for name in row.keys() - measured:
             known = "unlimited" if row[name] == float("inf") else row[name]
             self.assertEqual(known, shown[name], name)
+
+    def test_findings_are_warnings(self):
+        with self.assertWarnsRegex(powersweep.PowersweepWarning, "power is relative") as caught:
+            powersweep.simulate(synthetic_jobs_count=50)
+        self.assertEqual(caught.filename, __file__)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            powersweep.simulate(synthetic_jobs_count=50, power_top_w=100)
 
     def test_optional_tables_are_rows(self):
         row = powersweep.simulate(synthetic_jobs_count=50, watch_machine=True, jobs=True, series=True)

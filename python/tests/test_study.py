@@ -142,6 +142,11 @@ class OnAFolder(ScratchCase):
             self.study()
         self.assertEqual(caught.filename, __file__)
 
+    def test_relative_power_is_a_warning(self):
+        study = self.study()
+        with self.assertWarnsRegex(powersweep.PowersweepWarning, "power is relative"):
+            study.evaluate([point(1)])
+
     def test_no_slots_are_all_processors(self):
         with powersweep.Study(STUDY, METRICS, data="data", slots=0) as study:
             self.assertEqual(study.evaluate([point(1)])[0].seeds, 2)

@@ -170,8 +170,13 @@ pub struct Finding {
 impl Finding {
     /// The finding about a single task as text.
     pub fn text(&self) -> String {
-        format!("{}: {}; {}", self.kind.word(), self.message, self.help)
+        finding_text(self.kind, &self.message, &self.help)
     }
+}
+
+/// A finding as text.
+pub fn finding_text(kind: FindingKind, message: &str, help: &str) -> String {
+    format!("{}: {message}; {help}", kind.word())
 }
 
 /// Share of the range between idle and peak power below which a cap leaves hardly any room.

@@ -28,6 +28,7 @@ pub use self::options::{Asked, StudyOptions, Told, Wait};
 use crate::find::{Values, add, each_row};
 use crate::inputs::{self, Files};
 use crate::place::Place;
+use crate::plan;
 use crate::replicate::check_table;
 use crate::submit::{stopped, submission, upload_missing, why_waiting};
 
@@ -68,6 +69,8 @@ pub struct Study {
     counts: Option<(u64, u64)>,
     /// Why no task runs, since when, and whether a note has said so.
     waiting: Option<(String, Instant, bool)>,
+    /// Whether notes have said the findings about the manifest.
+    has_findings_said: bool,
     /// Points that the coordinator's manifest lacks.
     new: Vec<usize>,
     /// The point of each request.
@@ -118,6 +121,7 @@ impl Place {
             generation: 0,
             counts: None,
             waiting: None,
+            has_findings_said: false,
             new: Vec::new(),
             asked: Vec::new(),
             open: BTreeMap::new(),
@@ -338,9 +342,20 @@ impl Study {
         };
         upload_missing(self.farm.client(), &manifest, &self.files, &self.options.manifest.library, &reply.missing_logs)
             .await?;
+        self.say_findings(&manifest)?;
         self.generation = reply.generation;
         self.counts = None;
         self.new.clear();
+        Ok(())
+    }
+
+    /// Notes the findings of a plan once. They name no line: listed points move the lines of the manifest.
+    fn say_findings(&mut self, manifest: &Manifest) -> Result<(), Error> {
+        if !std::mem::replace(&mut self.has_findings_said, true) {
+            let sweep = inputs::sweep(manifest, &self.files.digests)?;
+            let found = plan::warnings(&sweep, &self.files.signals, &self.options.manifest.logs);
+            found.iter().for_each(|warning| self.place.notes.say(&warning.finding()));
+        }
         Ok(())
     }
 

@@ -1,9 +1,10 @@
 //! Ask and tell on a data folder.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use powersweep::study::{Asked, Told, Wait};
-use powersweep::{Error, Kind, Manifest, Place, StatusOptions, Study, StudyOptions, block_on};
+use powersweep::{Error, Kind, Manifest, Notes, Place, StatusOptions, Study, StudyOptions, block_on};
 use powersweep_engine::Value;
 
 const TEXT: &str = r#"
@@ -29,6 +30,27 @@ const BRIEF: Wait = Wait { least: usize::MAX, limit: Some(Duration::from_secs(60
 
 fn options() -> StudyOptions {
     StudyOptions { metrics: vec!["bsld_mean".to_owned(), "energy_total_j".to_owned()], ..StudyOptions::default() }
+}
+
+#[test]
+fn relative_power_is_noted_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let saying = Arc::clone(&said);
+    let notes = Notes::to(move |note| saying.lock().expect("no panic").push(note.to_owned()));
+    let place = Place { notes, ..Place::open(folder.path().join("data").display().to_string()) };
+    let manifest = Manifest::parse("asked.toml", TEXT).expect("a manifest");
+    block_on(async {
+        let mut asked = place.study(&manifest, options()).await?;
+        for size in [1.0, 2.0] {
+            asked.ask(&[point(size, 2.0)])?;
+            asked.tell(ALL).await?;
+        }
+        asked.end().await
+    })
+    .expect("a study");
+    let said = said.lock().expect("no panic");
+    assert_eq!(said.iter().filter(|note| note.starts_with("note: power is relative")).count(), 1, "{said:?}");
 }
 
 async fn study(folder: &str, text: &str) -> Result<Study, Error> {
