@@ -39,6 +39,7 @@ class Experiment:
         insecure: bool = False,
     ) -> None:
         self.name = name
+        self._where = {"data": data, "coordinator": coordinator, "access": access, "insecure": insecure}
         self._place = _native.Place(data=path(data), coordinator=coordinator, access=access, insecure=insecure)
 
     def __repr__(self) -> str:
@@ -107,6 +108,9 @@ class Experiment:
         where: Where = None,
         by: Names = None,
         pool: Names = None,
+        shaken: float | None = None,
+        traces: Paths = None,
+        cache: Path | None = None,
     ) -> Rows:
         """Two sets of rows, pair by pair: a row for each compared column.
 
@@ -116,6 +120,10 @@ class Experiment:
         combination of values of `by` has a comparison; so has each workload and signal that is not in `pool`. `other` is
         the experiment of B, if it is another one in the same data.
 
+        `shaken` compares the sets once more with shaken input: each submit moves by at most this time (s), earlier or later,
+        differently for each of ten seeds. The tasks run first, in another process, as the experiment NAME-shaken; `traces` and
+        `cache` are options of `powersweep compare`.
+
         >>> experiment = powersweep.run("quickstart", quiet=True)
         >>> fcfs, easy = ({"queue_order": "fcfs", "backfill": rule, "policy": "full-speed"} for rule in ("none", "easy"))
         >>> waits = experiment.compare(fcfs, easy, select="wait_s_mean", where={"size_factor": 1})
@@ -123,7 +131,14 @@ class Experiment:
         (['wait_s_mean'], True, True)
         """
         sets = [f"{name}:{','.join(conditions(of))}" for name, of in ((self.name, a), (other or self.name, b))]
-        return call(self._place.compare, *sets, table=table, columns=names(select), only=conditions(where), by=names(by), pool=names(pool))
+        asked: dict[str, Any] = {"table": table, "columns": names(select), "by": names(by), "pool": names(pool)}
+        if shaken is not None:
+            from . import _child
+
+            given = options(**self._where, **asked, where=conditions(where), shaken=shaken, traces=traces, cache=cache)
+            _child.run(["compare", *given, "--", *sets], lambda note: print(note, file=sys.stderr))
+            sets = [_native.shaken_set(of) for of in sets]
+        return call(self._place.compare, *sets, only=conditions(where), **asked)
 
     def best(
         self,

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::calls::{conformance, exit_codes, experiment_of, experiment_of_text, main, simulate};
+    use crate::calls::{conformance, exit_codes, experiment_of, experiment_of_text, main, shaken_set, simulate};
     #[cfg(feature = "figures")]
     #[pymodule_export]
     use crate::figures::{Drawing, plot};

@@ -133,6 +133,14 @@ class Rows(ScratchCase):
             with self.subTest(message), self.assertRaisesRegex(powersweep.UsageError, message):
                 compare({"policy": "easy"}, {"policy": "fcfs"}, **arguments)
 
+    def test_two_sets_of_rows_are_compared_with_shaken_input(self):
+        found = self.experiment.compare({"policy": "easy"}, {"policy": "fcfs"}, select="wait_s_mean", shaken=60)
+        self.assertEqual((found["metric"], found["pairs"]), (["wait_s_mean"], [10]))
+        shaken = powersweep.results("sweep-shaken", select=["seed", "submit_jitter_s"])
+        self.assertEqual((len(shaken), set(shaken["submit_jitter_s"])), (20, {60.0}))
+        with self.assertRaisesRegex(powersweep.UsageError, "did you mean `?wait_s_mean"):
+            self.experiment.compare({"policy": "easy"}, {"policy": "fcfs"}, select="wait_mean", shaken=60)
+
     def test_the_best_combinations_are_found(self):
         best = self.experiment.best
         waits = {row["policy"]: row["mean(wait_s_mean)"] for row in self.experiment.results(select="wait_s_mean", by="policy", stat="mean").to_dicts()}
