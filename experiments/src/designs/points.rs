@@ -77,6 +77,14 @@ impl<'a> Lines<'a> {
         self.file.unwrap_or("the points")
     }
 
+    /// Where a line of points stands: the row of a file of Parquet, whose header is no row, else the line.
+    pub(crate) fn at(&self, line: usize) -> String {
+        match self.file.filter(|file| file.to_ascii_lowercase().ends_with(".parquet")) {
+            Some(file) => format!("row {} of {file}", line.saturating_sub(1)),
+            None => format!("line {line} of {}", self.place()),
+        }
+    }
+
     /// The header and the lines, each with its number from 1, or its first cell with a quotation mark that does not enclose the
     /// whole of it; empty lines are left out.
     pub(crate) fn cells(&self) -> impl Iterator<Item = (usize, Result<Vec<&'a str>, &'a str>)> {

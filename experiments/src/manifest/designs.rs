@@ -337,7 +337,7 @@ impl Block<'_, '_> {
             );
         }
         for (at, cell) in quoted {
-            wrong(format!("line {at} of {place}: {cell} has a quotation mark"), "expected values without commas");
+            wrong(format!("{}: {cell} has a quotation mark", points.at(at)), "expected values without commas");
         }
         for (_, name) in header.iter().enumerate().filter(|(at, name)| header[..*at].contains(name)) {
             wrong(format!("the column `{name}` of {place} is there twice"), "expected a column for each parameter");
@@ -347,7 +347,7 @@ impl Block<'_, '_> {
             wrong(format!("no block uses the column `{name}` of {place}"), &expected);
         }
         for (at, cells) in lines.iter().filter(|(_, cells)| cells.len() != header.len()) {
-            wrong(format!("line {at} of {place} has {} values", cells.len()), &format!("expected {}", header.len()));
+            wrong(format!("{} has {} values", points.at(*at), cells.len()), &format!("expected {}", header.len()));
         }
         let (mut ranges, mut columns) = (Vec::new(), Vec::new());
         for (name, own) in &by_param {
@@ -361,12 +361,12 @@ impl Block<'_, '_> {
                 match points::value(param, cell) {
                     Some(value) if bounds[name].as_ref().is_some_and(|bounds| !bounds.contains(&value)) => {
                         let range = bounds[name].as_ref().map(ToString::to_string).unwrap_or_default();
-                        wrong(format!("line {at} of {place}: `{name}` is {value}"), &format!("expected {range}"));
+                        wrong(format!("{}: `{name}` is {value}", points.at(*at)), &format!("expected {range}"));
                     }
                     Some(value) => values.push(value),
                     None => {
                         let expected = format!("expected {}", param.expectation());
-                        wrong(format!("line {at} of {place}: `{name}` cannot be \"{cell}\""), &expected);
+                        wrong(format!("{}: `{name}` cannot be \"{cell}\"", points.at(*at)), &expected);
                     }
                 }
             }

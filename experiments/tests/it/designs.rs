@@ -276,6 +276,10 @@ fn files_of_points_become_part_of_the_text_on_the_same_lines() {
         "{}",
         errors(&wrong)
     );
+    // The header of a file of Parquet is no row.
+    let rows = |_: &str| Ok::<_, ()>("bsld_threshold\n1.5\nmany\n".to_owned());
+    let wrong = errors(&with_points(&text.replace("p.csv", "p.parquet"), rows).expect("it is read"));
+    assert!(wrong.starts_with("error: row 2 of p.parquet: `bsld_threshold` cannot be \"many\""), "{wrong}");
     assert!(errors(text).contains("give the manifest by the name of its file"));
     assert_eq!(with_points(&text.replace("p.csv", "q.csv"), read), Err("another"));
 }
