@@ -6,7 +6,7 @@ use powersweep_results::Table;
 use crate::reading::Reading;
 use crate::rows::parameter;
 use crate::scan::{self, ColumnScan, LABELS, Tasks};
-use crate::{Datasets, Error, source};
+use crate::{Cell, Datasets, Error, source};
 
 /// The dependence of the seeds of an experiment's rows.
 ///
@@ -28,9 +28,19 @@ pub async fn of_rows(datasets: &Datasets, reading: &Reading, found: &[ColumnScan
     if !matches!(dependence, Dependence::Resampled { .. }) {
         return Ok(dependence);
     }
-    let names: Vec<&str> = seeds::READ.into_iter().chain(seeds::DRAWN).collect();
-    let rows = source::rows(datasets, reading, [&names, &[]], Vec::new()).await?.with_dependence();
+    let rows = source::rows(datasets, reading, [&columns(), &[]], Vec::new()).await?.with_dependence();
     Ok(rows.dependence(0..rows.len()))
+}
+
+/// The columns that tell the dependence of the seeds of rows.
+pub fn columns() -> Vec<&'static str> {
+    seeds::READ.into_iter().chain(seeds::DRAWN).collect()
+}
+
+/// The dependence of the seeds of a row, by the cells of [`columns`].
+pub fn of_cells(cells: &[Cell]) -> Dependence {
+    let names = columns();
+    seeds::dependence_by(|name| parameter(cells.get(names.iter().position(|known| *known == name)?)?))
 }
 
 /// The dependence by the first values of columns; alike only if no other value is there.

@@ -173,6 +173,30 @@ fn a_share_of_seeds_is_a_condition() {
     sandbox.run(&[&wrong[..], &["P(bsld_mean <= 5) >= 95"]].concat()).exits(2).says(&["from 0 to 1"]);
 }
 
+/// The rows of draws from a log tell which part of its jobs a draw has.
+#[test]
+fn draws_from_a_log_have_the_intervals_of_results() {
+    let sandbox = Sandbox::new();
+    let job = |id: u64| {
+        let (procs, run_s) = (1 + id * 7 % 32, 600 + id * id * 97 % 20_000);
+        format!("{id} {} -1 {run_s} {procs} -1 -1 {procs} {run_s} -1 1 1 1 1 1 1 -1 -1\n", id * 6_000)
+    };
+    let jobs: String = (1..=400).map(job).collect();
+    sandbox.write("days.swf", format!("; MaxProcs: 64\n{jobs}"));
+    let made = "source = \"lublin\"\nsynthetic_jobs_count = 200\nsynthetic_procs = 64";
+    let days = "source = \"swf\"\nlog = \"./days.swf\"\nresample_days = 1\nresample_blocks = 5";
+    sandbox.write("draws.toml", manifest("draws", 6, "1").replace(made, days));
+    let over = ["--over", "size_factor=1,2", "--minimise", "size_factor", "--subject-to", "wait_s_mean <= 100000"];
+    let find = [&["find", "draws.toml"], &over[..], &["--json", "--quiet"]].concat();
+    let found = sandbox.run(&find).exits(0).json();
+    let shown = lines(
+        &sandbox,
+        &["results", "draws-find", "--where", "size_factor=1", "--columns", "wait_s_mean", "--by", "policy"],
+    );
+    let (half, whole) = (answer(&found)["conditions"][0]["ci95"].as_f64(), number(&shown[0], "ci95(wait_s_mean)"));
+    assert!(whole > 0.0 && half.is_some_and(|half| rows::near(half, whole, 1e-12)), "{found}: {whole}");
+}
+
 #[test]
 fn each_policy_has_an_answer() {
     let sandbox = Sandbox::new();

@@ -52,6 +52,13 @@ pub(crate) struct Group {
     pub(crate) tasks: Vec<Vec<Task>>,
 }
 
+impl Group {
+    /// Whether its seeds are draws from one log.
+    pub(super) fn is_drawn(&self) -> bool {
+        matches!(self.seeds, Dependence::Resampled { .. })
+    }
+}
+
 /// A task of the grid.
 pub(crate) struct Task {
     pub(crate) id: String,
@@ -139,6 +146,16 @@ impl Grid {
             ));
         }
         Ok(Grid { axes, candidates, groups, left_out, seeds, rungs: rungs.to_vec() })
+    }
+
+    /// Takes the dependence of draws from a log from their rows: those have the counts of jobs.
+    pub(super) fn draw(&mut self, drawn: &HashMap<String, Dependence>) {
+        for group in self.groups.iter_mut().filter(|group| group.is_drawn()) {
+            let of_rows = group.tasks.iter().flatten().filter_map(|task| drawn.get(&task.id)).max().copied();
+            if let Some(of_rows @ Dependence::Resampled { .. }) = of_rows {
+                group.seeds = of_rows;
+            }
+        }
     }
 
     /// Number of workloads on which candidates run one after the other; 1 without rungs.

@@ -8,8 +8,8 @@ mod found;
 pub(crate) mod grid;
 mod judge;
 
-use std::collections::HashSet;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
@@ -17,7 +17,8 @@ use powersweep_dataset::frame::COSTS;
 use powersweep_dataset::grouped::SIGNAL;
 use powersweep_dataset::source::Source;
 use powersweep_dataset::writing::write_whole;
-use powersweep_dataset::{Cell, Datasets, Error, failure};
+use powersweep_dataset::{Cell, Datasets, Error, dependence, failure};
+use powersweep_engine::seeds::Dependence;
 use powersweep_experiments::signals::{Quantity, Signal};
 use powersweep_experiments::{Derivation, Manifest, Over};
 use powersweep_inputs::library::Library;
@@ -27,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::found::{
     Found, FoundCandidate, FoundCondition, FoundException, FoundGoal, FoundGroup, FoundMeans, Values,
 };
-use self::grid::Grid;
+use self::grid::{Grid, Group};
 use self::judge::{Progress, Question, Rows};
 use crate::best::Goal;
 use crate::derived::DerivedOptions;
@@ -225,7 +226,9 @@ impl Search {
         if self.options.manifest.run.stop.is_cancelled() {
             return Err(interrupted());
         }
-        self.rows = self.read_rows().await?;
+        let drawn;
+        (self.rows, drawn) = self.read_rows().await?;
+        self.grid.draw(&drawn);
         let progress = |group| self.question.progress(&self.grid, group, &self.rows);
         self.progress = self.grid.groups.iter().map(progress).collect();
         let groups = self.grid.groups.iter().zip(&self.progress);
@@ -265,21 +268,29 @@ impl Search {
         Ok(begun)
     }
 
-    /// The rows of the grid that are there.
-    async fn read_rows(&self) -> Result<Rows, Error> {
+    /// The rows of the grid that are there, and the dependence of the seeds of each draw from a log.
+    async fn read_rows(&self) -> Result<(Rows, HashMap<String, Dependence>), Error> {
         let tasks = self.grid.groups.iter().flat_map(|group| &group.tasks).flatten();
         let known: HashSet<&str> = tasks.map(|task| task.id.as_str()).collect();
-        let mut rows = Rows::new();
-        let Some(datasets) = self.datasets().await? else { return Ok(rows) };
+        let (mut rows, mut drawn) = (Rows::new(), HashMap::new());
+        let Some(datasets) = self.datasets().await? else { return Ok((rows, drawn)) };
         let reading = datasets.read(&self.name, self.question.table).await?;
         let names: Vec<&str> = [TASK_ID].into_iter().chain(self.question.columns.iter().map(String::as_str)).collect();
-        let source = Source::open(&datasets, &reading, &names, self.question.choosing()).await?;
-        let take = |id: String, cells: Vec<Cell>| match known.contains(id.as_str()) {
-            true => add(rows.entry(id), cells, &names[1..]),
-            false => Ok(()),
+        let counts = if self.grid.groups.iter().any(Group::is_drawn) { dependence::columns() } else { Vec::new() };
+        let all = [names.as_slice(), &counts].concat();
+        let source = Source::open(&datasets, &reading, &all, self.question.choosing()).await?;
+        let take = |id: String, mut cells: Vec<Cell>| {
+            if !known.contains(id.as_str()) {
+                return Ok(());
+            }
+            let counted = cells.split_off(names.len() - 1);
+            if !counted.is_empty() {
+                drawn.insert(id.clone(), dependence::of_cells(&counted));
+            }
+            add(rows.entry(id), cells, &names[1..])
         };
-        each_row(&source, &self.name, &names, take).await?;
-        Ok(rows)
+        each_row(&source, &self.name, &all, take).await?;
+        Ok((rows, drawn))
     }
 
     /// Where the experiment's rows are; `None` if there is no such experiment yet.
