@@ -7,13 +7,14 @@ use powersweep_coordinator::plan::{self, TaskState};
 use powersweep_coordinator::records::Loaded;
 use powersweep_coordinator::shards::ShardState;
 use powersweep_coordinator::store::Location;
-use powersweep_dataset::{Error, failure};
+use powersweep_dataset::{Error, Kind, failure};
 use powersweep_engine::batch::physics::{Demand, Finding, FindingKind, Place as Block};
 use powersweep_engine::workload::{Workload, WorkloadError};
 use powersweep_experiments::{Manifest, Sweep, TaskSpec, Warning};
 use powersweep_inputs::library::ParsedLogs;
 use powersweep_inputs::signals::{Accounts, Loaded as Signal};
 use powersweep_proto::v1;
+use powersweep_results::Table;
 use powersweep_worker::task::TaskError;
 
 use crate::inputs::{self, Files};
@@ -42,7 +43,7 @@ pub struct TaskPlan {
 }
 
 impl Place {
-    /// What a run or submit of a manifest would find. Nothing changes.
+    /// What a run or submit of a manifest would find. Nothing changes. A note says that rows are missing.
     ///
     /// # Errors
     /// The manifest would be refused, or who should answer does not.
@@ -54,6 +55,11 @@ impl Place {
             let mut farm = self.connect().await?;
             let request = v1::SubmitRequest { dry_run: true, ..submission(manifest, files) };
             let reply = farm.submit(request).await.map_err(|status| connection::refused(&status))?.into_inner();
+            // An experiment that the coordinator does not know has no rows yet.
+            let whole = self.datasets_at(&farm).read_whole(manifest.name(), Table::Tasks).await;
+            if let Some(missing) = whole.err().filter(|error| error.kind == Kind::Storage) {
+                self.notes.say(&missing.message);
+            }
             return Ok(Plan { reply, served: None });
         }
         let sweep = inputs::sweep(manifest, &files.digests)?;

@@ -140,6 +140,11 @@ fn claims_on_jobs_may_name_parameters() {
     sandbox.write("jobs.toml", claims("two.toml", 1e9, true).replace(value, of_jobs));
     let checked = sandbox.run(&["check", "jobs.toml"]).exits(0).says(&["3 of 3 demanded claims of the paper hold"]);
     checked.prints(&["jobs of the sweep, sjf", "120 ± 0", "two.toml.jobs.wait_s"]);
+    // Of a table that lost a file, no number is ours.
+    let folder = std::fs::read_dir(sandbox.path("results/data/two/jobs")).expect("a folder");
+    let part = folder.map(|file| file.expect("a file").path()).find(|path| path.extension().is_some_and(|of| of == "parquet"));
+    std::fs::remove_file(part.expect("a part")).expect("it was there");
+    sandbox.run(&["check", "jobs.toml"]).exits(5).says(&["of two/jobs: the state counts", "Bring the files back"]);
 }
 
 #[test]

@@ -39,15 +39,19 @@ impl Checked {
 }
 
 impl Place {
-    /// The sweep of a manifest all of whose tasks have published rows; `None` if some have none. It reads no log: the rows
-    /// name the digests of the logs that they were made from.
+    /// The sweep of a manifest all of whose tasks have rows; `None` if some have none, or no file has any. It reads no log: the
+    /// rows name the digests of the logs that they were made from.
     ///
     /// # Errors
-    /// The rows cannot be read.
+    /// The rows cannot be read, or files of them are missing.
     pub async fn finished(&self, manifest: &Manifest) -> Result<Option<Sweep>, Error> {
         let datasets = self.datasets_here()?;
         let Ok(reading) = datasets.read_published(manifest.name(), Table::Tasks).await else { return Ok(None) };
-        let origins = reading.parts().await?.into_iter().flat_map(|part| part.origin().log_digests);
+        let parts = reading.parts().await?;
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        let origins = parts.into_iter().flat_map(|part| part.origin().log_digests);
         let digests = origins.filter_map(|(name, digest)| Some((name, digest.parse().ok()?))).collect();
         let Ok(sweep) = Sweep::new(manifest.clone(), digests) else { return Ok(None) };
         let rows = read(&datasets, &sweep, Table::Tasks, &BTreeSet::new()).await?;
@@ -55,10 +59,10 @@ impl Place {
         Ok((count as u64 == sweep.task_count()).then_some(sweep))
     }
 
-    /// Compares claims with the published rows of sweeps, all of which have run to their end.
+    /// Compares claims with the rows of sweeps, all of which have run to their end.
     ///
     /// # Errors
-    /// A sweep that the claims need is missing, or its rows cannot be read. A claim that fails is no error.
+    /// A sweep that the claims need is missing, or its rows cannot be read, or files of them are missing. A claim that fails is no error.
     pub async fn check(&self, claims: &Claims, sweeps: &Sweeps, demanded_only: bool) -> Result<Checked, Error> {
         let datasets = self.datasets_here()?;
         let mut rows = Rows::new();
@@ -88,7 +92,7 @@ async fn read(
     columns: &BTreeSet<String>,
 ) -> Result<Vec<RecordBatch>, Error> {
     let names: Vec<&str> = columns.iter().map(String::as_str).chain(["task_id"]).collect();
-    let reading = datasets.read_published(sweep.manifest().name(), table).await?;
+    let reading = datasets.read_whole(sweep.manifest().name(), table).await?;
     let rows = Source::open(datasets, &reading, &names, Vec::new()).await?.batches().await?;
     // An adopted dataset can also have rows of tasks of unknown manifests.
     let tasks = (0..sweep.index_count()).filter_map(|index| sweep.task(index));
