@@ -142,7 +142,8 @@ fn claims_on_jobs_may_name_parameters() {
     checked.prints(&["jobs of the sweep, sjf", "120 ± 0", "two.toml.jobs.wait_s"]);
     // Of a table that lost a file, no number is ours.
     let folder = std::fs::read_dir(sandbox.path("results/data/two/jobs")).expect("a folder");
-    let part = folder.map(|file| file.expect("a file").path()).find(|path| path.extension().is_some_and(|of| of == "parquet"));
+    let part =
+        folder.map(|file| file.expect("a file").path()).find(|path| path.extension().is_some_and(|of| of == "parquet"));
     std::fs::remove_file(part.expect("a part")).expect("it was there");
     sandbox.run(&["check", "jobs.toml"]).exits(5).says(&["of two/jobs: the state counts", "Bring the files back"]);
 }

@@ -16,9 +16,12 @@ use crate::look::Look;
 const GROUPS_MAX: usize = 60;
 /// Bars that are this narrow (px) have no mark at their top.
 const MARKED_FROM_PX: f64 = 6.0;
+/// The note about bars that are drawn as points.
+const POINTS: &str = "points stand for bars: a logarithmic axis has no 0 from which the length of a bar could be read";
 
 /// Bars of `y` for each value of `x`, side by side for the values of `colour`. A row is one bar. The shape at the top tells
-/// the values of `colour` apart where colours do not print.
+/// the values of `colour` apart where colours do not print. A logarithmic axis has no 0 on which a bar could stand: there the
+/// rows are points.
 pub fn bars(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     let rows = axes.rows(table, &[&axes.y], &[&axes.x])?;
     let x = rows.column(&axes.x)?;
@@ -26,41 +29,39 @@ pub fn bars(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     let panels = axes.facet.as_ref().map_or(Ok(1), |facet| rows.column(facet).map(|column| column.levels().len()))?;
     let plot_px = plot_px(look.width, panels);
     let code = Code::of(&rows, axes, look)?;
-    let limits = Limits::of(&rows, axes, true)?;
+    let mut limits = Limits::of(&rows, axes, true)?;
     let y = scales::number(&rows.column(&axes.y)?, limits.y);
     let mut at = json!({ "x": scales::names(&x, &groups, plot_px) });
     if let Some(code) = code.as_ref().filter(|_| axes.colour != Some(axes.x.clone())) {
         code.offset(&mut at);
     }
-    let mut bar = with(&at, &[("y", y.clone())]);
-    if axes.log_y {
-        // A logarithmic axis has no 0 on which a bar could stand.
-        bar["y"]["stack"] = json!(null);
-        bar["y2"] = json!({ "value": "height" });
-    }
     let mut layers = Vec::new();
-    let fill = json!({ "type": "bar", "stroke": "#000000", "strokeWidth": 0.4 });
-    match &code {
-        None => layers.push(json!({ "mark": merged(fill, json!({ "color": look.colour(0) })), "encoding": bar })),
-        Some(code) => {
-            code.fills(&mut bar);
-            layers.push(json!({ "mark": fill, "encoding": bar }));
+    let mut top = with(&at, &[("y", y.clone())]);
+    let point = json!({ "type": "point", "filled": true, "size": 22, "opacity": 1 });
+    let colour = if code.is_none() { json!({ "color": look.colour(0) }) } else { json!({}) };
+    let lines = axes.interval.as_ref().map(|interval| whiskers(&at, &y, interval));
+    if axes.log_y {
+        limits.notes.push(POINTS.to_owned());
+        layers.extend(lines);
+        code.iter().for_each(|code| code.points(&mut top));
+        layers.push(json!({ "mark": merged(point, colour), "encoding": top }));
+    } else {
+        let mut bar = top.clone();
+        let fill = json!({ "type": "bar", "stroke": "#000000", "strokeWidth": 0.4 });
+        code.iter().for_each(|code| code.fills(&mut bar));
+        layers.push(json!({ "mark": merged(fill, colour), "encoding": bar }));
+        let bars = groups.len() * code.as_ref().map_or(1, |code| code.levels.len());
+        if let Some(code) = code.as_ref().filter(|_| plot_px / bars as f64 >= MARKED_FROM_PX) {
+            code.points(&mut top);
+            let mark = merged(point, json!({ "stroke": "white", "strokeWidth": 0.6 }));
+            layers.push(json!({ "mark": mark, "encoding": top }));
         }
-    }
-    let bars = groups.len() * code.as_ref().map_or(1, |code| code.levels.len());
-    if let Some(code) = code.as_ref().filter(|_| plot_px / bars as f64 >= MARKED_FROM_PX) {
-        let mut top = with(&at, &[("y", y.clone())]);
-        code.points(&mut top);
-        let mark =
-            json!({ "type": "point", "filled": true, "size": 22, "opacity": 1, "stroke": "white", "strokeWidth": 0.6 });
-        layers.push(json!({ "mark": mark, "encoding": top }));
-    }
-    if let Some(interval) = &axes.interval {
-        let lines = whiskers(&at, &y, interval);
-        // A white edge, for dark bars.
-        let edge = json!({ "color": "#FFFFFF", "strokeWidth": 2.3, "thickness": 2.3 });
-        layers.push(merged(lines.clone(), json!({ "mark": { "rule": edge, "ticks": edge } })));
-        layers.push(lines);
+        if let Some(lines) = lines {
+            // A white edge, for dark bars.
+            let edge = json!({ "color": "#FFFFFF", "strokeWidth": 2.3, "thickness": 2.3 });
+            layers.push(merged(lines.clone(), json!({ "mark": { "rule": edge, "ticks": edge } })));
+            layers.push(lines);
+        }
     }
     let free_px = look.width.px() - code.as_ref().map_or(0.0, |code| code.legend_px(false));
     published::beside(&mut layers, &rows, axes, with(&at, &[("y", y)]), free_px)?;
@@ -152,10 +153,18 @@ mod tests {
     }
 
     #[test]
-    fn bars_of_a_logarithmic_axis_stand_on_its_edge() {
-        let axes = Axes { log_y: true, ..Axes::of("log", "wait_s") };
-        let figure = bars(&table(), &axes, &Look::of(Width::Column)).expect("a figure");
-        assert_eq!(figure.spec()["layer"][0]["encoding"]["y2"], json!({ "value": "height" }));
+    fn bars_of_a_logarithmic_axis_are_points() {
+        let interval = Some(("low".to_owned(), "high".to_owned()));
+        let axes = Axes { log_y: true, interval, ..Axes::of("log", "wait_s") };
+        for colour in [None, Some("cap_w".to_owned())] {
+            let has_shapes = colour.is_some();
+            let figure = bars(&table(), &Axes { colour, ..axes.clone() }, &Look::of(Width::Column)).expect("a figure");
+            let layers = &figure.spec()["layer"];
+            let kinds = [0, 1, 2].map(|at| layers[at]["mark"]["type"].as_str());
+            assert_eq!(kinds, [Some("errorbar"), Some("point"), None]);
+            assert_eq!(layers[1]["encoding"]["shape"].is_object(), has_shapes);
+            assert!(figure.notes().iter().any(|note| note == POINTS), "{:?}", figure.notes());
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::axes::Axes;
 use super::code::is_valid;
-use super::scales::{Scale, extent, from_zero, time_step};
+use super::scales::{Scale, around_zero, extent, from_zero, time_step};
 use crate::error::{FigureError, Result};
 
 /// Ends of intervals below this share of the least value do not make a logarithmic axis longer.
@@ -47,7 +47,10 @@ impl Limits {
             let zero = axes.diagonal || zero && !is_x;
             let domain = match is_log {
                 true => limits.logarithmic(rows, &of, &ends, facet)?,
-                false if facet.is_none() => of_times(&of, &ends, zero),
+                false if facet.is_none() => {
+                    let around = || extent(of.finite().chain(ends.iter().flat_map(Column::finite))).and_then(around_zero);
+                    of_times(&of, &ends, zero).or_else(|| around().filter(|_| zero))
+                }
                 false => None,
             };
             let scale = Scale { is_log, zero, domain, free };
@@ -170,6 +173,18 @@ mod tests {
         assert_eq!((limits.y.domain, limits.y.free), (None, Some("y")));
         let moved = limits.transform[0]["calculate"].as_str().expect("an expression").to_owned();
         assert!(moved.contains("{\"a\":10.0,\"b\":500.0}[datum[\"policy\"]]"), "{moved}");
+    }
+
+    #[test]
+    fn an_axis_with_few_values_below_0_ends_near_them() {
+        let saved = |low: f64| {
+            Frame::of([
+                Column::texts("policy", "policy", ["a", "b"]),
+                Column::numbers("saved", "saved", "%", [low, 13.4]),
+            ])
+        };
+        let domain = |low: f64| Limits::of(&saved(low), &Axes::of("policy", "saved"), true).expect("limits").y.domain;
+        assert_eq!((domain(-0.9), domain(0.9)), (Some((-2.0, 14.0)), None));
     }
 
     #[test]

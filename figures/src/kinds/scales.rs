@@ -22,6 +22,8 @@ const TICKS: u32 = 5;
 const LEGEND_TICKS: f64 = 4.0;
 /// Number of intervals between the ticks of a time axis.
 const TIME_TICKS: f64 = 6.0;
+/// Greatest number of intervals between the ticks of an axis with values on both sides of 0.
+const INTERVALS_MAX: f64 = 8.0;
 
 /// What a numeric axis shows.
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,7 +55,15 @@ pub(super) fn number(column: &Column, scale: Scale) -> Value {
     let mut axis = match (scale.is_log, scale.domain.and_then(|ends| Some((time_step(column.unit(), ends)?, ends)))) {
         (true, _) => log_axis(column, scale.domain),
         (false, Some((step, ends))) => time_axis(column, step, ends),
-        (false, None) if scale.zero => magnitude_axis(column, greatest, scale.free),
+        (false, None) if scale.zero => {
+            let mut axis = magnitude_axis(column, greatest, scale.free);
+            if let Some((low, high)) = scale.domain {
+                let step = step_around_zero(low, high);
+                let (first, last) = ticks_around((low, high), step);
+                axis["values"] = json!((first as i64..=last as i64).map(|tick| tick as f64 * step).collect::<Vec<f64>>());
+            }
+            axis
+        }
         (false, None) => {
             let span = scale.domain.or_else(|| extent(column.finite())).map_or(0.0, |(low, high)| high - low);
             // Hours are read off an axis that is hours long.
@@ -198,6 +208,30 @@ fn round_step(least: f64) -> f64 {
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|part| part * power).find(|step| *step >= least).unwrap_or(10.0 * power)
 }
 
+/// The ends of an axis with values on both sides of 0: the next ticks, of which there are enough to end it near the values.
+pub(super) fn around_zero((low, high): (f64, f64)) -> Option<(f64, f64)> {
+    let step = (low < 0.0 && high > 0.0).then(|| step_around_zero(low, high))?;
+    let (first, last) = ticks_around((low, high), step);
+    Some((first * step, last * step))
+}
+
+/// The numbers of the ticks around these ends. Ends that are ticks already have rounding errors.
+fn ticks_around((low, high): (f64, f64), step: f64) -> (f64, f64) {
+    ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil())
+}
+
+/// The least distance of 1, 2 or 5 times a power of ten at which ticks around these ends have few intervals.
+fn step_around_zero(low: f64, high: f64) -> f64 {
+    let mut step = round_step((high - low) / INTERVALS_MAX);
+    loop {
+        let (first, last) = ticks_around((low, high), step);
+        if last - first <= INTERVALS_MAX {
+            return step;
+        }
+        step = round_step(1.5 * step);
+    }
+}
+
 /// The encoding of a column of names along an axis: in the order of the levels, turned where they are too wide.
 pub(super) fn names(column: &Column, levels: &[String], plot_px: f64) -> Value {
     let slot_px = plot_px / levels.len().max(1) as f64;
@@ -264,6 +298,10 @@ mod tests {
         assert_eq!((from_zero((3.0, 100.0)), from_zero((30.0, 100.0))), ((0.0, 100.0), (30.0, 100.0)));
         assert_eq!(round_step(3.4), 5.0);
         assert_eq!((round_step(1.0), round_step(0.03)), (1.0, 0.05));
+        assert_eq!((around_zero((-0.9, 13.4)), around_zero((0.0, 13.4))), (Some((-2.0, 14.0)), None));
+        let saved = Column::numbers("saved", "saved", "%", [-0.9, 13.4]);
+        let scale = Scale { zero: true, domain: Some((-2.0, 14.0)), ..Scale::default() };
+        assert_eq!(number(&saved, scale)["axis"]["values"][8], 14.0);
     }
 
     #[test]
