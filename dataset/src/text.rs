@@ -34,10 +34,12 @@ pub enum Entry {
 }
 
 /// A column of a [`Sheet`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Column {
     /// Its name, as commands take it.
     pub name: String,
+    /// What it and its neighbours have, in words for a paper; empty for a column that stands alone.
+    pub over: String,
     /// What it has, in words for a paper.
     pub title: String,
     /// Symbol of the unit; empty for none.
@@ -65,9 +67,9 @@ impl Column {
         self.headed(&self.name, |exponent| format!("10^{exponent}"))
     }
 
-    /// The heading for a paper: words, factor, unit, and what the intervals are.
-    fn in_words(&self, factor: impl Fn(i32) -> String) -> String {
-        let heading = self.headed(&self.title, factor);
+    /// What follows the words of a heading for a paper: factor, unit, and what the intervals are.
+    fn behind(&self) -> String {
+        let heading = self.headed("", |exponent| format!("\u{1}{exponent}\u{2}"));
         if self.interval.is_empty() { heading } else { format!("{heading} {}", self.interval) }
     }
 
@@ -99,6 +101,20 @@ impl Sheet {
             at += 1 + interval;
         }
         Sheet { columns }
+    }
+
+    /// The headings for a paper: those over columns side by side, with their columns, and that of each column.
+    fn headings(&self) -> (Vec<(String, &[Column])>, Vec<String>) {
+        let (mut over, mut own) = (Vec::new(), Vec::new());
+        for columns in self.columns.chunk_by(|one, other| one.over == other.over) {
+            let first = &columns[0];
+            let is_shared = !first.over.is_empty() && columns.iter().all(|column| column.behind() == first.behind());
+            let shared = if is_shared { first.behind() } else { String::new() };
+            over.push((first.over.clone() + &shared, columns));
+            let of = |column: &Column| column.title.clone() + &if is_shared { String::new() } else { column.behind() };
+            own.extend(columns.iter().map(of));
+        }
+        (over, own)
     }
 
     /// Number of rows.
@@ -134,12 +150,27 @@ impl Sheet {
         };
         let align: String = self.columns.iter().map(align).collect();
         let line = |cells: Vec<String>| format!("{} \\\\\n", cells.join(" & "));
-        let heading = |column: &Column| {
-            let words = latex_text(&column.in_words(|exponent| format!("\u{1}{exponent}\u{2}")));
+        let heading = |(column, words): (&Column, String)| {
+            let words = latex_text(&words);
             if column.has_halves() { format!("\\multicolumn{{2}}{{c}}{{{words}}}") } else { words }
         };
         let mut text = format!("\\begin{{tabular}}{{{align}}}\n\\toprule\n");
-        text += &line(self.columns.iter().map(heading).collect());
+        let (over, own) = self.headings();
+        if over.iter().any(|(words, _)| !words.is_empty()) {
+            let (mut cells, mut rules, mut before) = (Vec::new(), String::new(), 0);
+            for (words, columns) in &over {
+                let width = columns.len() + columns.iter().filter(|column| column.has_halves()).count();
+                if words.is_empty() {
+                    cells.push(" & ".repeat(width - 1));
+                } else {
+                    cells.push(format!("\\multicolumn{{{width}}}{{c}}{{{}}}", latex_text(words)));
+                    let _ = write!(rules, "\\cmidrule(lr){{{}-{}}}", before + 1, before + width);
+                }
+                before += width;
+            }
+            text += &(line(cells) + &rules + "\n");
+        }
+        text += &line(self.columns.iter().zip(own).map(heading).collect());
         text += "\\midrule\n";
         for row in 0..self.rows() {
             let cell = |column: &Column| match &column.entries[row] {
@@ -159,12 +190,18 @@ impl Sheet {
     pub fn typst(&self) -> String {
         let align: Vec<&str> =
             self.columns.iter().map(|column| if column.is_numeric { "right" } else { "left" }).collect();
-        let factor = |exponent| format!("\u{1}{exponent}\u{2}");
         let mut text = String::from("#table(\n");
         let _ = writeln!(text, "  columns: {},", self.columns.len());
         let _ = writeln!(text, "  align: ({},),", align.join(", "));
         text += "  stroke: none,\n  table.hline(),\n";
-        let headings = self.columns.iter().map(|column| format!("[{}]", typst_text(&column.in_words(factor))));
+        let (over, own) = self.headings();
+        let cell = |(words, columns): &(String, &[Column])| match words.is_empty() {
+            true => vec!["[]"; columns.len()].join(", "),
+            false => format!("table.cell(colspan: {}, align: center)[{}]", columns.len(), typst_text(words)),
+        };
+        let has_over = over.iter().any(|(words, _)| !words.is_empty());
+        let over = over.iter().filter(|_| has_over).map(cell);
+        let headings = over.chain(own.iter().map(|words| format!("[{}]", typst_text(words))));
         let _ = writeln!(text, "  table.header({}),", headings.collect::<Vec<_>>().join(", "));
         text += "  table.hline(stroke: 0.5pt),\n";
         for row in 0..self.rows() {
@@ -228,14 +265,17 @@ fn column(batch: &RecordBatch, keys: usize, at: usize, interval: usize) -> Colum
         _ => ends.iter().map(half).collect(),
     };
     let tag = |key: &str| field.metadata().get(key).cloned().unwrap_or_default();
-    let (measure, stat, pivot) = (tag(MEASURE), tag(STAT), tag(PIVOT));
+    let (measure, stat, pivot) = (tag(MEASURE), tag(STAT), field.metadata().get(PIVOT));
     let of = if tag(RATIO).is_empty() { "" } else { "ratio of " };
     let (name, (words, own_unit)) = match stat.as_str() {
         "" => (field.name().clone(), title(field.name())),
         "mean" => (format!("{of}{measure}"), (format!("{of}{}", title(&measure).0), String::new())),
         stat => (format!("{stat}({of}{measure})"), (format!("{stat} of {of}{}", title(&measure).0), String::new())),
     };
-    let [name, title] = [name, words].map(|base| if pivot.is_empty() { base } else { format!("{base} {pivot}") });
+    let (name, over, title) = match pivot {
+        None => (name, String::new(), words),
+        Some(pivot) => (format!("{name} {pivot}"), words, pivot_title(field.name(), pivot)),
+    };
     // A key is what the manifest says, unless it has the tag of a measure.
     let is_key = at < keys && measure.is_empty();
     let format = if is_key { Format::exact(&own) } else { Format::of(&own, &halves) };
@@ -271,7 +311,16 @@ fn column(batch: &RecordBatch, keys: usize, at: usize, interval: usize) -> Colum
         1 => format!("± {coverage}% CI"),
         _ => format!("[{coverage}% CI]"),
     };
-    Column { name, title, unit, exponent: format.exponent, is_numeric, interval, entries }
+    Column { name, over, title, unit, exponent: format.exponent, is_numeric, interval, entries }
+}
+
+/// The value of a pivoted column in words for a paper. A number says of which parameter it is.
+fn pivot_title(field: &str, value: &str) -> String {
+    let parameter = field.rsplit_once(" [").and_then(|(_, of)| of.split_once('=')).map(|(name, _)| title(name));
+    match parameter.filter(|_| value.parse::<f64>().is_ok()) {
+        Some((words, unit)) => format!("{words} {value} {unit}").trim_end().to_owned(),
+        None => value.to_owned(),
+    }
 }
 
 /// How the real numbers of a column are written.

@@ -93,11 +93,9 @@ fn shown(found: &Compared, format: RowFormat) -> Sheet {
     let column = |name: &str, is_numeric: bool, entries: Vec<Entry>| Column {
         name: name.to_owned(),
         title: name.replace("interval", "95% CI"),
-        unit: String::new(),
-        exponent: 0,
         is_numeric,
-        interval: String::new(),
         entries,
+        ..Column::default()
     };
     let of = |name: &str, entry: &dyn Fn(&Comparison) -> Entry| {
         let entry = |comparison: &Option<Comparison>| comparison.as_ref().map_or(Entry::Empty, entry);

@@ -255,6 +255,27 @@ fn latex_is_a_table_of_booktabs() {
     assert!(latex.contains(row), "{latex}");
 }
 
+/// A pivoted table has the measure over its values, with the unit that they share.
+#[test]
+fn headings_of_a_pivoted_table_have_two_levels() {
+    let rows = collected(&sweep(), &["wait", "energy"]);
+    let of = |by: &str, stats: &[Stat]| {
+        let frame = grouped(&rows, &["workload", by], stats).expect("columns");
+        Sheet::of(&frame.pivoted(by).expect("a key"))
+    };
+    let latex = of("policy", &[Stat::Mean, Stat::Interval(95)]).latex();
+    let over = ["wait (s)", "energy (GJ)"].map(|of| format!("\\multicolumn{{6}}{{c}}{{{of} $\\pm$ 95\\% CI}}"));
+    let own = ["fcfs", "easy", "bsld"].map(|of| format!("\\multicolumn{{2}}{{c}}{{{of}}}")).join(" & ");
+    let heading = format!(
+        "\\toprule\n & {} \\\\\n\\cmidrule(lr){{2-7}}\\cmidrule(lr){{8-13}}\nworkload & {own} & {own} \\\\\n\\midrule\n",
+        over.join(" & ")
+    );
+    assert!(latex.contains(&heading), "{latex}");
+    let typst = of("threshold", &[Stat::Mean]).typst();
+    assert!(typst.contains("table.header([], table.cell(colspan: 2, align: center)[wait (s)], "), "{typst}");
+    assert!(typst.contains("[workload], [none], [threshold 2], "), "{typst}");
+}
+
 #[test]
 fn typst_is_a_table() {
     let typst = sheet().typst();

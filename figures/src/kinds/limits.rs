@@ -48,7 +48,8 @@ impl Limits {
             let domain = match is_log {
                 true => limits.logarithmic(rows, &of, &ends, facet)?,
                 false if facet.is_none() => {
-                    let around = || extent(of.finite().chain(ends.iter().flat_map(Column::finite))).and_then(around_zero);
+                    let around =
+                        || extent(of.finite().chain(ends.iter().flat_map(Column::finite))).and_then(around_zero);
                     of_times(&of, &ends, zero).or_else(|| around().filter(|_| zero))
                 }
                 false => None,

@@ -60,7 +60,8 @@ pub(super) fn number(column: &Column, scale: Scale) -> Value {
             if let Some((low, high)) = scale.domain {
                 let step = step_around_zero(low, high);
                 let (first, last) = ticks_around((low, high), step);
-                axis["values"] = json!((first as i64..=last as i64).map(|tick| tick as f64 * step).collect::<Vec<f64>>());
+                axis["values"] =
+                    json!((first as i64..=last as i64).map(|tick| tick as f64 * step).collect::<Vec<f64>>());
             }
             axis
         }
