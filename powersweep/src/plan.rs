@@ -142,14 +142,14 @@ pub fn warnings(sweep: &Sweep, signals: &[Signal], logs: &ParsedLogs) -> Vec<War
         Err(error) => Some(Demand::lacking(error.to_string())),
     };
     let of_signal = |signal: &Signal, demand: &Demand| {
-        let error = signal.check(demand.unix_start_s, demand.span_s).err()?;
-        Some(Finding {
-            kind: FindingKind::SignalElsewhere,
-            about: "file",
-            place: Block::Signal(signal.signal.label.to_string()),
-            message: error.to_string(),
-            help: "the task fails".to_owned(),
-        })
+        let place = Block::Signal(signal.signal.label.to_string());
+        if let Err(error) = signal.check(demand.unix_start_s, demand.span_s) {
+            let (message, help) = (error.to_string(), "the task fails".to_owned());
+            return Some(Finding { kind: FindingKind::SignalElsewhere, about: "file", place, message, help });
+        }
+        let message = signal.elsewhere(demand.unix_start_s, demand.span_s.0)?;
+        let help = "`anchor` chooses the calendar time of the workload's second 0".to_owned();
+        Some(Finding { kind: FindingKind::SignalRepeats, about: "beyond", place, message, help })
     };
     // The signals on the time of the last workload: most workloads of a sweep begin at one time.
     let placed: RefCell<Option<(Option<i64>, Option<Accounts>)>> = RefCell::new(None);

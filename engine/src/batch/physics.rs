@@ -100,6 +100,8 @@ pub enum FindingKind {
     NoMachine,
     /// A signal has no values for the time of the workload, and the task fails.
     SignalElsewhere,
+    /// The workload begins outside of the times of a signal, whose values repeat or hold there.
+    SignalRepeats,
     /// A series is asked for that no task records.
     UnrecordedSeries,
     /// Several seeds, none of which changes the task.
@@ -123,6 +125,7 @@ impl FindingKind {
             FindingKind::NoJobs => "no-jobs",
             FindingKind::NoMachine => "no-machine",
             FindingKind::SignalElsewhere => "signal-elsewhere",
+            FindingKind::SignalRepeats => "signal-repeats",
             FindingKind::UnrecordedSeries => "unrecorded-series",
             FindingKind::SeedsAlike => "seeds-alike",
             FindingKind::UserEstimates => "user-estimates",
@@ -132,7 +135,7 @@ impl FindingKind {
 
     /// Whether it only says how to read the results.
     pub fn is_note(self) -> bool {
-        matches!(self, FindingKind::RelativePower | FindingKind::UserEstimates)
+        matches!(self, FindingKind::RelativePower | FindingKind::UserEstimates | FindingKind::SignalRepeats)
     }
 
     /// The word for a finding of this kind.

@@ -168,6 +168,29 @@ impl Loaded {
         }
     }
 
+    /// How the signal lies on a workload that begins outside of its times by the log alone, in words; `None` where it begins
+    /// within them, or the manifest or the file places it.
+    pub fn elsewhere(&self, unix_start_s: Option<i64>, first_s: f64) -> Option<String> {
+        let Loaded { signal, series } = self;
+        let is_placed = signal.anchor_s.is_some() || series.base == Base::Offset;
+        let begin_s = unix_start_s.filter(|_| !is_placed)? as f64 + first_s;
+        let (from_s, to_s) = (series.times_s[0], series.end_s);
+        let taken = match signal.beyond {
+            _ if (from_s..to_s).contains(&begin_s) || to_s <= from_s => return None,
+            Beyond::Error => return None,
+            Beyond::Hold => format!("its {} value holds there", if begin_s < from_s { "first" } else { "last" }),
+            Beyond::Wrap => {
+                let at_s = from_s + (begin_s - from_s).rem_euclid(to_s - from_s);
+                format!("it repeats, so that its values of {} come first", self.time_text(at_s))
+            }
+        };
+        let [from, to, begin] = [from_s, to_s, begin_s].map(|time_s| self.time_text(time_s));
+        let Signal { label, file, .. } = signal;
+        Some(format!(
+            "the signal `{label}` ({file}) covers {from} to {to}, and the workload begins at {begin}: {taken}"
+        ))
+    }
+
     fn single_time(&self) -> PlaceError {
         PlaceError::SingleTime { label: self.signal.label.to_string(), file: self.signal.file.to_string() }
     }

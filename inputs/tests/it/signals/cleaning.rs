@@ -322,6 +322,31 @@ fn series_lie_on_the_time_of_a_workload() {
     assert_eq!(at_0(&prices("-10,1 0,2"), PRICE, Some(second_hour_s)), Ok(Some(2.0)));
 }
 
+/// A log of another year takes the values of a calendar that nobody chose.
+#[test]
+fn a_signal_of_another_time_says_which_values_come_first() {
+    let day = "time (UTC),price EUR/kWh\n2023-01-01 00:00,1\n2023-01-01 01:00,2\n";
+    let said = |keys: &str, unix_start_s: Option<i64>| {
+        let loaded = Loaded { signal: signal(keys), series: Arc::new(read(day, keys).expect("it is read")) };
+        loaded.elsewhere(unix_start_s, 0.0)
+    };
+    let hour_s = 3_600;
+    let after_s = 1_672_531_200 + 3 * hour_s;
+    let wraps = format!("{PRICE}; beyond = 'wrap'");
+    let found = said(&wraps, Some(after_s)).expect("it repeats");
+    assert!(
+        found.ends_with(
+            "begins at 2023-01-01T03:00:00Z: it repeats, so that its values of 2023-01-01T01:00:00Z come first"
+        ),
+        "{found}"
+    );
+    let held = said(&format!("{PRICE}; beyond = 'hold'"), Some(after_s)).expect("it holds");
+    assert!(held.ends_with("its last value holds there"), "{held}");
+    assert_eq!(said(&wraps, Some(after_s - 2 * hour_s)), None);
+    assert_eq!(said(&format!("{wraps}; anchor = '2023-01-01'"), Some(after_s)), None);
+    assert_eq!((said(PRICE, Some(after_s)), said(&wraps, None)), (None, None));
+}
+
 /// What holds beyond a file changes nothing within it: the line to the last of uneven times is there.
 #[test]
 fn values_between_uneven_points_are_those_of_the_line() {
