@@ -8,6 +8,7 @@ use arrow::compute::{concat, take};
 use arrow::datatypes::{Field, FieldRef, Schema};
 
 use crate::error::{Error, usage};
+use crate::titles::unit_of_column;
 use crate::{Cell, Column};
 
 /// Key of a unit in the metadata of a field.
@@ -28,14 +29,22 @@ pub const PIVOT: &str = "pivot";
 /// The unit of energies and powers if the power of a busy proc is left at its default of 1.
 pub const RELATIVE: &str = "relative";
 
-/// The columns of `accounts` in the currency of their price.
-pub const COSTS: [&str; 4] = ["cost", "jobs_cost", "at_once_cost", "window_cost"];
 /// Grams that no power is part of.
 const EMBODIED: &str = "embodied_emissions_g";
 
+/// Whether a column has costs, in the currency of their price.
+pub fn is_cost(name: &str) -> bool {
+    name == "cost" || name.ends_with("_cost")
+}
+
+/// Whether a column has emissions of a power.
+pub fn is_emission(name: &str) -> bool {
+    unit_of_column(name) == Some("g") && name != EMBODIED
+}
+
 /// The unit of a column of rows whose energies may be relative: what is a power times something has no unit of its own.
 pub fn unit_of<'a>(name: &str, unit: &'a str, are_relative: bool) -> &'a str {
-    let is_of_power = ["J", "W", "J s", "kWh", "g"].contains(&unit) || COSTS.contains(&name);
+    let is_of_power = ["J", "W", "J s", "kWh", "g"].contains(&unit) || is_cost(name);
     if are_relative && is_of_power && name != EMBODIED { RELATIVE } else { unit }
 }
 

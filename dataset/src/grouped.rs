@@ -7,7 +7,7 @@ use powersweep_experiments::Manifest;
 use powersweep_results::Table;
 
 use crate::error::usage;
-use crate::frame::{COSTS, MEASURE, STAT};
+use crate::frame::{MEASURE, STAT, is_cost};
 use crate::group::{grouped_ratios, mixed};
 use crate::planned::{self, Planned, is_complete};
 use crate::reading::{ColumnStats, Reading};
@@ -285,7 +285,7 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
         axes.push(SEED);
     }
     // Costs in several currencies have theirs beside them. A ratio has none, and one line of a pivoted answer has all.
-    let has_costs = table == Table::Accounts && measures.iter().any(|name| COSTS.contains(name)) && !facts.is_relative;
+    let has_costs = table == Table::Accounts && measures.iter().any(|name| is_cost(name)) && !facts.is_relative;
     let is_apart = has_costs && baseline.is_empty() && query.pivot.is_none() && !axes.contains(&CURRENCY);
     let is_ratio = has_costs && !baseline.is_empty() && !axes.contains(&CURRENCY);
     axes.extend((is_apart || is_ratio).then_some(CURRENCY));
@@ -382,8 +382,8 @@ pub async fn collected(
     [axes, measures]: [&[&str]; 2],
     only: Vec<Condition>,
 ) -> Result<Rows, Error> {
-    let is_cost = |name: &&str| reading.table() == Table::Accounts && COSTS.contains(name);
-    let currency = Some(CURRENCY).filter(|currency| measures.iter().any(is_cost) && !axes.contains(currency));
+    let is_own_cost = |name: &&str| reading.table() == Table::Accounts && is_cost(name);
+    let currency = Some(CURRENCY).filter(|currency| measures.iter().any(is_own_cost) && !axes.contains(currency));
     // The dependence of the seeds, where it counts.
     let has_logs = axes.contains(&SEED) && reading.table() != Table::Failures && facts.may_have_logs();
     let read_for_seeds = seeds::READ.into_iter().chain(seeds::DRAWN.into_iter().filter(|_| facts.has_draws()));
@@ -410,7 +410,7 @@ fn in_currency(rows: Rows) -> Rows {
         [only] => Some(only.exact()),
         _ => None,
     };
-    rows.without(CURRENCY).with_units(|field| unit.clone().filter(|_| COSTS.contains(&field.name().as_str())))
+    rows.without(CURRENCY).with_units(|field| unit.clone().filter(|_| is_cost(field.name())))
 }
 
 /// Refuses a column that is named twice.

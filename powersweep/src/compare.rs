@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use powersweep_dataset::compare::{Pairs, compare, pairs};
-use powersweep_dataset::frame::{COSTS, UNIT};
+use powersweep_dataset::frame::{UNIT, is_cost};
 use powersweep_dataset::grouped::{CURRENCY, FooterFacts, RESAMPLED, SEEDS_ALIKE, collected, keys, refuse_twice};
 use powersweep_dataset::reading::Reading;
 use powersweep_dataset::replicates::{Method, seed};
@@ -384,7 +384,7 @@ impl Side {
         [axes, measures]: [&[&str]; 2],
     ) -> Result<(Rows, Option<Axis>), Error> {
         let only = conditions(table, &self.conditions)?;
-        let has_costs = table == Table::Accounts && measures.iter().any(|name| COSTS.contains(name));
+        let has_costs = table == Table::Accounts && measures.iter().any(|name| is_cost(name));
         let axes: Vec<&str> = axes.iter().copied().chain(has_costs.then_some(CURRENCY)).collect();
         let rows = collected(datasets, &self.reading, &self.known, [&axes, measures], only).await?;
         if rows.is_empty() && !self.conditions.is_empty() {
@@ -423,7 +423,7 @@ fn unit(
     let of_side = |side: usize| -> BTreeSet<String> {
         let (field, values) = &sides[side].measures()[at];
         let own = field.metadata().get(UNIT).cloned().unwrap_or_default();
-        let Some(axis) = currencies[side].filter(|_| own.is_empty() && COSTS.contains(&name.as_str())) else {
+        let Some(axis) = currencies[side].filter(|_| own.is_empty() && is_cost(name)) else {
             return BTreeSet::from([own]);
         };
         let rows = pairs.iter().map(|pair| if side == 0 { pair.0 } else { pair.1 });

@@ -4,7 +4,7 @@ use std::fmt;
 
 use powersweep_dataset::Cell;
 use powersweep_dataset::cell::real;
-use powersweep_dataset::frame::{COSTS, unit_of};
+use powersweep_dataset::frame::{is_cost, unit_of};
 use powersweep_dataset::grouped::CURRENCY;
 use powersweep_dataset::search::{Constraint, Estimate};
 use powersweep_dataset::titles::unit_of_column;
@@ -164,7 +164,7 @@ impl Found {
     /// The unit of a column of the goal or a condition.
     pub fn unit<'a>(&'a self, column: &'a str, is_relative: bool) -> &'a str {
         let own = match &self.currency {
-            Some(currency) if COSTS.contains(&column) => currency,
+            Some(currency) if is_cost(column) => currency,
             _ => unit_of_column(column).unwrap_or_default(),
         };
         unit_of(column, own, is_relative)

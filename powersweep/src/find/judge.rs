@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use powersweep_dataset::frame::COSTS;
+use powersweep_dataset::frame::is_cost;
 use powersweep_dataset::grouped::{CURRENCY, keys};
 use powersweep_dataset::rows::is_number;
 use powersweep_dataset::search::{
@@ -101,7 +101,7 @@ impl Question {
                 columns.push(name);
             }
         }
-        let has_costs = columns.iter().any(|name| COSTS.contains(&name.as_str()));
+        let has_costs = columns.iter().any(|name| is_cost(name));
         if has_costs && !columns.iter().any(|name| name == CURRENCY) {
             columns.push(CURRENCY.to_owned());
         }

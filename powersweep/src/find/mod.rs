@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
-use powersweep_dataset::frame::COSTS;
+use powersweep_dataset::frame::{is_cost, is_emission};
 use powersweep_dataset::grouped::SIGNAL;
 use powersweep_dataset::source::Source;
 use powersweep_dataset::writing::write_whole;
@@ -400,8 +400,8 @@ fn check_one_signal(manifest: &Manifest, question: &Question) -> Result<(), Erro
     }
     let has_several = |name: &&String| {
         let quantity = match name.as_str() {
-            "emissions_g" | "jobs_emissions_g" | "at_once_emissions_g" | "window_emissions_g" => Quantity::Carbon,
-            name if COSTS.contains(&name) => Quantity::Price,
+            name if is_emission(name) => Quantity::Carbon,
+            name if is_cost(name) => Quantity::Price,
             _ => return false,
         };
         signals.iter().filter(|signal| signal.reading.quantity == quantity).count() > 1

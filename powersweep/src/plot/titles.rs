@@ -1,6 +1,6 @@
 //! Titles of axes from the names of columns.
 
-use powersweep_dataset::frame::{self, COSTS, RELATIVE};
+use powersweep_dataset::frame::{self, RELATIVE, is_cost};
 use powersweep_dataset::{Column, titles};
 use powersweep_engine::components::SERIES;
 
@@ -8,7 +8,7 @@ use powersweep_engine::components::SERIES;
 pub fn titled(column: &Column) -> Column {
     let (title, unit) = titles::title(column.name());
     // The name does not say the currency of a cost.
-    let is_own = column.unit() == RELATIVE || COSTS.contains(&column.name());
+    let is_own = column.unit() == RELATIVE || is_cost(column.name());
     let unit = if is_own { column.unit() } else { &unit };
     column.for_people().titled(&title, unit)
 }
