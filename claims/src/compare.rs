@@ -3,6 +3,7 @@
 use powersweep_dataset::Stat;
 use powersweep_dataset::replicates::{Method, Replicates, SEED};
 use powersweep_dataset::stats;
+use powersweep_dataset::words::{Notation, endless};
 use powersweep_engine::Value;
 
 use crate::claim::Comparison;
@@ -197,22 +198,16 @@ fn mean(groups: &Groups) -> Result<f64, String> {
 
 /// Numbers that stand together: all of them have a power of ten if one is so great that it has one.
 fn alike<const N: usize>(values: [f64; N]) -> [String; N] {
-    let has_power = values.iter().any(|value| value.abs() >= 1e9 && value.is_finite());
-    values.map(|value| if has_power && value != 0.0 { format!("{value:.3e}") } else { digits(value) })
+    let greatest = values.iter().map(|value| value.abs()).filter(|value| value.is_finite()).fold(0.0, f64::max);
+    values.map(|value| match value.is_infinite() {
+        true => endless(value).to_owned(),
+        false => Notation::CLAIMS.number_beside(value, greatest),
+    })
 }
 
 /// A number with up to seven significant digits.
 pub(crate) fn digits(value: f64) -> String {
-    if value == 0.0 || (value.fract() == 0.0 && value.abs() < 1e9) {
-        return format!("{value}");
-    }
-    let magnitude = value.abs().log10().floor();
-    if !(-5.0..9.0).contains(&magnitude) {
-        return format!("{value:.3e}");
-    }
-    let decimals = (6.0 - magnitude).max(0.0) as usize;
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    Notation::CLAIMS.number(value)
 }
 
 #[cfg(test)]
@@ -223,5 +218,6 @@ mod tests {
     fn numbers_that_stand_together_have_one_notation() {
         assert_eq!(alike([1.059e9, 478_428_019.0]), ["1.059e9", "4.784e8"]);
         assert_eq!(alike([20.0, 127.062]), ["20", "127.062"]);
+        assert_eq!(alike([2.5, f64::NEG_INFINITY, f64::INFINITY]), ["2.5", "-∞", "∞"]);
     }
 }

@@ -10,30 +10,52 @@ pub fn count(n: u64, thing: &str) -> String {
     }
 }
 
-/// Numbers from here on have a power of ten.
-const POWER_FROM: f64 = 1e7;
+/// How numbers are written for people.
+#[derive(Debug)]
+pub struct Notation {
+    /// Number of significant digits; whole numbers have more.
+    digits: i32,
+    /// The sizes that have no power of ten.
+    plain: std::ops::Range<f64>,
+}
 
-/// A number for people: four significant digits, more for whole numbers.
-pub fn number(value: f64) -> String {
-    if value == f64::INFINITY {
-        "unlimited".to_owned()
-    } else if value == 0.0 {
-        "0".to_owned()
-    } else if value.abs() >= POWER_FROM || value.abs() < 1e-3 {
-        format!("{value:.3e}")
-    } else if value.fract() == 0.0 || value.abs() >= 1e4 {
-        format!("{value:.0}")
-    } else {
-        let digits = (3 - value.abs().log10().floor() as i32).max(0) as usize;
-        let text = format!("{value:.digits$}");
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+impl Notation {
+    /// The notation of tables and pages.
+    pub const TABLES: Notation = Notation { digits: 4, plain: 1e-3..1e7 };
+    /// The notation of claims, which published numbers share.
+    pub const CLAIMS: Notation = Notation { digits: 7, plain: 1e-5..1e9 };
+
+    /// A number.
+    pub fn number(&self, value: f64) -> String {
+        if value == f64::INFINITY {
+            "unlimited".to_owned()
+        } else if value == 0.0 {
+            "0".to_owned()
+        } else if value.abs() < self.plain.start || value.abs() >= self.plain.end {
+            format!("{value:.3e}")
+        } else {
+            let decimals = (self.digits - 1 - value.abs().log10().floor() as i32).max(0) as usize;
+            let decimals = if value.fract() == 0.0 { 0 } else { decimals };
+            let text = format!("{value:.decimals$}");
+            if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+        }
+    }
+
+    /// A number in a line with others, of which the greatest has this size: if it has a power of ten, all of them have one.
+    pub fn number_beside(&self, value: f64, greatest: f64) -> String {
+        let is_plain = greatest < self.plain.end || value == 0.0 || !value.is_finite();
+        if is_plain { self.number(value) } else { format!("{value:.3e}") }
     }
 }
 
-/// A number for people in a line with others, of which the greatest has this size: if it has a power of ten, all of them have one.
+/// A number of tables and pages: four significant digits, more for whole numbers.
+pub fn number(value: f64) -> String {
+    Notation::TABLES.number(value)
+}
+
+/// A number of tables and pages in a line with others: [`Notation::number_beside`].
 pub fn number_beside(value: f64, greatest: f64) -> String {
-    let is_plain = greatest < POWER_FROM || value == 0.0 || !value.is_finite();
-    if is_plain { number(value) } else { format!("{value:.3e}") }
+    Notation::TABLES.number_beside(value, greatest)
 }
 
 /// An end of an interval that has no bound.
@@ -157,5 +179,7 @@ mod tests {
         }
         assert_eq!(number(f64::INFINITY), "unlimited");
         assert_eq!(number(1.5e9), "1.500e9");
+        let of_claims = [20.0, 127.062, 1e-5, 123_456_789.0, 9.87654321e-6].map(|value| Notation::CLAIMS.number(value));
+        assert_eq!(of_claims, ["20", "127.062", "0.00001", "123456789", "9.877e-6"]);
     }
 }
