@@ -137,7 +137,8 @@ fn front(survey: &Survey, choose: Option<&str>) -> Markup {
             div.table.narrow tabindex="0" role="region" aria-label="Pareto front" { table {
                 thead { tr {
                     th scope="col" { "First task" }
-                    th.n scope="col" { (named(survey, &choice.x)) } th.n scope="col" { (named(survey, &choice.y)) }
+                    th.n scope="col" { (breakable(&named(survey, &choice.x))) }
+                    th.n scope="col" { (breakable(&named(survey, &choice.y))) }
                     th.n scope="col" { "Seeds" }
                     @if has_others { th scope="col" { "Combination" } }
                     @else if survey.by().is_some() { th scope="col" { (choice.by) } }
@@ -152,6 +153,11 @@ fn front(survey: &Survey, choose: Option<&str>) -> Markup {
             @if front.len() > FRONT_MAX { p.soft { "… and " (count((front.len() - FRONT_MAX) as u64, "more combination")) "." } }
         }
     }
+}
+
+/// A name that may go on in another line behind each underscore.
+fn breakable(name: &str) -> Markup {
+    html! { @for part in name.split_inclusive('_') { (part) @if part.ends_with('_') { wbr; } } }
 }
 
 /// The values of a point on all axes.
@@ -309,6 +315,11 @@ fn table(axis: &str, levels: &[Level], shown: usize, dots: &Dots, choose: Option
 mod tests {
     use super::*;
     use crate::samples::{survey, survey_of};
+
+    #[test]
+    fn a_long_name_of_a_column_goes_on_in_another_line() {
+        assert_eq!(breakable("energy_total_j (GJ)").into_string(), "energy_<wbr>total_<wbr>j (GJ)");
+    }
 
     #[test]
     fn an_effect_has_mean_number_and_difference_of_each_value() {
