@@ -90,37 +90,40 @@ impl Grid {
         let (mut seeds, mut of_seed): (Vec<u64>, HashMap<u64, usize>) = (Vec::new(), HashMap::new());
         let mut decoder = Decoder::new(sweep.clone());
         let mut next = sweep.next_included(0);
+        let mut last: Option<(TaskSpec, usize, Option<usize>)> = None;
         while let Some(task) = next.and_then(|index| decoder.task(index)) {
             next = sweep.next_included(task.index + 1);
-            let mut attributes = attributes(&task, |name| axes.iter().any(|axis| axis.name == name));
             let rung = rungs.iter().position(|label| **label == *task.workload);
-            if rung.is_some() {
-                forget_workload(&mut attributes, &task);
-            }
-            let identity = format!("{:?}{attributes:?}", task.digest.filter(|_| rung.is_none()));
-            let at = *known.entry(identity).or_insert_with(|| {
-                let tasks = candidates.iter().map(|_| Vec::new()).collect();
-                let group = Group { name: Values::default(), seeds: Dependence::Alike, tasks };
-                found.push(Found { attributes, group, fixed: false });
-                found.len() - 1
+            // A task that differs from the last one in the seed alone has its group and its candidate.
+            let of_last =
+                last.filter(|(last, ..)| last.sim.shares_choices(&task.sim)).map(|(_, at, place)| (at, place));
+            let (at, candidate) = of_last.unwrap_or_else(|| {
+                let mut attributes = attributes(&task, |name| axes.iter().any(|axis| axis.name == name));
+                if rung.is_some() {
+                    forget_workload(&mut attributes, &task);
+                }
+                let identity = format!("{:?}{attributes:?}", task.digest.filter(|_| rung.is_none()));
+                let at = *known.entry(identity).or_insert_with(|| {
+                    let tasks = candidates.iter().map(|_| Vec::new()).collect();
+                    let group = Group { name: Values::default(), seeds: Dependence::Alike, tasks };
+                    found.push(Found { attributes, group, fixed: false });
+                    found.len() - 1
+                });
+                let of_group = &mut found[at].group.seeds;
+                *of_group = seeds::dependence(&task.sim).max(*of_group);
+                let values: Option<Vec<&Value>> = axes.iter().map(|axis| value_of(&task, axis.name)).collect();
+                (at, values.and_then(|values| places.get(&key(values.into_iter())).copied()))
             });
-            let of_group = &mut found[at].group.seeds;
-            *of_group = seeds::dependence(&task.sim).max(*of_group);
             let seed = *of_seed.entry(task.sim.seed).or_insert_with(|| {
                 seeds.push(task.sim.seed);
                 seeds.len() - 1
             });
-            let values: Option<Vec<&Value>> = axes.iter().map(|axis| value_of(&task, axis.name)).collect();
-            match values.and_then(|values| places.get(&key(values.into_iter()))) {
-                Some(candidate) => {
-                    found[at].group.tasks[*candidate].push(Task {
-                        id: task.task_id.to_string(),
-                        seed,
-                        rung: rung.unwrap_or(0),
-                    });
-                }
+            let (id, rung) = (task.task_id.to_string(), rung.unwrap_or(0));
+            match candidate {
+                Some(candidate) => found[at].group.tasks[candidate].push(Task { id, seed, rung }),
                 None => found[at].fixed = true,
             }
+            last = Some((task, at, candidate));
         }
         let all: Vec<&Attributes> = found.iter().map(|found| &found.attributes).collect();
         for (at, name) in names(&all).into_iter().enumerate() {
@@ -345,14 +348,12 @@ pub(crate) fn names(found: &[&Attributes]) -> Vec<Values> {
     let of = |at: usize, kind: usize| &found[at][kind];
     for kind in 0..3 {
         for class in std::mem::take(&mut classes) {
-            let keys: BTreeSet<&String> = class.iter().flat_map(|at| of(*at, kind).keys()).collect();
+            let mut keys: BTreeSet<&String> = class.iter().flat_map(|at| of(*at, kind).keys()).collect();
+            keys.retain(|key| class.iter().any(|at| of(*at, kind).get(*key) != of(class[0], kind).get(*key)));
             let mut parts: BTreeMap<Vec<String>, Vec<usize>> = BTreeMap::new();
             for at in &class {
                 let own = of(*at, kind);
-                let varies = |key: &&&String| class.iter().any(|other| of(*other, kind).get(**key) != own.get(**key));
-                let distinct =
-                    keys.iter().filter(varies).filter_map(|key| Some(((**key).clone(), own.get(*key)?.clone())));
-                names[*at].0.extend(distinct);
+                names[*at].0.extend(keys.iter().filter_map(|key| Some(((*key).clone(), own.get(*key)?.clone()))));
                 let part = keys.iter().map(|key| format!("{:?}", own.get(*key))).collect();
                 parts.entry(part).or_default().push(*at);
             }
