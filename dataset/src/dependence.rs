@@ -28,18 +28,13 @@ pub async fn of_rows(datasets: &Datasets, reading: &Reading, found: &[ColumnScan
     if !matches!(dependence, Dependence::Resampled { .. }) {
         return Ok(dependence);
     }
-    let rows = source::rows(datasets, reading, [&columns(), &[]], Vec::new()).await?.with_dependence();
+    let rows = source::rows(datasets, reading, [&seeds::columns(), &[]], Vec::new()).await?.with_dependence();
     Ok(rows.dependence(0..rows.len()))
 }
 
-/// The columns that tell the dependence of the seeds of rows.
-pub fn columns() -> Vec<&'static str> {
-    seeds::READ.into_iter().chain(seeds::DRAWN).collect()
-}
-
-/// The dependence of the seeds of a row, by the cells of [`columns`].
+/// The dependence of the seeds of a row, by the cells of [`seeds::columns`].
 pub fn of_cells(cells: &[Cell]) -> Dependence {
-    let names = columns();
+    let names = seeds::columns();
     seeds::dependence_by(|name| parameter(cells.get(names.iter().position(|known| *known == name)?)?))
 }
 

@@ -10,7 +10,7 @@ use powersweep_engine::seeds::{self, Dependence};
 use crate::cell::array;
 use crate::error::{Error, usage};
 use crate::frame::{UNIT, unit_of};
-use crate::{Cell, Column, Frame, dependence};
+use crate::{Cell, Column, Frame};
 
 /// Maximum number of rows that are held: a row takes 4 bytes for each axis and 8 for each measure.
 pub const ROWS_MAX: usize = 200_000_000;
@@ -231,7 +231,7 @@ impl Rows {
 
     /// These rows with the dependence of their seeds. Axes tell it ([`seeds::READ`], [`seeds::DRAWN`]).
     pub(crate) fn with_dependence(mut self) -> Rows {
-        let names = dependence::columns();
+        let names = seeds::columns();
         let axes: Vec<Option<&Axis>> = names.iter().map(|name| self.axis(name)).collect();
         let value = |name: &str, row: usize| {
             let at = names.iter().position(|read| *read == name)?;

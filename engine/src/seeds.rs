@@ -38,6 +38,11 @@ pub const DRAWN: [&str; 8] = [
     "dropped_estimate_count",
 ];
 
+/// The columns of rows that tell the dependence of their seeds: [`READ`] and [`DRAWN`].
+pub fn columns() -> Vec<&'static str> {
+    READ.into_iter().chain(DRAWN).collect()
+}
+
 /// The dependence of a spec's simulations with different seeds.
 pub fn dependence(spec: &SimSpec) -> Dependence {
     dependence_by(|name| match name == Role::Source.key() {

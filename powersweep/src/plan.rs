@@ -48,8 +48,9 @@ impl Place {
     /// # Errors
     /// The manifest would be refused, or who should answer does not.
     pub async fn plan(&self, manifest: &Manifest, files: &Files) -> Result<Plan, Error> {
+        let sweep = inputs::sweep(manifest, &files.digests)?;
         if let Some(until) = manifest.until() {
-            replicate::checked(until, &inputs::sweep(manifest, &files.digests)?)?;
+            replicate::checked(until, &sweep)?;
         }
         if self.names_coordinator() {
             let mut farm = self.connect().await?;
@@ -62,7 +63,6 @@ impl Place {
             }
             return Ok(Plan { reply, served: None });
         }
-        let sweep = inputs::sweep(manifest, &files.digests)?;
         let location = self.location()?;
         if let Some(record) = shards::find(&location, manifest.name()).await? {
             let states = shards::states(&location, &record).await?;

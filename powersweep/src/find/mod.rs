@@ -18,7 +18,7 @@ use powersweep_dataset::grouped::SIGNAL;
 use powersweep_dataset::source::Source;
 use powersweep_dataset::writing::write_whole;
 use powersweep_dataset::{Cell, Datasets, Error, dependence, failure};
-use powersweep_engine::seeds::Dependence;
+use powersweep_engine::seeds::{self, Dependence};
 use powersweep_experiments::signals::{Quantity, Signal};
 use powersweep_experiments::{Derivation, Manifest, Over};
 use powersweep_inputs::library::Library;
@@ -276,7 +276,7 @@ impl Search {
         let Some(datasets) = self.datasets().await? else { return Ok((rows, drawn)) };
         let reading = datasets.read(&self.name, self.question.table).await?;
         let names: Vec<&str> = [TASK_ID].into_iter().chain(self.question.columns.iter().map(String::as_str)).collect();
-        let counts = if self.grid.groups.iter().any(Group::is_drawn) { dependence::columns() } else { Vec::new() };
+        let counts = if self.grid.groups.iter().any(Group::is_drawn) { seeds::columns() } else { Vec::new() };
         let all = [names.as_slice(), &counts].concat();
         let source = Source::open(&datasets, &reading, &all, self.question.choosing()).await?;
         let take = |id: String, mut cells: Vec<Cell>| {
