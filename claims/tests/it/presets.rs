@@ -9,9 +9,8 @@ use powersweep_experiments::{Manifest, manifests};
 use powersweep_results::Table;
 
 fn shipped() -> impl Iterator<Item = (&'static str, Presets)> {
-    papers::builtin().iter().map(|(name, claims)| {
+    papers::builtin().iter().map(|(name, claims, text)| {
         let claims = Claims::parse(name, claims).unwrap_or_else(|errors| panic!("{errors}"));
-        let text = papers::presets(name).unwrap_or_else(|| panic!("{name} has no presets"));
         (*name, Presets::parse(name, text, &claims).unwrap_or_else(|errors| panic!("{errors}")))
     })
 }

@@ -57,9 +57,8 @@ pub fn all() -> Result<Vec<Paper>, Error> {
 impl Paper {
     fn read(name: &str) -> Result<Paper, Error> {
         let file = format!("{name} (shipped)");
-        let (claims, presets) = (papers::find(name).unwrap_or_default(), papers::presets(name));
-        let presets = presets.map(|text| (file.as_str(), text));
-        let paper = Paper::parse(&file, claims, presets, inputs::problems)?;
+        let (claims, presets) = papers::find(name).unwrap_or_default();
+        let paper = Paper::parse(&file, claims, Some((&file, presets)), inputs::problems)?;
         Ok(Paper { name: name.to_owned(), ..paper })
     }
 
