@@ -17,24 +17,6 @@ use tonic::{Response, Status};
 use crate::farm::{CoordinatorOptions, LocalCoordinator};
 use crate::place::{Answerer, Place, connection, shards, stored};
 
-/// Which tasks that failed for good are tried again; by default all.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RetryOptions {
-    /// Only these tasks.
-    pub indices: Vec<u64>,
-    /// Only failures of these kinds.
-    pub kinds: Vec<v1::FailureKind>,
-}
-
-/// How an experiment is deleted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct DeleteOptions {
-    /// Also deletes its rows, in all tables.
-    pub data_too: bool,
-    /// Deletes the experiment although it has tasks to run.
-    pub force: bool,
-}
-
 impl Place {
     /// Pauses an experiment: running tasks finish, no other task starts.
     pub async fn pause(&self, experiment: &str) -> Result<v1::ControlReply, Error> {
@@ -51,10 +33,9 @@ impl Place {
         self.control(experiment, Action::Cancel(v1::Cancel {})).await
     }
 
-    /// Retries tasks that failed for good.
-    pub async fn retry(&self, experiment: &str, options: &RetryOptions) -> Result<v1::ControlReply, Error> {
-        let kinds = options.kinds.iter().map(|kind| i32::from(*kind)).collect();
-        self.control(experiment, Action::Retry(v1::Retry { indices: options.indices.clone(), kinds })).await
+    /// Retries the tasks that failed for good and are chosen; all of them if no index and no kind is given.
+    pub async fn retry(&self, experiment: &str, chosen: v1::Retry) -> Result<v1::ControlReply, Error> {
+        self.control(experiment, Action::Retry(chosen)).await
     }
 
     /// Sets the priority, from -1000 to 1000: a higher one is served first.
@@ -68,9 +49,8 @@ impl Place {
     }
 
     /// Deletes the state of an experiment, and its rows if asked to.
-    pub async fn delete(&self, experiment: &str, options: DeleteOptions) -> Result<v1::ControlReply, Error> {
-        let DeleteOptions { data_too, force } = options;
-        self.control(experiment, Action::Delete(v1::Delete { force, data_too })).await
+    pub async fn delete(&self, experiment: &str, options: v1::Delete) -> Result<v1::ControlReply, Error> {
+        self.control(experiment, Action::Delete(options)).await
     }
 
     /// Publishes all acknowledged rows of an experiment as Parquet files.

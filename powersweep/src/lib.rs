@@ -85,7 +85,6 @@ pub mod verify;
 
 pub use best::{Best, BestOptions, FrontVolume, Goal};
 pub use compare::{CompareOptions, Compared};
-pub use control::{DeleteOptions, RetryOptions};
 pub use derived::DerivedOptions;
 pub use events::{Event, EventsOptions};
 pub use export::{ExportColumns, ExportOptions};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use powersweep::{DeleteOptions, RetryOptions, block_on};
+use powersweep::block_on;
 use powersweep_proto::{plain, v1};
 
 use crate::args::{ControlArgs, DeleteArgs, FlushArgs, PriorityArgs, RetryArgs, UpgradeArgs};
@@ -51,8 +51,9 @@ pub fn cancel(args: &ControlArgs) -> Outcome {
 /// Retries tasks that failed for good.
 pub fn retry(args: &RetryArgs) -> Outcome {
     let name = &args.control.experiment;
-    let options = RetryOptions { indices: args.index.clone(), kinds: args.kind.clone() };
-    let reply = block_on(async { args.control.place()?.retry(name, &options).await })?;
+    let kinds = args.kind.iter().map(|kind| i32::from(*kind)).collect();
+    let chosen = v1::Retry { indices: args.index.clone(), kinds };
+    let reply = block_on(async { args.control.place()?.retry(name, chosen).await })?;
     let mut text = format!("{name}: {} tried again", screen::count(reply.tasks, "task"));
     let mut named = args.index.clone();
     named.sort_unstable();
@@ -90,7 +91,7 @@ pub fn prune(args: &ControlArgs) -> Outcome {
 /// Deletes an experiment's state, and its rows if asked to.
 pub fn delete(args: &DeleteArgs) -> Outcome {
     let name = &args.control.experiment;
-    let options = DeleteOptions { data_too: args.data_too, force: args.force };
+    let options = v1::Delete { data_too: args.data_too, force: args.force };
     block_on(async { args.control.place()?.delete(name, options).await })?;
     screen::print(&match args.data_too {
         true => format!("{name} and its rows are deleted"),
