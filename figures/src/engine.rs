@@ -6,11 +6,13 @@ use std::cell::Cell;
 use std::fmt::Write as _;
 use std::rc::Rc;
 
+use powersweep_dataset::{Error, failure};
 use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Function, Promise, Runtime};
 use serde_json::Value;
 
-use crate::error::{FigureError, Result};
+use crate::Result;
 use crate::font;
+use crate::rows::undrawn;
 
 static VEGA: &str = include_str!("../vendor/vega.min.js");
 static VEGA_LITE: &str = include_str!("../vendor/vega-lite.min.js");
@@ -37,18 +39,18 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Loads the libraries. Drawing ends with [`FigureError::Stopped`] soon after `stop` is true; `stop` is asked often.
+    /// Loads the libraries. Drawing ends with an error soon after `stop` is true; `stop` is asked often.
     pub fn start(mut stop: impl FnMut() -> bool + 'static) -> Result<Engine> {
         let stopped = Rc::new(Cell::new(false));
         let told = Rc::clone(&stopped);
-        let runtime = Runtime::new().map_err(|error| FigureError::Drawing(error.to_string()))?;
+        let runtime = Runtime::new().map_err(undrawn)?;
         runtime.set_memory_limit(MEMORY_MIB << 20);
         runtime.set_max_stack_size(STACK_BYTES);
         runtime.set_interrupt_handler(Some(Box::new(move || {
             told.set(told.get() || stop());
             told.get()
         })));
-        let context = Context::full(&runtime).map_err(|error| FigureError::Drawing(error.to_string()))?;
+        let context = Context::full(&runtime).map_err(undrawn)?;
         let engine = Engine { context, stopped };
         engine.run(load)?;
         Ok(engine)
@@ -63,10 +65,7 @@ impl Engine {
             drawing.finish::<Vec<String>>()
         })?;
         let warnings = parts.split_off(1.min(parts.len()));
-        let svg = parts
-            .pop()
-            .map(|svg| rounded(&svg))
-            .ok_or_else(|| FigureError::Drawing("the libraries gave no drawing".to_owned()))?;
+        let svg = parts.pop().map(|svg| rounded(&svg)).ok_or_else(|| undrawn("the libraries gave no drawing"))?;
         Ok(Drawn { svg, warnings })
     }
 
@@ -75,7 +74,7 @@ impl Engine {
         self.context.with(|ctx| work(&ctx).catch(&ctx).map_err(|caught| self.failed(&caught)))
     }
 
-    fn failed(&self, caught: &CaughtError<'_>) -> FigureError {
+    fn failed(&self, caught: &CaughtError<'_>) -> Error {
         let reason = match caught {
             CaughtError::Exception(exception) => exception.message().unwrap_or_default(),
             CaughtError::Value(value) if value.is_null() => "out of memory".to_owned(),
@@ -83,9 +82,13 @@ impl Engine {
             CaughtError::Error(error) => error.to_string(),
         };
         match &reason {
-            _ if self.stopped.get() => FigureError::Stopped,
-            reason if reason.contains("out of memory") => FigureError::Memory(MEMORY_MIB),
-            _ => FigureError::Drawing(reason),
+            _ if self.stopped.get() => {
+                failure!(Failure, "the figure took too long and was stopped: draw fewer rows, by conditions")
+            }
+            reason if reason.contains("out of memory") => {
+                failure!(Failure, "the figure needs more than {MEMORY_MIB} MiB: draw fewer rows, by conditions")
+            }
+            _ => undrawn(reason),
         }
     }
 }

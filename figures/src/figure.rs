@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use powersweep_dataset::{Column, Frame};
 use serde_json::{Map, Value, json};
 
+use crate::Result;
 use crate::engine::{Drawn, Engine};
-use crate::error::{FigureError, Result};
 use crate::kinds::{Axes, Limits};
 use crate::labels;
 use crate::look::Look;
-use crate::rows::{Drawable, text};
+use crate::rows::{json_of, text, undrawn, unwritten};
 
 /// The specs are for this version of the language.
 const SCHEMA: &str = "https://vega.github.io/schema/vega-lite/v6.json";
@@ -84,7 +84,8 @@ impl Content {
 
     /// The figure of this content.
     pub(crate) fn figure(self, look: &Look) -> Result<Figure> {
-        let data: Map<String, Value> = self.datasets.iter().map(|(name, table)| (name.clone(), table.json())).collect();
+        let data: Map<String, Value> =
+            self.datasets.iter().map(|(name, table)| (name.clone(), json_of(table))).collect();
         let mut spec = json!({ "$schema": SCHEMA, "datasets": data, "config": look.config() });
         if !self.transform.is_empty() {
             spec["transform"] = json!(self.transform);
@@ -221,7 +222,7 @@ impl Figure {
         let is_one = self.datasets.len() == 1;
         let first = (!is_one).then_some("drawn_as");
         let mut out = csv::Writer::from_writer(Vec::new());
-        let failed = |error: csv::Error| FigureError::Format { format: "csv", reason: error.to_string() };
+        let failed = |error: csv::Error| unwritten("csv", error);
         out.write_record(first.into_iter().chain(names.iter().map(String::as_str))).map_err(failed)?;
         for (dataset, table) in &self.datasets {
             let columns: Vec<Option<Column>> = names.iter().map(|name| table.column(name).ok()).collect();
@@ -232,7 +233,7 @@ impl Figure {
                 out.write_record(first.into_iter().chain(columns.iter().map(cell))).map_err(failed)?;
             }
         }
-        out.into_inner().map_err(|error| FigureError::Format { format: "csv", reason: error.to_string() })
+        out.into_inner().map_err(|error| unwritten("csv", error))
     }
 }
 
@@ -251,7 +252,7 @@ pub(crate) fn size_px(svg: &str) -> Result<(f64, f64)> {
         svg[at..].split('"').next()?.parse::<f64>().ok()
     };
     let sizes = attribute("width").zip(attribute("height"));
-    sizes.ok_or_else(|| FigureError::Drawing("the drawing has no size".to_owned()))
+    sizes.ok_or_else(|| undrawn("the drawing has no size"))
 }
 
 /// The name of a column as a field of Vega-Lite, where dots and brackets would mean parts of a value.

@@ -11,7 +11,8 @@ use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 use serde_json::{Value, json};
 
-use crate::error::{FigureError, Result};
+use crate::Result;
+use crate::rows::unwritten;
 use crate::{font, look};
 
 /// Resolution of a PNG file: dots per px of the drawing, 300 dots per inch.
@@ -40,7 +41,7 @@ pub fn svg(drawing: &str, origin: &Value) -> String {
 
 /// A PNG file with 300 dots per inch, with the origin in its text `powersweep`.
 pub fn png(svg: &str, origin: &Value) -> Result<Vec<u8>> {
-    let failed = |reason: String| FigureError::Format { format: "png", reason };
+    let failed = |reason: String| unwritten("png", reason);
     let tree = tree(svg).map_err(|error| failed(error.to_string()))?;
     let size = tree.size();
     let dots = |px: f32| (px * DOTS_PER_PX).ceil() as u32;
@@ -71,7 +72,7 @@ fn png_text(keyword: &str, text: &str) -> Vec<u8> {
 /// A PDF file of one page, whose fonts are embedded subsets, with the origin as its subject. It has no date and no random
 /// number.
 pub fn pdf(svg: &str, origin: &Value) -> Result<Vec<u8>> {
-    let failed = |reason: String| FigureError::Format { format: "pdf", reason };
+    let failed = |reason: String| unwritten("pdf", reason);
     let tree = tree(svg).map_err(|error| failed(error.to_string()))?;
     let (width, height) = (tree.size().width() * PT_PER_PX, tree.size().height() * PT_PER_PX);
     let size = Size::from_wh(width, height).ok_or_else(|| failed("the drawing is empty".to_owned()))?;

@@ -20,11 +20,10 @@
 //! let drawn = figure.draw(&engine)?;
 //! assert!(drawn.svg.contains("mean wait (s)"));
 //! assert!(formats::pdf(&drawn.svg, figure.origin())?.starts_with(b"%PDF"));
-//! # Ok::<(), powersweep_figures::FigureError>(())
+//! # Ok::<(), powersweep_figures::Error>(())
 //! ```
 
 mod engine;
-mod error;
 mod figure;
 mod font;
 pub mod formats;
@@ -34,8 +33,13 @@ mod look;
 mod rows;
 mod thin;
 
+pub use powersweep_dataset::Error;
+
 pub use engine::{Drawn, Engine};
-pub use error::{FigureError, Result};
 pub use figure::Figure;
 pub use font::{style_sheet as font_style_sheet, width as text_width};
 pub use look::{COLOURS, Look, Width};
+pub use rows::not_numbers;
+
+/// A result of a figure. Trying again after an error does not help, except after a drawing that its caller has stopped.
+pub type Result<T> = std::result::Result<T, Error>;

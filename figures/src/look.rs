@@ -1,8 +1,9 @@
 //! The look that all figures share: sizes of a paper's columns, text, colours, and codes that survive grey print.
 
+use powersweep_dataset::failure;
 use serde_json::{Map, Value, json};
 
-use crate::error::{FigureError, Result};
+use crate::Result;
 use crate::font::{self, FAMILIES, SIZE_PX};
 use crate::labels;
 
@@ -85,7 +86,13 @@ impl Look {
 
     /// Merges a style: a JSON object with keys of Vega-Lite's config.
     pub fn with_style(mut self, style: Value) -> Result<Look> {
-        let Value::Object(style) = style else { return Err(FigureError::Style) };
+        let Value::Object(style) = style else {
+            let example = "{\"axis\": {\"grid\": false}}";
+            return Err(failure!(
+                Usage,
+                "a style is a JSON object with keys of the Vega-Lite config, such as {example}"
+            ));
+        };
         self.style = style;
         Ok(self)
     }

@@ -1,61 +1,73 @@
-//! The rows of a figure: which of them can be drawn, and as what.
+//! The rows of a figure: which of them can be drawn, and as what; and why there is no figure.
+
+use std::fmt::Display;
 
 use powersweep_dataset::titles::labelled;
-use powersweep_dataset::{Column, Frame};
+use powersweep_dataset::{Column, Error, Frame, failure};
 use serde_json::{Map, Value, json};
 
-use crate::error::{FigureError, Result};
+use crate::Result;
 
-/// Questions of figures to a frame.
-pub(crate) trait Drawable: Sized {
-    /// The column of this name, which has numbers.
-    fn numeric(&self, name: &str) -> Result<Column>;
-
-    /// The rows that have a finite number in each of these columns.
-    fn drawable(&self, names: &[&str]) -> Result<Self>;
-
-    /// This frame with these columns as texts.
-    fn with_texts(self, names: &[&str]) -> Self;
-
-    /// The rows as JSON objects.
-    fn json(&self) -> Value;
+/// The error of a figure without anything to draw.
+pub(crate) fn empty(reason: impl Display) -> Error {
+    failure!(Usage, "there is nothing to draw: {reason}")
 }
 
-impl Drawable for Frame {
-    fn numeric(&self, name: &str) -> Result<Column> {
-        let column = self.column(name)?;
-        if column.is_numeric() { Ok(column) } else { Err(FigureError::NotNumbers(name.to_owned())) }
-    }
+/// The error of a spec that Vega or Vega-Lite refused.
+pub(crate) fn undrawn(reason: impl Display) -> Error {
+    failure!(Failure, "the figure cannot be drawn: {reason}")
+}
 
-    fn drawable(&self, names: &[&str]) -> Result<Frame> {
-        let columns: Vec<Column> = names.iter().map(|name| self.numeric(name)).collect::<Result<_>>()?;
-        let found = self.kept(|row| columns.iter().all(|column| column.number(row).is_some()));
-        if found.rows() == 0 {
-            return Err(FigureError::Empty(format!("no row has a number in {}", names.join(" and "))));
-        }
-        Ok(found)
-    }
+/// The error of a drawing that cannot be converted into a format.
+pub(crate) fn unwritten(format: &str, reason: impl Display) -> Error {
+    failure!(Failure, "the figure cannot be written as {format}: {reason}")
+}
 
-    fn with_texts(self, names: &[&str]) -> Frame {
-        let texts = |column: Column| match names.contains(&column.name()) {
-            true => column.with_texts((0..column.len()).map(|row| column.text(row))),
-            false => column,
-        };
-        Frame::of(self.columns().map(texts))
-    }
+/// The error of a column of texts that is used as numbers.
+pub fn not_numbers(name: &str) -> Error {
+    failure!(
+        Usage,
+        "`{name}` has texts, and this axis needs numbers: name a column such as wait_s_mean, or swap the axes"
+    )
+}
 
-    fn json(&self) -> Value {
-        let columns: Vec<Column> = self.columns().collect();
-        let value = |column: &Column, row: usize| match column.is_numeric() {
-            true => column.number(row).map_or(Value::Null, |number| json!(number)),
-            false => text(column, row).map_or(Value::Null, Value::String),
-        };
-        let row = |row| -> Value {
-            let cells = columns.iter().map(|column| (column.name().to_owned(), value(column, row)));
-            Value::Object(cells.collect::<Map<_, _>>())
-        };
-        (0..self.rows()).map(row).collect()
+/// The column of this name, which has numbers.
+pub(crate) fn numeric(table: &Frame, name: &str) -> Result<Column> {
+    let column = table.column(name)?;
+    if column.is_numeric() { Ok(column) } else { Err(not_numbers(name)) }
+}
+
+/// The rows that have a finite number in each of these columns.
+pub(crate) fn drawable(table: &Frame, names: &[&str]) -> Result<Frame> {
+    let columns: Vec<Column> = names.iter().map(|name| numeric(table, name)).collect::<Result<_>>()?;
+    let found = table.kept(|row| columns.iter().all(|column| column.number(row).is_some()));
+    if found.rows() == 0 {
+        return Err(empty(format!("no row has a number in {}", names.join(" and "))));
     }
+    Ok(found)
+}
+
+/// The frame with these columns as texts.
+pub(crate) fn with_texts(table: &Frame, names: &[&str]) -> Frame {
+    let texts = |column: Column| match names.contains(&column.name()) {
+        true => column.with_texts((0..column.len()).map(|row| column.text(row))),
+        false => column,
+    };
+    Frame::of(table.columns().map(texts))
+}
+
+/// The rows as JSON objects.
+pub(crate) fn json_of(table: &Frame) -> Value {
+    let columns: Vec<Column> = table.columns().collect();
+    let value = |column: &Column, row: usize| match column.is_numeric() {
+        true => column.number(row).map_or(Value::Null, |number| json!(number)),
+        false => text(column, row).map_or(Value::Null, Value::String),
+    };
+    let row = |row| -> Value {
+        let cells = columns.iter().map(|column| (column.name().to_owned(), value(column, row)));
+        Value::Object(cells.collect::<Map<_, _>>())
+    };
+    (0..table.rows()).map(row).collect()
 }
 
 /// The text of a row; `None` without a value.
@@ -78,10 +90,11 @@ mod tests {
             Column::numbers("x", "x", "", [Some(1.0), None, Some(f64::NAN)]),
             Column::texts("p", "p", ["a", "b", "c"]),
         ]);
-        let drawable = table.drawable(&["x"]).expect("one row");
-        assert_eq!(drawable.json(), json!([{ "x": 1.0, "p": "a" }]));
-        assert!(matches!(table.drawable(&["p"]), Err(FigureError::NotNumbers(_))));
-        assert!(matches!(table.drawable(&["z"]), Err(FigureError::NoColumn(_))));
+        let found = drawable(&table, &["x"]).expect("one row");
+        assert_eq!(json_of(&found), json!([{ "x": 1.0, "p": "a" }]));
+        assert_eq!(drawable(&table, &["p"]), Err(not_numbers("p")));
+        let error = drawable(&table, &["z"]).expect_err("there is no such column");
+        assert_eq!(Err(error), table.column("z").map(drop));
     }
 
     #[test]

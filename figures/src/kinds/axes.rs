@@ -3,8 +3,8 @@
 use powersweep_dataset::Frame;
 
 use super::code::{few, is_ordered};
-use crate::error::Result;
-use crate::rows::Drawable;
+use crate::Result;
+use crate::rows::{drawable, with_texts};
 
 /// Which columns a figure draws, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Axes {
         if let Some(facet) = &self.facet {
             few(&table.column(facet)?, crate::look::PANELS_MAX)?;
         }
-        Ok(table.drawable(numbers)?.with_texts(&names))
+        Ok(with_texts(&drawable(table, numbers)?, &names))
     }
 
     /// The rows with a value of `x` and a number of `y`. Values that are no numbers of an axis are names along it.

@@ -8,7 +8,7 @@ use super::code::{Code, few, has_interval};
 use super::limits::Limits;
 use super::published;
 use super::scales::{self, plot_px};
-use crate::error::Result;
+use crate::Result;
 use crate::figure::{Content, Figure, escaped};
 use crate::look::Look;
 

@@ -10,10 +10,10 @@ use super::bars::{band, with};
 use super::code::Code;
 use super::replicates::{By, Numbered};
 use super::scales::{self, Scale, extent};
-use crate::error::{FigureError, Result};
+use crate::Result;
 use crate::figure::{Content, Figure};
 use crate::look::Look;
-use crate::rows::Drawable;
+use crate::rows::{empty, numeric};
 use crate::thin;
 
 /// Names of the columns that the figure adds: the share, and the ends of its interval.
@@ -37,7 +37,7 @@ struct Point {
 pub fn cdf(table: &Frame, axes: &Axes, replicates: Option<By<'_>>, look: &Look) -> Result<Figure> {
     let rows = axes.rows(table, &[&axes.x], &[])?;
     let numbered = replicates.map(|by| Numbered::of(&rows, by)).transpose()?;
-    let x = rows.numeric(&axes.x)?;
+    let x = numeric(&rows, &axes.x)?;
     let (low, high) = domain(&x, axes.log_x)?;
     let (width, height) = (look.width.px(), look.width.height_px());
     let at = |value: f64| match axes.log_x {
@@ -92,7 +92,7 @@ pub fn cdf(table: &Frame, axes: &Axes, replicates: Option<By<'_>>, look: &Look) 
 
 /// The table of the points, and whether it has intervals.
 fn drawn(rows: &Frame, axes: &Axes, points: &[Point]) -> Result<(Frame, bool)> {
-    let x = rows.numeric(&axes.x)?;
+    let x = numeric(rows, &axes.x)?;
     let mut drawn = rows.picked(&points.iter().map(|point| point.row).collect::<Vec<_>>());
     drawn.push(x.with_numbers(points.iter().map(|point| point.value)));
     let title = if axes.y.is_empty() { "share" } else { &axes.y };
@@ -139,7 +139,7 @@ impl Band<'_> {
 /// The abscissas that are shown: on a logarithmic axis from the power of ten below the least positive value.
 fn domain(x: &Column, is_log: bool) -> Result<(f64, f64)> {
     let shown = extent(x.finite().filter(|value| !is_log || *value > 0.0));
-    let none = || FigureError::Empty(format!("`{}` has no positive value, and its axis is logarithmic", x.name()));
+    let none = || empty(format!("`{}` has no positive value, and its axis is logarithmic", x.name()));
     let (low, high) = shown.ok_or_else(none)?;
     let low = if is_log { 10f64.powf(low.log10().floor()) } else { low };
     Ok(if high > low { (low, high) } else { (low, low + low.abs().max(1.0)) })

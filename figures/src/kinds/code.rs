@@ -1,10 +1,10 @@
 //! How values of a column are told apart: by colour, and by dash or shape where colours do not print.
 
-use powersweep_dataset::{Column, Frame};
+use powersweep_dataset::{Column, Frame, failure};
 use serde_json::{Value, json};
 
 use super::axes::Axes;
-use crate::error::{FigureError, Result};
+use crate::Result;
 use crate::figure::escaped;
 use crate::look::{self, LEVELS_MAX, Look, ORDERED};
 use crate::rows::label;
@@ -123,7 +123,12 @@ impl Code {
 pub(super) fn few(column: &Column, most: usize) -> Result<Vec<String>> {
     let levels = column.levels();
     match levels.len() > most {
-        true => Err(FigureError::TooMany { column: column.name().to_owned(), count: levels.len(), most }),
+        true => Err(failure!(
+            Usage,
+            "`{}` has {} values, and a figure tells at most {most} apart: choose some of them",
+            column.name(),
+            levels.len()
+        )),
         false => Ok(levels),
     }
 }

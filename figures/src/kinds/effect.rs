@@ -8,10 +8,10 @@ use super::bars::{merged, whiskers, with};
 use super::code::{few, is_on_axis, is_valid};
 use super::limits::Limits;
 use super::scales::{self, plot_px};
-use crate::error::Result;
+use crate::Result;
 use crate::figure::{Content, Figure, escaped};
 use crate::look::Look;
-use crate::rows::Drawable;
+use crate::rows::with_texts;
 
 /// Number of values of the axis.
 const VALUES_MAX: usize = 60;
@@ -32,7 +32,7 @@ pub fn effect(means: &Frame, settings: Option<&Frame>, axes: &Axes, look: &Look)
     let panels = means.groups(axes.facet.as_deref())?.len();
     let (mut drawn, mut notes) = (means.clone(), Vec::new());
     if let (Some(settings), Some(setting)) = (settings, &setting) {
-        let mut settings = axes.rows_along(settings, is_number)?.with_texts(&[setting]);
+        let mut settings = with_texts(&axes.rows_along(settings, is_number)?, &[setting]);
         let levels = settings.column(setting)?.levels();
         if levels.len() > SETTINGS_MAX {
             notes.push(format!("only {SETTINGS_MAX} of {} combinations are drawn", levels.len()));

@@ -9,10 +9,10 @@ use super::axes::Axes;
 use super::code::{Code, is_ordered};
 use super::processors::{Held, Ranges, listed, packed};
 use super::scales::{self, Scale, extent};
-use crate::error::{FigureError, Result};
+use crate::Result;
 use crate::figure::{Content, Figure};
 use crate::look::Look;
-use crate::rows::Drawable;
+use crate::rows::{empty, numeric};
 
 /// Names of the columns that the figure adds.
 const FIRST: &str = "first_proc";
@@ -63,13 +63,10 @@ pub fn gantt(table: &Frame, gantt: &Gantt, look: &Look) -> Result<Figure> {
         |instant: f64, proc: u64| ((instant - low) / (high - low) * dots.0, proc as f64 / procs as f64 * dots.1);
     let kept = visible(inside, place);
     if kept.is_empty() {
-        return Err(FigureError::Empty(format!("no job runs between {low} s and {high} s")));
+        return Err(empty(format!("no job runs between {low} s and {high} s")));
     }
     if kept.len() > RECTANGLES_MAX {
-        return Err(FigureError::Empty(format!(
-            "{} rectangles are more than {RECTANGLES_MAX}: show a shorter time",
-            kept.len()
-        )));
+        return Err(empty(format!("{} rectangles are more than {RECTANGLES_MAX}: show a shorter time", kept.len())));
     }
     let drawn = drawn(&rows, gantt, &kept, &axes)?;
     let code = Code::of(&drawn, &axes, look)?;
@@ -106,7 +103,7 @@ fn shown(rows: &Frame, gantt: &Gantt) -> Result<(f64, f64)> {
     let (low, high) = gantt.between.or_else(|| extent(instants).map(scales::from_zero)).unwrap_or((0.0, 1.0));
     match low < high {
         true => Ok((low, high)),
-        false => Err(FigureError::Empty(format!("there is no time between {low} s and {high} s"))),
+        false => Err(empty(format!("there is no time between {low} s and {high} s"))),
     }
 }
 
@@ -131,8 +128,8 @@ impl Rectangle {
 }
 
 fn rectangles(rows: &Frame, gantt: &Gantt) -> Result<Vec<Rectangle>> {
-    let (starts, ends) = (rows.numeric(&gantt.start)?, rows.numeric(&gantt.finish)?);
-    let procs = rows.numeric(&gantt.procs)?;
+    let (starts, ends) = (numeric(rows, &gantt.start)?, numeric(rows, &gantt.finish)?);
+    let procs = numeric(rows, &gantt.procs)?;
     let lists = gantt.list.as_ref().map(|name| rows.column(name)).transpose()?;
     let mut rectangles = Vec::new();
     for (panel, (_, in_panel)) in rows.groups(gantt.facet.as_deref())?.into_iter().enumerate() {

@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 use super::axes::Axes;
 use super::replicates::{By, Numbered};
 use super::scales::{self, Scale, extent, plot_px};
-use crate::error::Result;
+use crate::Result;
 use crate::figure::{Content, Figure, escaped};
 use crate::font::{self, SIZE_PX};
 use crate::look::{Look, ORDERED};
-use crate::rows::Drawable;
+use crate::rows::{drawable, numeric};
 
 /// Numbers with more values than this are put into bins.
 const LEVELS_MAX: usize = 24;
@@ -41,7 +41,7 @@ pub fn heatmap(
     let numbers: Vec<&str> = value.into_iter().collect();
     let rows = match numbers.is_empty() {
         true => table.clone(),
-        false => table.drawable(&numbers)?,
+        false => drawable(table, &numbers)?,
     };
     let rows = axes.rows(&rows, &[], &[])?;
     let (along, up) = (rows.column(&axes.x)?, rows.column(&axes.y)?);
@@ -49,7 +49,7 @@ pub fn heatmap(
     // Bins have no place for what is no finite number.
     let rows = rows.kept(|row| x.cell(&along, row).is_some() && y.cell(&up, row).is_some());
     let shown = match value {
-        Some(value) => rows.numeric(value)?,
+        Some(value) => numeric(&rows, value)?,
         None => Column::numbers(SHARE, "share of rows", "%", [0.0; 0]),
     };
     let numbered = replicates.map(|by| Numbered::of(&rows, by)).transpose()?;

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use super::axes::Axes;
 use super::code::is_valid;
 use super::scales::{Scale, around_zero, extent, from_zero, time_step};
-use crate::error::{FigureError, Result};
+use crate::Result;
+use crate::rows::empty;
 
 /// Ends of intervals below this share of the least value do not make a logarithmic axis longer.
 const END_SHARE_MIN: f64 = 0.01;
@@ -41,7 +42,7 @@ impl Limits {
             }
             let ends = interval.iter().flat_map(|(low, high)| [low, high]);
             let ends = ends.chain(axes.limit.iter().filter(|_| !is_x));
-            let ends: Vec<Column> = ends.map(|end| Ok(rows.column(end)?)).collect::<Result<_>>()?;
+            let ends: Vec<Column> = ends.map(|end| rows.column(end)).collect::<Result<_>>()?;
             let free = free.contains(&channel).then_some(channel);
             let facet = axes.facet.as_deref().filter(|_| free.is_some());
             let zero = axes.diagonal || zero && !is_x;
@@ -87,7 +88,7 @@ impl Limits {
             (panels.values().map(|ends| ends.0).reduce(f64::min), panels.values().map(|ends| ends.1).reduce(f64::max))
         else {
             let reason = format!("`{}` has no value above 0, and its axis is logarithmic", of.name());
-            return Err(FigureError::Empty(reason));
+            return Err(empty(reason));
         };
         let edges: BTreeMap<&String, f64> = panels.iter().map(|(panel, ends)| (panel, ends.0)).collect();
         let edge = facet.map_or(format!("{low:e}"), |facet| format!("({}[{}] || {low:e})", json!(edges), datum(facet)));

@@ -11,7 +11,7 @@ use super::code::{Code, few, is_on_axis};
 use super::limits::Limits;
 use super::published;
 use super::scales::{self, plot_px};
-use crate::error::Result;
+use crate::Result;
 use crate::figure::{Content, Figure, escaped};
 use crate::look::Look;
 
@@ -83,7 +83,7 @@ pub fn lines(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
 /// The transforms that keep the points without a neighbour on their line, which no band can show; `None` if each has one.
 fn lone(rows: &Frame, axes: &Axes) -> Result<Option<Vec<Value>>> {
     let names = axes.names();
-    let columns: Vec<Column> = names.iter().map(|name| Ok(rows.column(name)?)).collect::<Result<_>>()?;
+    let columns: Vec<Column> = names.iter().map(|name| rows.column(name)).collect::<Result<_>>()?;
     let published = axes.published.as_ref().map(|name| rows.column(name)).transpose()?;
     let mut counts: HashMap<Vec<String>, usize> = HashMap::new();
     for row in (0..rows.rows()).filter(|row| published.as_ref().is_none_or(|of| of.cell(*row).is_null())) {

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use super::axes::Axes;
 use super::code::{Code, few, is_ordered};
 use super::scales::{extent, magnitude};
-use crate::error::{FigureError, Result};
+use crate::Result;
 use crate::figure::{Content, Figure};
 use crate::font::{self, SIZE_PX};
 use crate::look::Look;
+use crate::rows::empty;
 
 /// Rows that are drawn as one path. Paths of single rows take several times as long; their colours would add up where they
 /// cross, those within a path do not.
@@ -29,7 +30,7 @@ const ROWS_MAX: usize = 20_000;
 pub fn parallel(table: &Frame, columns: &[String], colour: Option<&str>, look: &Look) -> Result<Figure> {
     let axes = Axes { colour: colour.map(str::to_owned), ..Axes::default() };
     if !(2..=COLUMNS_MAX).contains(&columns.len()) {
-        return Err(FigureError::Empty(format!("parallel coordinates need 2 to {COLUMNS_MAX} columns")));
+        return Err(empty(format!("parallel coordinates need 2 to {COLUMNS_MAX} columns")));
     }
     for name in columns {
         table.column(name)?;
@@ -38,12 +39,12 @@ pub fn parallel(table: &Frame, columns: &[String], colour: Option<&str>, look: &
     let has_place = |row: usize| numbers.iter().all(|of| of.number(row).is_some() || of.is_unlimited(row));
     let kept = table.kept(has_place);
     if kept.rows() == 0 {
-        return Err(FigureError::Empty(format!("no row has a value in each of {}", columns.join(", "))));
+        return Err(empty(format!("no row has a value in each of {}", columns.join(", "))));
     }
     let rows = axes.rows(&kept, &[], &[])?;
-    let names: Vec<Column> = columns.iter().map(|name| Ok(rows.column(name)?)).collect::<Result<_>>()?;
+    let names: Vec<Column> = columns.iter().map(|name| rows.column(name)).collect::<Result<_>>()?;
     if rows.rows() > ROWS_MAX {
-        return Err(FigureError::Empty(format!("{} rows are more than {ROWS_MAX}: choose some", rows.rows())));
+        return Err(empty(format!("{} rows are more than {ROWS_MAX}: choose some", rows.rows())));
     }
     let slot_px = look.width.px() / columns.len() as f64;
     let scales: Vec<Coordinate> = names.iter().map(|column| Coordinate::of(column, slot_px)).collect::<Result<_>>()?;

@@ -11,10 +11,10 @@ use super::bars::{merged, with};
 use super::code::{Code, has_interval};
 use super::limits::Limits;
 use super::scales::{self, extent};
-use crate::error::Result;
+use crate::Result;
 use crate::figure::{Content, Figure, escaped};
 use crate::look::Look;
-use crate::rows::Drawable;
+use crate::rows::numeric;
 
 /// Name of the column that the figure adds.
 const FRONT: &str = "on_front";
@@ -44,7 +44,7 @@ impl Better {
 /// tells rows apart by colour and shape. The rows of the front have crosses of their intervals.
 pub fn pareto(table: &Frame, axes: &Axes, better: (Better, Better), look: &Look) -> Result<Figure> {
     let rows = axes.rows(table, &[&axes.x, &axes.y], &[])?;
-    let (x, y) = (rows.numeric(&axes.x)?, rows.numeric(&axes.y)?);
+    let (x, y) = (numeric(&rows, &axes.x)?, numeric(&rows, &axes.y)?);
     let costs = |row: &usize| Some([better.0.cost(x.number(*row)?), better.1.cost(y.number(*row)?)]);
     let mut on_front = vec![false; rows.rows()];
     for (_, in_panel) in rows.groups(axes.facet.as_deref())? {
@@ -129,7 +129,7 @@ fn seen(rows: &Frame, axes: &Axes, on_front: &[bool], look: &Look) -> Result<Vec
     };
     let (x, y) = (rows.column(&axes.x)?, rows.column(&axes.y)?);
     let (across, up) = (dots(&x, axes.log_x, look.width.px()), dots(&y, axes.log_y, look.width.height_px()));
-    let names = axes.names().into_iter().map(|name| Ok(rows.column(name)?)).collect::<Result<Vec<_>>>()?;
+    let names = axes.names().into_iter().map(|name| rows.column(name)).collect::<Result<Vec<_>>>()?;
     let mut taken = HashSet::new();
     let mut kept = Vec::new();
     for (row, is_on_front) in on_front.iter().enumerate() {

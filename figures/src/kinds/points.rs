@@ -8,7 +8,7 @@ use super::bars::{merged, whiskers, whiskers_along, with};
 use super::code::{Code, few, is_on_axis, is_valid};
 use super::limits::Limits;
 use super::scales::{self, Scale, plot_px};
-use crate::error::Result;
+use crate::Result;
 use crate::figure::{Content, Figure, escaped};
 use crate::font::SIZE_PX;
 use crate::look::{Look, Width};

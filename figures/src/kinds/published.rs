@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::axes::Axes;
 use super::code::is_valid;
-use crate::error::Result;
+use crate::Result;
 use crate::figure::escaped;
 use crate::font::{self, SIZE_PX};
 use crate::look::AXIS_PX;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use powersweep_dataset::Frame;
 use powersweep_dataset::replicates::{Method, Replicates};
 
-use crate::error::Result;
+use crate::Result;
 
 /// The rows of a table by replicate: numbers from 0. Rows of one replicate are not independent of each other, because jobs
 /// of one queue wait for each other. So an interval is over the replicates.

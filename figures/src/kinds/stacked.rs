@@ -8,10 +8,10 @@ use serde_json::json;
 use super::axes::Axes;
 use super::code::Code;
 use super::scales::{self, Scale, extent};
-use crate::error::{FigureError, Result};
+use crate::Result;
 use crate::figure::{Content, Figure, escaped};
 use crate::look::Look;
-use crate::rows::Drawable;
+use crate::rows::{empty, numeric};
 
 /// Names of the columns that the figure adds: the lower and the upper edge of an area.
 const EDGES: [&str; 2] = ["stacked_from", "stacked_to"];
@@ -20,8 +20,8 @@ const EDGES: [&str; 2] = ["stacked_from", "stacked_to"];
 /// that holds from its instant on; before its first instant it is 0.
 pub fn stacked(table: &Frame, axes: &Axes, look: &Look) -> Result<Figure> {
     let rows = axes.rows(table, &[&axes.x, &axes.y], &[])?;
-    let (x, y) = (rows.numeric(&axes.x)?, rows.numeric(&axes.y)?);
-    let none = || FigureError::Empty("there is no instant".to_owned());
+    let (x, y) = (numeric(&rows, &axes.x)?, numeric(&rows, &axes.y)?);
+    let none = || empty("there is no instant");
     let (low, high) = extent(x.finite()).map(scales::from_zero).ok_or_else(none)?;
     let high = if high > low { high } else { low + 1.0 };
     // The row whose cells a point has, its instant, its value, and its edges.

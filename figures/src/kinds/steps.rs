@@ -7,10 +7,10 @@ use super::axes::Axes;
 use super::code::Code;
 use super::limits::Limits;
 use super::scales::{self, Scale, extent};
-use crate::error::{FigureError, Result};
+use crate::Result;
 use crate::figure::{Content, Figure};
 use crate::look::Look;
-use crate::rows::Drawable;
+use crate::rows::{empty, numeric};
 use crate::thin;
 
 /// Name of the column that tells the series from the caps where the caller has no colour.
@@ -24,8 +24,8 @@ pub fn steps(table: &Frame, caps: Option<&Frame>, axes: &Axes, look: &Look) -> R
     let (rows, caps) = told_apart(table, caps, &mut axes)?;
     let rows = axes.rows(&rows, &[&axes.x, &axes.y], &[])?;
     let caps = caps.map(|caps| axes.rows(&caps, &[&axes.x, &axes.y], &[])).transpose()?;
-    let x = rows.numeric(&axes.x)?;
-    let none = || FigureError::Empty("there is no instant".to_owned());
+    let x = numeric(&rows, &axes.x)?;
+    let none = || empty("there is no instant");
     let of_caps = caps.as_ref().map(|caps| caps.column(&axes.x)).transpose()?;
     let instants = x.finite().chain(of_caps.iter().flat_map(Column::finite));
     let (low, high) = extent(instants).map(scales::from_zero).ok_or_else(none)?;
@@ -68,7 +68,7 @@ fn told_apart(table: &Frame, caps: Option<&Frame>, axes: &mut Axes) -> Result<(F
 
 /// The caps, each held until the last instant of the series in its panel.
 fn held(caps: &Frame, rows: &Frame, axes: &Axes) -> Result<Frame> {
-    let (x, of_caps) = (rows.numeric(&axes.x)?, caps.numeric(&axes.x)?);
+    let (x, of_caps) = (numeric(rows, &axes.x)?, numeric(caps, &axes.x)?);
     let panels = rows.groups(axes.facet.as_deref())?;
     let mut ends: Vec<(usize, f64)> = Vec::new();
     for (panel, in_panel) in caps.groups(axes.facet.as_deref())? {
@@ -89,7 +89,7 @@ fn held(caps: &Frame, rows: &Frame, axes: &Axes) -> Result<Frame> {
 
 /// The rows that the drawing can show, in the order of time within each line.
 fn thinned(rows: &Frame, axes: &Axes, at: impl Fn(f64) -> f64) -> Result<Frame> {
-    let (x, y) = (rows.numeric(&axes.x)?, rows.numeric(&axes.y)?);
+    let (x, y) = (numeric(rows, &axes.x)?, numeric(rows, &axes.y)?);
     let mut kept = Vec::new();
     for (_, in_panel) in rows.groups(axes.facet.as_deref())? {
         for (_, in_line) in rows.picked(&in_panel).groups(axes.colour.as_deref())? {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use powersweep_figures::{Engine, FigureError};
+use powersweep_figures::Engine;
 use serde_json::{Value, json};
 
 /// A spec whose transforms count to a large number.
@@ -28,15 +28,16 @@ fn a_drawing_ends_when_its_caller_says_so() {
     engine.draw(&small()).expect("a drawing");
     until.set(Instant::now() + Duration::from_millis(200));
     let begin = Instant::now();
-    assert!(matches!(engine.draw(&endless()), Err(FigureError::Stopped)));
+    let error = engine.draw(&endless()).expect_err("it is stopped").to_string();
+    assert!(error.contains("took too long"), "{error}");
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }
 
 #[test]
 fn a_drawing_ends_at_its_memory() {
     let engine = Engine::start(|| false).expect("the libraries load");
-    let error = engine.draw(&endless()).expect_err("it needs more memory");
-    assert!(matches!(error, FigureError::Memory(_)), "{error}");
+    let error = engine.draw(&endless()).expect_err("it needs more memory").to_string();
+    assert!(error.contains("needs more than"), "{error}");
 }
 
 #[test]
@@ -57,8 +58,8 @@ fn what_the_libraries_refuse_is_an_error() {
         json!([]),
         json!({ "mark": "point", "data": { "values": [] }, "encoding": { "x": { "field": "x", "type": "quantitative", "axis": { "labelExpr": "(" } } } }),
     ] {
-        let error = engine.draw(&spec).expect_err("it is no figure");
-        assert!(matches!(error, FigureError::Drawing(_)), "{error}");
+        let error = engine.draw(&spec).expect_err("it is no figure").to_string();
+        assert!(error.contains("cannot be drawn"), "{error}");
     }
     engine.draw(&small()).expect("the engine can be used after an error");
 }

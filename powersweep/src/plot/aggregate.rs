@@ -1,7 +1,7 @@
 //! Means over rows with confidence intervals.
 
 use powersweep_dataset::{Column, Error, Frame, Rows, Stat, group};
-use powersweep_figures::FigureError;
+use powersweep_figures::not_numbers;
 
 use super::titles;
 
@@ -20,7 +20,7 @@ pub(super) fn interval(of: &str) -> (String, String) {
 pub(super) fn means(rows: &Rows, by: &[&str], of: &[&str]) -> Result<Frame, Error> {
     let is_measure = |name: &&&str| rows.measures().iter().any(|(field, _)| field.name() == **name);
     if let Some(name) = of.iter().find(|name| !is_measure(name)) {
-        return Err(FigureError::NotNumbers((*name).to_owned()).into());
+        return Err(not_numbers(name));
     }
     let groups = group::grouped(rows, by, &[Stat::Mean, Stat::Interval(CONFIDENCE), Stat::Count])?;
     let statistic = |stat: Stat, name: &str| groups.column(&group::named(stat, name));

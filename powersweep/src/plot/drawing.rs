@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use powersweep_dataset::{Error, failure};
-use powersweep_figures::{Drawn, Engine, Figure, FigureError, formats};
+use powersweep_figures::{Drawn, Engine, Figure, formats};
 
 /// A figure that takes longer is stopped.
 const DRAWING_MAX: Duration = Duration::from_secs(60);
@@ -82,7 +82,7 @@ impl Drawing {
     }
 }
 
-fn draw(figure: &mut Figure) -> Result<Drawn, FigureError> {
+fn draw(figure: &mut Figure) -> Result<Drawn, Error> {
     let until = Instant::now() + DRAWING_MAX;
     let engine = Engine::start(move || Instant::now() > until)?;
     let drawn = figure.draw(&engine)?;
