@@ -4,6 +4,24 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// An instant (s) with a total order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Instant(pub f64);
+
+impl Eq for Instant {}
+
+impl Ord for Instant {
+    fn cmp(&self, other: &Instant) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Instant {
+    fn partial_cmp(&self, other: &Instant) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 /// The time of a task on its worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {

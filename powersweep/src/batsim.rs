@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
+use powersweep_dataset::lanes::Instant;
 use powersweep_dataset::partial::Partial;
 use powersweep_dataset::writing::{cannot_write, refuse_existing, write_whole};
 use powersweep_dataset::{Error, failure};
@@ -209,24 +210,6 @@ impl Schedule<'_> {
 /// Turnaround over execution time, Batsim's slowdown; 1 for a job of no length that did not wait.
 fn stretch(turnaround_s: f64, execution_s: f64) -> f64 {
     if turnaround_s == execution_s { 1.0 } else { turnaround_s / execution_s }
-}
-
-/// An instant (s), ordered.
-#[derive(Clone, Copy, PartialEq)]
-struct Instant(f64);
-
-impl Eq for Instant {}
-
-impl Ord for Instant {
-    fn cmp(&self, other: &Instant) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-impl PartialOrd for Instant {
-    fn partial_cmp(&self, other: &Instant) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
 }
 
 fn instants(times: impl Iterator<Item = f64>) -> BTreeSet<Instant> {

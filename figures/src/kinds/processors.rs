@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use powersweep_dataset::lanes::Instant;
+
 /// A job on processors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
@@ -31,24 +33,6 @@ pub(super) fn packed(jobs: &[Held]) -> Vec<Ranges> {
         ends.push(Reverse((Instant(jobs[job].finish), job)));
     }
     ranges
-}
-
-/// An instant with a total order.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Instant(f64);
-
-impl Eq for Instant {}
-
-impl Ord for Instant {
-    fn cmp(&self, other: &Instant) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-impl PartialOrd for Instant {
-    fn partial_cmp(&self, other: &Instant) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
 }
 
 /// Free processors: ranges below `top`, and all from `top` on.
