@@ -18,7 +18,7 @@ use crate::store::{CACHE_TIME, Kind, Location};
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion};
-use record::now_us;
+use powersweep_proto::clocks::now_us;
 use std::fs::{File, TryLockError};
 use std::sync::Arc;
 use std::time::Duration;

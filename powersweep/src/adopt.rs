@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use arrow::datatypes::Schema;
 use bytes::Bytes;
@@ -20,6 +20,7 @@ use powersweep_dataset::words::count;
 use powersweep_dataset::{Error, Kind, OrKind, failure};
 use powersweep_experiments::plain::chain;
 use powersweep_experiments::{Manifest, Sweep};
+use powersweep_proto::clocks::now_us;
 use powersweep_results::Table;
 use powersweep_results::identity::RowKey;
 use powersweep_results::split::for_each_key;
@@ -118,12 +119,11 @@ impl Place {
             return Err(failure!(Refused, "{name} is in the state of {location} and {hint}"));
         }
         let (done, tasks, uploads) = (adoption.done(), adoption.tasks(), adoption.uploads());
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now_us = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
+        let now_us = now_us();
         // The state does not know these rows: a split would take them for rows that it moved there.
         let left = layout::left_name(name);
         if !store.objects().or_kind(Kind::Storage)?.left_parts(name).await.or_kind(Kind::Storage)?.is_empty() {
-            let to = format!("{left}@{}", since.as_secs());
+            let to = format!("{left}@{}", now_us / 1_000_000);
             store.rename_dataset(&left, &to).await.or_kind(Kind::Storage)?;
             self.notes.say(&format!("the rows in {left} are now in {to}: their tasks run again if they are back"));
         }

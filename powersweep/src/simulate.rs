@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use powersweep_dataset::{Error, Kind, Notes, failure};
@@ -16,6 +16,7 @@ use powersweep_experiments::reading::{converted, hint, unknown};
 use powersweep_experiments::settings::reproduce;
 use powersweep_experiments::{FileRef, Manifest, TaskSpec, identity};
 use powersweep_inputs::library::{Library, ParsedLogs};
+use powersweep_proto::clocks::now_us;
 use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::{accounts, jobs, series, tasks};
 use powersweep_worker::task::{Inputs, Prepared, TaskError};
@@ -81,7 +82,7 @@ impl SimulateOptions<'_> {
         let mut timing = RunFacts {
             attempt: 1,
             worker: "simulate".to_owned(),
-            started_at: Micros(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_micros() as i64)),
+            started_at: Micros(now_us()),
             wall_ms: 0.0,
             engine_ms: 0.0,
             parse_ms: 0.0,

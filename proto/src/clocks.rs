@@ -1,6 +1,12 @@
-//! Gaps in a process's time: it was suspended, or its machine slept.
+//! The wall clock, and gaps in a process's time: it was suspended, or its machine slept.
 
 use std::time::{Duration, Instant, SystemTime};
+
+/// The wall clock, microseconds since 1970 UTC.
+pub fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
 
 /// Both clocks at the last look. The monotonic clock stands still while a machine sleeps.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,8 @@
 //! The record of an owner, and what it says about the owner's process.
 
+use powersweep_proto::clocks::now_us;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
-use std::time::SystemTime;
 use uuid::Uuid;
 
 /// The owner of DATA.
@@ -66,12 +66,6 @@ fn has_ended(pid: u32) -> bool {
 /// The boot's id in [`OwnerRecord::processes`].
 fn boot(processes: &str) -> Option<&str> {
     processes.split(' ').next().filter(|id| !id.is_empty())
-}
-
-/// The wall clock, microseconds since 1970 UTC.
-pub(super) fn now_us() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// The name of this machine; empty if the system does not tell.

@@ -8,9 +8,10 @@ mod stalls;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use powersweep_experiments::plain::chain;
+use powersweep_proto::clocks::now_us;
 use powersweep_proto::v1;
 use powersweep_results::part::Origin;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -149,8 +150,7 @@ fn seed() -> u64 {
 }
 
 fn now(started: Instant) -> Now {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Now { mono: started.elapsed(), wall_us: i64::try_from(since.as_micros()).unwrap_or(i64::MAX) }
+    Now { mono: started.elapsed(), wall_us: now_us() }
 }
 
 impl Driver {

@@ -16,6 +16,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use powersweep_dataset::activity::Activity;
 use powersweep_dataset::survey::{Choice, Survey};
 use powersweep_dataset::words::duration;
+use powersweep_proto::clocks::now_us;
 use powersweep_proto::v1;
 
 pub(crate) use self::changes::{action, changed};
@@ -248,12 +249,6 @@ fn experiment_live(found: &v1::ExperimentStatus, known: &Known<Survey>, activity
         (experiment::tasks(found))
         (waiting(known, |rows| survey::section(rows, name)))
     }
-}
-
-/// The present time in microseconds since 1970 UTC.
-fn now_us() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// The manifest that the rows were made by, if a part has it.

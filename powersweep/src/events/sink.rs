@@ -1,8 +1,7 @@
 //! One event, and where events go.
 
-use std::time::SystemTime;
-
 use powersweep_dataset::{Error, cell};
+use powersweep_proto::clocks::now_us;
 use powersweep_proto::v1;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
@@ -78,9 +77,4 @@ impl<'a> Sink<'a> {
             ],
         )
     }
-}
-
-fn now_us() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use powersweep_engine::workload::WorkloadError;
 use powersweep_engine::{Details, SimError};
 use powersweep_experiments::{Decoder, Sweep, Tables};
+use powersweep_proto::clocks::now_us;
 use powersweep_proto::v1::FailureKind;
 use powersweep_results::identity::{Micros, RunFacts};
 
@@ -78,7 +79,7 @@ pub(crate) struct Runner<'a> {
 impl Runner<'_> {
     /// Runs one task of the experiment whose sweep `decoder` decodes. The slot's clock is in [`Phase::Store`] afterwards.
     pub(crate) fn run(&mut self, experiment: &Experiment, decoder: &mut Decoder, task: &TaskRef) -> Outcome {
-        let started_at = Micros(SystemTime::UNIX_EPOCH.elapsed().map_or(0, |d| d.as_micros() as i64));
+        let started_at = Micros(now_us());
         let begun = Instant::now();
         self.clock.enter(Phase::Parse);
         let outcome = panics::catch(|| self.attempt(experiment, decoder, task, begun, started_at));
