@@ -15,6 +15,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::either::Either;
 use tonic::transport::server::{Connected, TcpConnectInfo, TcpIncoming};
 
 use super::KEEPALIVE_INTERVAL;
@@ -26,11 +27,8 @@ const WAITING_MAX: usize = 64;
 /// Wait after a connection that could not be accepted: too many files are open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// An accepted connection.
-pub(super) enum Connection {
-    Plain(Guarded<TcpStream>),
-    Encrypted(Box<TlsStream<Guarded<TcpStream>>>),
-}
+/// An accepted connection, plain or encrypted.
+pub(super) struct Connection(Either<Guarded<TcpStream>, Box<TlsStream<Guarded<TcpStream>>>>);
 
 /// Accepts connections until the stream is dropped; with `tls`, those that complete a handshake. `connections` bounds
 /// their number, before the handshake too.
@@ -78,9 +76,9 @@ async fn accept(
 
 /// Does the handshake. A peer that fails it is logged only on request: any program on the network can cause that.
 async fn greeted(stream: Guarded<TcpStream>, tls: Option<TlsAcceptor>) -> Option<Connection> {
-    let Some(tls) = tls else { return Some(Connection::Plain(stream)) };
+    let Some(tls) = tls else { return Some(Connection(Either::Left(stream))) };
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
-        Ok(Ok(stream)) => Some(Connection::Encrypted(Box::new(stream))),
+        Ok(Ok(stream)) => Some(Connection(Either::Right(Box::new(stream)))),
         Ok(Err(error)) => {
             tracing::debug!("a TLS handshake failed: {error}");
             None
@@ -93,42 +91,30 @@ impl Connected for Connection {
     type ConnectInfo = TcpConnectInfo;
 
     fn connect_info(&self) -> TcpConnectInfo {
-        match self {
-            Connection::Plain(stream) => stream.connect_info(),
-            Connection::Encrypted(stream) => stream.get_ref().0.connect_info(),
+        match &self.0 {
+            Either::Left(stream) => stream.connect_info(),
+            Either::Right(stream) => stream.get_ref().0.connect_info(),
         }
     }
 }
 
 impl AsyncRead for Connection {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Connection::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Connection::Encrypted(stream) => Pin::new(stream).poll_read(cx, buffer),
-        }
+        Pin::new(&mut self.get_mut().0).poll_read(cx, buffer)
     }
 }
 
 impl AsyncWrite for Connection {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Connection::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Connection::Encrypted(stream) => Pin::new(stream).poll_write(cx, bytes),
-        }
+        Pin::new(&mut self.get_mut().0).poll_write(cx, bytes)
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Connection::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Connection::Encrypted(stream) => Pin::new(stream).poll_flush(cx),
-        }
+        Pin::new(&mut self.get_mut().0).poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Connection::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Connection::Encrypted(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
+        Pin::new(&mut self.get_mut().0).poll_shutdown(cx)
     }
 
     fn poll_write_vectored(
@@ -136,16 +122,10 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Connection::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
-            Connection::Encrypted(stream) => Pin::new(stream).poll_write_vectored(cx, pieces),
-        }
+        Pin::new(&mut self.get_mut().0).poll_write_vectored(cx, pieces)
     }
 
     fn is_write_vectored(&self) -> bool {
-        match self {
-            Connection::Plain(stream) => stream.is_write_vectored(),
-            Connection::Encrypted(stream) => stream.is_write_vectored(),
-        }
+        self.0.is_write_vectored()
     }
 }
