@@ -242,10 +242,10 @@ impl<'w> Prepared<'w> {
     ) -> Result<(R, Measures, P), SimError> {
         let mut simulation = Simulation::new(&self.jobs, self.machine.clone(), limits, order, policy, recorder);
         if let Some(powers) = &self.powers {
-            simulation.set_scales(powers.scales(&self.jobs, &self.machine)?);
+            simulation.cluster.set_scales(powers.scales(&self.jobs, &self.machine)?);
         }
         if let Some(needs) = &self.needs {
-            simulation.set_needs(needs.by_job.clone());
+            simulation.cluster.set_needs(needs.by_job.clone());
         }
         if let Some(spec) = spec {
             simulation.set_predictions(Predictions::of(spec, &self.jobs, self.users), batch::passes(spec));
@@ -256,7 +256,7 @@ impl<'w> Prepared<'w> {
             simulation.split(energy, idle, limits.max_bytes);
         }
         simulation.run()?;
-        let (splitter, predicted) = (simulation.take_splitter(), simulation.take_predictions());
+        let (splitter, predicted) = (simulation.take_splitter(), simulation.cluster.take_predictions());
         let measures = Measures { integrals: simulation.integrals(), power: None, splitter, predicted };
         let (recorder, policy) = simulation.into_parts();
         Ok((recorder, measures, policy))

@@ -45,12 +45,11 @@ pub(crate) use samples::{JobSamples, SampledScales};
 use std::collections::VecDeque;
 
 use super::platform::Machine;
-use super::platform::pools::Needs;
 use super::prediction::Predictions;
 use crate::energy::{EnergySplit, Idle, Splitter};
 use crate::error::{SimError, Stop};
 use crate::limits::Limits;
-use crate::summary::{self, Predicted};
+use crate::summary;
 use crate::timers::{key_time, time_key};
 use crate::workload::Job;
 use events::{Alarm, End};
@@ -99,7 +98,7 @@ fn submit_key(jobs: &[Job], job: usize) -> u64 {
 /// A running simulation.
 #[derive(Clone)]
 pub struct Simulation<'w, P, R> {
-    cluster: Cluster<'w, R>,
+    pub(in crate::batch) cluster: Cluster<'w, R>,
     policy: P,
     order: EventOrder,
     passes: Passes,
@@ -216,27 +215,12 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         self.cluster.meter.split(energy, idle, max_bytes);
     }
 
-    /// Sets the powers of jobs; called before the first instant.
-    pub(crate) fn set_scales(&mut self, scales: Scales) {
-        self.cluster.set_scales(scales);
-    }
-
     /// Sets the predictions of run times, and after which events a pass follows; called before the first instant.
     pub(crate) fn set_predictions(&mut self, predictions: Option<Predictions>, passes: Passes) {
         if let Some(predictions) = predictions {
             self.cluster.set_predictions(predictions);
         }
         self.passes = passes;
-    }
-
-    /// The predictions of all jobs at the end; `None` without a predictor.
-    pub(crate) fn take_predictions(&mut self) -> Option<Vec<Predicted>> {
-        self.cluster.take_predictions()
-    }
-
-    /// Sets the needs of jobs on a machine with pools; called before the first instant.
-    pub(crate) fn set_needs(&mut self, needs: Vec<Needs>) {
-        self.cluster.set_needs(needs);
     }
 
     /// The split energy, at the end.

@@ -20,7 +20,7 @@ impl Pools {
 
 impl<'w, R: Recorder> Cluster<'w, R> {
     /// Sets the needs of jobs; called before the first instant.
-    pub(super) fn set_needs(&mut self, needs: Vec<Needs>) {
+    pub(in crate::batch) fn set_needs(&mut self, needs: Vec<Needs>) {
         self.pools = Some(Box::new(Pools { free: Amounts::of(&self.machine.pools), needs }));
     }
 

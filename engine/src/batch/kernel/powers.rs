@@ -94,7 +94,7 @@ impl Excess {
 
 impl<'w, R: Recorder> Cluster<'w, R> {
     /// Sets the scales; called before the first instant.
-    pub(super) fn set_scales(&mut self, scales: Scales) {
+    pub(in crate::batch) fn set_scales(&mut self, scales: Scales) {
         let (mut low_w, mut high_w) = (f64::INFINITY, 0.0_f64);
         for (at, (job, &scale)) in self.jobs.iter().zip(&scales.by_job).enumerate() {
             let of_samples = scales.samples.as_ref().and_then(|samples| samples.range(at));

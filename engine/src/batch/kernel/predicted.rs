@@ -10,7 +10,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
     }
 
     /// The predictions of all jobs at the end.
-    pub(super) fn take_predictions(&mut self) -> Option<Vec<Predicted>> {
+    pub(in crate::batch) fn take_predictions(&mut self) -> Option<Vec<Predicted>> {
         self.predictions.take().map(|predictions| predictions.into_records())
     }
 
