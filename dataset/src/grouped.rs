@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use powersweep_engine::seeds::{self, Dependence};
 use powersweep_experiments::Manifest;
+use powersweep_experiments::reading::add_new;
 use powersweep_results::Table;
 
 use crate::error::usage;
@@ -274,13 +275,9 @@ pub async fn answer(datasets: &Datasets, reading: &Reading, query: &Query) -> Re
     let paired = varying.chain(of_baseline).chain(keys(table).iter().copied());
     let others = others(candidates, &by, table);
     let mut axes = by.clone();
-    for name in
-        paired.filter(|_| !baseline.is_empty()).chain(others.iter().copied()).chain(settings(table).iter().copied())
-    {
-        if !axes.contains(&name) && !measures.contains(&name) {
-            axes.push(name);
-        }
-    }
+    let more =
+        paired.filter(|_| !baseline.is_empty()).chain(others.iter().copied()).chain(settings(table).iter().copied());
+    add_new(&mut axes, more.filter(|name| !measures.contains(name)));
     if stats.iter().any(|stat| stat.coverage().is_some()) && !axes.contains(&SEED) && !measures.contains(&SEED) {
         axes.push(SEED);
     }

@@ -58,6 +58,15 @@ pub fn similar(name: &str, known: &[&str]) -> Vec<String> {
     near(name, known.iter().copied()).into_iter().map(|near| format!("`{near}`")).collect()
 }
 
+/// Adds those of some items that a list lacks, each once, in their order.
+pub fn add_new<T: PartialEq>(list: &mut Vec<T>, items: impl IntoIterator<Item = T>) {
+    for item in items {
+        if !list.contains(&item) {
+            list.push(item);
+        }
+    }
+}
+
 /// "did you mean `x`?" with the most similar names; nothing if none is similar.
 pub fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let near = similar(name, &known.into_iter().collect::<Vec<_>>());
@@ -68,11 +77,7 @@ pub fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<
 pub fn suggestion<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
     hint(name, candidates.clone()).unwrap_or_else(|| {
         let mut all = Vec::new();
-        for candidate in candidates.into_iter().map(|candidate| format!("`{candidate}`")) {
-            if !all.contains(&candidate) {
-                all.push(candidate);
-            }
-        }
+        add_new(&mut all, candidates.into_iter().map(|candidate| format!("`{candidate}`")));
         all.truncate(LISTED);
         format!("valid here: {}", all.join(", "))
     })

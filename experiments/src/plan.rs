@@ -11,6 +11,7 @@ use crate::designs::projection::{Projection, VALUES_MAX};
 use crate::exclusion::{Exclusion, Rule};
 use crate::manifest::block::section_key;
 use crate::manifest::exclude::{LABELS, rule_of_value};
+use crate::names::add_new;
 use crate::space::{DESIGN_LEVEL, LEVELS, Level, SECTIONS, SEED_LEVEL};
 use crate::values::Values;
 use crate::{Manifest, Sweep};
@@ -194,11 +195,8 @@ fn of_block(manifest: &Manifest, at: usize, section: &'static str, label: &Arc<s
     if at != SEED_LEVEL {
         for role in Role::ALL.into_iter().filter(|role| role.section() == SECTIONS[at]) {
             let mut names: Vec<&str> = Vec::new();
-            for choice in own().flat_map(|variant| &variant.choices).filter(|choice| choice.component().role == role) {
-                if !names.contains(&choice.component().name) {
-                    names.push(choice.component().name);
-                }
-            }
+            let components = own().flat_map(|variant| &variant.choices).map(|choice| choice.component());
+            add_new(&mut names, components.filter(|component| component.role == role).map(|component| component.name));
             if names.len() > 1 {
                 let values = names.into_iter().map(|name| Value::Text(name.to_owned())).collect();
                 push(role.key(), &Values::list(values), Vec::new());

@@ -21,6 +21,7 @@ use powersweep_dataset::search::{Constraint, Estimate, Verdict};
 use powersweep_dataset::source::{self, conditions, constraints, table_of, type_of};
 use powersweep_dataset::words::{count, number};
 use powersweep_dataset::{Column, Condition, Error, Frame, Rows, Stat, failure, grouped};
+use powersweep_experiments::reading::add_new;
 use powersweep_results::Table;
 
 use crate::place::Place;
@@ -148,11 +149,8 @@ impl Place {
         let only = conditions(table, &options.only)?;
         let others = others(&known.candidates, &by, table);
         let mut axes = by.clone();
-        for name in [SEED].iter().chain(settings(table)).chain(&others) {
-            if !axes.contains(name) && !measures.contains(name) {
-                axes.push(name);
-            }
-        }
+        let more = [SEED].into_iter().chain(settings(table).iter().copied()).chain(others.iter().copied());
+        add_new(&mut axes, more.filter(|name| !measures.contains(name)));
         let rows = collected(&datasets, &reading, &known, [&axes, &measures], only.clone()).await?;
         check_values(&rows)?;
         if options.by.is_empty() {

@@ -63,6 +63,7 @@ use crate::designs::{Design, DesignPoints};
 use crate::errors::{ManifestErrors, Problem};
 use crate::exclusion::{Exclusion, Rule};
 use crate::limits::TaskLimits;
+use crate::names::add_new;
 use crate::signals::Signal;
 use crate::space::{LEVELS, LOG, Level, MODULE};
 
@@ -326,11 +327,7 @@ fn logs(level: &Level) -> BTreeMap<String, Given> {
             }
             known.imports.extend(imports.iter().cloned().map(Some));
             let sums = if zipped("log_sha256") { &sums[row..=row] } else { &sums[..] };
-            for sum in sums {
-                if !known.sums.contains(sum) {
-                    known.sums.push(sum.clone());
-                }
-            }
+            add_new(&mut known.sums, sums.iter().cloned());
         }
     }
     logs

@@ -6,6 +6,7 @@ use powersweep_dataset::{Error, failure};
 use powersweep_engine::Value;
 use powersweep_engine::seeds::{self, Dependence};
 use powersweep_engine::spec::{Role, Section};
+use powersweep_experiments::reading::add_new;
 use powersweep_experiments::{Decoder, Derivation, Over, Sweep, TaskSpec};
 
 /// Maximum number of tasks of the full grid: each is held with its id.
@@ -179,9 +180,7 @@ impl Grid {
         for (candidate, places) in positions.iter().enumerate() {
             if self.groups.iter().any(|group| group.tasks[candidate].iter().any(has)) {
                 for (used, place) in used.iter_mut().zip(places) {
-                    if !used.contains(place) {
-                        used.push(*place);
-                    }
+                    add_new(used, [*place]);
                 }
             }
         }

@@ -11,6 +11,7 @@ use powersweep_dataset::search::{
 use powersweep_dataset::source::{constraints, table_of, type_of};
 use powersweep_dataset::{Cell, Condition, Error, failure};
 use powersweep_engine::seeds::Dependence;
+use powersweep_experiments::reading::add_new;
 use powersweep_results::Table;
 
 use super::grid::{Grid, Group, Task};
@@ -95,12 +96,8 @@ impl Question {
         }
         let mut columns: Vec<String> = Vec::new();
         let of_goal = goal_axis.is_none().then(|| goal.to_owned());
-        for name in of_goal.into_iter().chain(constraints.iter().map(|constraint| constraint.condition.column.clone()))
-        {
-            if !columns.contains(&name) {
-                columns.push(name);
-            }
-        }
+        let of_constraints = constraints.iter().map(|constraint| constraint.condition.column.clone());
+        add_new(&mut columns, of_goal.into_iter().chain(of_constraints));
         let has_costs = columns.iter().any(|name| is_cost(name));
         if has_costs && !columns.iter().any(|name| name == CURRENCY) {
             columns.push(CURRENCY.to_owned());

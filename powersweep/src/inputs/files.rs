@@ -7,6 +7,7 @@ use powersweep_coordinator::LogSource;
 use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
 use powersweep_engine::wasm::Module;
 use powersweep_engine::workload::LogFormat;
+use powersweep_experiments::reading::add_new;
 use powersweep_experiments::signals::Signal;
 use powersweep_experiments::{Digest, FileRef, Manifest};
 use powersweep_inputs::ReadError;
@@ -112,11 +113,7 @@ fn read_all(
 /// One error of the problems of several files, each once. A cause that all of them have stands once, behind all files.
 fn all_of(problems: impl Iterator<Item = String>) -> Error {
     let mut different: Vec<String> = Vec::new();
-    for problem in problems {
-        if !different.contains(&problem) {
-            different.push(problem);
-        }
-    }
+    add_new(&mut different, problems);
     let parts: Vec<(&str, &str)> = different.iter().filter_map(|problem| problem.split_once(": ")).collect();
     match parts[..] {
         [(_, cause), _, ..] if parts.len() == different.len() && parts.iter().all(|(_, other)| *other == cause) => {

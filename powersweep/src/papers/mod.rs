@@ -9,7 +9,7 @@ use std::path::Path;
 
 use powersweep_claims::{Claims, Preset, Presets, papers};
 use powersweep_dataset::{Error, failure};
-use powersweep_experiments::reading::{similar, unknown};
+use powersweep_experiments::reading::{add_new, similar, unknown};
 use powersweep_experiments::{Manifest, ManifestErrors, manifests};
 use serde::Serialize;
 
@@ -179,11 +179,7 @@ impl Paper {
     /// The manifests of the claims and of the figures and tables, each once, in their order.
     pub fn manifests(&self) -> Vec<String> {
         let mut all: Vec<String> = self.claims.manifests(false).into_iter().map(str::to_owned).collect();
-        for manifest in self.presets.all().iter().flat_map(Preset::manifests) {
-            if !all.contains(&manifest) {
-                all.push(manifest);
-            }
-        }
+        add_new(&mut all, self.presets.all().iter().flat_map(Preset::manifests));
         all
     }
 }

@@ -7,7 +7,7 @@ use powersweep_claims::presets::Axis;
 use powersweep_claims::{Lacking, Preset, Role, Row, Rows, Shape, papers};
 use powersweep_dataset::source::Source;
 use powersweep_dataset::{Column, Datasets, Error, Frame, dependence, failure};
-use powersweep_experiments::reading::unknown;
+use powersweep_experiments::reading::{add_new, unknown};
 use powersweep_results::Table;
 
 use super::Paper;
@@ -69,11 +69,7 @@ impl Paper {
         let column = |preset: &Preset| preset.colour.as_ref().map(|axis| axis.columns.clone());
         let alike = self.presets.all().iter().filter(|other| column(other) == column(preset));
         let mut levels: Vec<String> = Vec::new();
-        for level in alike.flat_map(|other| &other.colour).flat_map(Axis::first_values) {
-            if !levels.contains(level) {
-                levels.push(level.clone());
-            }
-        }
+        add_new(&mut levels, alike.flat_map(|other| &other.colour).flat_map(Axis::first_values).cloned());
         let (title, preset) = (self.claims.title().to_owned(), preset.clone());
         Chosen { paper: self.name.clone(), title, preset, levels, experiments: BTreeMap::new() }
     }
@@ -159,12 +155,7 @@ impl Chosen {
 /// Values of a preset as a table, the published numbers beside ours.
 fn frame(preset: &Preset, rows: &[Row]) -> Frame {
     let mut keys: Vec<[&String; 3]> = Vec::new();
-    for row in rows {
-        let key = [&row.facet, &row.colour, &row.x];
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
+    add_new(&mut keys, rows.iter().map(|row| [&row.facet, &row.colour, &row.x]));
     let axes = [preset.facet.as_ref(), preset.colour.as_ref(), Some(&preset.x)];
     let mut columns: Vec<Column> = Vec::new();
     for (at, axis) in axes.into_iter().enumerate() {

@@ -11,7 +11,7 @@ use powersweep_dataset::source::{conditions, why_none};
 use powersweep_dataset::{Cell, Column, Condition, Error, Frame, Rows, failure};
 use powersweep_engine::components::SERIES;
 use powersweep_engine::seeds::Dependence;
-use powersweep_experiments::reading::unknown;
+use powersweep_experiments::reading::{add_new, unknown};
 use powersweep_figures::kinds::{self, Better, Gantt};
 use powersweep_figures::{Figure, Look};
 use powersweep_results::{Table as Stored, tasks};
@@ -323,11 +323,7 @@ where
     S: AsRef<str> + ?Sized + 'a,
 {
     let mut all = names.to_vec();
-    for name in others.into_iter().map(AsRef::as_ref) {
-        if !all.contains(&name) {
-            all.push(name);
-        }
-    }
+    add_new(&mut all, others.into_iter().map(AsRef::as_ref));
     all
 }
 

@@ -4,6 +4,7 @@ use powersweep_dataset::column::is_numeric;
 use powersweep_dataset::grouped::{FooterFacts, collected};
 use powersweep_dataset::source::{conditions, type_of};
 use powersweep_dataset::{Condition, Datasets, Error, Frame, Rows};
+use powersweep_experiments::reading::add_new;
 use powersweep_figures::Look;
 use powersweep_results::Table as Stored;
 
@@ -38,11 +39,7 @@ impl Request<'_> {
         let has_numbers = |name: &&str| type_of(table, name).is_ok_and(|of| is_numeric(&of));
         let (measures, named): (Vec<&str>, Vec<&str>) = measures.iter().copied().partition(has_numbers);
         let mut all: Vec<&str> = Vec::new();
-        for name in axes.iter().chain(&named) {
-            if !all.contains(name) {
-                all.push(name);
-            }
-        }
+        add_new(&mut all, axes.iter().copied().chain(named));
         let reading = self.datasets.read(self.experiment, table).await?;
         self.facts.say_unmeasured(self.datasets, table);
         let rows = collected(self.datasets, &reading, self.facts, [&all, &measures], only).await?;

@@ -17,6 +17,7 @@ use powersweep_dataset::source::{conditions, table_of, why_none};
 use powersweep_dataset::survey::Indices;
 use powersweep_dataset::words::{count, number};
 use powersweep_dataset::{Cell, Column, Condition, Datasets, Error, Frame, Kind, OrKind, Rows, failure};
+use powersweep_experiments::reading::add_new;
 use powersweep_experiments::{DesignPoints, Manifest};
 use powersweep_results::Table;
 
@@ -258,11 +259,7 @@ pub(crate) async fn of(
     let more = [SEED].into_iter().chain(keys(table).iter().copied());
     let all = parameters.iter().copied().chain(others.iter().copied()).chain(more);
     let mut axes: Vec<&str> = by.clone();
-    for name in all {
-        if !axes.contains(&name) && !of_signals.contains(&name) {
-            axes.push(name);
-        }
-    }
+    add_new(&mut axes, all.filter(|name| !of_signals.contains(name)));
     let measures: Vec<&str> = options.of.iter().map(|name| name.trim()).collect::<BTreeSet<_>>().into_iter().collect();
     if let Some(name) = measures.iter().find(|name| axes.contains(name)) {
         return Err(failure!(Usage, "`{name}` is an axis, no metric"));

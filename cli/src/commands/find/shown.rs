@@ -6,6 +6,7 @@ use powersweep_dataset::search::Estimate;
 use powersweep_dataset::titles;
 use powersweep_engine::Value;
 use powersweep_experiments::Over;
+use powersweep_experiments::reading::add_new;
 
 use crate::exit::{Exit, Kind, OrKind, Outcome, failure};
 use crate::screen;
@@ -106,11 +107,7 @@ fn table<'a>(
 /// The columns that tell groups apart.
 fn names(found: &Found) -> Vec<&String> {
     let mut names: Vec<&String> = Vec::new();
-    for (name, _) in found.groups.iter().flat_map(|group| &group.group.0) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    add_new(&mut names, found.groups.iter().flat_map(|group| &group.group.0).map(|(name, _)| name));
     names
 }
 
