@@ -78,28 +78,19 @@ impl Activity {
         let schema = scan::columns(COLUMNS);
         let tasks = Tasks::open(&reading, &schema).await?;
         let groups = tasks.groups();
-        let parts: BTreeSet<String> = groups.iter().filter_map(name_of).collect();
+        let parts: BTreeSet<String> = groups.iter().filter_map(|group| group.part()).collect();
         let last = last.filter(|last| last.parts.is_subset(&parts));
         let mut settled = last.map_or_else(Sums::default, |last| last.settled.clone());
-        let is_new = |group: &RowGroup<'_>| {
-            name_of(group).is_some_and(|name| last.is_none_or(|last| !last.parts.contains(&name)))
-        };
+        let is_new =
+            |group: &RowGroup<'_>| group.part().is_some_and(|name| last.is_none_or(|last| !last.parts.contains(&name)));
         for group in groups.iter().copied().filter(|group| is_new(group)) {
             group.each(&schema, whole, |batch| settled.add(batch)).await?;
         }
         let mut all = settled.clone();
-        for group in groups.iter().copied().filter(|group| name_of(group).is_none()) {
+        for group in groups.iter().copied().filter(|group| group.part().is_none()) {
             group.each(&schema, whole, |batch| all.add(batch)).await?;
         }
         Ok(Activity { settled, parts, ..all.activity() })
-    }
-}
-
-/// The name of a group's part; `None` for unpublished rows.
-fn name_of(group: &RowGroup<'_>) -> Option<String> {
-    match group {
-        RowGroup::Stored(part, _) => Some(part.path().to_string()),
-        RowGroup::Unpublished(_) => None,
     }
 }
 

@@ -289,6 +289,13 @@ fn named_as(wanted: &DataType, column: &ArrayRef) -> ArrayRef {
     }
 }
 
+/// The columns of these names of a table, in their order, all nullable.
+pub fn columns<'a>(table: Table, names: impl IntoIterator<Item = &'a str>) -> SchemaRef {
+    let all = relaxed(&table.schema());
+    let fields = names.into_iter().filter_map(|name| Some(Arc::clone(all.fields().find(name)?.1)));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
 /// These columns as nullable ones: a part of an earlier version may lack some.
 pub fn relaxed(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));

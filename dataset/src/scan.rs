@@ -5,16 +5,15 @@
 //! which several labels meet. Reading ends as soon as the answer is known, and the answer is exact.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use parquet::arrow::arrow_reader::RowGroupSelection;
 use powersweep_results::folded::{Folded, FoldedBatch};
-use powersweep_results::tasks;
+use powersweep_results::{Table, tasks};
 
 use crate::Cell;
-use crate::reading::{ColumnStats, Part, Reading, fitted, relaxed};
+use crate::reading::{self, ColumnStats, Part, Reading, fitted};
 pub use crate::replicates::SEED;
 pub use crate::subject::LABELS;
 use crate::{Error, Kind, OrKind};
@@ -59,6 +58,14 @@ impl Tasks {
 }
 
 impl RowGroup<'_> {
+    /// The name of its part; `None` of unpublished rows.
+    pub fn part(self) -> Option<String> {
+        match self {
+            RowGroup::Stored(part, _) => Some(part.path().to_string()),
+            RowGroup::Unpublished(_) => None,
+        }
+    }
+
     /// Number of rows.
     pub fn rows(self) -> usize {
         match self {
@@ -107,9 +114,7 @@ pub fn whole(group: usize) -> RowGroupSelection {
 
 /// These columns of `tasks`, all nullable.
 pub fn columns<'a>(names: impl IntoIterator<Item = &'a str>) -> SchemaRef {
-    let all = relaxed(&tasks::schema());
-    let fields = names.into_iter().filter_map(|name| Some(Arc::clone(all.fields().find(name)?.1)));
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    reading::columns(Table::Tasks, names)
 }
 
 /// The columns that can distinguish rows: labels, seed, components and parameters, in the order of the table.
@@ -284,6 +289,8 @@ fn note_run(run: &RecordBatch, at: usize, open: &mut [&mut ColumnScan]) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use arrow::array::{ArrayRef, Int64Array, StringArray};
     use bytes::Bytes;
     use object_store::path::Path;

@@ -1,16 +1,15 @@
 //! The rows of an experiment, and statistics of groups of them.
 
 use std::fs::File;
-use std::sync::Arc;
 
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, take};
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use powersweep_dataset::grouped::refuse_twice;
 use powersweep_dataset::order::Order;
 use powersweep_dataset::page::{self, Shown, Wanted};
 use powersweep_dataset::partial::Partial;
-use powersweep_dataset::reading::{Reading, relaxed};
+use powersweep_dataset::reading::{self, Reading, relaxed};
 use powersweep_dataset::source::{Source, conditions, no_column, why_none, without_parameters};
 use powersweep_dataset::writing::{Encoding, Writing};
 use powersweep_dataset::{Condition, Datasets, Error, Frame, Kind, OrKind, failure, grouped};
@@ -205,7 +204,7 @@ impl ResultRows {
         }
         let usual = USUAL.iter().find(|(known, _)| known == table).filter(|_| columns.is_empty());
         let schema = match usual {
-            Some((_, names)) => narrowed(&self.schema, names),
+            Some((_, names)) => reading::columns(*table, names.iter().copied()),
             None => SchemaRef::clone(&self.schema),
         };
         let mut batches = Vec::new();
@@ -294,11 +293,5 @@ pub fn chosen(names: &[String], table: Table) -> Result<Option<SchemaRef>, Error
         }
     }
     refuse_twice(names)?;
-    Ok(Some(narrowed(&all, names)))
-}
-
-/// The columns of these names.
-fn narrowed(all: &Schema, names: &[impl AsRef<str>]) -> SchemaRef {
-    let fields = names.iter().filter_map(|name| Some(Arc::clone(all.fields().find(name.as_ref())?.1)));
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    Ok(Some(reading::columns(table, names.iter().map(String::as_str))))
 }

@@ -117,14 +117,14 @@ async fn fill(
     columns: &Columns,
     last: Option<&Survey>,
 ) -> Result<(), Error> {
-    let parts: BTreeSet<String> = groups.iter().filter_map(|group| name_of(*group)).collect();
+    let parts: BTreeSet<String> = groups.iter().filter_map(|group| group.part()).collect();
     if let Some(last) = last.filter(|last| survey.continues(last, &parts)) {
         survey.continue_from(last.clone());
     }
     let (stored, unpublished): (Vec<RowGroup<'_>>, Vec<RowGroup<'_>>) =
-        groups.iter().copied().partition(|group| name_of(*group).is_some());
+        groups.iter().copied().partition(|group| group.part().is_some());
     for group in stored {
-        if name_of(group).is_some_and(|part| !survey.has(&part)) {
+        if group.part().is_some_and(|part| !survey.has(&part)) {
             columns.each(group, |rows| survey.add(rows)).await?;
         }
     }
@@ -135,14 +135,6 @@ async fn fill(
     }
     survey.show();
     Ok(())
-}
-
-/// The name of a group's part; `None` for unpublished rows.
-fn name_of(group: RowGroup<'_>) -> Option<String> {
-    match group {
-        RowGroup::Stored(part, _) => Some(part.path().to_string()),
-        RowGroup::Unpublished(_) => None,
-    }
 }
 
 /// Metrics that are numbers.

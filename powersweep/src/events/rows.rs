@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{Schema, SchemaRef, TimestampMicrosecondType};
+use arrow::datatypes::TimestampMicrosecondType;
 use object_store::path::Path;
 use powersweep_dataset::activity::times;
 use powersweep_dataset::cell::row_json;
-use powersweep_dataset::reading::relaxed;
+use powersweep_dataset::reading::columns;
 use powersweep_dataset::{Datasets, Error};
 use powersweep_results::Table;
 use powersweep_results::layout;
@@ -52,7 +51,8 @@ impl Rows {
         for table in [Table::Failures, Table::Tasks] {
             let mut reading = datasets.read(&sink.experiment, table).await?;
             reading.skip(&self.parts);
-            let columns = columns(table);
+            let names: &[&str] = if table == Table::Failures { &FAILED } else { &DONE };
+            let columns = columns(table, names.iter().copied());
             reading
                 .each(&columns, |batch| {
                     let new = self.new_events(&batch, table, sink);
@@ -79,13 +79,6 @@ impl Rows {
         });
         new.collect()
     }
-}
-
-fn columns(table: Table) -> SchemaRef {
-    let all = relaxed(&Table::schema(table));
-    let names: &[&str] = if table == Table::Failures { &FAILED } else { &DONE };
-    let fields = names.iter().filter_map(|name| Some(Arc::clone(all.fields().find(name)?.1)));
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 fn of_row(batch: &RecordBatch, row: usize, table: Table, sink: &Sink<'_>) -> Option<Event> {
