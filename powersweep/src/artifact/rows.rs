@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{Float64Type, Int64Type, Schema, TimestampMicrosecondType};
-use powersweep_dataset::reading::relaxed;
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Float64Type, Int64Type, TimestampMicrosecondType};
+use powersweep_dataset::reading::columns;
 use powersweep_dataset::{Datasets, Error, failure};
 use powersweep_experiments::{Decoder, Sweep};
 use powersweep_results::Table;
@@ -34,27 +34,26 @@ pub(super) struct Failed {
 impl Survey {
     /// Reads the rows of a sweep.
     pub(super) async fn of(datasets: &Datasets, sweep: &Sweep) -> Result<Survey, Error> {
-        let mut survey = Survey { failed: failed(datasets, sweep).await?, ..Survey::default() };
-        let reading = datasets.read_published(sweep.manifest().name(), Table::Tasks).await?;
-        let mut decoder = Decoder::new(sweep.clone());
-        let schema = columns(Table::Tasks, &["task_index", "task_id", "wall_ms", "started_at"]);
-        let each = |batch: arrow::array::RecordBatch| {
-            let (indices, ids) = (batch.column(0).as_primitive::<Int64Type>(), batch.column(1).as_string::<i32>());
-            let walls = batch.column(2).as_primitive::<Float64Type>();
-            let starts = batch.column(3).as_primitive::<TimestampMicrosecondType>();
-            for row in 0..batch.num_rows() {
-                let Some(index) = indices.is_valid(row).then(|| indices.value(row)) else { continue };
-                let task = u64::try_from(index).ok().and_then(|index| decoder.task(index));
-                let Some(task) = task.filter(|task| task.task_id.to_string() == ids.value(row)) else { continue };
-                survey.done += 1;
-                survey.failed.remove(&task.index);
-                survey.slot_ms += walls.value(row);
-                survey.longest_ms = survey.longest_ms.max(walls.value(row));
-                survey.last_us = survey.last_us.max(starts.value(row));
+        let mut survey = Survey::default();
+        let failed = &mut survey.failed;
+        each(datasets, sweep, Table::Failures, &["attempt", "failure_kind", "message"], |batch, row, index| {
+            let text = |column: usize| batch.column(column).as_string::<i32>().value(row).to_owned();
+            let attempt = batch.column(2).as_primitive::<Int64Type>().value(row);
+            if failed.get(&index).is_none_or(|known| known.attempt <= attempt) {
+                failed.insert(index, Failed { attempt, kind: text(3), message: text(4) });
             }
-            Ok(true)
-        };
-        reading.each(&schema, each).await?;
+        })
+        .await?;
+        each(datasets, sweep, Table::Tasks, &["wall_ms", "started_at"], |batch, row, index| {
+            let wall_ms = batch.column(2).as_primitive::<Float64Type>().value(row);
+            survey.done += 1;
+            survey.failed.remove(&index);
+            survey.slot_ms += wall_ms;
+            survey.longest_ms = survey.longest_ms.max(wall_ms);
+            let started_us = batch.column(3).as_primitive::<TimestampMicrosecondType>().value(row);
+            survey.last_us = survey.last_us.max(started_us);
+        })
+        .await?;
         Ok(survey)
     }
 
@@ -71,34 +70,26 @@ impl Survey {
     }
 }
 
-/// The last failure of each task of the sweep, by its index.
-async fn failed(datasets: &Datasets, sweep: &Sweep) -> Result<BTreeMap<u64, Failed>, Error> {
-    let mut failed: BTreeMap<u64, Failed> = BTreeMap::new();
-    let reading = datasets.read_published(sweep.manifest().name(), Table::Failures).await?;
+/// Calls `each` with each row of a task of the sweep, and the task's index. `names`: the columns behind the keys of the task.
+async fn each(
+    datasets: &Datasets,
+    sweep: &Sweep,
+    table: Table,
+    names: &[&str],
+    mut each: impl FnMut(&RecordBatch, usize, u64),
+) -> Result<(), Error> {
+    let reading = datasets.read_published(sweep.manifest().name(), table).await?;
     let mut decoder = Decoder::new(sweep.clone());
-    let schema = columns(Table::Failures, &["task_index", "task_id", "attempt", "failure_kind", "message"]);
-    let each = |batch: arrow::array::RecordBatch| {
+    let schema = columns(table, ["task_index", "task_id"].iter().chain(names).copied());
+    let of_batch = |batch: RecordBatch| {
         let (indices, ids) = (batch.column(0).as_primitive::<Int64Type>(), batch.column(1).as_string::<i32>());
-        let attempts = batch.column(2).as_primitive::<Int64Type>();
-        let text = |column: usize, row: usize| batch.column(column).as_string::<i32>().value(row).to_owned();
-        for row in 0..batch.num_rows() {
-            let Some(index) = indices.is_valid(row).then(|| indices.value(row)) else { continue };
-            let task = u64::try_from(index).ok().and_then(|index| decoder.task(index));
-            let Some(task) = task.filter(|task| task.task_id.to_string() == ids.value(row)) else { continue };
-            let attempt = attempts.value(row);
-            if failed.get(&task.index).is_none_or(|known| known.attempt <= attempt) {
-                failed.insert(task.index, Failed { attempt, kind: text(3, row), message: text(4, row) });
+        for row in (0..batch.num_rows()).filter(|row| indices.is_valid(*row)) {
+            let task = u64::try_from(indices.value(row)).ok().and_then(|index| decoder.task(index));
+            if let Some(task) = task.filter(|task| task.task_id.to_string() == ids.value(row)) {
+                each(&batch, row, task.index);
             }
         }
         Ok(true)
     };
-    reading.each(&schema, each).await?;
-    Ok(failed)
-}
-
-/// Columns of a table, in this order.
-fn columns(table: Table, names: &[&str]) -> arrow::datatypes::SchemaRef {
-    let all = relaxed(&table.schema());
-    let fields = names.iter().filter_map(|name| all.field_with_name(name).ok().cloned());
-    std::sync::Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    reading.each(&schema, of_batch).await
 }
