@@ -32,27 +32,27 @@ impl Farm {
             return self.out.reply(client, Reply::Forbidden(refusal));
         }
         let before = experiment.record.state();
-        if let Action::Delete { force, data_too } = action {
+        if let Action::Delete(v1::Delete { force, data_too }) = action {
             return self.delete(client, name, *force, *data_too, now);
         }
         if let Some(refusal) = deletable_only(experiment) {
             return self.out.reply(client, Reply::Refused(refusal));
         }
-        if matches!(action, Action::Resume | Action::Retry { .. })
+        if matches!(action, Action::Resume(_) | Action::Retry(_))
             && let Some(experiment) = self.experiments.get_mut(name)
         {
             experiment.unclaimed = false;
         }
-        if let Action::Prune = action {
+        if let Action::Prune(_) = action {
             return self.prune(client, name, now);
         }
         let done = match action {
-            Action::Pause => self.pause(name, before, now),
-            Action::Resume => self.resume(name, before, now),
-            Action::Cancel => self.cancel(name, before, now),
-            Action::Retry { indices, kinds } => self.retry(name, indices, kinds, now),
-            Action::SetPriority(priority) => self.set_priority(name, *priority),
-            Action::Delete { .. } | Action::Prune => Ok((false, 0)),
+            Action::Pause(_) => self.pause(name, before, now),
+            Action::Resume(_) => self.resume(name, before, now),
+            Action::Cancel(_) => self.cancel(name, before, now),
+            Action::Retry(chosen) => self.retry(name, chosen, now),
+            Action::SetPriority(set) => self.set_priority(name, set.priority),
+            Action::Delete(_) | Action::Prune(_) => Ok((false, 0)),
         };
         let reply = done.map_or_else(|refusal| refusal, |(changed, tasks)| self.controlled(name, changed, tasks));
         self.out.reply(client, reply);
@@ -131,13 +131,9 @@ impl Farm {
     }
 
     /// Makes tasks that failed for good pending again. Returns whether there were any, and their number.
-    fn retry(
-        &mut self,
-        name: &str,
-        indices: &BTreeSet<u64>,
-        kinds: &BTreeSet<FailureKind>,
-        now: Now,
-    ) -> Result<(bool, u64), Reply> {
+    fn retry(&mut self, name: &str, chosen: &v1::Retry, now: Now) -> Result<(bool, u64), Reply> {
+        let indices: BTreeSet<u64> = chosen.indices.iter().copied().collect();
+        let kinds: BTreeSet<FailureKind> = chosen.kinds().collect();
         let experiment = self.experiments.get_mut(name).expect("the caller found it");
         if let Some(broken) = &experiment.broken {
             return Err(Reply::Refused(format!("{name} cannot run: {broken}")));

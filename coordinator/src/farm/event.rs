@@ -1,11 +1,11 @@
 //! Events that a farm takes in, effects and replies that it gives out.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use powersweep_experiments::{Digest, Sweep};
 use powersweep_proto::v1::worker_message::Body;
-use powersweep_proto::v1::{self, FailureKind};
+use powersweep_proto::v1::{self, control_request::Action};
 use powersweep_results::Table;
 use uuid::Uuid;
 
@@ -188,35 +188,6 @@ impl Submission {
         let (priority, edits) = (None, None);
         Submission { sweep, digests, dry_run, restart, replace, user, priority, ledgers, more_follows, edits }
     }
-}
-
-/// An action on an experiment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    /// Running tasks are finished, no other task starts.
-    Pause,
-    /// End a pause or cancellation.
-    Resume,
-    /// Running tasks are stopped, no other task starts.
-    Cancel,
-    /// Tasks that failed for good are tried again.
-    Retry {
-        /// Only these; all if empty.
-        indices: BTreeSet<u64>,
-        /// Only failures of these kinds; all if empty.
-        kinds: BTreeSet<FailureKind>,
-    },
-    /// The experiment's state is deleted.
-    Delete {
-        /// Also while the experiment has tasks to run.
-        force: bool,
-        /// Delete its parts, too.
-        data_too: bool,
-    },
-    /// The rows of tasks that left the manifest are deleted.
-    Prune,
-    /// Higher is served first.
-    SetPriority(i32),
 }
 
 /// Why a part could not be published, or parts could not be deleted or moved.

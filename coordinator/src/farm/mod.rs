@@ -62,12 +62,11 @@ use uuid::Uuid;
 pub use adopt::Adoption;
 pub use config::Config;
 pub use control::PRIORITIES;
-pub use event::{
-    Action, BadUpload, ClientId, ConnId, Content, Effect, Event, Now, PublishFailure, Reply, Request, Submission,
-};
+pub use event::{BadUpload, ClientId, ConnId, Content, Effect, Event, Now, PublishFailure, Reply, Request, Submission};
 pub(crate) use hand_in::HAND_IN_ROWS_MAX;
 pub use index_set::IndexSet;
 pub use pins::KERNEL;
+pub use powersweep_proto::v1::control_request::Action;
 
 use crate::records::Record;
 use crate::store::Batch;

@@ -155,7 +155,7 @@ impl Requests {
         };
         if is_created && let Err(refused) = self.refuse_sharded(&name).await {
             // The first shard began at the same time. It may have looked for this experiment before the state had it.
-            let action = Action::Delete { force: true, data_too: false };
+            let action = Action::Delete(v1::Delete { force: true, data_too: false });
             self.ask(Request::Control { experiment: name, action, by: None }).await?;
             return Err(refused);
         }
@@ -213,9 +213,15 @@ impl Requests {
     ) -> Result<v1::ControlReply, Status> {
         let by = client.filter(|_| !request.any_owner);
         let action = request.action.ok_or_else(|| Status::invalid_argument("the request names no action"))?;
-        let (experiment, action) = (request.experiment, action_of(action)?);
+        if let Action::Retry(retry) = &action
+            && retry.indices.len() > RETRY_INDICES_MAX
+        {
+            let reason = format!("{} tasks to retry, at most {RETRY_INDICES_MAX} can be named", retry.indices.len());
+            return Err(Status::invalid_argument(reason));
+        }
+        let experiment = request.experiment;
         let known = self.knows(&experiment).await?;
-        if known && matches!(action, Action::Delete { data_too: true, .. } | Action::Prune) {
+        if known && matches!(action, Action::Delete(v1::Delete { data_too: true, .. }) | Action::Prune(_)) {
             self.objects()?.refuse_links(&experiment).await.map_err(store_status)?;
         }
         if !known
@@ -400,25 +406,6 @@ fn check_ledgers(ledgers: &str) -> Result<(), String> {
         return Ok(());
     }
     Err("the ledgers are no JSON array".to_owned())
-}
-
-fn action_of(action: v1::control_request::Action) -> Result<Action, Status> {
-    use v1::control_request::Action as Wire;
-    Ok(match action {
-        Wire::Pause(_) => Action::Pause,
-        Wire::Resume(_) => Action::Resume,
-        Wire::Cancel(_) => Action::Cancel,
-        Wire::Retry(retry) if retry.indices.len() > RETRY_INDICES_MAX => {
-            let reason = format!("{} tasks to retry, at most {RETRY_INDICES_MAX} can be named", retry.indices.len());
-            return Err(Status::invalid_argument(reason));
-        }
-        Wire::Retry(retry) => {
-            Action::Retry { indices: retry.indices.iter().copied().collect(), kinds: retry.kinds().collect() }
-        }
-        Wire::Delete(delete) => Action::Delete { force: delete.force, data_too: delete.data_too },
-        Wire::Prune(_) => Action::Prune,
-        Wire::SetPriority(set) => Action::SetPriority(set.priority),
-    })
 }
 
 pub(super) fn digest_of(bytes: &[u8]) -> Result<Digest, String> {

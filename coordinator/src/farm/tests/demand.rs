@@ -37,9 +37,9 @@ fn tasks_that_may_not_run_are_not_demanded() {
     let mut wire = Wire::new();
     wire.submit(sweep("e", 10));
     wire.commit_all();
-    wire.control("e", Action::Pause);
+    wire.control("e", Action::Pause(v1::Pause {}));
     assert_eq!(wire.farm.demand().waiting_tasks, 0);
-    wire.control("e", Action::Resume);
+    wire.control("e", Action::Resume(v1::Resume {}));
     assert_eq!(wire.farm.demand().waiting_tasks, 10);
 }
 

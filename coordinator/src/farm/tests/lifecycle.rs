@@ -1,6 +1,6 @@
 //! Actions on a submitted experiment.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::executor::block_on;
@@ -13,7 +13,7 @@ use crate::farm::{Action, Event, PublishFailure, Reply, Request, Submission};
 use crate::records::{Record, Removal};
 use crate::store::{Batch, Fault, Store};
 
-const ALL: Action = Action::Retry { indices: BTreeSet::new(), kinds: BTreeSet::new() };
+const ALL: Action = Action::Retry(v1::Retry { indices: Vec::new(), kinds: Vec::new() });
 
 fn controlled(reply: Option<Reply>) -> v1::ControlReply {
     match reply {
@@ -134,7 +134,7 @@ fn a_pause_lets_running_tasks_finish_and_publishes_their_rows() {
     let (mut wire, conn, lease) = running();
     let mut open = tasks(&lease);
     assert!(open.len() > 2, "{open:?}");
-    let reply = controlled(wire.control("e", Action::Pause));
+    let reply = controlled(wire.control("e", Action::Pause(v1::Pause {})));
     assert_eq!((reply.state(), reply.changed, reply.running), (v1::ExperimentState::Paused, true, open.len() as u64));
     let asked = revokes(wire.read(conn));
     assert!(asked.len() == 1 && asked[0].queued_only, "{asked:?}");
@@ -149,18 +149,18 @@ fn a_pause_lets_running_tasks_finish_and_publishes_their_rows() {
     wire.settle();
     let status = wire.status("e");
     assert_eq!((status.state(), status.done, status.rows_in_parts), (v1::ExperimentState::Paused, 2, 2));
-    assert!(!controlled(wire.control("e", Action::Pause)).changed, "a second pause changes nothing");
+    assert!(!controlled(wire.control("e", Action::Pause(v1::Pause {}))).changed, "a second pause changes nothing");
     wire.reload();
     wire.commit_all();
     assert_eq!(wire.status("e").state(), v1::ExperimentState::Paused, "the pause is durable");
     let conn = wire.connect(1, 2, vec![]);
     wire.commit_all();
     assert!(wire.leases(conn).is_empty());
-    assert!(controlled(wire.control("e", Action::Resume)).changed);
-    assert!(!controlled(wire.control("e", Action::Resume)).changed);
+    assert!(controlled(wire.control("e", Action::Resume(v1::Resume {}))).changed);
+    assert!(!controlled(wire.control("e", Action::Resume(v1::Resume {}))).changed);
     wire.work_off(conn);
     assert_eq!(wire.status("e").state(), v1::ExperimentState::Finished);
-    for action in [Action::Pause, Action::Resume, Action::Cancel] {
+    for action in [Action::Pause(v1::Pause {}), Action::Resume(v1::Resume {}), Action::Cancel(v1::Cancel {})] {
         assert!(refused(wire.control("e", action)).contains("e has "), "it has ended");
     }
 }
@@ -169,7 +169,7 @@ fn a_pause_lets_running_tasks_finish_and_publishes_their_rows() {
 fn a_worker_that_reconnects_is_asked_again_for_tasks_of_a_paused_experiment() {
     let (mut wire, conn, lease) = running();
     wire.disconnect(conn, true);
-    controlled(wire.control("e", Action::Pause));
+    controlled(wire.control("e", Action::Pause(v1::Pause {})));
     wire.reload();
     wire.commit_all();
     let held = v1::LeaseState { lease: lease.id, experiment: "e".into(), generation: 1, open: lease.ranges.clone() };
@@ -182,12 +182,12 @@ fn a_worker_that_reconnects_is_asked_again_for_tasks_of_a_paused_experiment() {
 #[test]
 fn a_cancelled_experiment_stops_at_once_and_continues_when_submitted_again() {
     let (mut wire, conn, lease) = running();
-    let reply = controlled(wire.control("e", Action::Cancel));
+    let reply = controlled(wire.control("e", Action::Cancel(v1::Cancel {})));
     assert_eq!((reply.state(), reply.running), (v1::ExperimentState::Cancelled, 0));
     let told = revokes(wire.read(conn));
     assert!(told.len() == 1 && !told[0].queued_only && told[0].ranges.is_empty(), "{told:?}");
-    assert!(!controlled(wire.control("e", Action::Cancel)).changed);
-    assert!(refused(wire.control("e", Action::Pause)).contains("cancelled"));
+    assert!(!controlled(wire.control("e", Action::Cancel(v1::Cancel {}))).changed);
+    assert!(refused(wire.control("e", Action::Pause(v1::Pause {}))).contains("cancelled"));
     // A row that the worker computed before it learned of the cancellation counts.
     wire.send(conn, hand_in(1, &lease, &tasks(&lease)[..1]));
     wire.settle();
@@ -205,12 +205,12 @@ fn a_cancelled_experiment_stops_at_once_and_continues_when_submitted_again() {
 #[test]
 fn a_control_is_answered_when_it_is_durable() {
     let (mut wire, _, _) = running();
-    wire.request(Request::Control { experiment: "e".into(), action: Action::Pause, by: None });
+    wire.request(Request::Control { experiment: "e".into(), action: Action::Pause(v1::Pause {}), by: None });
     assert!(wire.replies.is_empty());
     wire.commit(Some(Fault::Lose));
     assert!(wire.replies.is_empty(), "the lost batch is not answered");
     assert_ne!(wire.status("e").state(), v1::ExperimentState::Paused);
-    assert!(refused(wire.control("x", Action::Pause)).contains("there is no experiment x"));
+    assert!(refused(wire.control("x", Action::Pause(v1::Pause {}))).contains("there is no experiment x"));
 }
 
 #[test]
@@ -225,13 +225,13 @@ fn failed_tasks_are_tried_again_all_or_some() {
     wire.work_off(conn);
     assert_eq!((wire.status("e").state(), wire.status("e").failed), (v1::ExperimentState::Failed, 3));
     assert!(
-        refused(wire.control("e", Action::Retry { indices: BTreeSet::from([100]), kinds: BTreeSet::new() }))
+        refused(wire.control("e", Action::Retry(v1::Retry { indices: vec![100], kinds: Vec::new() })))
             .contains("no task 100")
     );
-    let policy = Action::Retry { indices: BTreeSet::new(), kinds: BTreeSet::from([v1::FailureKind::Policy]) };
+    let policy = Action::Retry(v1::Retry { indices: Vec::new(), kinds: vec![v1::FailureKind::Policy.into()] });
     assert_eq!(controlled(wire.control("e", policy.clone())).tasks, 1);
     assert_eq!(controlled(wire.control("e", policy)).tasks, 0, "the task is pending already");
-    let one = Action::Retry { indices: BTreeSet::from([open[0]]), kinds: BTreeSet::new() };
+    let one = Action::Retry(v1::Retry { indices: vec![open[0]], kinds: Vec::new() });
     assert_eq!(controlled(wire.control("e", one)).tasks, 1);
     // The retries are durable.
     wire.reload();
@@ -258,7 +258,7 @@ fn a_retry_does_not_end_a_pause() {
     let (mut wire, conn, lease) = running();
     wire.send(conn, failure(1, &lease, tasks(&lease)[0], v1::FailureKind::Spec));
     wire.settle();
-    controlled(wire.control("e", Action::Pause));
+    controlled(wire.control("e", Action::Pause(v1::Pause {})));
     assert_eq!(controlled(wire.control("e", ALL)).tasks, 1);
     let status = wire.status("e");
     assert_eq!((status.state(), status.failed), (v1::ExperimentState::Paused, 0));
@@ -267,12 +267,12 @@ fn a_retry_does_not_end_a_pause() {
 #[test]
 fn a_running_experiment_is_deleted_only_by_force_and_recovery_continues_the_deletion() {
     let (mut wire, conn, lease) = running();
-    let delete = |force, data_too| Action::Delete { force, data_too };
+    let delete = |force, data_too| Action::Delete(v1::Delete { force, data_too });
     assert!(refused(wire.control("e", delete(false, true))).contains("cancel it first"));
     wire.send(conn, hand_in(1, &lease, &tasks(&lease)[..1]));
     assert_eq!(wire.control("e", delete(true, true)), None, "its parts are not deleted yet");
     assert_eq!(wire.status("e").state(), v1::ExperimentState::Leaving);
-    assert!(refused(wire.control("e", Action::Resume)).contains("being removed"));
+    assert!(refused(wire.control("e", Action::Resume(v1::Resume {}))).contains("being removed"));
     assert!(matches!(wire.submit(sweep("e", 50)), Reply::Refused(_)));
     assert_eq!(wire.to_leave, [("e".to_owned(), Removal::Erase)]);
     wire.reload();
@@ -314,7 +314,7 @@ fn a_failed_part_is_not_tried_again_during_a_deletion() {
     let failure = PublishFailure { reason: "test".into(), retryable: true };
     wire.event(Event::Published { part_id, result: Err(failure) });
     wire.commit_all();
-    let flush = wire.control("e", Action::Delete { force: true, data_too: true });
+    let flush = wire.control("e", Action::Delete(v1::Delete { force: true, data_too: true }));
     assert!(refused(flush).contains("this request ends"), "the deletion itself is not answered yet");
     assert_eq!(wire.to_leave, [("e".to_owned(), Removal::Erase)]);
     wire.pass(Duration::from_secs(3));
@@ -333,7 +333,7 @@ fn an_edit_that_empties_a_done_chunk_stores_no_record_of_it() {
     );
     assert!(matches!(wire.submit(edited), Reply::Submitted(_)));
     assert_eq!((wire.status("e").done, wire.status("e").extra), (0, 1));
-    wire.control("e", Action::Delete { force: true, data_too: true });
+    wire.control("e", Action::Delete(v1::Delete { force: true, data_too: true }));
     wire.settle();
     let loaded = block_on(wire.store.load()).expect("loads");
     assert!(loaded.experiments.is_empty() && loaded.done.is_empty(), "{:?}", loaded.done);
@@ -344,8 +344,8 @@ fn a_deletion_that_keeps_the_data_publishes_all_rows_first() {
     let (mut wire, conn, lease) = running();
     wire.send(conn, hand_in(1, &lease, &tasks(&lease)[..3]));
     wire.commit_all();
-    controlled(wire.control("e", Action::Cancel));
-    assert_eq!(wire.control("e", Action::Delete { force: false, data_too: false }), None);
+    controlled(wire.control("e", Action::Cancel(v1::Cancel {})));
+    assert_eq!(wire.control("e", Action::Delete(v1::Delete { force: false, data_too: false })), None);
     wire.settle();
     assert_eq!(controlled(wire.replies.pop()).state(), v1::ExperimentState::Leaving);
     assert_eq!(wire.visible.values().flatten().count(), 3, "the rows stay");
@@ -402,8 +402,8 @@ fn a_restart_sets_the_rows_of_other_pins_aside() {
     assert_eq!(wire.status("e").done, 20);
     let aside = wire.status("e@1");
     assert_eq!((aside.rows_in_parts, aside.state()), (3, v1::ExperimentState::Cancelled));
-    assert!(refused(wire.control("e@1", Action::Resume)).contains("set aside"));
-    assert_eq!(wire.control("e@1", Action::Delete { force: false, data_too: true }), None);
+    assert!(refused(wire.control("e@1", Action::Resume(v1::Resume {}))).contains("set aside"));
+    assert_eq!(wire.control("e@1", Action::Delete(v1::Delete { force: false, data_too: true })), None);
     assert_eq!(wire.to_leave, [("e@1".to_owned(), Removal::Erase)]);
 }
 
@@ -422,9 +422,12 @@ fn the_higher_priority_is_served_first() {
     let mut wire = Wire::new();
     wire.submit(sweep("low", 50));
     wire.submit(sweep("high", 50));
-    assert!(refused(wire.control("high", Action::SetPriority(5000))).contains("from -1000 to 1000"));
-    assert!(controlled(wire.control("high", Action::SetPriority(5))).changed);
-    assert!(!controlled(wire.control("high", Action::SetPriority(5))).changed);
+    assert!(
+        refused(wire.control("high", Action::SetPriority(v1::SetPriority { priority: 5000 })))
+            .contains("from -1000 to 1000")
+    );
+    assert!(controlled(wire.control("high", Action::SetPriority(v1::SetPriority { priority: 5 }))).changed);
+    assert!(!controlled(wire.control("high", Action::SetPriority(v1::SetPriority { priority: 5 }))).changed);
     wire.reload();
     wire.commit_all();
     assert_eq!(wire.status("high").priority, 5);

@@ -134,14 +134,14 @@ fn pruned_rows_run_again() {
     run(&mut wire, &first);
     wire.submit(second.clone());
     // The request waits for the split.
-    assert_eq!(wire.control("e", Action::Prune), None);
+    assert_eq!(wire.control("e", Action::Prune(v1::Prune {})), None);
     wire.settle();
     let Some(Reply::Controlled(reply)) = wire.replies.pop() else { panic!("no answer") };
     assert!(reply.changed);
     holds(&wire, &second, &BTreeSet::new());
     assert_eq!(run(&mut wire, &first), 2);
     holds(&wire, &first, &BTreeSet::new());
-    let Some(Reply::Controlled(reply)) = wire.control("e", Action::Prune) else { panic!("no answer") };
+    let Some(Reply::Controlled(reply)) = wire.control("e", Action::Prune(v1::Prune {})) else { panic!("no answer") };
     assert!(!reply.changed, "there is nothing to prune");
 }
 
@@ -150,7 +150,7 @@ fn a_prune_goes_on_after_a_crash() {
     let mut wire = Wire::new();
     run(&mut wire, &seeds("[1, 2, 3]"));
     run(&mut wire, &seeds("[3]"));
-    wire.control("e", Action::Prune);
+    wire.control("e", Action::Prune(v1::Prune {}));
     wire.commit_all();
     assert_eq!(wire.status("e").extra, 0, "the rows do not count from now on");
     wire.reload();
@@ -165,9 +165,9 @@ fn a_second_prune_waits_for_the_first() {
     run(&mut wire, &seeds("[1, 2, 3]"));
     run(&mut wire, &seeds("[3]"));
     let before = wire.replies.len();
-    assert_eq!(wire.control("e", Action::Prune), None);
+    assert_eq!(wire.control("e", Action::Prune(v1::Prune {})), None);
     wire.commit_all();
-    assert_eq!(wire.control("e", Action::Prune), None, "it is answered when the parts are deleted");
+    assert_eq!(wire.control("e", Action::Prune(v1::Prune {})), None, "it is answered when the parts are deleted");
     wire.settle();
     let changed: Vec<bool> = wire.replies[before..]
         .iter()
@@ -188,8 +188,8 @@ fn a_prune_is_answered_when_its_experiment_is_removed() {
                 wire.settle();
             }
             let before = wire.replies.len();
-            assert_eq!(wire.control("e", Action::Prune), None);
-            let delete = Action::Delete { force: true, data_too };
+            assert_eq!(wire.control("e", Action::Prune(v1::Prune {})), None);
+            let delete = Action::Delete(v1::Delete { force: true, data_too });
             wire.request(Request::Control { experiment: "e".into(), action: delete, by: None });
             wire.settle();
             let replies = &wire.replies[before..];
@@ -230,21 +230,32 @@ fn another_users_experiment_is_controlled_only_on_purpose() {
         wire.commit_all();
         (wire.replies.pop().expect("an answer"), wire.status("e"))
     };
-    let retry = Action::Retry { indices: BTreeSet::new(), kinds: BTreeSet::new() };
-    let delete = Action::Delete { force: true, data_too: true };
-    let actions = [Action::Pause, Action::Resume, Action::Cancel, Action::SetPriority(9), Action::Prune, retry, delete];
+    let retry = Action::Retry(v1::Retry::default());
+    let delete = Action::Delete(v1::Delete { force: true, data_too: true });
+    let actions = [
+        Action::Pause(v1::Pause {}),
+        Action::Resume(v1::Resume {}),
+        Action::Cancel(v1::Cancel {}),
+        Action::SetPriority(v1::SetPriority { priority: 9 }),
+        Action::Prune(v1::Prune {}),
+        retry,
+        delete,
+    ];
     for action in actions {
         let (reply, after) = asked(Some("bob"), action);
         assert!(matches!(&reply, Reply::Forbidden(reason) if reason.contains("ada") && reason.contains("--any-owner")));
         assert_eq!((after.state(), after.priority), (v1::ExperimentState::Waiting, 0));
     }
-    assert!(matches!(asked(Some("ada"), Action::SetPriority(3)).0, Reply::Controlled(_)));
-    assert!(matches!(asked(None, Action::Cancel).0, Reply::Controlled(_)), "the operator, or --any-owner");
+    assert!(matches!(asked(Some("ada"), Action::SetPriority(v1::SetPriority { priority: 3 })).0, Reply::Controlled(_)));
+    assert!(
+        matches!(asked(None, Action::Cancel(v1::Cancel {})).0, Reply::Controlled(_)),
+        "the operator, or --any-owner"
+    );
     let again = Submission { user: "bob".to_owned(), ..Submission::new(seeds("[1, 2]"), BTreeMap::new()) };
     wire.request(Request::Submit(again.clone()));
     wire.commit_all();
     assert!(matches!(wire.replies.pop(), Some(Reply::Forbidden(_))), "a submit would end the cancellation");
-    wire.control("e", Action::Resume);
+    wire.control("e", Action::Resume(v1::Resume {}));
     wire.request(Request::Submit(Submission { priority: Some(9), ..again }));
     wire.commit_all();
     assert!(matches!(wire.replies.pop(), Some(Reply::Forbidden(_))), "a submit would set the priority");

@@ -49,7 +49,7 @@ impl Wish {
     }
 
     fn deletes(&self) -> bool {
-        matches!(self, Wish::Control { action: Action::Delete { .. }, .. })
+        matches!(self, Wish::Control { action: Action::Delete(_), .. })
     }
 }
 

@@ -97,7 +97,11 @@ impl Scenario {
         }
         let mut wishes = plans.wishes;
         // Paused and cancelled experiments are resumed in the end.
-        wishes.extend(names.iter().map(|name| Wish::Control { experiment: name.to_string(), action: Action::Resume }));
+        wishes.extend(
+            names
+                .iter()
+                .map(|name| Wish::Control { experiment: name.to_string(), action: Action::Resume(v1::Resume {}) }),
+        );
         let rates = Rates {
             crash_after_effect: [0, 100, 400, 2_000][random.below(4) as usize],
             commit_fails: [0, 20, 100][random.below(3) as usize],
@@ -143,15 +147,15 @@ impl Plans {
             return Wish::Submit { manifest, pin, dry_run, restart: false };
         }
         if self.edits && random.one_in(6) {
-            return Wish::Control { experiment, action: Action::Prune };
+            return Wish::Control { experiment, action: Action::Prune(v1::Prune {}) };
         }
         let action = match random.below(8) {
             0 | 1 => return Wish::Flush { experiment },
-            2 => Action::Pause,
-            3 | 4 => Action::Resume,
-            5 => Action::Cancel,
-            6 => Action::Retry { indices: BTreeSet::new(), kinds: BTreeSet::new() },
-            _ => Action::SetPriority(random.below(5) as i32),
+            2 => Action::Pause(v1::Pause {}),
+            3 | 4 => Action::Resume(v1::Resume {}),
+            5 => Action::Cancel(v1::Cancel {}),
+            6 => Action::Retry(v1::Retry::default()),
+            _ => Action::SetPriority(v1::SetPriority { priority: random.below(5) as i32 }),
         };
         Wish::Control { experiment, action }
     }
@@ -160,7 +164,7 @@ impl Plans {
     fn remove_one(&mut self, random: &mut Random, present: &mut Vec<&str>) {
         let delete = |name: &str, data_too| Wish::Control {
             experiment: name.to_owned(),
-            action: Action::Delete { force: true, data_too },
+            action: Action::Delete(v1::Delete { force: true, data_too }),
         };
         if present.len() > 1 && random.one_in(2) {
             let name = present.pop().expect("there are two");
