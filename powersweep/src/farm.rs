@@ -1,5 +1,6 @@
 //! A coordinator in this process: opens the data, serves, ends.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +10,13 @@ use powersweep_coordinator::owner::{OwnerError, Ownership, SHARED_STALE_AFTER};
 use powersweep_coordinator::store::{self, Location, OPEN_TIME, OpenError, SlateStore, Store, StoreError, open};
 use powersweep_coordinator::{Config, Handle, LogSource, ServeError, ServeOptions, serve};
 use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
-use powersweep_experiments::Shard;
 use powersweep_experiments::plain::chain;
+use powersweep_experiments::{Digest, Shard};
 use powersweep_proto::access::{Role, Source};
 use powersweep_proto::client::Address;
 use tokio_util::sync::CancellationToken;
 
+use crate::inputs::Files;
 use crate::place::access;
 
 /// A start that takes longer is explained by a note.
@@ -81,8 +83,18 @@ impl CoordinatorOptions {
 pub struct OneSweep {
     /// Name of the experiment.
     pub experiment: String,
+    /// Digests of its logs.
+    pub digests: BTreeSet<Digest>,
     /// Its logs, read from their files; `None` without any.
-    pub logs: Option<Arc<dyn LogSource>>,
+    pub logs: Option<Arc<LogSource>>,
+}
+
+impl OneSweep {
+    /// The sweep of this experiment with the files of its manifest.
+    pub(crate) fn of(experiment: &str, files: &Files) -> OneSweep {
+        let (digests, logs) = (files.digests.values().copied().collect(), files.source.clone());
+        OneSweep { experiment: experiment.to_owned(), digests, logs }
+    }
 }
 
 /// A coordinator that runs in this process.
@@ -138,7 +150,7 @@ impl LocalCoordinator {
                 None => Authority::open(&location)?,
             };
             let access = Arc::new(access);
-            let logs = options.local.as_ref().and_then(|local| local.logs.as_ref());
+            let local = options.local.as_ref();
             let serving = ServeOptions {
                 listen: options.listen,
                 access,
@@ -148,15 +160,15 @@ impl LocalCoordinator {
                 scaler: options.scaler,
                 config: Config {
                     shard: options.shard,
-                    forget_leases: options.local.is_some(),
-                    only: options.local.as_ref().map(|local| local.experiment.clone()),
-                    readable_logs: logs.as_ref().map(|logs| logs.digests()).unwrap_or_default(),
+                    forget_leases: local.is_some(),
+                    only: local.map(|local| local.experiment.clone()),
+                    readable_logs: local.map(|local| local.digests.clone()).unwrap_or_default(),
                     direct_uploads: options.direct_uploads,
                     data: location.to_string(),
                     build: crate::BUILD.to_owned(),
                     ..Config::default()
                 },
-                log_source: logs.cloned(),
+                log_source: local.and_then(|local| local.logs.clone()),
                 ..ServeOptions::local(store.clone())
             };
             serve(serving, stop.clone()).await

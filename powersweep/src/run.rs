@@ -202,7 +202,7 @@ impl Place {
             CoordinatorOptions {
                 listen: options.listen,
                 take_over: options.take_over,
-                local: Some(OneSweep { experiment: experiment.clone(), logs: files.source.clone() }),
+                local: Some(OneSweep::of(&experiment, &files)),
                 shard: options.shard.map(|shard| shard.shard),
                 ..CoordinatorOptions::on_loopback(&self.data, self.notes.clone())
             },

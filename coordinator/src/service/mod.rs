@@ -104,7 +104,7 @@ pub struct ServeOptions {
     /// How long workers may finish running tasks after a shutdown began.
     pub drain_limit: Duration,
     /// Reads logs that were not uploaded: those of [`Config::readable_logs`].
-    pub log_source: Option<Arc<dyn LogSource>>,
+    pub log_source: Option<Arc<LogSource>>,
 }
 
 impl ServeOptions {

@@ -1,6 +1,6 @@
 //! Clients' requests to the driver, from the gRPC service and within the process.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -37,19 +37,14 @@ pub struct Requests {
     pub(super) store: Arc<dyn Store>,
     pub(super) limits: Arc<Limits>,
     pub(super) uploads: Arc<Uploads>,
-    pub(super) log_source: Option<Arc<dyn LogSource>>,
+    pub(super) log_source: Option<Arc<LogSource>>,
     pub(super) refusals: Arc<Refusals>,
     pub(super) config: Arc<Config>,
 }
 
-/// Logs in files that the coordinator can read, by the digest of their text.
-pub trait LogSource: Send + Sync {
-    /// Digests of the logs.
-    fn digests(&self) -> BTreeSet<Digest>;
-
-    /// The text of a log; `None` without such a log. Blocks.
-    fn read(&self, digest: Digest) -> Option<Vec<u8>>;
-}
+/// A function that gives the text of a log by its digest, from files that the coordinator can read; `None` without such a log.
+/// Blocks.
+pub type LogSource = dyn Fn(Digest) -> Option<Vec<u8>> + Send + Sync;
 
 impl Requests {
     pub(super) async fn command(&self, command: Command) -> Result<(), Status> {
@@ -255,7 +250,7 @@ impl Requests {
         }
         let missing = || Status::not_found("the coordinator does not have this log");
         let source = self.log_source.clone().ok_or_else(missing)?;
-        let read = tokio::task::spawn_blocking(move || source.read(digest)).await;
+        let read = tokio::task::spawn_blocking(move || source(digest)).await;
         let text = read.map_err(|error| Status::internal(format!("the log cannot be read: {error}")))?;
         Ok(self.put_log(digest, text.ok_or_else(missing)?.into()).await?.bytes)
     }

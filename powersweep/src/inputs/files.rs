@@ -1,6 +1,6 @@
 //! The files of a manifest, which are read before anything runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use powersweep_coordinator::LogSource;
@@ -31,7 +31,7 @@ pub struct Files {
     /// The signals with their content.
     pub signals: Vec<Loaded>,
     /// The files, for workers that connect.
-    pub source: Option<Arc<dyn LogSource>>,
+    pub source: Option<Arc<LogSource>>,
     /// Parsed logs, so that a worker of this process reads none again.
     pub parsed: Option<Arc<ParsedLogs>>,
 }
@@ -68,7 +68,12 @@ impl Files {
             found.iter().filter_map(|(name, content)| Some((name.clone(), content.digest?))).collect();
         let mut all: Vec<Json> = found.into_values().filter_map(|content| content.ledger).collect();
         all.extend(ledgers::of_signals(&signals));
-        let source = LogFiles { files: manifest.files(), digests: digests.clone(), library: library.clone() };
+        let (files, known, library) = (manifest.files(), digests.clone(), library.clone());
+        let source = move |digest: Digest| {
+            let is_it = |file: &&FileRef| known.get(&file.name) == Some(&digest);
+            let found = file(&library, files.iter().find(is_it)?).ok()?;
+            (found.digest == digest).then_some(found.bytes)
+        };
         Ok(Files {
             ledgers: stored(&all, notes),
             digests,
@@ -152,25 +157,6 @@ fn content(
         logs.insert(bytes.digest, format, log);
     }
     Ok(Content { digest, ledger, bytes: Vec::new() })
-}
-
-/// The files of a manifest, for workers that connect.
-struct LogFiles {
-    files: Vec<FileRef>,
-    digests: BTreeMap<String, Digest>,
-    library: Library,
-}
-
-impl LogSource for LogFiles {
-    fn digests(&self) -> BTreeSet<Digest> {
-        self.digests.values().copied().collect()
-    }
-
-    fn read(&self, digest: Digest) -> Option<Vec<u8>> {
-        let is_it = |file: &&FileRef| self.digests.get(&file.name).is_some_and(|known| *known == digest);
-        let found = file(&self.library, self.files.iter().find(is_it)?).ok()?;
-        (found.digest == digest).then_some(found.bytes)
-    }
 }
 
 /// The files of a manifest on this machine, for tasks that run without a worker.

@@ -44,7 +44,7 @@ impl Farm {
             let options = CoordinatorOptions {
                 listen: run.listen,
                 take_over: run.take_over,
-                local: Some(OneSweep { experiment: experiment.to_owned(), logs: files.source.clone() }),
+                local: Some(OneSweep::of(experiment, files)),
                 ..CoordinatorOptions::on_loopback(&place.data, place.notes.clone())
             };
             looks += 1;
