@@ -10,11 +10,9 @@ use powersweep_inputs::library::{Cache, Library, LoadError, ParsedLogs};
 use crate::options::{WorkerError, WorkerOptions};
 use crate::task::{FileSource, TaskError};
 
-/// Fetches a file's decompressed bytes from the coordinator. Blocks; called on slot threads.
-pub(crate) trait Fetch: Send + Sync {
-    /// The bytes of this digest. Gives up with [`FetchError::Stopped`] when `stop` is set.
-    fn fetch(&self, digest: &Digest, stop: &AtomicBool) -> Result<Vec<u8>, FetchError>;
-}
+/// Fetches a file's decompressed bytes from the coordinator, by digest. Blocks; called on slot threads. Gives up with
+/// [`FetchError::Stopped`] when the flag is set.
+pub(crate) type Fetch = Box<dyn Fn(&Digest, &AtomicBool) -> Result<Vec<u8>, FetchError> + Send + Sync>;
 
 /// Why the coordinator gave no file.
 #[derive(Debug)]
@@ -31,12 +29,12 @@ pub(crate) struct Logs {
     library: Library,
     trusts_paths: bool,
     cache: Option<Cache>,
-    coordinator: Box<dyn Fetch>,
+    fetch: Fetch,
 }
 
 impl Logs {
     /// Fails if the cache folder cannot be used.
-    pub(crate) fn new(options: &WorkerOptions, coordinator: Box<dyn Fetch>) -> Result<Logs, WorkerError> {
+    pub(crate) fn new(options: &WorkerOptions, fetch: Fetch) -> Result<Logs, WorkerError> {
         let open = |folder: &std::path::PathBuf| -> Result<Cache, LoadError> {
             Ok(Cache::open(folder)?.with_limit(options.cache_bytes_max))
         };
@@ -46,7 +44,7 @@ impl Logs {
         // A workload beyond the budget is refused before it is built: running out of memory would end the process.
         let empty = || ParsedLogs::new(options.memory_bytes).with_max_workload_bytes(options.memory_bytes as u64);
         let parsed = options.parsed.clone().unwrap_or_else(|| Arc::new(empty()));
-        Ok(Logs { parsed, library, trusts_paths: options.trusts_paths, cache, coordinator })
+        Ok(Logs { parsed, library, trusts_paths: options.trusts_paths, cache, fetch })
     }
 
     fn cached(&self, digest: &Digest) -> Option<Vec<u8>> {
@@ -96,7 +94,7 @@ impl FileSource for FilesOfTask<'_> {
             return Ok(bytes);
         }
         let failed = |reason: String| TaskError::File { file: name.to_owned(), digest: *digest, reason };
-        let bytes = logs.coordinator.fetch(digest, stop).map_err(|error| match error {
+        let bytes = (logs.fetch)(digest, stop).map_err(|error| match error {
             FetchError::Stopped => TaskError::Stopped,
             FetchError::Failed(reason) => failed(reason),
         })?;
@@ -123,12 +121,8 @@ mod tests {
     use crate::options::nowhere;
     use crate::task::Inputs;
 
-    struct Nowhere;
-
-    impl Fetch for Nowhere {
-        fn fetch(&self, _: &Digest, _: &AtomicBool) -> Result<Vec<u8>, FetchError> {
-            Err(FetchError::Stopped)
-        }
+    fn unreachable() -> Fetch {
+        Box::new(|_: &Digest, _: &AtomicBool| Err(FetchError::Stopped))
     }
 
     #[test]
@@ -147,7 +141,7 @@ mod tests {
             let task = sweep.task(0).expect("a task");
             let search_path = vec![folder.path().to_owned()];
             let options = WorkerOptions { trusts_paths, search_path, ..WorkerOptions::new(nowhere(), 1, "w") };
-            let logs = Logs::new(&options, Box::new(Nowhere)).expect("no cache folder is asked for");
+            let logs = Logs::new(&options, unreachable()).expect("no cache folder is asked for");
             let format = LogFormat::of(task.sim.choice(Role::Source)).expect("a log");
             let files = FilesOfTask { logs: &logs, stop: &AtomicBool::new(false) };
             files.bytes(Some(format), log, &Digest::of(text.as_bytes()))
@@ -168,7 +162,7 @@ mod tests {
         let manifest = Manifest::parse("test.toml", text).expect("valid");
         let sweep = Sweep::new(manifest, BTreeMap::new()).expect("no log is needed");
         let options = WorkerOptions { memory_bytes: 1 << 20, ..WorkerOptions::new(nowhere(), 1, "w") };
-        let logs = Logs::new(&options, Box::new(Nowhere)).expect("no cache folder is asked for");
+        let logs = Logs::new(&options, unreachable()).expect("no cache folder is asked for");
         let files = FilesOfTask { logs: &logs, stop: &AtomicBool::new(false) };
         let workload = |index: u64| {
             let prepared = Inputs::of(&sweep).prepare(sweep.task(index).expect("a task"), &logs.parsed, &files);

@@ -37,7 +37,7 @@ use crate::slots::Pool;
 use connect::{BackOff, Coordinator};
 use direct::Direct;
 use stall_detector::StallDetector;
-use transfer::{FromCoordinator, LogRequest};
+use transfer::LogRequest;
 use usage::{Usage, memory_bytes};
 
 /// Capacity of the queue to the transport. Small, because queued messages are sent again after a lost connection.
@@ -84,7 +84,7 @@ pub async fn run(options: WorkerOptions, shutdown: CancellationToken) -> Result<
         versions: versions(),
     };
     let (requests, log_requests) = mpsc::unbounded_channel();
-    let logs = Logs::new(&options, Box::new(FromCoordinator { requests }))?;
+    let logs = Logs::new(&options, transfer::from_coordinator(requests))?;
     let wake = Arc::new(Notify::new());
     let waker = Arc::clone(&wake);
     let session = Session::new(identity, options.slots);

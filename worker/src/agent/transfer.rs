@@ -33,14 +33,10 @@ pub(super) struct LogRequest {
 }
 
 /// The slots' side: sends a request to the agent and waits.
-pub(super) struct FromCoordinator {
-    pub(super) requests: mpsc::UnboundedSender<LogRequest>,
-}
-
-impl Fetch for FromCoordinator {
-    fn fetch(&self, digest: &Digest, stop: &AtomicBool) -> Result<Vec<u8>, FetchError> {
+pub(super) fn from_coordinator(requests: mpsc::UnboundedSender<LogRequest>) -> Fetch {
+    Box::new(move |digest: &Digest, stop: &AtomicBool| {
         let (reply, answer) = sync_channel(1);
-        self.requests.send(LogRequest { digest: *digest, reply }).map_err(|_| FetchError::Stopped)?;
+        requests.send(LogRequest { digest: *digest, reply }).map_err(|_| FetchError::Stopped)?;
         loop {
             match answer.recv_timeout(STOP_CHECK) {
                 Ok(result) => return result.map_err(FetchError::Failed),
@@ -49,7 +45,7 @@ impl Fetch for FromCoordinator {
                 Err(RecvTimeoutError::Disconnected) => return Err(FetchError::Stopped),
             }
         }
-    }
+    })
 }
 
 /// The agent's side: fetches the log over the present connection, or waits for one.

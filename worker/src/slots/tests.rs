@@ -14,23 +14,10 @@ use powersweep_results::{jobs, part, tasks, wire};
 use uuid::Uuid;
 
 use super::*;
-use crate::logs::{Fetch, FetchError};
+use crate::logs::FetchError;
 use crate::options::{TaskHook, TaskLimits, WorkerOptions, nowhere};
 use crate::session::Identity;
 use crate::task::Inputs;
-
-/// Gives a fixed answer, and counts the calls.
-struct FakeFetch {
-    answer: Box<dyn Fn() -> Result<Vec<u8>, String> + Send + Sync>,
-    calls: Arc<AtomicUsize>,
-}
-
-impl Fetch for FakeFetch {
-    fn fetch(&self, _: &Digest, _: &AtomicBool) -> Result<Vec<u8>, FetchError> {
-        self.calls.fetch_add(1, Ordering::SeqCst);
-        (self.answer)().map_err(FetchError::Failed)
-    }
-}
 
 struct Farm {
     pool: Arc<Pool>,
@@ -108,7 +95,11 @@ impl Farm {
         session.hello(None);
         session.welcome(&v1::Welcome { epoch: 1, ..Default::default() });
         let fetches = Arc::new(AtomicUsize::new(0));
-        let fetch = FakeFetch { answer, calls: Arc::clone(&fetches) };
+        let calls = Arc::clone(&fetches);
+        let fetch = move |_: &Digest, _: &AtomicBool| {
+            calls.fetch_add(1, Ordering::SeqCst);
+            answer().map_err(FetchError::Failed)
+        };
         let options = WorkerOptions { before_task: hook, ..WorkerOptions::new(nowhere(), slots, "w") };
         let logs = Logs::new(&options, Box::new(fetch)).expect("no cache folder is asked for");
         let (wake, woken) = channel();
