@@ -78,27 +78,6 @@ pub fn applies(role: Role, model: Model) -> bool {
     APPLIES[role as usize][model as usize]
 }
 
-impl Role {
-    /// The component taken when the manifest does not choose.
-    pub fn default_component(self) -> &'static str {
-        match self {
-            Role::Source => "lublin",
-            Role::Rules => "records",
-            Role::Platform => "homogeneous",
-            Role::Power => "etinski",
-            Role::Policy => "batch",
-            Role::Order => "fcfs",
-            Role::Backfill => "easy",
-            Role::BackfillOrder => "queue",
-            Role::Predictor => "user",
-            Role::Corrector => "request",
-            Role::GearRule => "top",
-            Role::Capacity | Role::Cap | Role::Deferral => "none",
-            Role::Statistics => "summary",
-        }
-    }
-}
-
 impl SimSpec {
     /// Every role with its default component, seed 1: EASY at the top gear on a Lublin-Feitelson workload.
     pub fn new() -> SimSpec {

@@ -113,27 +113,10 @@ fn param_column(param: &'static Param, components: &[&'static Component]) -> Col
 }
 
 fn role_column(role: Role) -> Column {
-    let meaning = match role {
-        Role::Source => "Where the jobs come from",
-        Role::Rules => "Rules that make jobs of records",
-        Role::Platform => "Kind of machine",
-        Role::Power => "Power model",
-        Role::Policy => "Kind of policy",
-        Role::Order => "Order of the waiting queue",
-        Role::Backfill => "Which jobs may overtake",
-        Role::BackfillOrder => "Order in which jobs overtake",
-        Role::Predictor => "Run time that is expected of a job at its submission",
-        Role::Corrector => "Run time that is expected of a job that runs longer than predicted",
-        Role::GearRule => "How the gear of a starting job is chosen",
-        Role::Capacity => "How many procs are active",
-        Role::Cap => "What keeps the power below a cap",
-        Role::Deferral => "Which jobs wait for a better value of a signal",
-        Role::Statistics => "What is measured",
-    };
     let choices: Vec<_> = components::of(role).map(|e| format!("`{}`", e.name)).collect();
     let nullable = !components::applies(role, Model::Queues);
     let null = if nullable { " Null in a queueing model." } else { "" };
-    let doc = format!("{meaning}: {}.{null}", choices.join(", "));
+    let doc = format!("{}: {}.{null}", role.meaning(), choices.join(", "));
     Column { nullable, ..Column::new(role.key(), Kind::Text, "manifest", &doc) }
 }
 

@@ -13,39 +13,66 @@ pub use params::{Default, Param, Type, Value, ValueError};
 pub(crate) use sim_spec::Choices;
 pub use sim_spec::SimSpec;
 
-/// A place in a simulation that exactly one component fills.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Role {
-    /// Where the jobs come from: a log or a generator.
-    Source,
-    /// How records become jobs: slices, filters, estimates, scaling.
-    Rules,
-    /// Machine sizes and gears.
-    Platform,
-    /// Watts of a processor by gear and state.
-    Power,
-    /// The policy: `batch`, which the roles below compose, or a policy of queues.
-    Policy,
-    /// Order of the waiting queue.
-    Order,
-    /// Which jobs may overtake.
-    Backfill,
-    /// The order in which jobs overtake.
-    BackfillOrder,
-    /// The run time that is expected of a job at its submission.
-    Predictor,
-    /// The run time that is expected of a job that runs longer than predicted.
-    Corrector,
-    /// The gear of a starting job.
-    GearRule,
-    /// How many procs are active.
-    Capacity,
-    /// How the power is kept below a cap.
-    Cap,
-    /// Which jobs wait for a better value of a signal before they enter the queue.
-    Deferral,
-    /// Which metrics are measured, over which jobs and for how long.
-    Statistics,
+/// Declares the roles, each with its key, its section, its default component and its meaning.
+macro_rules! roles {
+    ($($role:ident: $key:literal $section:ident $default:literal $meaning:literal,)*) => {
+        /// A place in a simulation that exactly one component fills.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Role {
+            $(#[doc = concat!($meaning, ".")] $role,)*
+        }
+
+        impl Role {
+            /// All roles, in the order of the canonical spec.
+            pub const ALL: [Role; 15] = [$(Role::$role),*];
+
+            /// The key that chooses the component in a manifest, and the column that records the choice.
+            pub fn key(self) -> &'static str {
+                match self {
+                    $(Role::$role => $key,)*
+                }
+            }
+
+            /// The section of the manifest that this role belongs to.
+            pub fn section(self) -> Section {
+                match self {
+                    $(Role::$role => Section::$section,)*
+                }
+            }
+
+            /// The component taken when the manifest does not choose.
+            pub fn default_component(self) -> &'static str {
+                match self {
+                    $(Role::$role => $default,)*
+                }
+            }
+
+            /// Its meaning, in a few words.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Role::$role => $meaning,)*
+                }
+            }
+        }
+    };
+}
+
+roles! {
+    Source: "source" Workloads "lublin" "Where the jobs come from",
+    Rules: "rules" Workloads "records" "Rules that make jobs of records",
+    Platform: "machine" Platforms "homogeneous" "Kind of machine",
+    Power: "power" Platforms "etinski" "Power model",
+    Policy: "kind" Policies "batch" "Kind of policy",
+    Order: "queue_order" Policies "fcfs" "Order of the waiting queue",
+    Backfill: "backfill" Policies "easy" "Which jobs may overtake",
+    BackfillOrder: "backfill_order" Policies "queue" "Order in which jobs overtake",
+    Predictor: "predictor" Policies "user" "Run time that is expected of a job at its submission",
+    Corrector: "corrector" Policies "request" "Run time that is expected of a job that runs longer than predicted",
+    GearRule: "gear_rule" Policies "top" "How the gear of a starting job is chosen",
+    Capacity: "capacity_rule" Policies "none" "How many procs are active",
+    Cap: "power_cap" Policies "none" "What keeps the power below a cap",
+    Deferral: "deferral" Policies "none" "Which jobs wait for a better value of a signal",
+    Statistics: "statistics_kind" Statistics "summary" "What is measured",
 }
 
 /// The manifest section that a role is chosen in; also the level of the sweep's axis order.
@@ -59,67 +86,6 @@ pub enum Section {
     Policies,
     /// `[statistics]`
     Statistics,
-}
-
-impl Role {
-    /// All roles, in the order of the canonical spec.
-    pub const ALL: [Role; 15] = [
-        Role::Source,
-        Role::Rules,
-        Role::Platform,
-        Role::Power,
-        Role::Policy,
-        Role::Order,
-        Role::Backfill,
-        Role::BackfillOrder,
-        Role::Predictor,
-        Role::Corrector,
-        Role::GearRule,
-        Role::Capacity,
-        Role::Cap,
-        Role::Deferral,
-        Role::Statistics,
-    ];
-
-    /// The key that chooses the component in a manifest, and the column that records the choice.
-    pub fn key(self) -> &'static str {
-        match self {
-            Role::Source => "source",
-            Role::Rules => "rules",
-            Role::Platform => "machine",
-            Role::Power => "power",
-            Role::Policy => "kind",
-            Role::Order => "queue_order",
-            Role::Backfill => "backfill",
-            Role::BackfillOrder => "backfill_order",
-            Role::Predictor => "predictor",
-            Role::Corrector => "corrector",
-            Role::GearRule => "gear_rule",
-            Role::Capacity => "capacity_rule",
-            Role::Cap => "power_cap",
-            Role::Deferral => "deferral",
-            Role::Statistics => "statistics_kind",
-        }
-    }
-
-    /// The section of the manifest that this role belongs to.
-    pub fn section(self) -> Section {
-        match self {
-            Role::Source | Role::Rules => Section::Workloads,
-            Role::Platform | Role::Power => Section::Platforms,
-            Role::Policy
-            | Role::Order
-            | Role::Backfill
-            | Role::BackfillOrder
-            | Role::Predictor
-            | Role::Corrector
-            | Role::GearRule
-            | Role::Capacity
-            | Role::Cap
-            | Role::Deferral => Section::Policies,
-            Role::Statistics => Section::Statistics,
-        }
-    }
 }
 
 /// One component that can be chosen.
