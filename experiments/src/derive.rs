@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::errors::{ManifestErrors, Problem};
 use crate::manifest::Manifest;
-use crate::manifest::sections::{blocks, params, section_key};
+use crate::manifest::sections::{blocks, params};
 use crate::space::SECTIONS;
 
 /// What a derived manifest has in place of its original.
@@ -103,7 +103,7 @@ fn edits(
             check_zip(block, name, problems);
         }
         if edits.len() == before {
-            let keys: Vec<&str> = sections.into_iter().map(section_key).collect();
+            let keys: Vec<&str> = sections.into_iter().map(Section::key).collect();
             let help =
                 format!("set it, to any value, in the blocks of [{}] in which it is to vary", keys.join("] or ["));
             let message = format!("no block sets `{name}`");

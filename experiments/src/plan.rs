@@ -9,7 +9,6 @@ use serde::{Serialize, Serializer};
 use crate::designs::discrepancy;
 use crate::designs::projection::{Projection, VALUES_MAX};
 use crate::exclusion::{Exclusion, Rule};
-use crate::manifest::block::section_key;
 use crate::manifest::exclude::{LABELS, rule_of_value};
 use crate::names::add_new;
 use crate::space::{DESIGN_LEVEL, LEVELS, Level, SECTIONS, SEED_LEVEL};
@@ -109,7 +108,7 @@ impl Sweep {
         for (at, level) in manifest.inner().levels.iter().enumerate().take(LABELS.len()) {
             for label in labels(level) {
                 blocks.push(BlockSummary {
-                    section: section_key(SECTIONS[at]),
+                    section: SECTIONS[at].key(),
                     tasks_count: tasks_with(manifest, at, &label, None).unwrap_or_default(),
                     label,
                 });
@@ -150,7 +149,7 @@ impl Sweep {
         let manifest = self.manifest();
         let mut axes = Vec::new();
         for (at, level) in manifest.inner().levels.iter().enumerate().filter(|(at, _)| *at != DESIGN_LEVEL) {
-            let section = SECTIONS.get(at).map_or("seeds", |section| section_key(*section));
+            let section = SECTIONS.get(at).map_or("seeds", |section| section.key());
             let labels = labels(level);
             if labels.len() > 1 {
                 let values = labels.iter().take(AxisSummary::SHOWN_MAX).map(|label| AxisValue {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::designs::{COUNT_MAX, KINDS};
 use crate::limits::{self, DEADLINE, EVENTS};
-use crate::manifest::block::{params, roles, section_key};
+use crate::manifest::block::{params, roles};
 use crate::manifest::design_range::RANGE_KEYS;
 use crate::manifest::exclude::LABELS;
 use crate::manifest::signal_keys::KEYS as SIGNAL_KEYS;
@@ -232,7 +232,7 @@ fn choice(role: Role) -> Json {
         .collect();
     let one = json!({ "oneOf": choices });
     json!({
-        "description": format!("One of the components for {} of [{}], or a list as an axis.", role.key(), section_key(role.section())),
+        "description": format!("One of the components for {} of [{}], or a list as an axis.", role.key(), role.section().key()),
         "default": role.default_component(),
         "anyOf": [one.clone(), { "type": "array", "minItems": 1, "uniqueItems": true, "items": one }],
     })

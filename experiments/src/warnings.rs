@@ -10,7 +10,6 @@ use serde::{Serialize, Serializer};
 use toml::de::DeTable;
 
 use crate::canonical::push_choice;
-use crate::manifest::block::section_key;
 use crate::manifest::combos::{candidates, positions, spec};
 use crate::manifest::unique::span_of;
 use crate::space::{SECTIONS, SEED_LEVEL};
@@ -186,7 +185,7 @@ impl Sweep {
                 let levels = &self.manifest().inner().levels;
                 let at = SECTIONS.iter().position(|section| *section == role.section()).unwrap_or_default();
                 let (variant, _) = levels[at].locate(positions(levels, index)[at]);
-                let (label, section) = (&levels[at].variants[variant].label, section_key(SECTIONS[at]));
+                let (label, section) = (&levels[at].variants[variant].label, SECTIONS[at].key());
                 let block = match SECTIONS[at] {
                     Section::Statistics => blocks(section),
                     _ => blocks(section).and_then(|blocks| blocks.get(&**label)?.get_ref().as_table()),

@@ -109,16 +109,6 @@ fn default_text(param: &Param) -> String {
     }
 }
 
-/// The section of a manifest in which a component is chosen.
-fn section(role: Role) -> &'static str {
-    match role.section() {
-        Section::Workloads => "workloads",
-        Section::Platforms => "platforms",
-        Section::Policies => "policies",
-        Section::Statistics => "statistics",
-    }
-}
-
 fn component_json(component: &'static Component, is_whole: bool) -> Json {
     let params: Vec<Json> = component
         .params
@@ -150,7 +140,7 @@ fn component_json(component: &'static Component, is_whole: bool) -> Json {
         "source": component.source,
         "doc": component.doc,
         "params": params,
-        "section": section(component.role),
+        "section": component.role.section().key(),
         "reads": component.reads,
         "guarantees": component.guarantees,
         "cost_over_easy": costs::of(component).map(cost),

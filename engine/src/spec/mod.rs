@@ -88,6 +88,18 @@ pub enum Section {
     Statistics,
 }
 
+impl Section {
+    /// Its name in a manifest.
+    pub fn key(self) -> &'static str {
+        match self {
+            Section::Workloads => "workloads",
+            Section::Platforms => "platforms",
+            Section::Policies => "policies",
+            Section::Statistics => "statistics",
+        }
+    }
+}
+
 /// One component that can be chosen.
 #[derive(Debug, Clone, Copy)]
 pub struct Component {

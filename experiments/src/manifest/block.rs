@@ -19,7 +19,7 @@ use crate::values::Values;
 
 use super::design_range::is_reference;
 use super::designs::Designs;
-pub(crate) use super::sections::{params, roles, section_key};
+pub(crate) use super::sections::{params, roles};
 use super::values::{Read, kind, read};
 use super::{VARIANTS_MAX, zip};
 
@@ -74,7 +74,7 @@ pub(crate) struct Block<'a, 'i> {
 
 impl Block<'_, '_> {
     fn header(&self) -> String {
-        let section = section_key(self.section);
+        let section = self.section.key();
         if self.label.is_empty() { format!("[{section}]") } else { format!("[{section}.{}]", self.label) }
     }
 
@@ -131,7 +131,7 @@ impl Block<'_, '_> {
         if let Some(section) = elsewhere {
             let table = match section {
                 Section::Statistics => "[statistics]".to_owned(),
-                other => format!("a block of [{}]", section_key(other)),
+                other => format!("a block of [{}]", other.key()),
             };
             let belongs = format!("`{name}` belongs in {table}");
             return Problem::new(span, message, "misplaced key").help(belongs);

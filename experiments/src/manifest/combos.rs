@@ -10,7 +10,6 @@ use crate::exclusion::Exclusion;
 use crate::space::{self, DESIGN_LEVEL, LEVELS, Level, SEED_LEVEL};
 
 use super::Tables;
-use super::block::section_key;
 use super::unique::{describe, span_of};
 
 /// Sweeps up to this size are checked task by task.
@@ -46,11 +45,11 @@ pub(crate) fn check(
                 break;
             }
             if !variant.label.is_empty() {
-                at.push(format!("{} `{}`", section_key(crate::space::SECTIONS[depth]), variant.label));
+                at.push(format!("{} `{}`", crate::space::SECTIONS[depth].key(), variant.label));
             }
             at.extend(describe(variant, offset));
             // The place of the problem is the parameter that the sentence names first.
-            let table = top.get(section_key(crate::space::SECTIONS[depth])).and_then(|v| v.get_ref().as_table());
+            let table = top.get(crate::space::SECTIONS[depth].key()).and_then(|v| v.get_ref().as_table());
             let block = match table.map(|t| (t, t.get(&*variant.label))) {
                 Some((_, Some(block))) => block.get_ref().as_table(),
                 Some((table, None)) => Some(table),

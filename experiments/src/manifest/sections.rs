@@ -18,19 +18,9 @@ pub(crate) fn params(section: Section) -> impl Iterator<Item = (&'static Compone
         .flat_map(|component| component.params.iter().map(move |param| (component, param)))
 }
 
-/// The name of a section in a manifest.
-pub(crate) fn section_key(section: Section) -> &'static str {
-    match section {
-        Section::Workloads => "workloads",
-        Section::Platforms => "platforms",
-        Section::Policies => "policies",
-        Section::Statistics => "statistics",
-    }
-}
-
 /// The blocks of a section.
 pub(crate) fn blocks<'a, 'i>(top: &'a DeTable<'i>, section: Section) -> Vec<&'a DeTable<'i>> {
-    let Some(table) = top.get(section_key(section)).and_then(|value| value.get_ref().as_table()) else {
+    let Some(table) = top.get(section.key()).and_then(|value| value.get_ref().as_table()) else {
         return Vec::new();
     };
     match section {

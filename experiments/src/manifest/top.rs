@@ -17,7 +17,7 @@ use crate::space::{Column, DESIGN_LEVEL, Digit, LEVELS, Level, Variant};
 use crate::url::{has_user, is_url};
 use crate::values::Values;
 
-use super::block::{Block, section_key};
+use super::block::Block;
 use super::designs::Designs;
 use super::until::{self, Until};
 use super::values::{integer, kind, named_tables, read as read_values, unknown_keys};
@@ -260,7 +260,7 @@ fn series(table: &DeTable<'_>, problems: &mut Vec<Problem>) -> Option<Vec<&'stat
 /// Reads a section; `None` after a problem in it.
 fn section(top: &DeTable<'_>, section: Section, designs: &Designs, problems: &mut Vec<Problem>) -> Option<Level> {
     let before = problems.len();
-    let key = section_key(section);
+    let key = section.key();
     let empty = DeTable::new();
     let mut blocks: Vec<Block<'_, '_>> = Vec::new();
     match (top.get_key_value(key), section) {
@@ -308,7 +308,7 @@ fn labelled<'a, 'i>(
     blocks: &mut Vec<Block<'a, 'i>>,
     problems: &mut Vec<Problem>,
 ) {
-    let key = section_key(section);
+    let key = section.key();
     if table.is_empty() {
         problems.push(Problem::new(span, format!("[{key}] is empty"), format!("expected a block [{key}.NAME]")));
     }

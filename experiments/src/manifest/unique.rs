@@ -11,11 +11,9 @@ use crate::errors::Problem;
 use crate::overlap::{self, TooMany};
 use crate::space::{Level, SECTIONS, Variant};
 
-use super::block::section_key;
-
 /// The place of a block in the text.
 pub(crate) fn span_of(top: &DeTable<'_>, at: usize, label: &str) -> Range<usize> {
-    let Some((key, section)) = top.get_key_value(section_key(SECTIONS[at])) else { return 0..0 };
+    let Some((key, section)) = top.get_key_value(SECTIONS[at].key()) else { return 0..0 };
     let block = section.get_ref().as_table().and_then(|blocks| blocks.get_key_value(label));
     block.map_or(key.span(), |(label, _)| label.span())
 }
@@ -46,7 +44,7 @@ pub(crate) fn check(top: &DeTable<'_>, levels: &[Level], problems: &mut Vec<Prob
             }
             Err(TooMany) => {
                 let message = "cannot tell in reasonable time whether the blocks overlap";
-                let key = section_key(SECTIONS[at]);
+                let key = SECTIONS[at].key();
                 problems.push(Problem::new(
                     span_of(top, at, &level.variants[0].label),
                     message,

@@ -14,7 +14,6 @@ use crate::values::LISTED_MAX;
 
 use super::block::{Axis, What};
 use super::exclude::{COMPARISONS_MAX, LABELS};
-use super::sections::section_key;
 use super::values::kind;
 
 const SHAPE: &str = "expected lists of at least two names: zip = [[\"a\", \"b\"]]";
@@ -108,7 +107,7 @@ pub(crate) fn read(
 
 /// The labels of a section in the order of the text.
 fn labels_in_order(top: &DeTable<'_>, level: usize) -> Vec<String> {
-    let key = section_key(SECTIONS[level]);
+    let key = SECTIONS[level].key();
     let mut labels: Vec<(usize, String)> = top
         .get(key)
         .and_then(|value| value.get_ref().as_table())
