@@ -4,7 +4,7 @@ use std::fmt::{self, Debug};
 use std::io::{self, Write};
 
 use powersweep_experiments::plain::plain;
-use powersweep_experiments::reading::similar;
+use powersweep_experiments::reading::hint;
 use tracing::field::Field;
 use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -96,8 +96,7 @@ fn is_directive(text: &str) -> bool {
 
 fn why_broken(directive: &str) -> String {
     let level = directive.rsplit('=').next().unwrap_or_default();
-    let near = similar(level, &LEVELS);
-    let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) };
+    let hint = hint(level, LEVELS).map_or_else(String::new, |hint| format!("; {hint}"));
     let expected = format!("expected LEVEL or TARGET=LEVEL, with a level of {}", LEVELS.join(", "));
     format!("`{directive}` is ignored: {expected}{hint}")
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
-use powersweep_experiments::reading::similar;
+use powersweep_experiments::reading::hint;
 use powersweep_results::Table;
 use powersweep_results::join::{self, TasksById};
 use powersweep_results::tasks;
@@ -150,7 +150,7 @@ pub fn no_column(table: Table, name: &str, known: &[&str]) -> Error {
     let parts: Vec<&str> = name.split_whitespace().collect();
     let with_word: Vec<&str> =
         known.iter().copied().filter(|known| known.split('_').any(|word| word == name)).collect();
-    let near = similar(name, known);
+    let similar = hint(name, known.iter().copied());
     let hint = match () {
         () if table != Table::Accounts && table_of([name].into_iter()) == Table::Accounts => {
             "`accounts` has it: choose that table".to_owned()
@@ -170,9 +170,9 @@ pub fn no_column(table: Table, name: &str, known: &[&str]) -> Error {
             let of = if has == table { "it".to_owned() } else { has.to_string() };
             format!("{of} has {}{more}", names[..names.len().min(OFFERED)].join(", "))
         }
-        () if !near.is_empty() => format!("did you mean {}?", near.join(" or ")),
-        () if !with_word.is_empty() => format!("did you mean `{}`?", with_word[0]),
-        () => format!("`powersweep columns {table}` lists them"),
+        () => similar
+            .or_else(|| with_word.first().map(|name| format!("did you mean `{name}`?")))
+            .unwrap_or_else(|| format!("`powersweep columns {table}` lists them")),
     };
     failure!(Usage, "{table} has no column `{name}`; {hint}")
 }
@@ -193,7 +193,7 @@ pub async fn why_none(datasets: &Datasets, reading: &Reading, texts: &[String]) 
         shown.sort_by(|one, other| one.order(other));
         let names: Vec<String> = shown.iter().map(|value| value.exact()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let near = similar(&only.value.exact(), &names);
+        let hint = hint(&only.value.exact(), names.iter().copied());
         let found = match names.as_slice() {
             [] => format!("no row has a value of {column}"),
             names if names.len() <= OFFERED => format!("{column} is {}", names.join(", ")),
@@ -202,7 +202,7 @@ pub async fn why_none(datasets: &Datasets, reading: &Reading, texts: &[String]) 
             }
             names => format!("{column} is {}, … ({} values)", names[..OFFERED].join(", "), names.len()),
         };
-        let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) };
+        let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
         let message = format!("no row satisfies `{text}`: {found}{hint}");
         return if only.op == Op::Equal { Err(failure!(Usage, "{message}")) } else { Ok(message) };
     }

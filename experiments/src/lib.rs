@@ -39,7 +39,7 @@ mod warnings;
 /// Helpers for readers of other TOML files.
 pub mod reading {
     pub use crate::manifest::values::{integer, kind};
-    pub use crate::names::{add_new, hint, instead_of, similar, suggestion, unknown};
+    pub use crate::names::{add_new, hint, instead_of, suggestion, unknown};
     pub use crate::units::{converted, unit_in};
 }
 

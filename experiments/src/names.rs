@@ -53,11 +53,6 @@ fn near<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str
     near.map(|(_, known)| known).collect()
 }
 
-/// The known names that are similar to a name, the most similar first, in back quotes.
-pub fn similar(name: &str, known: &[&str]) -> Vec<String> {
-    near(name, known.iter().copied()).into_iter().map(|near| format!("`{near}`")).collect()
-}
-
 /// Adds those of some items that a list lacks, each once, in their order.
 pub fn add_new<T: PartialEq>(list: &mut Vec<T>, items: impl IntoIterator<Item = T>) {
     for item in items {
@@ -69,7 +64,7 @@ pub fn add_new<T: PartialEq>(list: &mut Vec<T>, items: impl IntoIterator<Item = 
 
 /// "did you mean `x`?" with the most similar names; nothing if none is similar.
 pub fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let near = similar(name, &known.into_iter().collect::<Vec<_>>());
+    let near: Vec<String> = near(name, known).into_iter().map(|near| format!("`{near}`")).collect();
     (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
 }
 
@@ -122,6 +117,6 @@ mod tests {
     fn unknown_names_get_similar_names() {
         assert_eq!(unknown("component", "easey", &["easy", "fcfs"]), "unknown component `easey`; did you mean `easy`?");
         assert!(unknown("component", "zzz", &["easy", "fcfs"]).contains("there are easy, fcfs"));
-        assert_eq!(similar("jobs_count", &["synthetic_jobs_count", "procs"]), ["`synthetic_jobs_count`"]);
+        assert_eq!(near("jobs_count", ["synthetic_jobs_count", "procs"]), ["synthetic_jobs_count"]);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
 use powersweep_engine::components::SERIES;
 use powersweep_engine::facts::{Datum, Field, Kind};
-use powersweep_experiments::reading::similar;
+use powersweep_experiments::reading::hint;
 
 use crate::table::Table;
 
@@ -145,13 +145,8 @@ pub fn of_name(name: Option<&str>) -> Result<Vec<(Table, Vec<Column>)>, String> 
     let Some(name) = name.filter(|_| found.is_empty()) else { return Ok(found) };
     let of_columns = Table::ALL.into_iter().flat_map(Table::columns).map(|column| column.name);
     let known: BTreeSet<String> = Table::ALL.iter().map(|table| table.name().to_owned()).chain(of_columns).collect();
-    let near = similar(name, &known.iter().map(String::as_str).collect::<Vec<_>>());
-    let near = if near.is_empty() {
-        "`powersweep columns` lists them".to_owned()
-    } else {
-        format!("did you mean {}?", near.join(" or "))
-    };
-    Err(format!("unknown table or column `{name}`; {near}"))
+    let hint = hint(name, known.iter().map(String::as_str));
+    Err(format!("unknown table or column `{name}`; {}", hint.as_deref().unwrap_or("`powersweep columns` lists them")))
 }
 
 /// The Arrow schema of columns.

@@ -4,7 +4,7 @@ use std::io;
 
 use clap::builder::StyledStr;
 use clap::{Command, CommandFactory};
-use powersweep_experiments::reading::similar;
+use powersweep_experiments::reading::hint;
 
 use crate::args::{Cli, HelpArgs};
 use crate::config::Config;
@@ -72,11 +72,7 @@ fn shown(help: &StyledStr) -> String {
 /// The error about words that name neither a command nor a topic.
 fn unknown_topic(program: &Command, words: &str, name: &str) -> String {
     let commands = program.get_subcommands().map(Command::get_name);
-    let known: Vec<&str> = commands.chain(guide::TOPICS.iter().map(|topic| topic.name)).collect();
-    let near = similar(name, &known);
-    let hint = match near.is_empty() {
-        true => String::new(),
-        false => format!("did you mean {}? ", near.join(" or ")),
-    };
+    let known = commands.chain(guide::TOPICS.iter().map(|topic| topic.name));
+    let hint = hint(name, known).map_or_else(String::new, |hint| format!("{hint} "));
     format!("unknown command or topic `{words}`; {hint}`powersweep help` lists all of them")
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use powersweep_claims::{Claims, Preset, Presets, papers};
 use powersweep_dataset::{Error, failure};
-use powersweep_experiments::reading::{add_new, similar, unknown};
+use powersweep_experiments::reading::{add_new, hint, unknown};
 use powersweep_experiments::{Manifest, ManifestErrors, manifests};
 use serde::Serialize;
 
@@ -102,9 +102,9 @@ impl Paper {
             return Paper::read(name);
         }
         let kind = "paper (neither a file nor shipped claims)";
-        let unknown = match similar(name, &known).is_empty() {
-            true => format!("unknown {kind} `{name}`"),
-            false => unknown(kind, name, &known),
+        let unknown = match hint(name, known.iter().copied()) {
+            None => format!("unknown {kind} `{name}`"),
+            Some(hint) => format!("unknown {kind} `{name}`; {hint}"),
         };
         Err(failure!(Usage, "{unknown}\npapers: {}", known.join(", ")))
     }
