@@ -10,14 +10,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::space::{LEVELS, Level};
 
-/// The requirement of one rule on a variant of a level.
-#[derive(Debug, Clone)]
-pub(crate) enum Requirement {
-    /// The rule does not apply in this variant.
-    Never,
-    /// It applies where every listed digit is at one of its sorted positions.
-    When(Vec<(usize, Vec<u64>)>),
-}
+/// The requirement of one rule on a variant of a level: every listed digit is at one of its sorted positions. `None`: the rule
+/// does not apply in this variant.
+pub(crate) type Requirement = Option<Vec<(usize, Vec<u64>)>>;
 
 /// One rule: for each level nothing, or a requirement on every variant. Indices that meet all of them are excluded.
 #[derive(Debug, Clone, Default)]
@@ -215,11 +210,7 @@ impl<'a> Compiler<'a> {
 
     /// The conditions of a rule on the digits of a variant; `None` if the rule does not apply there.
     fn conditions(&self, rule: usize, at: usize, variant: usize) -> Option<&'a [(usize, Vec<u64>)]> {
-        match self.rules[rule].levels[at].as_ref().map(|variants| &variants[variant]) {
-            None => Some(&[]),
-            Some(Requirement::Never) => None,
-            Some(Requirement::When(conditions)) => Some(conditions),
-        }
+        self.rules[rule].levels[at].as_ref().map_or(Some(&[]), |variants| variants[variant].as_deref())
     }
 
     /// Whether a rule has no requirement on this level and the levels after it.
@@ -361,8 +352,8 @@ mod tests {
     /// A rule that excludes positions of digits of the first and the last level.
     fn rule(first: (usize, Vec<u64>), last: (usize, Vec<u64>)) -> Rule {
         let mut rule = Rule::default();
-        rule.levels[0] = Some(vec![Requirement::When(vec![first])]);
-        rule.levels[LEVELS - 1] = Some(vec![Requirement::When(vec![last])]);
+        rule.levels[0] = Some(vec![Some(vec![first])]);
+        rule.levels[LEVELS - 1] = Some(vec![Some(vec![last])]);
         rule
     }
 
@@ -407,7 +398,7 @@ mod tests {
                     }
                 }
                 if !conditions.is_empty() {
-                    rule.levels[at] = Some(vec![Requirement::When(conditions)]);
+                    rule.levels[at] = Some(vec![Some(conditions)]);
                 }
             }
             rule
@@ -421,7 +412,7 @@ mod tests {
             let positions = levels[at].variants[0].positions(rest % levels[at].count);
             rest /= levels[at].count;
             let Some(variants) = &rule.levels[at] else { return true };
-            let Requirement::When(conditions) = &variants[0] else { return false };
+            let Some(conditions) = &variants[0] else { return false };
             conditions.iter().all(|(on, allowed)| allowed.contains(&positions[*on]))
         }) && rule.levels.iter().any(Option::is_some)
     }
@@ -463,9 +454,9 @@ mod tests {
         for (at, digit) in [(0, 0), (0, 1), (1, 0)] {
             for odd in [0, 1] {
                 let mut rule = Rule::default();
-                rule.levels[at] = Some(vec![Requirement::When(vec![(digit, but_last())])]);
+                rule.levels[at] = Some(vec![Some(vec![(digit, but_last())])]);
                 let seeds = (odd..1_000).step_by(2).collect();
-                rule.levels[LEVELS - 1] = Some(vec![Requirement::When(vec![(0, seeds)])]);
+                rule.levels[LEVELS - 1] = Some(vec![Some(vec![(0, seeds)])]);
                 rules.push(rule);
             }
         }

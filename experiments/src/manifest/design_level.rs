@@ -109,9 +109,7 @@ fn mismatched(sections: &[Level; DESIGN_LEVEL], points: &Level) -> Vec<Rule> {
         variant.designed.iter().any(|own| own.design == design && own.points.ranges.contains(&range))
     };
     let when = |level: &Level, range: (usize, usize), wanted: bool| -> Vec<Requirement> {
-        let holds = |variant: &Variant| uses(variant, range) == wanted;
-        let requirement = |holds: bool| if holds { Requirement::When(Vec::new()) } else { Requirement::Never };
-        level.variants.iter().map(|variant| requirement(holds(variant))).collect()
+        level.variants.iter().map(|variant| (uses(variant, range) == wanted).then(Vec::new)).collect()
     };
     let all = used(&points.variants);
     let mut rules = Vec::new();
@@ -139,8 +137,8 @@ fn repeated(level: &Level) -> Vec<Rule> {
             if positions.is_empty() {
                 continue;
             }
-            let mut requirements = vec![Requirement::Never; level.variants.len()];
-            requirements[at] = Requirement::When(vec![(digit, positions)]);
+            let mut requirements = vec![None; level.variants.len()];
+            requirements[at] = Some(vec![(digit, positions)]);
             let mut rule = Rule::default();
             rule.levels[DESIGN_LEVEL] = Some(requirements);
             rules.push(rule);

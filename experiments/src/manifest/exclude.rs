@@ -13,7 +13,7 @@ use crate::canonical::compare;
 use crate::errors::Problem;
 use crate::exclusion::{Requirement, Rule};
 use crate::names::suggestion;
-use crate::space::{DESIGN_LEVEL, LEVELS, Level, SECTIONS, SEED_LEVEL, Variant};
+use crate::space::{Column, DESIGN_LEVEL, LEVELS, Level, SECTIONS, SEED_LEVEL, Variant};
 use crate::values::{LISTED_MAX, Values};
 
 use super::block::{params, roles};
@@ -159,23 +159,23 @@ fn with<const N: usize>(mut rule: Rule, more: [(usize, Vec<Requirement>); N]) ->
 
 /// Whether no index meets a rule.
 fn never(rule: &Rule) -> bool {
-    rule.levels.iter().flatten().any(|requirements| requirements.iter().all(|t| matches!(t, Requirement::Never)))
+    rule.levels.iter().flatten().any(|requirements| requirements.iter().all(Option::is_none))
 }
 
 fn both(a: Requirement, b: Requirement) -> Requirement {
-    let (Requirement::When(mut a), Requirement::When(b)) = (a, b) else { return Requirement::Never };
+    let (mut a, b) = (a?, b?);
     for (digit, positions) in b {
         match a.iter_mut().find(|(other, _)| *other == digit) {
             Some((_, known)) => {
                 known.retain(|position| positions.binary_search(position).is_ok());
                 if known.is_empty() {
-                    return Requirement::Never;
+                    return None;
                 }
             }
             None => a.push((digit, positions)),
         }
     }
-    Requirement::When(a)
+    Some(a)
 }
 
 fn condition(
@@ -270,22 +270,23 @@ impl Condition {
 
     /// `texts`: those of this condition.
     fn requirement(&self, variant: &Variant, texts: &BTreeSet<String>) -> Requirement {
-        let when = |holds: bool| if holds { Requirement::When(Vec::new()) } else { Requirement::Never };
         let text = |text: &str| texts.contains(text);
-        match self.key {
-            Key::Label => when(text(&variant.label)),
-            Key::Role(role) => {
-                when(variant.choices.iter().any(|p| p.component().role == role && text(p.component().name)))
-            }
-            Key::Axis if variant.designed_by(&self.name).is_some() => Requirement::Never,
+        let holds = match self.key {
+            Key::Label => text(&variant.label),
+            Key::Role(role) => variant.choices.iter().any(|p| p.component().role == role && text(p.component().name)),
+            Key::Axis if variant.designed_by(&self.name).is_some() => false,
             Key::Axis => match variant.column(&self.name) {
-                Some((digit, column)) => match self.matching(&column.values) {
-                    positions if positions.is_empty() => Requirement::Never,
-                    positions => Requirement::When(vec![(digit, positions)]),
-                },
-                None => when(variant.fixed(&self.name).is_some_and(|value| self.has(value))),
+                Some(column) => return self.on_column(column),
+                None => variant.fixed(&self.name).is_some_and(|value| self.has(value)),
             },
-        }
+        };
+        holds.then(Vec::new)
+    }
+
+    /// The requirement on the column of an axis, in this digit.
+    fn on_column(&self, (digit, column): (usize, &Column)) -> Requirement {
+        let positions = self.matching(&column.values);
+        (!positions.is_empty()).then(|| vec![(digit, positions)])
     }
 
     /// Whether a value meets the condition.
@@ -309,15 +310,8 @@ impl Condition {
     /// The requirements on the level of the section and on that of the points, where the values are those of a design.
     fn through_points(&self, level: &Level, points: &Level) -> Option<(Vec<Requirement>, Vec<Requirement>)> {
         let is_designed = |variant: &Variant| self.is_axis() && variant.designed_by(&self.name).is_some();
-        let when = |holds: bool| if holds { Requirement::When(Vec::new()) } else { Requirement::Never };
-        let used = level.variants.iter().map(|variant| when(is_designed(variant))).collect();
-        let at_points = points.variants.iter().map(|variant| match variant.column(&self.name) {
-            Some((digit, column)) => match self.matching(&column.values) {
-                positions if positions.is_empty() => Requirement::Never,
-                positions => Requirement::When(vec![(digit, positions)]),
-            },
-            None => Requirement::Never,
-        });
+        let used = level.variants.iter().map(|variant| is_designed(variant).then(Vec::new)).collect();
+        let at_points = points.variants.iter().map(|variant| self.on_column(variant.column(&self.name)?));
         level.variants.iter().any(is_designed).then(|| (used, at_points.collect()))
     }
 

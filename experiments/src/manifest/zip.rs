@@ -7,9 +7,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::errors::Problem;
-use crate::exclusion::{Requirement, Rule};
+use crate::exclusion::Rule;
 use crate::names::suggestion;
-use crate::space::{LEVELS, Level, SECTIONS, Variant};
+use crate::space::{LEVELS, Level, SECTIONS};
 use crate::values::LISTED_MAX;
 
 use super::block::{Axis, What};
@@ -162,9 +162,7 @@ pub(crate) fn blocks(
     for (other, others) in &members[1..] {
         for (a, b) in firsts.iter().zip(others) {
             let requirements = |level: usize, holds: &dyn Fn(&str) -> bool| {
-                let requirement =
-                    |v: &Variant| if holds(&v.label) { Requirement::When(Vec::new()) } else { Requirement::Never };
-                Some(levels[level].variants.iter().map(requirement).collect())
+                Some(levels[level].variants.iter().map(|variant| holds(&variant.label).then(Vec::new)).collect())
             };
             let mut rule = Rule::default();
             rule.levels[*first] = requirements(*first, &|label| label == a);
