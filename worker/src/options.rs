@@ -7,6 +7,7 @@ use std::time::Duration;
 use powersweep_inputs::library::ParsedLogs;
 use powersweep_proto::access::AccessError;
 use powersweep_proto::client::Address;
+use powersweep_proto::v1;
 
 /// The options of a worker.
 #[derive(Debug, Clone)]
@@ -110,14 +111,9 @@ pub struct WorkerReport {
     pub failures: u64,
     /// Hand-ins and failures without an acknowledgement when the worker ended; their tasks will run again.
     pub unacknowledged: usize,
-    /// Time of simulations (s, over all slots).
-    pub engine_s: f64,
-    /// Time of fetching, parsing and building workloads (s, over all slots).
-    pub parse_s: f64,
-    /// Time of building and encoding rows, and of waiting because the outbox was full (s, over all slots).
-    pub store_s: f64,
-    /// Time without a task (s, over all slots).
-    pub idle_s: f64,
+    /// Time of all slots: of simulations; of fetching, parsing and building workloads; of building and encoding rows, and of
+    /// waiting because the outbox was full; and without a task.
+    pub spent: v1::TimeSpent,
     /// Tasks that were given up at twice their deadline. Their threads still run, so the process should be
     /// restarted.
     pub stuck_tasks: usize,

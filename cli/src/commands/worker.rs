@@ -66,10 +66,10 @@ fn ended(report: &WorkerReport) -> Outcome {
             0 => String::new(),
             n => format!(", {} not acknowledged (their tasks run again)", screen::count(n as u64, "hand-in")),
         },
-        screen::duration(report.engine_s),
-        screen::duration(report.parse_s),
-        screen::duration(report.store_s),
-        screen::duration(report.idle_s),
+        screen::duration(report.spent.engine_s),
+        screen::duration(report.spent.parse_s),
+        screen::duration(report.spent.store_s),
+        screen::duration(report.spent.idle_s),
     ))
 }
 

@@ -149,10 +149,7 @@ fn report(pool: &Pool, reason: String) -> WorkerReport {
         failures: session.failures,
         unacknowledged: session.unacknowledged(),
         stuck_tasks: session.lost_slots(),
-        engine_s: spent.engine_s,
-        parse_s: spent.parse_s,
-        store_s: spent.store_s,
-        idle_s: spent.idle_s,
+        spent,
         reason,
     }
 }

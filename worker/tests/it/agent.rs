@@ -102,7 +102,7 @@ async fn leased_tasks_come_back_as_rows_and_the_worker_drains() {
     }
     let report = leave(conn, worker, shutdown).await;
     assert_eq!((report.tasks_acknowledged, report.unacknowledged), (20, 0));
-    assert!(report.engine_s > 0.0 && report.idle_s > 0.0, "{report:?}");
+    assert!(report.spent.engine_s > 0.0 && report.spent.idle_s > 0.0, "{report:?}");
 }
 
 #[tokio::test]
