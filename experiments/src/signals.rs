@@ -117,9 +117,11 @@ pub trait Word: Copy + PartialEq + Sized + 'static {
     }
 }
 
+/// Gives the values of an enum their words.
+#[macro_export]
 macro_rules! words {
     ($type:ty: $($value:ident = $word:literal),+ $(,)?) => {
-        impl Word for $type {
+        impl $crate::signals::Word for $type {
             const WORDS: &'static [(Self, &'static str)] = &[$((<$type>::$value, $word)),+];
         }
     };

@@ -3,6 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ColorChoice, Parser};
 use powersweep_experiments::signals::Word;
+use powersweep_experiments::words;
 
 use crate::error::Problem;
 
@@ -29,19 +30,8 @@ pub enum Format {
     Xdmod,
 }
 
-impl Word for Format {
-    const WORDS: &'static [(Format, &'static str)] = &[
-        (Format::Slurm, "slurm"),
-        (Format::Pbs, "pbs"),
-        (Format::Csv, "csv"),
-        (Format::Helios, "helios"),
-        (Format::Alibaba, "alibaba"),
-        (Format::OpenDc, "opendc"),
-        (Format::Pm100, "pm100"),
-        (Format::FData, "fdata"),
-        (Format::Xdmod, "xdmod"),
-    ];
-}
+words!(Format: Slurm = "slurm", Pbs = "pbs", Csv = "csv", Helios = "helios", Alibaba = "alibaba", OpenDc = "opendc",
+    Pm100 = "pm100", FData = "fdata", Xdmod = "xdmod");
 
 impl Format {
     /// Whether its files may be Parquet.
@@ -62,10 +52,7 @@ pub enum Procs {
     Gpus,
 }
 
-impl Word for Procs {
-    const WORDS: &'static [(Procs, &'static str)] =
-        &[(Procs::Cpus, "cpus"), (Procs::Nodes, "nodes"), (Procs::Gpus, "gpus")];
-}
+words!(Procs: Cpus = "cpus", Nodes = "nodes", Gpus = "gpus");
 
 /// The instant at which a job arrives in the simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,9 +64,7 @@ pub enum Arrival {
     Eligible,
 }
 
-impl Word for Arrival {
-    const WORDS: &'static [(Arrival, &'static str)] = &[(Arrival::Submit, "submit"), (Arrival::Eligible, "eligible")];
-}
+words!(Arrival: Submit = "submit", Eligible = "eligible");
 
 /// The unit of numbers that are times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,10 +79,7 @@ pub enum TimeUnit {
     Hours,
 }
 
-impl Word for TimeUnit {
-    const WORDS: &'static [(TimeUnit, &'static str)] =
-        &[(TimeUnit::Milliseconds, "ms"), (TimeUnit::Seconds, "s"), (TimeUnit::Minutes, "min"), (TimeUnit::Hours, "h")];
-}
+words!(TimeUnit: Milliseconds = "ms", Seconds = "s", Minutes = "min", Hours = "h");
 
 impl TimeUnit {
     /// Microseconds of a number of units; `None` where they are too many for any time.
