@@ -13,7 +13,7 @@ use powersweep_experiments::signals::Word;
 use crate::error::{Problem, shortened};
 use crate::joblogs::Ledger;
 use crate::joblogs::entry::{Entries, Outcome};
-use crate::joblogs::formats::table::{Field, Plan, is_missing};
+use crate::joblogs::formats::table::{Field, Plan, Scales, is_missing};
 use crate::joblogs::settings::{Format, Procs, Settings, TimeUnit};
 use crate::table::{Sheet, find};
 
@@ -24,36 +24,24 @@ struct Published {
     columns: &'static [(Field, &'static str)],
     /// Columns that it shares with other tables.
     more_columns: &'static [(Field, &'static str)],
-    cpu_parts: f64,
-    memory_parts: f64,
+    scales: Scales,
     gpu_milli: Option<&'static str>,
     instances: Option<&'static str>,
     /// The column of the name of a cluster, which some versions of the table lack.
     cluster: Option<&'static str>,
-    outcome: fn(&str) -> Outcome,
     /// Whether a job that was deleted at the last instant of the table had not ended.
     is_cut: bool,
-    /// Unit of time limits where it differs from the unit of the other times.
-    limit_unit: Option<TimeUnit>,
-    /// Time between the samples of a power (s).
-    power_step_s: Option<u32>,
-    is_mhz: bool,
 }
 
 const PUBLISHED: Published = Published {
     mark: "",
     columns: &[],
     more_columns: &[],
-    cpu_parts: 1.0,
-    memory_parts: 1.0,
+    scales: Scales::USUAL,
     gpu_milli: None,
     instances: None,
     cluster: None,
-    outcome: Outcome::of,
     is_cut: false,
-    limit_unit: None,
-    power_step_s: None,
-    is_mhz: false,
 };
 
 const HELIOS: [Published; 1] = [Published {
@@ -87,10 +75,8 @@ const ALIBABA: [Published; 3] = [
             (Field::Start, "scheduled_time"),
             (Field::End, "deletion_time"),
         ],
-        cpu_parts: 1000.0,
-        memory_parts: 1024.0,
+        scales: Scales { cpu_parts: 1000.0, memory_parts: 1024.0, outcome: pod_phase, ..Scales::USUAL },
         gpu_milli: Some("gpu_milli"),
-        outcome: pod_phase,
         is_cut: true,
         ..PUBLISHED
     },
@@ -140,8 +126,11 @@ const PM100_ALL: [(Field, &str); 11] = [
     (Field::Limit, "time_limit"),
 ];
 
-const PM100_TABLE: Published =
-    Published { more_columns: &PM100_ALL, limit_unit: Some(TimeUnit::Minutes), power_step_s: Some(20), ..PUBLISHED };
+const PM100_TABLE: Published = Published {
+    more_columns: &PM100_ALL,
+    scales: Scales { limit_unit: Some(TimeUnit::Minutes), power_step_s: Some(20), ..Scales::USUAL },
+    ..PUBLISHED
+};
 
 const PM100: [Published; 2] = [
     Published {
@@ -173,7 +162,7 @@ const FDATA: [Published; 1] = [Published {
         (Field::EnergyJ, "econ"),
         (Field::Ghz, "freq_alloc"),
     ],
-    is_mhz: true,
+    scales: Scales { is_mhz: true, ..Scales::USUAL },
     ..PUBLISHED
 }];
 
@@ -197,7 +186,7 @@ const XDMOD: [Published; 1] = [Published {
         (Field::Limit, "timelimit"),
     ],
     cluster: Some("resource_name"),
-    outcome: exit_state,
+    scales: Scales { outcome: exit_state, ..Scales::USUAL },
     ..PUBLISHED
 }];
 
@@ -227,11 +216,8 @@ pub(super) fn read(bytes: &[u8], settings: &Settings, ledger: &mut Ledger) -> Re
     };
     let has = |name: &str| find(&sheet.names, name) != Ok(None);
     let table = tables.iter().find(|table| has(table.mark)).ok_or_else(|| unknown(&sheet, settings))?;
-    let unit = settings.time_unit.unwrap_or(TimeUnit::Seconds);
-    let mut plan = Plan::new(unit);
-    (plan.cpu_parts, plan.memory_parts, plan.outcome) = (table.cpu_parts, table.memory_parts, table.outcome);
-    (plan.limit_unit, plan.power_step_s, plan.is_mhz) =
-        (table.limit_unit.unwrap_or(unit), table.power_step_s, table.is_mhz);
+    let mut plan = Plan::new(settings.time_unit.unwrap_or(TimeUnit::Seconds));
+    plan.scales = table.scales;
     let find = |name: &str| {
         let found = find(&sheet.names, name).map_err(Problem::Content)?;
         found.ok_or_else(|| Problem::no_column(name, "which the published table has", &sheet.names))

@@ -83,40 +83,47 @@ pub(super) struct Plan {
     /// Places of the fields that have a column.
     columns: [Option<usize>; Field::ALL.len()],
     /// Unit of numbers that are times.
-    pub(super) unit: TimeUnit,
-    /// Number by which CPUs are divided: 1000 for thousandths.
-    pub(super) cpu_parts: f64,
-    /// Number by which memory is divided to be GiB: 1024 for MiB.
-    pub(super) memory_parts: f64,
-    /// Unit of numbers that are limits.
-    pub(super) limit_unit: TimeUnit,
-    /// Time between samples of a power, if the table has lists with a known step (s).
-    pub(super) power_step_s: Option<u32>,
-    /// Whether frequencies are MHz.
-    pub(super) is_mhz: bool,
+    unit: TimeUnit,
+    pub(super) scales: Scales,
     /// Column of the thousandths of a GPU that a job has.
     pub(super) gpu_milli: Option<usize>,
     /// Column of the number of equal instances of which the job consists.
     pub(super) instances: Option<usize>,
+}
+
+/// The meaning of the cells of a table.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scales {
+    /// Number by which CPUs are divided: 1000 for thousandths.
+    pub(super) cpu_parts: f64,
+    /// Number by which memory is divided to be GiB: 1024 for MiB.
+    pub(super) memory_parts: f64,
+    /// Unit of numbers that are limits, where it differs from the unit of the other times.
+    pub(super) limit_unit: Option<TimeUnit>,
+    /// Time between samples of a power, if the table has lists with a known step (s).
+    pub(super) power_step_s: Option<u32>,
+    /// Whether frequencies are MHz.
+    pub(super) is_mhz: bool,
     /// The outcome of a state.
     pub(super) outcome: fn(&str) -> Outcome,
+}
+
+impl Scales {
+    pub(super) const USUAL: Scales = Scales {
+        cpu_parts: 1.0,
+        memory_parts: 1.0,
+        limit_unit: None,
+        power_step_s: None,
+        is_mhz: false,
+        outcome: Outcome::of,
+    };
 }
 
 impl Plan {
     /// A plan without columns.
     pub(super) fn new(unit: TimeUnit) -> Plan {
-        Plan {
-            columns: [None; Field::ALL.len()],
-            unit,
-            limit_unit: unit,
-            power_step_s: None,
-            is_mhz: false,
-            cpu_parts: 1.0,
-            memory_parts: 1.0,
-            gpu_milli: None,
-            instances: None,
-            outcome: Outcome::of,
-        }
+        let columns = [None; Field::ALL.len()];
+        Plan { columns, unit, scales: Scales::USUAL, gpu_milli: None, instances: None }
     }
 
     /// Sets the column of a field.
@@ -208,7 +215,7 @@ impl Cells<'_> {
         let (submit, mut start) = (self.time(Field::Submit, times)?, self.time(Field::Start, times)?);
         let (wait_us, elapsed_us) = (self.span_us(Field::Wait)?, self.span_us(Field::Run)?);
         let mut outcome = match self.plan.column(Field::State) {
-            Some(at) => (self.plan.outcome)(self.row.get(at)),
+            Some(at) => (self.plan.scales.outcome)(self.row.get(at)),
             None => Outcome::Completed,
         };
         let has_start = self.plan.column(Field::Start).is_some();
@@ -292,7 +299,8 @@ impl Cells<'_> {
             // A problem of the file: rows with such times are not like those without.
             return Err(Problem::Content(self.problem(field, reason).to_string()));
         }
-        let unit = if field == Field::Limit { self.plan.limit_unit } else { self.plan.unit };
+        let limit_unit = self.plan.scales.limit_unit.filter(|_| field == Field::Limit);
+        let unit = limit_unit.unwrap_or(self.plan.unit);
         let number = || self.number(text).and_then(|number| unit.us(number));
         let span_us = if text.contains(':') { duration(text) } else { number() };
         let span_us = span_us.filter(|span_us| (0..=UNIX_S.end * SECOND_US).contains(span_us));
@@ -301,7 +309,7 @@ impl Cells<'_> {
 
     fn measured(&self, changes: &mut Vec<Rule>) -> Result<Measured, Problem> {
         let fields = [Field::PowerW, Field::NodePowerW, Field::EnergyJ];
-        let step_s = self.settings.power_step_s.or(self.plan.power_step_s);
+        let step_s = self.settings.power_step_s.or(self.plan.scales.power_step_s);
         let (of_job, of_node) = (self.power(Field::PowerW, changes)?, self.power(Field::NodePowerW, changes)?);
         let (power_w, node_power_w) = (of_job.as_ref().map(|power| power.0), of_node.as_ref().map(|power| power.0));
         let samples = of_job.or(of_node).and_then(|power| power.1);
@@ -317,7 +325,7 @@ impl Cells<'_> {
 
     fn ghz(&self, changes: &mut Vec<Rule>) -> Result<Option<f64>, Problem> {
         let Some(number) = self.mean(Field::Ghz, changes)?.filter(|number| *number > 0.0) else { return Ok(None) };
-        let ghz = if self.plan.is_mhz { number / 1000.0 } else { number };
+        let ghz = if self.plan.scales.is_mhz { number / 1000.0 } else { number };
         // Numbers in MHz or kHz are a wrong unit.
         if ghz > GHZ_MAX {
             return Err(self.problem(Field::Ghz, "is no frequency in GHz"));
@@ -327,7 +335,7 @@ impl Cells<'_> {
 
     fn memory_kib(&self) -> Result<Option<u64>, Problem> {
         let Some(text) = self.get(Field::MemoryGib) else { return Ok(None) };
-        let gib = |number| number / self.plan.memory_parts;
+        let gib = |number| number / self.plan.scales.memory_parts;
         let kib = self.number(text).and_then(|number| crate::joblogs::entry::memory_kib(gib(number) * 1024.0 * 1024.0));
         kib.ok_or_else(|| self.problem(Field::MemoryGib, "is no memory in GiB"))
     }
@@ -387,7 +395,7 @@ impl Cells<'_> {
             is_rounded |= [Field::of(self.settings.procs), Field::Gpus].contains(&field) && number.fract() != 0.0;
             Ok(Some(number.ceil() as u32))
         };
-        let (cpus, nodes) = (count(Field::Cpus, self.plan.cpu_parts)?, count(Field::Nodes, 1.0)?);
+        let (cpus, nodes) = (count(Field::Cpus, self.plan.scales.cpu_parts)?, count(Field::Nodes, 1.0)?);
         let gpus = count(Field::Gpus, 1.0)?;
         let milli = self.plan.gpu_milli.and_then(|at| self.number(self.row.get(at)));
         is_rounded |=
