@@ -20,14 +20,8 @@ struct Module<'a> {
     file: &'a str,
     /// Code without comments and tests.
     code: String,
-    /// The targets of its `use` lines, by the names that they bind.
-    names: BTreeMap<String, Name>,
-}
-
-/// The target of a name, and whether the module re-exports the name.
-struct Name {
-    target: Path,
-    exported: bool,
+    /// The targets of its `use` lines, by the names that they bind, and whether the module re-exports the name.
+    names: BTreeMap<String, (Path, bool)>,
 }
 
 /// The modules of a crate by their paths.
@@ -82,41 +76,35 @@ fn code(text: &str) -> String {
 }
 
 /// The names that a module's `use` lines bind.
-fn names(code: &str, module: &[String]) -> BTreeMap<String, Name> {
+fn names(code: &str, module: &[String]) -> BTreeMap<String, (Path, bool)> {
     let mut names = BTreeMap::new();
     for (at, _) in code.match_indices("use ") {
         let before = code[..at].rsplit('\n').next().unwrap_or_default().trim();
-        let tree = code[at + 4..].split(';').next().unwrap_or_default();
         let exported = before.starts_with("pub");
-        if exported || before.is_empty() {
-            read_tree(tree, &Path::new(), &mut |name, path| {
-                names.insert(name, Name { target: absolute(&path, module), exported });
-            });
+        if !exported && !before.is_empty() {
+            continue;
+        }
+        for path in flat(code[at + 4..].split(';').next().unwrap_or_default()) {
+            let (path, alias) = path.split_once(" as ").unwrap_or((&path, ""));
+            let segments = path.split("::").map(str::trim).filter(|s| !s.is_empty() && *s != "self");
+            let path: Path = segments.map(str::to_owned).collect();
+            let last = path.last().cloned().unwrap_or_default();
+            let name = if alias.is_empty() { last } else { alias.trim().to_owned() };
+            names.insert(name, (absolute(&path, module), exported));
         }
     }
     names
 }
 
-/// Gives each name of a `use` tree with its path.
-fn read_tree(text: &str, before: &Path, found: &mut impl FnMut(String, Path)) {
-    let text = text.trim();
-    let (head, group) = match text.split_once('{') {
-        Some((head, group)) => (head.trim_end_matches("::"), group.rsplit_once('}').map(|(group, _)| group)),
-        None => (text, None),
-    };
-    let (head, alias) = head.split_once(" as ").unwrap_or((head, ""));
-    let mut path = before.clone();
-    path.extend(head.split("::").map(str::trim).filter(|s| !s.is_empty() && *s != "self").map(str::to_owned));
-    let Some(group) = group else {
-        let name = if alias.is_empty() { path.last().cloned().unwrap_or_default() } else { alias.trim().to_owned() };
-        return found(name, path);
-    };
+/// The paths of a `use` tree.
+fn flat(tree: &str) -> Vec<String> {
+    let Some((head, group)) = tree.split_once('{') else { return vec![tree.trim().to_owned()] };
     let mut depth = 0;
-    let items = group.split(|c| {
+    let items = group.rsplit_once('}').map_or(group, |(group, _)| group).split(|c| {
         depth += i32::from(c == '{') - i32::from(c == '}');
         c == ',' && depth == 0
     });
-    items.filter(|item| !item.trim().is_empty()).for_each(|item| read_tree(item, &path, found));
+    items.filter(|item| !item.trim().is_empty()).flat_map(|item| flat(&format!("{head}{}", item.trim()))).collect()
 }
 
 /// A path from the root of the crate; one that names neither the root nor a parent is relative to the module.
@@ -136,9 +124,8 @@ fn defined_in(path: &[String], modules: &Crate<'_>, hops: usize) -> Option<Path>
     }
     let depth = (0..path.len()).rev().find(|depth| modules.contains_key(&path[..*depth]))?;
     let (module, name) = (&path[..depth], &path[depth]);
-    let exported = modules[module].names.get(name).filter(|name| name.exported && hops > 0);
-    let target = exported.map(|name| [&name.target[..], &path[depth + 1..]].concat());
-    match target {
+    let exported = modules[module].names.get(name).filter(|(_, exported)| *exported && hops > 0);
+    match exported.map(|(target, _)| [&target[..], &path[depth + 1..]].concat()) {
         Some(target) if modules.contains_key(&target) => None,
         Some(target) => defined_in(&target, modules, hops - 1).or_else(|| Some(module.to_vec())),
         None => Some(module.to_vec()),
@@ -160,14 +147,14 @@ fn arrows<'a>(modules: &Crate<'a>) -> BTreeSet<(&'a str, &'a str)> {
     for (path, module) in modules {
         let named = paths(&module.code).filter_map(|named: Path| {
             let first = named.first()?;
-            if let Some(name) = module.names.get(first) {
-                return Some([&name.target[..], &named[1..]].concat());
+            if let Some((target, _)) = module.names.get(first) {
+                return Some([&target[..], &named[1..]].concat());
             }
             let child = [&path[..], std::slice::from_ref(first)].concat();
             let ours = matches!(first.as_str(), "crate" | "super") || modules.contains_key(&child);
             ours.then(|| absolute(&named, path))
         });
-        let imported = module.names.values().filter(|name| !name.exported).map(|name| name.target.clone());
+        let imported = module.names.values().filter(|(_, exported)| !exported).map(|(target, _)| target.clone());
         for definer in named.chain(imported).filter_map(|used| defined_in(&used, modules, 8)) {
             if definer != *path {
                 arrows.insert((module.file, modules[&definer].file));
