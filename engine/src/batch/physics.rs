@@ -79,60 +79,44 @@ impl Demand {
     }
 }
 
-/// Why a spec cannot mean what it says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FindingKind {
-    /// The cap never binds.
-    IdleCap,
-    /// The idle machine draws about as much as the cap, or more.
-    IdlePower,
-    /// A job needs more than the machine has, and the task fails.
-    WideJob,
-    /// No cap of the schedule admits a job, and the task fails.
-    OverCapJob,
-    /// One cap that changes in time, whose period is left at its default.
-    Schedule,
-    /// Powers are multiples of that of a busy proc.
-    RelativePower,
-    /// The workload has no job, and the task fails.
-    NoJobs,
-    /// No size of the machine is known, or it is out of range, and the task fails.
-    NoMachine,
-    /// A signal has no values for the time of the workload, and the task fails.
-    SignalElsewhere,
-    /// The workload begins outside of the times of a signal, whose values repeat or hold there.
-    SignalRepeats,
-    /// A series is asked for that no task records.
-    UnrecordedSeries,
-    /// Several seeds, none of which changes the task.
-    SeedsAlike,
-    /// Jobs wait by estimates that are far from their run times.
-    UserEstimates,
-    /// A parameter or component that changes nothing beside another choice.
-    NoEffect,
+/// Declares the kinds of findings, each with its name in output for programs and its meaning.
+macro_rules! kinds {
+    ($($kind:ident $name:literal $meaning:literal,)*) => {
+        /// Why a spec cannot mean what it says.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum FindingKind {
+            $(#[doc = $meaning] $kind,)*
+        }
+
+        impl FindingKind {
+            /// Its name in output for programs.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(FindingKind::$kind => $name,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    IdleCap "cap-never-binds" "The cap never binds.",
+    IdlePower "idle-power-near-cap" "The idle machine draws about as much as the cap, or more.",
+    WideJob "job-wider-than-machine" "A job needs more than the machine has, and the task fails.",
+    OverCapJob "job-over-every-cap" "No cap of the schedule admits a job, and the task fails.",
+    Schedule "schedule-of-one-cap" "One cap that changes in time, whose period is left at its default.",
+    RelativePower "relative-power" "Powers are multiples of that of a busy proc.",
+    NoJobs "no-jobs" "The workload has no job, and the task fails.",
+    NoMachine "no-machine" "No size of the machine is known, or it is out of range, and the task fails.",
+    SignalElsewhere "signal-elsewhere" "A signal has no values for the time of the workload, and the task fails.",
+    SignalRepeats "signal-repeats" "The workload begins outside of the times of a signal, whose values repeat or hold there.",
+    UnrecordedSeries "unrecorded-series" "A series is asked for that no task records.",
+    SeedsAlike "seeds-alike" "Several seeds, none of which changes the task.",
+    UserEstimates "user-estimates" "Jobs wait by estimates that are far from their run times.",
+    NoEffect "no-effect" "A parameter or component that changes nothing beside another choice.",
 }
 
 impl FindingKind {
-    /// Its name in output for programs.
-    pub fn name(self) -> &'static str {
-        match self {
-            FindingKind::IdleCap => "cap-never-binds",
-            FindingKind::IdlePower => "idle-power-near-cap",
-            FindingKind::WideJob => "job-wider-than-machine",
-            FindingKind::OverCapJob => "job-over-every-cap",
-            FindingKind::Schedule => "schedule-of-one-cap",
-            FindingKind::RelativePower => "relative-power",
-            FindingKind::NoJobs => "no-jobs",
-            FindingKind::NoMachine => "no-machine",
-            FindingKind::SignalElsewhere => "signal-elsewhere",
-            FindingKind::SignalRepeats => "signal-repeats",
-            FindingKind::UnrecordedSeries => "unrecorded-series",
-            FindingKind::SeedsAlike => "seeds-alike",
-            FindingKind::UserEstimates => "user-estimates",
-            FindingKind::NoEffect => "no-effect",
-        }
-    }
-
     /// Whether it only says how to read the results.
     pub fn is_note(self) -> bool {
         matches!(self, FindingKind::RelativePower | FindingKind::UserEstimates | FindingKind::SignalRepeats)
