@@ -179,7 +179,7 @@ impl QueuePolicy for Dvs {
 
     #[inline]
     fn arrived(&mut self, servers: &mut Servers, job: Job) -> Result<(), Stop> {
-        match self.fcfs.start_or_keep(servers, job)? {
+        match self.fcfs.queues.start_or_push(servers, job)? {
             Some(server) => self.state_changed(servers, server, false),
             None => Ok(()),
         }

@@ -18,19 +18,13 @@ pub const COMPONENT: Component = Component {
 /// A server that becomes free takes the earliest job that it can execute (Al-Daoud et al. 2011, section 3).
 #[derive(Debug, Clone)]
 pub struct Fcfs {
-    queues: ClassQueues,
+    pub(super) queues: ClassQueues,
 }
 
 impl Fcfs {
     /// For this number of classes.
     pub fn new(classes: usize) -> Fcfs {
         Fcfs { queues: ClassQueues::new(classes) }
-    }
-
-    /// Starts an arriving job and returns its server, or keeps it.
-    #[inline]
-    pub(super) fn start_or_keep(&mut self, servers: &mut Servers, job: Job) -> Result<Option<usize>, Stop> {
-        self.queues.start_or_push(servers, job)
     }
 }
 
@@ -54,7 +48,7 @@ impl ClassPolicy for Fcfs {
 impl QueuePolicy for Fcfs {
     #[inline]
     fn arrived(&mut self, servers: &mut Servers, job: Job) -> Result<(), Stop> {
-        self.start_or_keep(servers, job).map(|_| ())
+        self.queues.start_or_push(servers, job).map(|_| ())
     }
 
     #[inline]

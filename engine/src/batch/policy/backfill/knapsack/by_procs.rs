@@ -84,7 +84,7 @@ impl Search {
         self.sums.begin(most);
         self.last.resize(self.last.len().max(most + 1), (NO_JOB, 0));
         if most == 0 {
-            return Ok(Best::Set(Vec::new()));
+            return Ok(Some(Vec::new()));
         }
         for (at, n) in procs.enumerate() {
             step()?;
@@ -93,7 +93,7 @@ impl Search {
                 continue;
             }
             if beyond && self.sums.any((free + 1).saturating_sub(wide), powered - wide) {
-                return Ok(Best::TooWide);
+                return Ok(None);
             }
             let last = &mut self.last;
             self.sums.add(wide, most, |sum| last[sum] = (at as u32, n));
@@ -109,6 +109,6 @@ impl Search {
             sum -= n as usize;
         }
         set.reverse();
-        Ok(Best::Set(set))
+        Ok(Some(set))
     }
 }

@@ -27,10 +27,10 @@ impl Search {
         let all_fit = added_w.iter().sum::<f64>() <= limit_w;
         // All jobs fit: the usual case of a short list.
         if all_fit && total <= u64::from(width.free) {
-            return Ok(Best::Set((0..procs.len()).collect()));
+            return Ok(Some((0..procs.len()).collect()));
         }
         if all_fit && width.wider_wins {
-            return Ok(Best::TooWide);
+            return Ok(None);
         }
         let most = total.min(u64::from(width.free)) as usize;
         let words = most / 64 + 1;
@@ -49,7 +49,7 @@ impl Search {
             let beyond = (width.free as usize + 1).saturating_sub(n)..=greatest;
             let fits = |from: &f64| *from < f64::INFINITY && from + weight <= limit_w;
             if width.wider_wins && !beyond.is_empty() && self.weights[beyond].iter().any(fits) {
-                return Ok(Best::TooWide);
+                return Ok(None);
             }
             if n > most {
                 continue;
@@ -68,7 +68,7 @@ impl Search {
                 }
             }
         }
-        Ok(Best::Set(self.set(greatest, procs, words)))
+        Ok(Some(self.set(greatest, procs, words)))
     }
 
     /// The set of a sum: its last job is the last one that improved the sum.

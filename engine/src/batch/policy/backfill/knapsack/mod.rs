@@ -63,14 +63,9 @@ fn problems(spec: &SimSpec) -> Vec<String> {
 /// A list under the rule.
 pub(in crate::batch::policy) type Knapsack = Listed<Search>;
 
-/// Result of a search at one gear.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Best {
-    /// The set with most procs whose power fits needs more procs than are free.
-    TooWide,
-    /// Positions of the jobs of the best set, ascending; empty if no job fits.
-    Set(Vec<usize>),
-}
+/// Result of a search at one gear: positions of the jobs of the best set, ascending; empty if no job fits. `None`: the set with
+/// most procs whose power fits needs more procs than are free.
+type Best = Option<Vec<usize>>;
 
 /// The bound of a set's procs.
 #[derive(Debug, Clone, Copy)]
@@ -130,17 +125,14 @@ impl Search {
         for gear in 0..gears {
             let wider_wins = gear + 1 < gears;
             match self.best(jobs, gear, left_w, Width { free, wider_wins }, cluster)? {
-                Best::Set(set) if set.is_empty() => return Ok(fallback),
-                Best::Set(set) => return Ok(Some((gear, set))),
-                Best::TooWide if empty_machine => {
+                Some(set) if set.is_empty() => return Ok(fallback),
+                Some(set) => return Ok(Some((gear, set))),
+                None if empty_machine => {
                     let width = Width { free, wider_wins: false };
-                    if let Best::Set(set) = self.best(jobs, gear, left_w, width, cluster)?
-                        && !set.is_empty()
-                    {
-                        fallback = Some((gear, set));
-                    }
+                    let set = self.best(jobs, gear, left_w, width, cluster)?.filter(|set| !set.is_empty());
+                    fallback = set.map(|set| (gear, set)).or(fallback);
                 }
-                Best::TooWide => {}
+                None => {}
             }
         }
         Ok(None)
