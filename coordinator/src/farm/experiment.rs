@@ -72,12 +72,13 @@ pub(super) struct Experiment {
 }
 
 impl Experiment {
-    pub(super) fn new(record: ExperimentRecord, sweep: Result<Sweep, String>) -> Experiment {
+    pub(super) fn new(record: ExperimentRecord, sweep: Result<Sweep, String>, now: Now) -> Experiment {
         let (sweep, broken) = match sweep {
             Ok(sweep) => (Some(sweep), None),
             Err(reason) => (None, Some(reason)),
         };
-        Experiment { durable: (0, record.state()), record, sweep, broken, ..Experiment::default() }
+        let (durable, forecast) = ((0, record.state()), Forecast::since(now.mono));
+        Experiment { durable, record, sweep, broken, forecast, ..Experiment::default() }
     }
 
     /// Adds the slot time (s) of a number of tasks, whether they finished or failed.

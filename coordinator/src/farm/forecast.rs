@@ -90,6 +90,11 @@ pub(super) struct Forecast {
 }
 
 impl Forecast {
+    /// A forecast of an experiment that exists from `at` on: the time of slots before does not count.
+    pub(super) fn since(at: Duration) -> Forecast {
+        Forecast { at, ..Forecast::default() }
+    }
+
     /// Counts the time of all slots up to `at`. `slots`: those that may run tasks of the experiment.
     pub(super) fn pass(&mut self, at: Duration, slots: u64) {
         let passed = at.saturating_sub(std::mem::replace(&mut self.at, at));
@@ -99,7 +104,7 @@ impl Forecast {
     /// Tasks of one hand-in took this slot time together (s).
     pub(super) fn learn(&mut self, sweep: &Sweep, generation: u64, indices: &[u64], seconds: f64) {
         if generation != self.generation {
-            *self = Forecast { generation, at: self.at, ..Forecast::default() };
+            *self = Forecast { generation, ..Forecast::since(self.at) };
         }
         if indices.is_empty() || !seconds.is_finite() || seconds < 0.0 {
             return;

@@ -47,7 +47,7 @@ impl Farm {
             let sweep = sweep_of(&record.manifest, &record.digests).and_then(|sweep| pinned(&record.pins, sweep));
             let sweep = sweep.map(|sweep| self.config.sharded(sweep));
             let logs: Vec<_> = record.digests.values().map(|digest| **digest).collect();
-            let mut experiment = Experiment::new(record, sweep);
+            let mut experiment = Experiment::new(record, sweep, now);
             experiment.missing = self.missing(&logs);
             experiment.unclaimed = self.config.only.as_ref().is_some_and(|only| only != experiment.name());
             self.schedule.push(experiment.record.name.clone());

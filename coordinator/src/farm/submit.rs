@@ -141,7 +141,7 @@ impl Farm {
             ledgers: submission.ledgers.clone(),
             ..pins::new_record(&submission.sweep, &submission.digests)
         };
-        let mut experiment = Experiment::new(record, Ok(submission.sweep.clone()));
+        let mut experiment = Experiment::new(record, Ok(submission.sweep.clone()), now);
         experiment.missing = missing;
         experiment.more_follows = submission.more_follows;
         self.experiments.insert(name.to_owned(), experiment);

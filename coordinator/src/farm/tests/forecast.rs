@@ -167,6 +167,35 @@ fn no_time_is_shown_before_the_first_hand_in_and_while_storage_is_stalled() {
 }
 
 #[test]
+fn time_before_the_submission_is_not_that_of_the_experiment() {
+    // Two hand-ins of a second each, the first one before the first tick.
+    let range = |idle: Duration| {
+        let mut wire = Wire::new();
+        wire.pass(idle);
+        let conn = wire.connect(1, 1, vec![]);
+        wire.submit(manifest());
+        wire.settle();
+        let mut queue = VecDeque::new();
+        for id in 1..=2 {
+            for lease in wire.leases(conn) {
+                queue.extend(tasks(&lease).into_iter().map(|index| (lease.clone(), index)));
+            }
+            let (lease, index) = queue.pop_front().expect("a task is leased");
+            wire.pass(Duration::from_secs(1));
+            wire.send(conn, hand_in(id, &lease, &[index]));
+            wire.event(Event::Tick);
+            wire.settle();
+        }
+        wire.event(Event::Tick);
+        let status = wire.status("e");
+        (status.eta_least_s, status.eta_s, status.eta_most_s)
+    };
+    let at_once = range(Duration::ZERO);
+    assert!(at_once.1.is_some());
+    assert_eq!(range(Duration::from_secs(3_600)), at_once, "an hour passed before");
+}
+
+#[test]
 fn half_of_the_work_in_slots_is_taken_for_done() {
     let mut wire = Wire::new();
     let text = "version = 1\nname = \"e\"\nseeds = { from = 1, count = 4 }\n[workloads.w]\nsource = \"lublin\"\n[policies.p]\n";
