@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, html};
 use powersweep_dataset::survey::{COMBINATIONS_MAX, Level, Point, Survey};
-use powersweep_dataset::words::{count, number};
+use powersweep_dataset::words::{count, number, value};
 
 use crate::address::task_link;
 use crate::scale::Scale;
@@ -75,7 +75,7 @@ fn groups(survey: &Survey) -> Vec<Group<'_>> {
             Some((_, group)) => {
                 group.points.extend(points);
                 let first = group.text.split(" to ").next().unwrap_or_default();
-                group.text = if is_numeric { format!("{first} to {}", level.text) } else { OTHERS.to_owned() };
+                group.text = if is_numeric { format!("{first} to {}", value(&level.text)) } else { OTHERS.to_owned() };
             }
             None => {
                 let (class, shape) = match is_numeric {
@@ -84,7 +84,8 @@ fn groups(survey: &Survey) -> Vec<Group<'_>> {
                     true => ("other".to_owned(), SHAPES[MARKS - 1].to_owned()),
                     false => (format!("mark{mark}"), SHAPES[mark].to_owned()),
                 };
-                groups.push((mark, Group { text: level.text.clone(), class: format!("mark {class}"), shape, points }));
+                let text = if level.text.is_empty() { String::new() } else { value(&level.text) };
+                groups.push((mark, Group { text, class: format!("mark {class}"), shape, points }));
             }
         }
     }
@@ -158,7 +159,7 @@ fn in_words(survey: &Survey) -> impl Iterator<Item = &Point> {
 /// The area of a point, with its values in words. The keyboard reaches the tasks by the table of the front.
 fn area(survey: &Survey, point: &Point, (x, y): (i32, i32), choose: Option<&str>) -> Markup {
     let choice = &survey.choice;
-    let group = if point.group.is_empty() { String::new() } else { format!("{} {}, ", choice.by, point.group) };
+    let group = if point.group.is_empty() { String::new() } else { format!("{} {}, ", choice.by, value(&point.group)) };
     let values = format!("{} {}, {} {}", choice.y, number(point.y), choice.x, number(point.x));
     let words = format!("{group}{values}; {}, first {}", count(point.tasks, "task"), point.index);
     let circle = html! { circle.area cx=(x) cy=(y) r="7" { title { (words) } } };

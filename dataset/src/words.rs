@@ -10,6 +10,9 @@ pub fn count(n: u64, thing: &str) -> String {
     }
 }
 
+/// Characters of a number that an axis shows as it is.
+const VALUE_MAX: usize = 7;
+
 /// How numbers are written for people.
 #[derive(Debug)]
 pub struct Notation {
@@ -51,6 +54,16 @@ impl Notation {
 /// A number of tables and pages: four significant digits, more for whole numbers.
 pub fn number(value: f64) -> String {
     Notation::TABLES.number(value)
+}
+
+/// A value of an axis for people: a number is rounded where it has more digits than people read, and no value is "none".
+pub fn value(text: &str) -> String {
+    let long = Some(text).filter(|text| text.contains('.') && text.len() > VALUE_MAX);
+    match long.and_then(|text| text.parse().ok()) {
+        Some(rounded) => number(rounded),
+        None if text.is_empty() => "none".to_owned(),
+        None => text.to_owned(),
+    }
 }
 
 /// A number of tables and pages in a line with others: [`Notation::number_beside`].

@@ -16,6 +16,7 @@ use powersweep_dataset::survey::{Choice, Survey};
 use powersweep_dataset::{Cell, Datasets, Error, Rows, dependence, failure};
 use powersweep_engine::seeds::Dependence;
 use powersweep_experiments::reading::unknown;
+use powersweep_experiments::{DesignPoints, Manifest};
 use powersweep_results::Table;
 use powersweep_results::columns::Column;
 use powersweep_results::tasks;
@@ -80,7 +81,9 @@ pub async fn survey(
     let found = scan::search(&groups, &candidates).await?;
     let axes = found.iter().filter(|axis| axis.distinguishes() && axis.name != SEED).map(|axis| axis.name.clone());
     let axes: Vec<String> = axes.collect();
-    let choice = complete(asked, &groups, &axes);
+    let manifest = planned::manifest(&reading).await?;
+    let spread: BTreeSet<String> = manifest.as_ref().map(spread).unwrap_or_default();
+    let choice = complete(asked, &groups, &axes, &spread);
     if !asked.by.is_empty() && !axes.contains(&asked.by) {
         let known: Vec<&str> = axes.iter().map(String::as_str).collect();
         return Err(failure!(Usage, "{}", unknown("axis with several values", &asked.by, &known)));
@@ -95,12 +98,19 @@ pub async fn survey(
     let metrics = shown.iter().map(|column| column.name.clone()).collect();
     let mut survey = Survey::new(choice, metrics, axes, units);
     let rows = groups.iter().map(|group| group.rows() as u64).sum();
-    survey.is_partial = planned::manifest(&reading).await?.is_some_and(|manifest| !is_complete(&manifest, rows));
+    survey.is_partial = manifest.is_some_and(|manifest| !is_complete(&manifest, rows));
+    survey.spread = spread;
     survey.seeds = dependence::of_rows(datasets, &reading, &found).await?;
     let columns = Columns::of(&survey);
     fill(&mut survey, &groups, &columns, last).await?;
     survey.indices = sensitivity::of_design(datasets, experiment, &survey.choice.of).await?;
     Ok(survey)
+}
+
+/// The columns whose values are spread by designs.
+fn spread(manifest: &Manifest) -> BTreeSet<String> {
+    let designs: Vec<DesignPoints> = manifest.designs().filter(DesignPoints::is_spread).collect();
+    designs.iter().flat_map(DesignPoints::parameters).map(str::to_owned).collect()
 }
 
 /// Whether rows may have several values in a column.
@@ -143,11 +153,13 @@ fn numeric() -> Vec<Column> {
     tasks::metrics().into_iter().filter(is_numeric).collect()
 }
 
-/// The choice with a name for every column.
-fn complete(asked: &Choice, groups: &[RowGroup<'_>], axes: &[String]) -> Choice {
+/// The choice with a name for every column. An axis of a grid tells points apart better than one with a value for each point.
+fn complete(asked: &Choice, groups: &[RowGroup<'_>], axes: &[String], spread: &BTreeSet<String>) -> Choice {
     let [x, y, of] = USUAL[usize::from(page::are_of_queues(groups))];
     let or = |asked: &str, usual: &str| if asked.is_empty() { usual } else { asked }.to_owned();
-    let policy = axes.iter().find(|axis| *axis == "policy").or_else(|| axes.first()).map_or("", String::as_str);
+    let policy =
+        axes.iter().find(|axis| *axis == "policy").or_else(|| axes.iter().find(|axis| !spread.contains(*axis)));
+    let policy = policy.or_else(|| axes.first()).map_or("", String::as_str);
     Choice { x: or(&asked.x, x), y: or(&asked.y, y), of: or(&asked.of, of), by: or(&asked.by, policy), ..asked.clone() }
 }
 

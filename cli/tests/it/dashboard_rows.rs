@@ -336,4 +336,5 @@ fn a_report_of_a_design_has_the_indices_that_the_command_prints() {
     assert_eq!(page_rows(table), expected);
     let sentence = printed.lines().last().expect("a sentence");
     assert!(plain(&html).contains(sentence), "{sentence}");
+    assert!(!html.contains("Effect of each axis") && !html.contains("Greatest effect"), "values of a design: {html}");
 }

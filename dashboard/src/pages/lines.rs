@@ -6,7 +6,7 @@ use std::fmt::Write;
 use maud::{Markup, html};
 use powersweep_dataset::labels::shortened;
 use powersweep_dataset::survey::{Level, Point, Survey};
-use powersweep_dataset::words::{count, number};
+use powersweep_dataset::words::{self, count, number};
 
 use super::survey::form;
 use crate::address::task_link;
@@ -113,8 +113,7 @@ fn columns(survey: &Survey, points: &[&Point]) -> Vec<Coordinate> {
     let axis = |(at, (title, levels)): (usize, (&String, &Vec<Level>))| {
         let place = |level: usize| low - (low - high) * (level as f64 + 0.5) / levels.len().max(1) as f64;
         let every = levels.len().div_ceil(LABELS_MAX).max(1);
-        let text = |level: &Level| if level.text.is_empty() { "none".to_owned() } else { level.text.clone() };
-        let texts = levels.iter().map(text).collect::<Vec<_>>();
+        let texts = levels.iter().map(|level| words::value(&level.text)).collect::<Vec<_>>();
         let texts = shortened(&texts, |text| text.chars().count() <= LABEL_MAX);
         let labels = (0..).map(place).zip(texts).step_by(every).collect();
         let places = points.iter().map(|point| Some(place(point.levels[at] as usize))).collect();
@@ -147,7 +146,8 @@ fn ends(values: &[f64]) -> Option<(f64, f64)> {
 fn spoken(survey: &Survey, point: &Point) -> String {
     let levels = survey.axes.iter().zip(&survey.shown.effects).zip(&point.levels);
     let values = levels.map(|((axis, levels), level)| (axis, &levels[*level as usize].text));
-    let values = values.filter(|(_, value)| !value.is_empty()).map(|(axis, value)| format!("{axis} {value}, "));
+    let values =
+        values.filter(|(_, value)| !value.is_empty()).map(|(axis, value)| format!("{axis} {}, ", words::value(value)));
     let choice = &survey.choice;
     format!("{}{} {}, {} {}", values.collect::<String>(), choice.y, number(point.y), choice.x, number(point.x))
 }

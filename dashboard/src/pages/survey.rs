@@ -6,7 +6,7 @@ use powersweep_dataset::Interval;
 use powersweep_dataset::sensitivity::Index;
 use powersweep_dataset::survey::{Choice, Extreme, Indices, Level, Point, Survey};
 use powersweep_dataset::text::Sheet;
-use powersweep_dataset::words::{aligned, count, number};
+use powersweep_dataset::words::{aligned, count, number, value as value_of};
 
 use crate::address::{rows_link, task_link};
 use crate::dots::{Dots, ends as ends_of, percent, spoken};
@@ -19,8 +19,6 @@ const VALUES_MAX: usize = 24;
 /// Values of all axes together. The page stays small.
 const ALL_VALUES_MAX: usize = 120;
 
-/// Characters of a value of an axis that are shown in a combination.
-const SHORT_MAX: usize = 7;
 /// Rows of the table of the indices of a design.
 const INDICES_MAX: usize = 60;
 
@@ -45,7 +43,7 @@ pub(super) fn headline(survey: &Survey, choose: Option<&str>) -> Markup {
                 }
                 @if let Some((axis, level, first, ratio)) = greatest(survey) {
                     dt { "Greatest effect" }
-                    dd { (axis) " " (words(&level.text)) ": " strong { (percent(ratio.value)) } " beside " (first) @if ratio.ends.is_some() { ", 95% interval " (ends_of(&ratio)) } }
+                    dd { (axis) " " (value_of(&level.text)) ": " strong { (percent(ratio.value)) } " beside " (first) @if ratio.ends.is_some() { ", 95% interval " (ends_of(&ratio)) } }
                 }
             }
         }
@@ -55,7 +53,7 @@ pub(super) fn headline(survey: &Survey, choose: Option<&str>) -> Markup {
 /// The values of a combination, with a link to its tasks.
 fn combination(survey: &Survey, of: &Extreme, choose: Option<&str>) -> Markup {
     let shown = survey.axes.iter().zip(&of.values).filter(|(_, value)| !value.is_empty());
-    let values = shown.map(|(axis, value)| format!("{axis} {}", short(value))).collect::<Vec<_>>().join(", ");
+    let values = shown.map(|(axis, value)| format!("{axis} {}", value_of(value))).collect::<Vec<_>>().join(", ");
     let values = if values.is_empty() { format!("task {}", of.index) } else { values };
     html! { (task(choose, of.index, &values)) }
 }
@@ -71,11 +69,11 @@ fn task(choose: Option<&str>, index: u64, words: &str) -> Markup {
 }
 
 /// The axis and value that differ from the first value of the axis most.
-fn greatest(survey: &Survey) -> Option<(&str, &Level, &str, Interval)> {
+fn greatest(survey: &Survey) -> Option<(&str, &Level, String, Interval)> {
     let axes = survey.axes.iter().zip(&survey.shown.effects);
     let all = axes.flat_map(|(axis, levels)| levels.iter().map(move |level| (axis.as_str(), level, levels)));
     let ratios =
-        all.filter_map(|(axis, level, levels)| Some((axis, level, words(&levels.first()?.text), level.ratio?)));
+        all.filter_map(|(axis, level, levels)| Some((axis, level, value_of(&levels.first()?.text), level.ratio?)));
     let reach = |ratio: f64| if ratio > 0.0 { ratio.ln().abs() } else { f64::INFINITY };
     ratios.max_by(|one, other| reach(one.3.value).total_cmp(&reach(other.3.value)))
 }
@@ -147,7 +145,7 @@ fn front(survey: &Survey, choose: Option<&str>) -> Markup {
                     th scope="row" { (task(choose, point.index, &point.index.to_string())) }
                     td.n { (across[at]) } td.n { (along[at]) } td.n { (point.tasks) }
                     @if has_others { td { (named_values(survey, point)) } }
-                    @else if survey.by().is_some() { td { (point.group) } }
+                    @else if survey.by().is_some() { td { (value_of(&point.group)) } }
                 } } }
             } }
             @if front.len() > FRONT_MAX { p.soft { "… and " (count((front.len() - FRONT_MAX) as u64, "more combination")) "." } }
@@ -165,15 +163,9 @@ fn named_values(survey: &Survey, point: &Point) -> String {
     let axes = survey.axes.iter().zip(&survey.shown.effects).zip(&point.levels);
     let value = |((axis, levels), level): ((&String, &Vec<Level>), &u32)| {
         let text = levels.get(*level as usize).map_or("", |level| level.text.as_str());
-        (!text.is_empty()).then(|| format!("{axis} {}", short(text)))
+        (!text.is_empty()).then(|| format!("{axis} {}", value_of(text)))
     };
     axes.filter_map(value).collect::<Vec<_>>().join(", ")
-}
-
-/// A value of an axis, rounded where it has more digits than people read: the page of its task has all.
-fn short(text: &str) -> String {
-    let long = Some(text).filter(|text| text.contains('.') && text.len() > SHORT_MAX);
-    long.and_then(|text| text.parse().ok()).map_or_else(|| text.to_owned(), number)
 }
 
 /// A table for each axis.
@@ -181,18 +173,25 @@ fn effects(survey: &Survey, choose: Option<&str>) -> Markup {
     let all = survey.shown.mean;
     // Of many axes, the first ones have all their values.
     let mut left = ALL_VALUES_MAX;
-    let tables = survey.axes.iter().zip(&survey.shown.effects).map(|(axis, levels)| {
+    let (of_design, of_grid): (Vec<_>, Vec<_>) =
+        survey.axes.iter().zip(&survey.shown.effects).partition(|(axis, _)| survey.spread.contains(*axis));
+    let tables = of_grid.iter().map(|(axis, levels)| {
         let shown = VALUES_MAX.min(left).min(levels.len());
         left -= shown;
-        (axis, levels, shown)
+        (*axis, *levels, shown)
     });
     let tables: Vec<_> = tables.filter(|(.., shown)| *shown > 0).collect();
     let shown = tables.iter().flat_map(|(_, levels, shown)| levels.iter().take(*shown));
     let dots = Dots::of(shown.filter_map(|level| level.from_mean.as_ref()));
     html! {
         @match &survey.indices { Some(found) => (indices(survey, found)), None => (shares(survey)) }
-        h2 { "Effect of each axis on " (named(survey, &survey.choice.of)) }
-        @if let Some(mean) = all.value() {
+        @if !of_design.is_empty() {
+            @let names: Vec<&str> = of_design.iter().map(|(axis, _)| axis.as_str()).collect();
+            p.soft { "A design spreads the values of " (names.join(", ")) ": they are not compared one by one." }
+        }
+        @if of_grid.is_empty() && !of_design.is_empty() {
+        } @else if let Some(mean) = all.value() {
+            h2 { "Effect of each axis on " (named(survey, &survey.choice.of)) }
             p.soft {
                 "Each row has the mean over " strong { "n" } " combinations of the other axes. A combination counts with its mean over \
                  the seeds that have ended. The mean of all " (count(all.count, "combination")) " is " (number(mean)) ". A difference \
@@ -203,10 +202,13 @@ fn effects(survey: &Survey, choose: Option<&str>) -> Markup {
             }
             @if survey.axes.is_empty() { p.empty { "No axis has two values yet." } }
             div.effects { @for (axis, levels, shown) in &tables { (table(axis, levels, *shown, &dots, choose)) } }
-            @if tables.len() < survey.axes.len() {
-                p.soft { "… and " (survey.axes.len() - tables.len()) " more: the page shows " (ALL_VALUES_MAX) " values of all axes together." }
+            @if tables.len() < of_grid.len() {
+                p.soft { "… and " (of_grid.len() - tables.len()) " more: the page shows " (ALL_VALUES_MAX) " values of all axes together." }
             }
-        } @else { p.empty { "No task has a value in this column." } }
+        } @else {
+            h2 { "Effect of each axis on " (named(survey, &survey.choice.of)) }
+            p.empty { "No task has a value in this column." }
+        }
     }
 }
 
@@ -249,7 +251,7 @@ fn shares(survey: &Survey) -> Markup {
                 ", where its effect depends on their values. An axis whose share with others is near 0 does not matter here. Brackets are 95% intervals over the seeds."
             }
             div.effects { @for part in all { div.table.narrow { table {
-                @let only: Vec<String> = part.only.iter().map(|(axis, value)| format!("{} {}", survey.axes[*axis], words(value))).collect();
+                @let only: Vec<String> = part.only.iter().map(|(axis, value)| format!("{} {}", survey.axes[*axis], value_of(value))).collect();
                 caption { @if only.is_empty() { "All combinations" } @else { (only.join(", ")) } }
                 thead { tr { th scope="col" { "Axis" } th.n scope="col" { "Alone" } th.n scope="col" { "With others" } } }
                 tbody { @for row in &part.of { tr {
@@ -261,13 +263,8 @@ fn shares(survey: &Survey) -> Markup {
     }
 }
 
-/// A value for people.
-fn words(text: &str) -> &str {
-    if text.is_empty() { "none" } else { text }
-}
-
 fn table(axis: &str, levels: &[Level], shown: usize, dots: &Dots, choose: Option<&str>) -> Markup {
-    let first = levels.first().map_or("", |level| words(&level.text));
+    let first = levels.first().map_or_else(String::new, |level| value_of(&level.text));
     let rows = levels.iter().take(shown);
     let means = rows.clone().map(|level| level.mean.value().map_or_else(String::new, number));
     let means = aligned(&means.collect::<Vec<_>>());
@@ -284,8 +281,8 @@ fn table(axis: &str, levels: &[Level], shown: usize, dots: &Dots, choose: Option
                 th scope="row" {
                     @let only = format!("{axis}={}", level.text);
                     @match choose {
-                        Some(name) => a href=(rows_link(name, &only)) { (words(&level.text)) },
-                        None => (words(&level.text)),
+                        Some(name) => a href=(rows_link(name, &only)) { (value_of(&level.text)) },
+                        None => (value_of(&level.text)),
                     }
                 }
                 td.n { (means[at]) }
@@ -304,7 +301,7 @@ fn table(axis: &str, levels: &[Level], shown: usize, dots: &Dots, choose: Option
         }
         @if has_alone {
             p.soft {
-                "* No combination with this value is equal to one with " (first) " in all other axes: the values belong to different policies and cannot be compared."
+                "* No combination with this value is equal to one with " (first) " in all other axes: they cannot be compared."
             }
         }
         @if levels.len() > shown { p.soft { "Only the first " (shown) " values of " (axis) " are shown." } }
@@ -346,12 +343,32 @@ mod tests {
         let html = section(&survey_of(["policy", "bound"], &rows), None).into_string();
         for text in [
             ">6</td><td class=\"n\">1</td><td class=\"n\">*</td><td class=\"n\"></td><td class=\"n\">0</td>",
-            "equal to one with easy in all other axes: the values belong to different policies and cannot be compared",
-            "equal to one with 0.5 in all other axes: the values belong to different policies and cannot be compared",
+            "equal to one with easy in all other axes: they cannot be compared",
+            "equal to one with 0.5 in all other axes: they cannot be compared",
         ] {
             assert!(html.contains(text), "{text} in {html}");
         }
         assert!(!html.contains(" %<") && !html.contains("class=\"dot\""), "{html}");
+    }
+
+    #[test]
+    fn values_of_a_design_are_rounded_and_have_no_effects() {
+        let row = |policy, size, of| ([policy, size], 1, [1.0, 1.0, of]);
+        let rows = [row("a", "1.0293212465476245", 4.0), row("b", "1.0293212465476245", 5.0), row("a", "1.5", 9.0)];
+        let mut found = survey_of(["policy", "size"], &rows);
+        assert!(headline(&found, None).into_string().contains("size 1.5: <strong>+125.0 %</strong> beside 1.029"));
+        found.spread = ["size".to_owned()].into();
+        found.settle();
+        found.show();
+        let head = headline(&found, None).into_string();
+        assert!(head.contains("policy b: <strong>+25.0 %</strong>"), "{head}");
+        let html = section(&found, None).into_string();
+        for text in ["A design spreads the values of size", "<caption>policy</caption>", "size 1.029"] {
+            assert!(html.contains(text), "{text} in {html}");
+        }
+        assert!(!html.contains("<caption>size</caption>") && !html.contains("1.0293212"), "{html}");
+        found.spread.insert("policy".to_owned());
+        assert!(!section(&found, None).into_string().contains("Effect of each axis"));
     }
 
     #[test]

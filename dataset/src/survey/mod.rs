@@ -58,6 +58,8 @@ pub struct Survey {
     pub seeds: Dependence,
     /// Whether some tasks of the manifest have no row. Shares of the variance are not shown then: they would be those of another grid.
     pub is_partial: bool,
+    /// The axes whose values are spread by a design. They are compared by indices, not value by value.
+    pub spread: BTreeSet<String>,
     /// What is shown.
     pub shown: Shown,
     /// The sensitivity indices of the metric `choice.of`; `None` without a Morris or Saltelli design.
@@ -117,6 +119,10 @@ impl Survey {
         self.shown = Shown::of(&all, self.axes.len(), self.by(), &self.choice, self.seeds);
         if self.is_partial {
             self.shown.shares.clear();
+        }
+        let effects = self.axes.iter().zip(&mut self.shown.effects);
+        for level in effects.filter(|(axis, _)| self.spread.contains(*axis)).flat_map(|(_, levels)| levels) {
+            (level.pairs, level.ratio, level.from_mean) = (0, None, None);
         }
     }
 

@@ -177,6 +177,11 @@ impl DesignPoints {
         self.0.kind.name == points::NAME
     }
 
+    /// Whether its points are spread over the ranges: few of them are equal in all parameters but one.
+    pub fn is_spread(&self) -> bool {
+        !self.is_listed() && self.0.kind.name != one_at_a_time::NAME
+    }
+
     /// The parameters with the values that points may have, in the order of [`DesignPoints::values`].
     pub fn ranges(&self) -> impl Iterator<Item = PointRange> + '_ {
         self.0.ranges.iter().map(PointRange::of)

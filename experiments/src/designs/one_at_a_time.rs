@@ -2,8 +2,11 @@
 
 use super::kind::{Generator, Kind, RANGES_MAX};
 
+/// The name of the kind.
+pub(super) const NAME: &str = "one-at-a-time";
+
 pub(super) static KIND: Kind = Kind {
-    name: "one-at-a-time",
+    name: NAME,
     doc: "The middle of all ranges, then `count` equally spaced values of each range with the others at their middle. For curves \
           of single parameters; it shows no interactions.",
     count: "values of each range, both ends included; the middle is one of an odd number",
