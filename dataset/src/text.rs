@@ -217,6 +217,13 @@ impl Sheet {
     }
 }
 
+/// A number and half the width of its interval, rounded as in a column of a [`Sheet`]: "131 ± 120". A power of ten is that of both.
+pub fn with_half(value: f64, half: f64) -> String {
+    let format = Format::of(&[Cell::Real(value)], &[Cell::Real(half)]);
+    let both = format!("{} ± {}", format.number(value), format.number(half));
+    if format.exponent == 0 { both } else { format!("({both})e{}", format.exponent) }
+}
+
 /// What stands for a missing digit of a half width, and the greatest width of them.
 #[derive(Debug, Default)]
 struct Pads {

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use powersweep_dataset::Interval;
 use powersweep_dataset::sensitivity::Index;
 use powersweep_dataset::survey::{Choice, Extreme, Indices, Level, Point, Survey};
-use powersweep_dataset::text::Sheet;
+use powersweep_dataset::text::{Sheet, with_half};
 use powersweep_dataset::words::{aligned, count, number, value as value_of};
 
 use crate::address::{rows_link, task_link};
@@ -34,11 +34,11 @@ pub(super) fn headline(survey: &Survey, choose: Option<&str>) -> Markup {
     html! {
         div.headline {
             h2 { (named(survey, of)) }
-            p.mean { (number(mean)) span.soft { " mean of " (count(survey.shown.mean.count, "combination")) } }
+            p.mean { (estimate(mean, survey.shown.mean_half)) span.soft { " mean of " (count(survey.shown.mean.count, "combination")) } }
             dl {
                 @if ends[0].value < ends[1].value {
                     @for (title, end) in ["Least", "Greatest"].iter().zip(ends) {
-                        dt { (title) } dd { strong { (number(end.value)) } " " (combination(survey, end, choose)) }
+                        dt { (title) } dd { strong { (estimate(end.value, end.half)) } " " (combination(survey, end, choose)) }
                     }
                 }
                 @if let Some((axis, level, first, ratio)) = greatest(survey) {
@@ -48,6 +48,11 @@ pub(super) fn headline(survey: &Survey, choose: Option<&str>) -> Markup {
             }
         }
     }
+}
+
+/// A mean, and half the width of its 95% interval where it has several seeds.
+fn estimate(mean: f64, half: Option<f64>) -> String {
+    half.map_or_else(|| number(mean), |half| with_half(mean, half))
 }
 
 /// The values of a combination, with a link to its tasks.
@@ -126,8 +131,10 @@ pub(super) fn form(survey: &Survey, name: &str, page: &str) -> Markup {
 fn front(survey: &Survey, choose: Option<&str>) -> Markup {
     let (front, choice) = (&survey.shown.front, &survey.choice);
     let shown = || front.iter().take(FRONT_MAX);
-    let column = |of: fn(&Point) -> f64| aligned(&shown().map(|point| number(of(point))).collect::<Vec<_>>());
-    let (across, along) = (column(|point| point.x), column(|point| point.y));
+    let column = |of: fn(&Point) -> (f64, Option<f64>)| {
+        aligned(&shown().map(|point| of(point)).map(|(value, half)| estimate(value, half)).collect::<Vec<_>>())
+    };
+    let (across, along) = (column(|point| (point.x, point.halves[0])), column(|point| (point.y, point.halves[1])));
     let has_others = survey.axes.len() > usize::from(survey.by().is_some());
     html! {
         div {
@@ -148,6 +155,7 @@ fn front(survey: &Survey, choose: Option<&str>) -> Markup {
                     @else if survey.by().is_some() { td { (value_of(&point.group)) } }
                 } } }
             } }
+            @if shown().any(|point| point.halves[0].is_some()) { p.soft { "Behind ± is half of the 95% interval over the seeds." } }
             @if front.len() > FRONT_MAX { p.soft { "… and " (count((front.len() - FRONT_MAX) as u64, "more combination")) "." } }
         }
     }
@@ -390,9 +398,9 @@ mod tests {
         let head = headline(&found, Some("e")).into_string();
         for text in [
             "<h2>z</h2>",
-            "16.25<span class=\"soft\"> mean of 2 combinations",
-            "<strong>15</strong> <a href=\"results?name=e&amp;where=task_index%3D0\">policy a</a>",
-            "<strong>17.5</strong> <a href=\"results?name=e&amp;where=task_index%3D1\">policy b</a>",
+            "16 ± 67<span class=\"soft\"> mean of 2 combinations",
+            "<strong>15 ± 64</strong> <a href=\"results?name=e&amp;where=task_index%3D0\">policy a</a>",
+            "<strong>18 ± 70</strong> <a href=\"results?name=e&amp;where=task_index%3D1\">policy b</a>",
             "policy b: <strong>+16.7 %</strong> beside a, 95% interval ",
         ] {
             assert!(head.contains(text), "{text} in {head}");

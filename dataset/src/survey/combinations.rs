@@ -10,8 +10,8 @@ use crate::{Axis, Cell, Rows};
 
 /// Maximum number of combinations that a survey keeps.
 pub const COMBINATIONS_MAX: usize = 25_000;
-/// Maximum number of values by seed that a survey keeps for intervals.
-const VALUES_MAX: usize = 1_000_000;
+/// Maximum number of values by seed that a survey keeps for intervals: two of a task.
+const VALUES_MAX: usize = 2_000_000;
 
 /// Sum and number of some values.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -53,6 +53,15 @@ pub(super) struct Combination {
     pub(super) of: Mean,
     /// Seed and value of these tasks.
     pub(super) by_seed: Vec<(i64, f64)>,
+    /// Seed and values of the tasks with values of both metrics of the plot.
+    pub(super) of_point: Vec<(i64, [f64; 2])>,
+}
+
+impl Combination {
+    /// Number of its values by seed.
+    fn values(&self) -> usize {
+        self.by_seed.len() + self.of_point.len()
+    }
 }
 
 /// Every combination while there are few; beyond that, a sample in which each combination is as likely as any other. The
@@ -117,7 +126,8 @@ impl Combinations {
                 continue;
             }
             let mean = Mean::default();
-            let new = Combination { hash, index: u64::MAX, x: mean, y: mean, of: mean, by_seed: Vec::new() };
+            let (by_seed, of_point) = (Vec::new(), Vec::new());
+            let new = Combination { hash, index: u64::MAX, x: mean, y: mean, of: mean, by_seed, of_point };
             let positions = self.positions(&values);
             let seed_level = self.seed_level;
             let combination = self.kept.entry(positions).or_insert(new);
@@ -125,8 +135,13 @@ impl Combinations {
                 combination.index = combination.index.min(rows.index(row) as u64);
                 combination.of.add(of[row]);
                 let seed = seed_of(row);
-                if of[row].is_finite() && hash_of(&seed).trailing_zeros() >= seed_level {
+                let is_kept = hash_of(&seed).trailing_zeros() >= seed_level;
+                if of[row].is_finite() && is_kept {
                     combination.by_seed.push((seed, of[row]));
+                    self.values += 1;
+                }
+                if has_both(row) && is_kept {
+                    combination.of_point.push((seed, [x[row], y[row]]));
                     self.values += 1;
                 }
                 if has_both(row) {
@@ -137,7 +152,7 @@ impl Combinations {
             while self.kept.len() > most {
                 self.level += 1;
                 self.kept.retain(|_, combination| combination.hash.trailing_zeros() >= self.level);
-                self.values = self.kept.values().map(|combination| combination.by_seed.len()).sum();
+                self.values = self.kept.values().map(Combination::values).sum();
             }
             while self.values > most_values {
                 self.drop_seeds();
@@ -151,8 +166,9 @@ impl Combinations {
         let level = self.seed_level;
         for combination in self.kept.values_mut() {
             combination.by_seed.retain(|(seed, _)| hash_of(seed).trailing_zeros() >= level);
+            combination.of_point.retain(|(seed, _)| hash_of(seed).trailing_zeros() >= level);
         }
-        self.values = self.kept.values().map(|combination| combination.by_seed.len()).sum();
+        self.values = self.kept.values().map(Combination::values).sum();
     }
 
     fn positions(&mut self, values: &[&String]) -> Values {

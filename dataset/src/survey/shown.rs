@@ -25,6 +25,8 @@ pub struct Point {
     pub x: f64,
     /// The value along the vertical axis.
     pub y: f64,
+    /// Half the widths of the intervals of both, over the seeds; only of points of the front.
+    pub halves: [Option<f64>; 2],
     /// The value of the axis that distinguishes points.
     pub group: String,
     /// The mean of the metric whose effects are shown; `None` without values.
@@ -61,6 +63,8 @@ pub struct Extreme {
     pub index: u64,
     /// The mean over its seeds.
     pub value: f64,
+    /// Half the width of its interval.
+    pub half: Option<f64>,
     /// The value of each axis; empty for none.
     pub values: Vec<String>,
 }
@@ -87,6 +91,8 @@ pub struct Shown {
     pub shares: Vec<Shares>,
     /// The mean over all combinations.
     pub mean: Mean,
+    /// Half the width of the interval of this mean; `None` unless all combinations have equally many seeds.
+    pub mean_half: Option<f64>,
     /// The combinations with the least and with the greatest mean. Of equal ones, the first.
     pub ends: Option<[Extreme; 2]>,
     /// Number of combinations of the sample, and of how many it has one; `None` if the survey has all combinations.
@@ -120,10 +126,18 @@ impl Shown {
             let (x, y) = (combination.x.value()?, combination.y.value()?);
             let levels = places.iter().zip(*values).map(|(places, value)| places[value]).collect();
             let (index, tasks, group) = (combination.index, combination.x.count, group.to_owned());
-            Some((combination.hash, Point { index, tasks, x, y, group, of: combination.of.value(), levels }))
+            Some((
+                combination.hash,
+                Point { index, tasks, x, y, halves: [None; 2], group, of: combination.of.value(), levels },
+            ))
         };
         let mut points: Vec<(u64, Point)> = sorted.iter().filter_map(point).collect();
-        let front = front(&points, choice);
+        let mut front = front(&points, choice);
+        for point in &mut front {
+            let at = sorted.binary_search_by_key(&point.index, |(_, combination)| combination.index);
+            let rows = at.map_or(&[][..], |at| &sorted[at].1.of_point);
+            point.halves = [0, 1].map(|axis| half(rows.iter().map(|(seed, values)| (*seed, values[axis])), seeds));
+        }
         let span = span(&points);
         let combinations = points.len();
         points.sort_unstable_by_key(|(hash, _)| *hash);
@@ -138,19 +152,33 @@ impl Shown {
             effects,
             shares: shares(all, &sorted, seeds),
             mean,
-            ends: ends(all, &sorted),
+            mean_half: mean_half(&sorted, seeds),
+            ends: ends(all, &sorted, seeds),
             sample: (all.level > 0).then(|| (sorted.len(), 1 << all.level.min(63))),
             seed_sample: (all.seed_level > 0).then(|| 1 << all.seed_level.min(63)),
         }
     }
 }
 
-fn ends(all: &Combinations, sorted: &[(&Values, &Combination)]) -> Option<[Extreme; 2]> {
+/// Half the width of the interval of a mean over seeds; `None` of one seed.
+fn half(rows: impl Iterator<Item = (i64, f64)>, seeds: Dependence) -> Option<f64> {
+    let ends = Replicates::of(rows, Method::of(seeds, 95)).mean().ends?;
+    Some((ends.1 - ends.0) / 2.0)
+}
+
+fn mean_half(sorted: &[(&Values, &Combination)], seeds: Dependence) -> Option<f64> {
+    let mut all = sorted.iter().map(|(_, combination)| &combination.by_seed).filter(|rows| !rows.is_empty());
+    let first = all.clone().next()?.len();
+    all.clone().all(|rows| rows.len() == first).then(|| half(all.by_ref().flatten().copied(), seeds)).flatten()
+}
+
+fn ends(all: &Combinations, sorted: &[(&Values, &Combination)], seeds: Dependence) -> Option<[Extreme; 2]> {
     let found: Vec<_> = sorted.iter().filter_map(|of| Some((of.1.of.value()?, *of))).collect();
     let texts: Vec<Vec<&str>> = (0..sorted.first()?.0.len()).map(|axis| all.texts(axis)).collect();
     let extreme = |(value, (values, combination)): &(f64, (&Values, &Combination))| {
         let values = values.iter().zip(&texts).map(|(value, texts)| texts[*value as usize].to_owned());
-        Extreme { index: combination.index, value: *value, values: values.collect() }
+        let half = half(combination.by_seed.iter().copied(), seeds);
+        Extreme { index: combination.index, value: *value, half, values: values.collect() }
     };
     let least = found.iter().min_by(|one, other| one.0.total_cmp(&other.0))?;
     // Of equal values, `max_by` gives the last one.

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray}
 use arrow::datatypes::{DataType, Field, Schema};
 use powersweep_dataset::group::grouped_ratios;
 use powersweep_dataset::group::mixed;
-use powersweep_dataset::text::Sheet;
+use powersweep_dataset::text::{Sheet, with_half};
 use powersweep_dataset::{Cell, Condition, Error, Frame, Rows, Stat, baseline, grouped};
 use proptest::prelude::*;
 
@@ -298,6 +298,13 @@ fn narrow_intervals_are_padded_so_that_the_points_are_aligned() {
     assert_eq!(sheet.row(0).collect::<Vec<_>>(), ["a", "20.0 ± 127.1"]);
     assert_eq!(sheet.row(1).collect::<Vec<_>>(), ["b", "10.2 ±   2.5"]);
     assert!(sheet.latex().contains("$10.2$ & $\\pm\\,2.5$") && !sheet.latex().contains("phantom"), "{}", sheet.latex());
+}
+
+#[test]
+fn a_number_and_its_half_width_share_digits_and_power() {
+    assert_eq!(with_half(130.7, 120.3), "131 ± 120");
+    assert_eq!(with_half(8.48e10, 5.069e9), "(84.8 ± 5.1)e9");
+    assert_eq!(with_half(3.0, 0.0), "3 ± 0");
 }
 
 /// The value of a parameter is written as the manifest has it, and "unlimited" is a text in every format.

@@ -3,6 +3,7 @@
 use comfy_table::CellAlignment;
 use powersweep::find::{Found, FoundCandidate, FoundGroup, FoundMeans};
 use powersweep_dataset::search::Estimate;
+use powersweep_dataset::text::with_half;
 use powersweep_dataset::titles;
 use powersweep_engine::Value;
 use powersweep_experiments::Over;
@@ -117,7 +118,7 @@ fn shown(estimate: Estimate) -> String {
     match estimate.ends {
         // Student's interval has the mean in its middle. The interval of a share of seeds is not symmetric.
         Some((low, high)) if ((low + high) / 2.0 - mean).abs() <= 1e-9 * (high - low) => {
-            format!("{shown} ± {}", screen::number((high - low) / 2.0))
+            with_half(mean, (high - low) / 2.0)
         }
         Some((low, high)) => format!("{shown} [{}, {}]", screen::number(low), screen::number(high)),
         None => shown,
