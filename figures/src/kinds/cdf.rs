@@ -8,6 +8,7 @@ use serde_json::json;
 use super::axes::Axes;
 use super::bars::{band, with};
 use super::code::Code;
+use super::limits::{at_edge, to_edge};
 use super::replicates::{By, Numbered};
 use super::scales::{self, Scale, extent};
 use crate::Result;
@@ -32,8 +33,7 @@ struct Point {
 
 /// The share of rows whose `x` is at most a value, one line for each value of `colour`. A row is one observation; `y` has the
 /// title of the share, such as "share of jobs". On a logarithmic axis a line begins with the share of the values that are
-/// not positive. With `replicates` a line has a band: the pointwise interval of
-/// the share.
+/// not positive, which are drawn at the edge. With `replicates` a line has a band: the pointwise interval of the share.
 pub fn cdf(table: &Frame, axes: &Axes, replicates: Option<By<'_>>, look: &Look) -> Result<Figure> {
     let rows = axes.rows(table, &[&axes.x], &[])?;
     let numbered = replicates.map(|by| Numbered::of(&rows, by)).transpose()?;
@@ -53,9 +53,10 @@ pub fn cdf(table: &Frame, axes: &Axes, replicates: Option<By<'_>>, look: &Look) 
             sorted.sort_by(f64::total_cmp);
             let band = numbered.as_ref().map(|numbered| Band::of(numbered, &in_line, &x));
             let is_before = |value: &f64| *value < low || (axes.log_x && *value <= low);
-            let below = sorted.partition_point(is_before) as f64 / sorted.len() as f64;
+            let before = sorted.partition_point(is_before);
             let half_width = band.as_ref().and_then(|band| band.half_width(is_before));
-            points.push(Point { row: *first, value: low, share: below, half_width });
+            let value = before.checked_sub(1).map_or(low, |last| sorted[last]);
+            points.push(Point { row: *first, value, share: before as f64 / sorted.len() as f64, half_width });
             for (value, share) in thin::distribution(&sorted, at, height) {
                 if !axes.log_x || value > low {
                     let half_width = band.as_ref().and_then(|band| band.half_width(|other| *other <= value));
@@ -86,7 +87,10 @@ pub fn cdf(table: &Frame, axes: &Axes, replicates: Option<By<'_>>, look: &Look) 
         mark.as_object_mut().expect("an object").remove("color");
     }
     layers.push(json!({ "mark": mark, "encoding": line }));
-    let content = Content { free: axes.free(), ..Content::new(drawn, layers, axes.facet.as_deref()) };
+    let outside = x.finite().filter(|value| axes.log_x && *value < low).count();
+    let transform = if outside > 0 { vec![to_edge(x.name(), &format!("{low:e}"))] } else { Vec::new() };
+    let notes = at_edge(&x, outside, ["value", "values"]).into_iter().collect();
+    let content = Content { free: axes.free(), transform, notes, ..Content::new(drawn, layers, axes.facet.as_deref()) };
     content.without(table, &rows, "a finite value").figure(look)
 }
 
@@ -170,7 +174,15 @@ mod tests {
     #[test]
     fn values_that_a_logarithm_lacks_are_where_the_line_begins() {
         let row = |wait_s: f64, share: f64| json!({ "wait_s": wait_s, "share": share });
-        assert_eq!(drawn(&[0.0, 0.0, 0.0, 250.0], true), json!([row(100.0, 0.75), row(250.0, 1.0), row(250.0, 1.0)]));
+        assert_eq!(drawn(&[0.0, 0.0, 0.0, 250.0], true), json!([row(0.0, 0.75), row(250.0, 1.0), row(250.0, 1.0)]));
+        let table = Frame::of([Column::numbers("wait_s", "wait", "s", [0.0, 0.0, 250.0])]);
+        let axes = Axes { log_x: true, ..Axes::of("wait_s", "share of jobs") };
+        let figure = cdf(&table, &axes, None, &Look::of(Width::Column)).expect("a figure");
+        assert!(figure.notes()[0].starts_with("wait: 2 values at the edge of the logarithmic axis"));
+        assert_eq!(
+            figure.spec()["transform"][0]["calculate"],
+            "isValid(datum['wait_s']) ? max(datum[\"wait_s\"], 1e2) : null"
+        );
     }
 
     /// Shares of three seeds up to 10 s: 0.4, 0.5 and 0.6, with the error 0.1 / sqrt(3); t(0.95; 2) = 4.302653.

@@ -97,20 +97,26 @@ impl Limits {
             let outside = column.finite().filter(|value| *value < low).count();
             counts[at.min(1)] += outside;
             if outside > 0 || facet.is_some() {
-                let field = datum(column.name());
-                let moved = format!("{} ? max({field}, {edge}) : null", is_valid(column.name()));
-                self.transform.push(json!({ "calculate": moved, "as": column.name() }));
+                self.transform.push(to_edge(column.name(), &edge));
             }
         }
-        let title = of.title();
-        let words = [("value", "values"), ("end of an interval", "ends of intervals")];
-        for (count, (one, many)) in counts.into_iter().zip(words).filter(|(count, _)| *count > 0) {
-            let what = if count == 1 { one } else { many };
-            self.notes
-                .push(format!("{title}: {count} {what} at the edge of the logarithmic axis, which has no place for 0"));
-        }
+        let words = [["value", "values"], ["end of an interval", "ends of intervals"]];
+        self.notes.extend(counts.into_iter().zip(words).filter_map(|(count, words)| at_edge(of, count, words)));
         Ok(facet.is_none().then_some((low, high)))
     }
+}
+
+/// The transform that draws the numbers of a column at the edge of its logarithmic axis, an expression, or above.
+pub(super) fn to_edge(name: &str, edge: &str) -> Value {
+    let moved = format!("{} ? max({}, {edge}) : null", is_valid(name), datum(name));
+    json!({ "calculate": moved, "as": name })
+}
+
+/// The note of a number of values that are drawn there; `None` without any.
+pub(super) fn at_edge(of: &Column, count: usize, [one, many]: [&str; 2]) -> Option<String> {
+    let (title, what) = (of.title(), if count == 1 { one } else { many });
+    let note = format!("{title}: {count} {what} at the edge of the logarithmic axis, which has no place for 0");
+    (count > 0).then_some(note)
 }
 
 /// A column of the row that an expression is about.
