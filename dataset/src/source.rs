@@ -153,7 +153,7 @@ pub fn no_column(table: Table, name: &str, known: &[&str]) -> Error {
     let similar = hint(name, known.iter().copied());
     let hint = match () {
         () if table != Table::Accounts && table_of([name].into_iter()) == Table::Accounts => {
-            "`accounts` has it: choose that table".to_owned()
+            "it is a column of `accounts`".to_owned()
         }
         () if parts.len() > 1 && parts.iter().all(|part| known.contains(part)) => {
             format!("names are separated by commas: {}", parts.join(","))

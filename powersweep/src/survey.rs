@@ -12,10 +12,11 @@ use powersweep_dataset::page::{self, Wanted};
 use powersweep_dataset::planned::{self, is_complete};
 use powersweep_dataset::reading::ColumnStats;
 use powersweep_dataset::scan::{self, INDEX, RowGroup, SEED, Tasks, whole};
+use powersweep_dataset::source::table_of;
 use powersweep_dataset::survey::{Choice, Survey};
 use powersweep_dataset::{Cell, Datasets, Error, Rows, dependence, failure};
 use powersweep_engine::seeds::Dependence;
-use powersweep_experiments::reading::unknown;
+use powersweep_experiments::reading::{hint, unknown};
 use powersweep_experiments::{DesignPoints, Manifest};
 use powersweep_results::Table;
 use powersweep_results::columns::Column;
@@ -68,8 +69,7 @@ pub async fn survey(
     let chosen = [&asked.x, &asked.y, &asked.of].into_iter().filter(|name| !name.is_empty());
     for name in chosen {
         if !numeric.iter().any(|column| column.name == *name) {
-            let known: Vec<&str> = numeric.iter().map(|column| column.name.as_str()).collect();
-            return Err(failure!(Usage, "{}", unknown("metric", name, &known)));
+            return Err(no_metric(name, &numeric));
         }
     }
     let reading = datasets.read(experiment, Table::Tasks).await?;
@@ -105,6 +105,16 @@ pub async fn survey(
     fill(&mut survey, &groups, &columns, last).await?;
     survey.indices = sensitivity::of_design(datasets, experiment, &survey.choice.of).await?;
     Ok(survey)
+}
+
+/// The error of a name that is no metric of `tasks`.
+fn no_metric(name: &str, known: &[Column]) -> Error {
+    if table_of([name].into_iter()) == Table::Accounts {
+        return failure!(Usage, "`{name}` is a column of `accounts`; this page has metrics of `tasks`");
+    }
+    let near = hint(name, known.iter().map(|column| column.name.as_str()));
+    let near = near.unwrap_or_else(|| "`powersweep columns tasks` lists them".to_owned());
+    failure!(Usage, "unknown metric `{name}`; {near}")
 }
 
 /// The columns whose values are spread by designs.

@@ -304,7 +304,11 @@ fn a_report_is_one_file_with_or_without_a_coordinator() {
         "the file was replaced"
     );
     let before = std::fs::read(sandbox.path("report.html")).expect("it is there");
-    for (args, says) in [(["sweep", "--x", "waiting"], "unknown metric"), (["swept", "--y", "wait_s_mean"], "sweep")] {
+    for (args, says) in [
+        (["sweep", "--x", "waiting"], "unknown metric"),
+        (["swept", "--y", "wait_s_mean"], "sweep"),
+        (["sweep", "--of", "emissions_g"], "is a column of `accounts`; this page has metrics of `tasks`"),
+    ] {
         let ended = sandbox.run(&[&["report", "-o", "report.html"], &args[..]].concat()).exits(2);
         assert!(ended.stderr.contains(says), "{ended}");
     }
