@@ -54,7 +54,11 @@ fn sections(study: &Study, checked: Option<&Checked>, bytes: u64) -> Vec<(&'stat
     let rows = format!(
         "One ZIP file with manifests, rows, {} and digests of the experiments {}: {}, of which {} a row{}. Rows are Parquet files in \
          {}, a data folder of powersweep. {} has SHA-256 of every file, {} is an RO-Crate 1.1.\n",
-        if study.paper.is_some() { "claims, figures" } else { "ledgers" },
+        match &study.paper {
+            Some(_) if study.has_figures() => "claims, figures",
+            Some(_) => "claims",
+            None => "ledgers",
+        },
         names.join(", "),
         count(tasks, "task"),
         if done == 1 { "1 has".to_owned() } else { format!("{done} have") },
@@ -72,11 +76,15 @@ fn sections(study: &Study, checked: Option<&Checked>, bytes: u64) -> Vec<(&'stat
     let costs = format!(
         "\\begin{{itemize}}\\setlength{{\\itemsep}}{{0pt}}\n\\item Disk: {} for the artifact, and as much again while a ZIP is verified.\n\
          \\item Set-up: minutes; a build from the source takes some ten minutes.\n\
-         \\item Check of the artifact: {} of each experiment, about {} of one core, and the figures.\n\
+         \\item Check of the artifact: {} of each experiment, about {} of one core{}.\n\
          \\item All tasks again: about {} of one core; the longest took {}.\n\\end{{itemize}}\n",
         tex(&size(bytes)),
-        count(sample, "task"),
+        match study.experiments.iter().all(|experiment| experiment.done >= sample) {
+            true => count(sample, "task"),
+            false => format!("up to {}", count(sample, "task")),
+        },
         tex(&duration(sampled_s(study, sample))),
+        if study.has_figures() { ", and the figures" } else { "" },
         tex(&duration(slot_s)),
         tex(&duration(longest_s)),
     );
@@ -129,21 +137,32 @@ fn inputs(study: &Study) -> String {
 fn steps(study: &Study) -> String {
     let mut items = vec![
         format!(
-            "\\item Unpack the ZIP in an empty folder, or verify it as it came: {}.",
-            tt("powersweep verify study.zip")
+            "\\item Unpack the ZIP in an empty folder, or verify it as it came, under its own name: {}.",
+            tt("powersweep verify FILE.zip")
         ),
         format!(
             "\\item {} compares all digests, simulates a sample of rows again and compares every bit{}.",
             tt(&format!("sh {SCRIPT}")),
-            if study.paper.is_some() { ", says the verdict on each claim, and draws every figure again" } else { "" }
+            match &study.paper {
+                Some(_) if study.has_figures() => ", says the verdict on each claim, and draws every figure again",
+                Some(_) => ", says the verdict on each claim",
+                None => "",
+            }
         ),
     ];
-    for experiment in study.experiments.iter().take(1) {
+    for experiment in study.experiments.iter().take(INPUTS_MAX) {
+        let failed = match experiment.failed {
+            0 => String::new(),
+            1 => "; 1 task fails again, and it ends with code 3".to_owned(),
+            more => format!("; {more} tasks fail again, and it ends with code 3"),
+        };
         items.push(format!(
-            "\\item All tasks: {}, with a new folder of data.",
+            "\\item All tasks of {}: {}, with a new folder of data{failed}.",
+            tt(&experiment.name),
             tt(&format!("powersweep run {INPUTS}/{}.toml --traces {INPUTS}", experiment.name))
         ));
     }
+    items.extend(more(study.experiments.len(), INPUTS_MAX, "README.md"));
     format!("\\begin{{enumerate}}\\setlength{{\\itemsep}}{{0pt}}\n{}\n\\end{{enumerate}}\n", items.join("\n"))
 }
 

@@ -28,11 +28,12 @@ fn short_name(study: &Study) -> &str {
 pub(super) fn reproduce(study: &Study) -> String {
     let (tasks, name, figures) = (sample(study), short_name(study), study.has_figures());
     let output = if figures { format!(" --figures \"${{1:-../{name}-drawn-again}}\"") } else { String::new() };
+    let claims = if study.paper.is_some() { ", and says which claims hold" } else { "" };
     let argument = if figures { " [FOLDER FOR FIGURES]" } else { "" };
     format!(
         r#"#!/bin/sh
 # sh reproduce.sh{argument}
-# Compares all digests, simulates some rows again bit for bit, and says which claims hold{and_figures}.
+# Compares all digests, simulates some rows again bit for bit{claims}{and_figures}.
 # No network is needed, as far as the logs are in inputs/ or in a folder of POWERSWEEP_TRACES.
 # TASKS=N: the number of rows of each experiment.
 set -eu
@@ -82,8 +83,11 @@ pub(super) fn container(study: &Study) -> String {
 /// The page for people.
 pub(super) fn readme(study: &Study, checked: Option<&Checked>) -> String {
     let mut page = format!("# {}\n\nMade by {} from rows of {}.\n", study.title, study.made_by, study.date);
-    page += "\n`sh reproduce.sh` compares all digests, simulates some rows again bit for bit, and says which claims hold. It needs \
-             the program powersweep";
+    let claims = if study.paper.is_some() { ", and says which claims hold" } else { "" };
+    let _ = write!(
+        page,
+        "\n`sh reproduce.sh` compares all digests, simulates some rows again bit for bit{claims}. It needs the program powersweep"
+    );
     page += if study.has_program { ", which is in `bin/`." } else { "; `Containerfile` builds an image with it." };
     page += " `description.tex` says what is needed and what comes out.\n\n";
     page += "| experiment | tasks | with a row | failed | not run |\n|---|---:|---:|---:|---:|\n";

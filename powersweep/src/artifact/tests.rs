@@ -30,6 +30,28 @@ fn scripts_draw_figures_again_only_if_there_are_some() {
     }
 }
 
+#[test]
+fn the_description_has_the_steps_of_each_experiment_and_only_what_the_study_has() {
+    let experiment = |name: &str, failed: u64| StudiedExperiment {
+        name: name.to_owned(),
+        tasks: 50,
+        done: 50 - failed,
+        failed,
+        ..StudiedExperiment::default()
+    };
+    let study = Study { experiments: vec![experiment("one", 2), experiment("two", 0)], ..Study::default() };
+    let text = describe::latex(&study, None, 1_000);
+    for part in [
+        "{powersweep run inputs/\\allowbreak{}one.toml --traces inputs}, with a new folder of data; 2 tasks fail again",
+        "{powersweep run inputs/\\allowbreak{}two.toml --traces inputs}, with a new folder of data.\n",
+        "up to 100 tasks of each experiment",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(!text.contains("the figures") && !text.contains("study.zip"), "{text}");
+    assert!(!scripts::readme(&study, None).contains("claims") && !scripts::reproduce(&study).contains("claims"));
+}
+
 /// The builder of Docker before version 23 refuses `COPY --chmod`; the ZIP has the mode of the program.
 #[test]
 fn the_recipe_of_an_image_needs_no_new_builder() {
