@@ -100,6 +100,15 @@ fn shares_of_a_grid_are_those_of_its_rows() {
         .run(&["sensitivity", "grid", "--of", "wait_s_mean", "--design", "knobs"])
         .exits(2)
         .says(&["no design `knobs`"]);
+
+    // No sentence is about shares that are not there.
+    let aliased = "version = 1\nname = \"aliased\"\nseeds = [1, 2]\n[workloads.w]\nsource = \"lublin\"\n\
+                   synthetic_jobs_count = 60\n[policies.a]\npredictor = \"user\"\n\
+                   [policies.b]\npredictor = [\"exact\", \"recent-average\"]\n";
+    sandbox.write("aliased.toml", aliased);
+    sandbox.run(&["run", "aliased.toml", "--quiet"]).exits(0);
+    let shown = sandbox.run(&["sensitivity", "aliased", "--of", "bsld_mean"]).exits(0).stdout;
+    assert!(shown.trim().starts_with("bsld_mean has no shares: `predictor`"), "{shown}");
 }
 
 #[test]

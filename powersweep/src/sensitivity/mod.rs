@@ -142,6 +142,9 @@ impl Sensitivity {
 
     /// Sentences about the indices.
     pub fn said(&self) -> String {
+        if self.rows.is_empty() && !self.refused.is_empty() {
+            return self.refused.join(" ");
+        }
         let seeds = count(self.seeds as u64, "seed");
         let mut text = match self.points {
             Points::Trajectories(of) => {
