@@ -30,6 +30,9 @@ use crate::results::no_rows;
 /// The column that says whether a combination satisfies the conditions.
 const VERDICT: &str = "verdict";
 
+/// Combinations that a sentence on equally good ones names.
+const TIED_SHOWN: usize = 3;
+
 /// Goals and conditions of the best combinations of parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BestOptions {
@@ -189,11 +192,35 @@ impl Place {
             false => None,
         };
         let frame = match &goals[..] {
-            [goal] => feasible.sorted(&goal.column, goal.is_maximised)?.part(0, options.top),
+            [goal] => {
+                let sorted = feasible.sorted(&goal.column, goal.is_maximised)?;
+                let tied = tied(&sorted, &goal.column, options.top, &by)?;
+                tied.iter().for_each(|said| datasets.notes().say(said));
+                sorted.part(0, options.top)
+            }
             goals => feasible.picked(&front(&feasible, goals)?),
         };
         Ok(Best { frame, combinations, feasible: feasible.rows(), uncertain, volume, why_none })
     }
+}
+
+/// The combinations behind the first ones of a sorted frame that are as good as the last of these, in a sentence.
+fn tied(sorted: &Frame, goal: &str, top: usize, by: &[&str]) -> Result<Option<String>, Error> {
+    let means = sorted.column(goal)?;
+    let Some(last) = top.checked_sub(1).filter(|last| *last < sorted.rows()).and_then(|last| means.number(last)) else {
+        return Ok(None);
+    };
+    let rows: Vec<usize> = (top..sorted.rows()).take_while(|row| means.number(*row) == Some(last)).collect();
+    let columns = by.iter().map(|name| sorted.column(name)).collect::<Result<Vec<_>, Error>>()?;
+    let values = |row: &usize| {
+        let has_value = columns.iter().filter(|column| !column.cell(*row).is_null());
+        has_value.map(|column| format!("{}={}", column.name(), column.text(*row))).collect::<Vec<_>>().join(", ")
+    };
+    let more = if rows.len() > TIED_SHOWN { "; …" } else { "" };
+    let shown = rows.iter().take(TIED_SHOWN).map(values).collect::<Vec<_>>().join("; ");
+    let have = if rows.len() == 1 { "has" } else { "have" };
+    let others = count(rows.len() as u64, "other combination");
+    Ok((!rows.is_empty()).then(|| format!("{others} {have} the same {goal}: {shown}{more}")))
 }
 
 /// The hypervolume of the front of the feasible combinations.

@@ -297,6 +297,9 @@ fn the_least_energy_under_a_condition() {
     let uncertain = judged.iter().filter(|row| row["verdict"] == "uncertain").count();
     assert!(uncertain > 0, "{judged:?}");
     sandbox.run(&all).exits(0).says(&[&format!("{uncertain} of them uncertain: the interval of a mean")]);
+    // All combinations have equally many jobs.
+    let tied = sandbox.run(&["best", "answers", "--minimise", "jobs_count", "--top", "2"]).exits(0);
+    tied.says(&["7 other combinations have the same jobs_count: policy="]);
     // A condition on a parameter, and one that nothing satisfies.
     let small =
         ["best", "answers", "--maximise", "utilization_installed", "--subject-to", "size_factor<2", "--top", "3"];
