@@ -10,6 +10,7 @@ use super::scales::{extent, magnitude};
 use crate::Result;
 use crate::figure::{Content, Figure};
 use crate::font::{self, SIZE_PX};
+use crate::labels;
 use crate::look::Look;
 use crate::rows::empty;
 
@@ -133,7 +134,9 @@ impl Coordinate {
             return Ok(Coordinate { title: label(&unit), ends, scale: Scaled::Numbers { low, high, top, divisor } });
         }
         let levels = few(column, NAMES_MAX)?;
-        let ends = levels.iter().enumerate().map(|(at, level)| (spread(at, levels.len()), level.clone())).collect();
+        // The first and the last axis have a bit less than half of a slot on their outer side.
+        let shown = labels::shortened(&levels, 0.85 * slot_px);
+        let ends = shown.into_iter().enumerate().map(|(at, level)| (spread(at, levels.len()), level)).collect();
         Ok(Coordinate { title: label(""), ends, scale: Scaled::Names(levels) })
     }
 
@@ -261,6 +264,25 @@ mod tests {
             figure.spec()["datasets"]["ends"][1],
             json!({ "column": "energy (MJ)", "position": 1.0, "written": "2" })
         );
+    }
+
+    #[test]
+    fn long_names_are_shortened_on_the_axis_alone() {
+        let names = ["easy-with-shortest-first", "conservative-fcfs"];
+        let table = Frame::of([
+            Column::texts("platform", "platform", ["big-machine-of-next-year", "machine-of-this-year"]),
+            Column::texts("policy", "policy", names),
+            Column::numbers("energy_j", "energy", "J", [2e6, 1e6]),
+        ]);
+        let columns = ["platform", "policy", "energy_j"].map(str::to_owned);
+        let look = Look::of(Width::Column);
+        let figure = parallel(&table, &columns, None, &look).expect("a figure");
+        for end in figure.spec()["datasets"]["ends"].as_array().expect("the texts") {
+            let written = end["written"].as_str().expect("a text");
+            assert!(font::width(written, SIZE_PX, false) < look.width.px() / 3.0, "{written}");
+        }
+        let rows = figure.spec()["datasets"]["rows"].as_array().expect("rows");
+        assert!(rows.iter().any(|row| row["value"] == names[0]), "{rows:?}");
     }
 
     #[test]
