@@ -94,6 +94,14 @@ impl Comparison {
         let all = [self.a, self.b, self.difference.value].into_iter().chain(ends.into_iter().flatten());
         all.map(f64::abs).filter(|size| size.is_finite()).fold(0.0, f64::max)
     }
+
+    /// The comparison of the values divided by a positive number.
+    #[must_use]
+    pub fn divided(&self, by: f64) -> Comparison {
+        let Interval { value, ends } = self.difference;
+        let difference = Interval { value: value / by, ends: ends.map(|(low, high)| (low / by, high / by)) };
+        Comparison { a: self.a / by, b: self.b / by, difference, ..*self }
+    }
 }
 
 /// Compares pairs of (replicate, value of A, value of B), in which NaN stands for no value. `None` if no pair has both.

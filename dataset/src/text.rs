@@ -74,12 +74,7 @@ impl Column {
     }
 
     fn headed(&self, name: &str, factor: impl Fn(i32) -> String) -> String {
-        let (factor, unit) = match prefixed(&self.unit, self.exponent.div_euclid(3)) {
-            Some(unit) if self.exponent.rem_euclid(3) == 0 => (None, unit),
-            _ => ((self.exponent != 0).then(|| factor(self.exponent)), self.unit.clone()),
-        };
-        let parts: Vec<String> = factor.into_iter().chain((!unit.is_empty()).then_some(unit)).collect();
-        if parts.is_empty() { name.to_owned() } else { format!("{name} ({})", parts.join(" ")) }
+        labelled(name, &scaled(&self.unit, self.exponent, factor))
     }
 
     /// Whether a number has half the width of its interval behind it.
@@ -217,6 +212,27 @@ impl Sheet {
     }
 }
 
+/// A unit times a power of ten: with its prefix, else behind the factor.
+fn scaled(unit: &str, exponent: i32, factor: impl Fn(i32) -> String) -> String {
+    let (factor, unit) = match prefixed(unit, exponent.div_euclid(3)) {
+        Some(unit) if exponent.rem_euclid(3) == 0 => (None, unit),
+        _ => ((exponent != 0).then(|| factor(exponent)), unit.to_owned()),
+    };
+    factor.into_iter().chain((!unit.is_empty()).then_some(unit)).collect::<Vec<_>>().join(" ")
+}
+
+/// The divisor of numbers whose greatest has this size, and their unit then, for a text of [`Sheet::latex`] or [`Sheet::typst`].
+pub fn for_paper(unit: &str, greatest: f64) -> (f64, String) {
+    let exponent = if greatest > 0.0 { shared_exponent(greatest) } else { 0 };
+    (10f64.powi(exponent), scaled(unit, exponent, |exponent| format!("\u{1}{exponent}\u{2}")))
+}
+
+/// The power of ten, a multiple of three, that numbers share whose greatest has this size.
+fn shared_exponent(greatest: f64) -> i32 {
+    let power = greatest.log10().floor() as i32;
+    if PLAIN.contains(&power) { 0 } else { power.div_euclid(3) * 3 }
+}
+
 /// A number and half the width of its interval, rounded as in a column of a [`Sheet`]: "131 ± 120". A power of ten is that of both.
 pub fn with_half(value: f64, half: f64) -> String {
     let format = Format::of(&[Cell::Real(value)], &[Cell::Real(half)]);
@@ -349,8 +365,8 @@ impl Format {
             return Format { exponent: 0, decimals: 0 };
         }
         // An interval that is wider than its value has no power of ten of its own.
-        let power = halves.iter().filter_map(finite).fold(greatest, f64::max).log10().floor() as i32;
-        let exponent = if PLAIN.contains(&power) { 0 } else { power.div_euclid(3) * 3 };
+        let widest = halves.iter().filter_map(finite).fold(greatest, f64::max);
+        let (power, exponent) = (widest.log10().floor() as i32, shared_exponent(widest));
         let own = |row: usize| cells.get(row).and_then(finite).unwrap_or(0.0);
         let is_wide = |row: usize, half: f64| half >= (NOISE[0] * own(row)).max(NOISE[1] * greatest);
         let halves =

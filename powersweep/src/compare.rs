@@ -12,6 +12,7 @@ use powersweep_dataset::replicates::{Method, seed};
 use powersweep_dataset::scan::SEED;
 use powersweep_dataset::source::{conditions, table_of, type_of, why_none};
 use powersweep_dataset::subject::subject;
+use powersweep_dataset::text::for_paper;
 use powersweep_dataset::words::count;
 use powersweep_dataset::{Axis, Cell, Comparison, Condition, Datasets, Error, Frame, Rows, failure};
 use powersweep_engine::seeds::Dependence;
@@ -95,6 +96,18 @@ pub struct Compared {
 }
 
 impl Compared {
+    /// The comparisons for a paper: great and small numbers share a power of ten, which is in the unit.
+    #[must_use]
+    pub fn for_paper(mut self) -> Compared {
+        for column in self.groups.iter_mut().flat_map(|group| &mut group.columns) {
+            if let Some(comparison) = &mut column.comparison {
+                let (divisor, unit) = for_paper(&column.unit, comparison.greatest());
+                (*comparison, column.unit) = (comparison.divided(divisor), unit);
+            }
+        }
+        self
+    }
+
     /// A row for each group and column, for programs.
     pub fn rows(&self) -> RecordBatch {
         let all = || self.groups.iter().flat_map(|group| group.columns.iter().map(move |column| (group, column)));

@@ -38,7 +38,8 @@ pub fn run(args: &CompareArgs) -> Outcome {
         note_single(&found);
         return written(&found.rows(), encoding, 0, &args.out, &sets[0]);
     }
-    let table = shown(&found, args.out.format());
+    let is_paper = matches!(args.out.format(), RowFormat::Latex | RowFormat::Typst);
+    let table = if is_paper { shown(&found.clone().for_paper(), true) } else { shown(&found, false) };
     if args.out.format() != RowFormat::Table {
         note_single(&found);
         return sheet(&table, 0, &args.out);
@@ -83,7 +84,7 @@ fn lacking(found: &Compared) -> String {
 
 /// The table for people; for a paper, its metrics are in words. A metric that some groups have, such as the cost of a price, has no
 /// row in the others.
-fn shown(found: &Compared, format: RowFormat) -> Sheet {
+fn shown(found: &Compared, is_paper: bool) -> Sheet {
     let each = || found.groups.iter().flat_map(|group| group.columns.iter().map(move |of| (group, of)));
     let known: BTreeSet<&str> =
         each().filter(|(_, of)| of.comparison.is_some()).map(|(_, of)| of.name.as_str()).collect();
@@ -105,10 +106,7 @@ fn shown(found: &Compared, format: RowFormat) -> Sheet {
         column(name, false, all.iter().map(|(group, _)| Entry::Text(group.values[at].exact())).collect())
     });
     let metrics = all.iter().map(|(_, column)| {
-        let name = match format {
-            RowFormat::Latex | RowFormat::Typst => title(&column.name).0,
-            _ => column.name.clone(),
-        };
+        let name = if is_paper { title(&column.name).0 } else { column.name.clone() };
         Entry::Text(labelled(&name, &column.unit))
     });
     let mut columns: Vec<Column> = keys.collect();

@@ -74,7 +74,7 @@ fn policies_are_compared_seed_by_seed() {
     assert!((number(&found[0], "difference_high") - (mean + half)).abs() < 1e-6 * half);
     assert!(near(number(&found[0], "ratio"), save.iter().sum::<f64>() / full.iter().sum::<f64>()));
     let latex = sandbox.run(&["compare", a, b, "--format", "latex"]).exits(0);
-    latex.prints(&["total energy (relative) &", "100\\% \\\\"]);
+    latex.prints(&["total energy ($10^{6}$ relative) &", "100\\% \\\\"]);
     let less = differences.iter().filter(|d| **d < 0.0).count() as f64 / 15.0;
     assert!(near(number(&found[0], "b_less"), less));
     let screen = sandbox.run(&["compare", a, b]).exits(0);

@@ -3,7 +3,6 @@
 use comfy_table::CellAlignment;
 use powersweep::find::{Found, FoundCandidate, FoundGroup, FoundMeans};
 use powersweep_dataset::search::Estimate;
-use powersweep_dataset::text::with_half;
 use powersweep_dataset::titles;
 use powersweep_engine::Value;
 use powersweep_experiments::Over;
@@ -118,7 +117,7 @@ fn shown(estimate: Estimate) -> String {
     match estimate.ends {
         // Student's interval has the mean in its middle. The interval of a share of seeds is not symmetric.
         Some((low, high)) if ((low + high) / 2.0 - mean).abs() <= 1e-9 * (high - low) => {
-            with_half(mean, (high - low) / 2.0)
+            powersweep_dataset::text::with_half(mean, (high - low) / 2.0)
         }
         Some((low, high)) => format!("{shown} [{}, {}]", screen::number(low), screen::number(high)),
         None => shown,
