@@ -245,9 +245,11 @@ pub(super) fn names(column: &Column, levels: &[String], plot_px: f64) -> Value {
         () if slot_px >= SIZE_PX * 1.6 => -TURNED.to_degrees().round() as i32,
         () => -90,
     };
-    // Each name is shown: the place tells nothing without it.
+    // Each name is shown, because the place tells nothing without it. Of names that would lie on each other, every second one is
+    // left out, until the others have room.
+    let overlap = if slot_px < SIZE_PX { json!("parity") } else { json!(false) };
     let mut axis = json!({
-        "title": label(column), "labelAngle": angle, "labelLimit": 0, "labelOverlap": false, "grid": false,
+        "title": label(column), "labelAngle": angle, "labelLimit": 0, "labelOverlap": overlap, "grid": false,
     });
     labels::show(&mut axis, levels, &shown);
     if angle != 0 {
@@ -331,6 +333,9 @@ mod tests {
     fn wide_names_are_turned() {
         let column = Column::texts("policy", "policy", ["a very long name", "b"]);
         assert_eq!(names(&column, &column.levels(), 100.0)["axis"]["labelAngle"], -40);
-        assert_eq!(names(&column, &column.levels(), 300.0)["axis"]["labelAngle"], 0);
+        let axis = names(&column, &column.levels(), 300.0)["axis"].clone();
+        assert_eq!((&axis["labelAngle"], &axis["labelOverlap"]), (&json!(0), &json!(false)));
+        let many = Column::numbers("bsld_threshold", "threshold", "", (0..40).map(f64::from));
+        assert_eq!(names(&many, &many.levels(), 200.0)["axis"]["labelOverlap"], "parity");
     }
 }
