@@ -124,7 +124,7 @@ impl Sheet {
 
     /// A table of GitHub's Markdown.
     pub fn markdown(&self) -> String {
-        let escaped = |text: &str| text.replace('|', "\\|");
+        let escaped = |text: &str| text.replace('|', "\\|").replace('<', "\\<");
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let mut text = line(self.columns.iter().map(|column| escaped(&column.heading())).collect());
         text += &line(

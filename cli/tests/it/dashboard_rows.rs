@@ -117,7 +117,7 @@ fn time_combinations_comparison_manifest_and_files_are_those_of_the_commands() {
         let percent = format!(">{:+.1} %<", (ratio - 1.0) * 100.0);
         assert!(page.body.contains(&percent), "{percent} in {}", page.body);
     }
-    pages.until("/compare?name=sweep&b=nothing", "This page lacks rows").gives(200, &["nothing"]);
+    pages.until("/compare?name=sweep&b=nothing", "there is no experiment nothing").gives(200, &["role=\"alert\""]);
     let chosen = "columns=task_index,queue_order,energy_total_j&sort=-energy_total_j&where=queue_order%3Dsjf";
     let file = pages.get(&format!("/download?name=sweep&format=csv&{chosen}")).gives(200, &["task_index,"]);
     let args = "results sweep --columns task_index,queue_order,energy_total_j --sort energy_total_j --descending";
@@ -256,7 +256,7 @@ fn the_plot_fills_in_as_tasks_end() {
     let sandbox = Sandbox::new();
     let (served, _) = sandbox.serve(&[]);
     let pages = Pages::open(&sandbox, &[]);
-    for (seeds, tasks) in [(0, "No task has a row yet"), (4, "\"plot-desc\">8 tasks"), (7, "\"plot-desc\">14 tasks")] {
+    for (seeds, tasks) in [(0, "No task has a row"), (4, "\"plot-desc\">8 tasks"), (7, "\"plot-desc\">14 tasks")] {
         sandbox.write("sweep.toml", synthetic("sweep", seeds.max(1)));
         sandbox.run(&["submit", "sweep.toml"]).exits(0);
         let running = (seeds > 0).then(|| worker(&sandbox, "w", "", &[]));

@@ -268,7 +268,7 @@ fn manifest(text: Option<&str>) -> Markup {
 /// What is known of rows, with a word about what is not.
 fn waiting<V>(known: &Known<V>, show: impl FnOnce(&V) -> Markup) -> Markup {
     html! {
-        @if let Some(trouble) = &known.trouble { p.away role="alert" { "This page lacks rows: " (trouble) } }
+        @if let Some(trouble) = &known.trouble { p.away role="alert" { @if known.answer.is_some() { "This page lacks rows: " } (trouble) } }
         @match &known.answer {
             Some(answer) => (show(answer)),
             None if known.trouble.is_none() => p.empty { "Rows are being read. They appear here by themselves; without JavaScript, load the page again." },

@@ -187,7 +187,7 @@ fn pages(ask: &RowsQuery, seen: &RowsPage) -> Markup {
         @if pages > 1 {
             nav.actions aria-label="Pages of rows" {
                 @if ask.page > 0 { button form="rows" name="page" value=(ask.page) { "Previous" } }
-                span { "Page " (ask.page + 1) " of " (pages) }
+                span { @if ask.page < pages { "Page " (ask.page + 1) " of " (pages) } @else { (pages) " pages" } }
                 @if ask.page + 1 < pages { button form="rows" name="page" value=(ask.page + 2) { "Next" } }
             }
             @if seen.count > PAGES_MAX * PAGE_ROWS {

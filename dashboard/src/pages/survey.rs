@@ -92,7 +92,7 @@ pub(super) fn section(survey: &Survey, choose: Option<&str>) -> Markup {
         @if let Some(name) = choose { (form(survey, name, "experiment")) }
         (sampled(survey))
         @if is_empty {
-            p.empty { "No task has a row yet. The plot fills in while tasks end." }
+            p.empty { "No task has a row. The plot has the tasks that end with a row." }
         } @else if survey.shown.combinations == 0 {
             p.empty { "No task has a value in both columns." }
         } @else {
@@ -445,7 +445,7 @@ mod tests {
 
     #[test]
     fn empty_surveys_say_so() {
-        assert!(section(&survey(&[]), None).into_string().contains("No task has a row yet"));
+        assert!(section(&survey(&[]), None).into_string().contains("No task has a row"));
         let missing = section(&survey(&[(f64::NAN, 1.0, "a", f64::NAN)]), None).into_string();
         assert!(
             missing.contains("No task has a value in both columns")

@@ -70,7 +70,8 @@ pub(super) fn charts(activity: &Activity) -> Markup {
     let idle = "idle: the worker has other tasks before and after";
     html! {
         @if activity.moments.len() < INTERVALS_LEAST {
-            p.soft { "The tasks ran within " (duration(activity.width_s * INTERVALS_LEAST as f64)) ", which is too short for charts over time." }
+            @let ran_us = activity.span_us.map_or(0, |(first_us, last_us)| last_us - first_us);
+            p.soft { "The tasks ran within " (duration(ran_us as f64 / 1e6)) ", which is too short for charts over time." }
         } @else {
             div.charts {
                 (chart(activity, "Tasks that ended a second", &[("done", "ended", |moment| moment.ended_per_s)]))

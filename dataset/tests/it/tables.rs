@@ -327,8 +327,11 @@ fn keys_keep_their_digits() {
 #[test]
 fn texts_are_escaped() {
     let rows = [(0, "CTC", "a_b|c#d", None, 1, 1.0, None), (1, "CTC", "-1 to -2%", None, 1, 1.0, None)];
+    let tag = (2, "CTC", "<img src=x>", None, 1, 1.0, None);
+    let rows = [rows[0], rows[1], tag];
     let frame = grouped(&collected(&rows, &["wait"]), &["policy"], &[Stat::Mean]).expect("columns");
     let sheet = Sheet::of(&frame);
+    assert!(sheet.markdown().contains("| \\<img src=x> |"));
     assert!(sheet.markdown().contains("| a_b\\|c#d |"));
     assert!(sheet.latex().contains("a\\_b|c\\#d &"));
     assert!(sheet.latex().contains("$-$1 to $-$2\\% &"), "{}", sheet.latex());
