@@ -10,7 +10,7 @@ pub fn count(n: u64, thing: &str) -> String {
     }
 }
 
-/// Characters of a number that an axis shows as it is.
+/// Characters of a number that an axis shows unchanged.
 const VALUE_MAX: usize = 7;
 
 /// How numbers are written for people.
