@@ -14,8 +14,8 @@ const DATA_OF_VERSION_2: i16 = 8;
 /// The first field of `DataPageHeader`, `DictionaryPageHeader` and `DataPageHeaderV2`.
 const VALUES: i16 = 1;
 
-/// Least bytes of a value in a dictionary of numbers.
-const VALUE_BYTES_MIN: u64 = 4;
+/// Least bytes of a value in a dictionary, but for one of a fixed length that its column states.
+pub const VALUE_BYTES_MIN: u64 = 4;
 
 /// Maximum number of structs and lists inside each other.
 const DEPTH_MAX: u32 = 8;
@@ -31,8 +31,9 @@ pub struct Stated {
     pub values: u64,
 }
 
-/// The stated sizes of the pages of a column; `None` if a header is not one, or states more values than fit in its page.
-pub fn stated(mut pages: &[u8]) -> Option<Stated> {
+/// The stated sizes of the pages of a column whose values take at least `value_bytes` in a dictionary; `None` if a header is not
+/// one, or states more values than fit in its page.
+pub fn stated(mut pages: &[u8], value_bytes: u64) -> Option<Stated> {
     let mut all = Stated::default();
     while !pages.is_empty() {
         let mut header = Compact(pages);
@@ -42,7 +43,7 @@ pub fn stated(mut pages: &[u8]) -> Option<Stated> {
             Field::Struct(_) | Field::Other => None,
         };
         let (uncompressed, compressed) = (number(UNCOMPRESSED_SIZE)?, number(COMPRESSED_SIZE)?);
-        if values(&fields, DICTIONARY)?.checked_mul(VALUE_BYTES_MIN)? > uncompressed {
+        if values(&fields, DICTIONARY)?.checked_mul(value_bytes)? > uncompressed {
             return None;
         }
         all.values =
@@ -165,6 +166,10 @@ mod tests {
         page
     }
 
+    fn stated(pages: &[u8]) -> Option<Stated> {
+        super::stated(pages, VALUE_BYTES_MIN)
+    }
+
     #[test]
     fn sizes_of_pages_are_added() {
         let stated_bytes = |pages: &[u8]| stated(pages).map(|all| all.sum);
@@ -172,6 +177,7 @@ mod tests {
         assert_eq!(stated_bytes(&page(4)), Some(40));
         assert_eq!(stated(&[page(4), page(10)].concat()), Some(Stated { sum: 80, largest: 40, values: 0 }));
         assert_eq!(stated_bytes(&page(11)), None, "11 values do not fit in 40 bytes");
+        assert_eq!([2, 3].map(|bytes| super::stated(&page(20), bytes).is_some()), [true, false]);
         for length in 1..page(4).len() {
             assert_eq!(stated_bytes(&page(4)[..length]), None, "{length}");
         }

@@ -100,8 +100,13 @@ impl File {
                 let (begin, length) = (usize::try_from(begin).ok(), usize::try_from(column.compressed_size()).ok());
                 let pages = begin.zip(length).and_then(|(begin, length)| self.bytes.get(begin..)?.get(..length));
                 let wrong_place = || damaged("its pages are not where it says, or not as large");
-                let stated = pages.and_then(pages::stated).ok_or_else(wrong_place)?;
                 let of = schema.column(leaf);
+                let value_bytes = match of.physical_type() {
+                    // A short decimal, or a float of half the size.
+                    Type::FIXED_LEN_BYTE_ARRAY => u64::try_from(of.type_length()).unwrap_or_default().max(1),
+                    _ => pages::VALUE_BYTES_MIN,
+                };
+                let stated = pages.and_then(|pages| pages::stated(pages, value_bytes)).ok_or_else(wrong_place)?;
                 if stated.largest > PAGE_BYTES_MAX {
                     return Err(Problem::TooLarge { limit: format!("{} MiB in a page", PAGE_BYTES_MAX >> 20) });
                 }

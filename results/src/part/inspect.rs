@@ -131,7 +131,7 @@ pub fn check_foreign(bytes: &Bytes) -> Result<(), ResultsError> {
 /// The sizes that the pages of a column state; `None` if the pages are not at the stated place or not of the stated size.
 fn stated(bytes: &Bytes, column: &ColumnChunkMetaData) -> Option<Stated> {
     let (begin, length) = column.byte_range();
-    pages::stated(bytes.get(begin as usize..)?.get(..length as usize)?)
+    pages::stated(bytes.get(begin as usize..)?.get(..length as usize)?, pages::VALUE_BYTES_MIN)
 }
 
 /// Refuses an object with pages that are not where and as large as their headers say, or not small. `of`: the columns whose

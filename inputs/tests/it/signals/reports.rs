@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Date32Array, Decimal128Array, Float64Array, StringViewArray};
+use arrow::array::{ArrayRef, Date32Array, Decimal128Array, Float16Array, Float64Array, StringViewArray};
+use arrow::datatypes::ArrowNativeType;
 
 use crate::joblogs::parquet::file;
 use crate::signals::{cleans, counts, read, reads, refused, time};
@@ -228,6 +229,9 @@ fn string_views_decimals_and_dates() {
     assert_eq!(reads(of(&times, numbers()), "quantity = 'carbon'"), shown);
     let decimals = Decimal128Array::from(vec![1000, 1100]).with_precision_and_scale(10, 1).expect("a scale");
     assert_eq!(reads(of(&times, Arc::new(decimals)), "quantity = 'carbon'"), shown);
+    // Two bytes each in a dictionary, as a short decimal of Python's.
+    let halves = Float16Array::from_iter_values([100, 110].map(ArrowNativeType::usize_as));
+    assert_eq!(reads(of(&times, Arc::new(halves)), "quantity = 'carbon'"), shown);
     // Texts without an offset are of no zone, unlike timestamps of Parquet.
     let local = of(&texts(&["2025-03-03 08:00", "2025-03-03 09:00"]), numbers());
     assert!(refused(&local, "quantity = 'carbon'").starts_with("row 1: the time \"2025-03-03 08:00\" has no offset"));
