@@ -75,6 +75,26 @@ impl Condition {
         &text[..end.unwrap_or(text.len())]
     }
 
+    /// The conditions of a list, which commas separate. A comma inside brackets, parentheses or a value in quotes is no separator.
+    pub fn split(text: &str) -> Vec<String> {
+        let (mut parts, mut depth, mut is_quoted) = (vec![String::new()], 0_u32, false);
+        for c in text.chars() {
+            let part = parts.last().map_or("", |part| part.trim_end());
+            match c {
+                '"' if is_quoted || part.ends_with('=') => is_quoted = !is_quoted,
+                '[' | '(' if !is_quoted => depth += 1,
+                ']' | ')' if !is_quoted => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            match parts.last_mut() {
+                Some(part) if c != ',' || is_quoted || depth > 0 => part.push(c),
+                _ => parts.push(String::new()),
+            }
+        }
+        parts.retain(|part| !part.trim().is_empty());
+        parts
+    }
+
     /// Reads a condition. `type_of` gives the type of a column, or an error that names similar ones.
     pub fn parse<E: From<Error>>(
         text: &str,
@@ -153,7 +173,10 @@ fn parsed(text: &str, of: &DataType) -> Result<Cell, &'static str> {
         DataType::Float64 => real(text).ok_or("a number or unlimited"),
         DataType::List(_) => list(text).map(Cell::List).ok_or("a list such as [1,2]"),
         DataType::Timestamp(..) => Err("an instant, on which there are no conditions"),
-        _ => Ok(Cell::Text(text.to_owned())),
+        _ => {
+            let quoted = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+            Ok(Cell::Text(quoted.unwrap_or(text).to_owned()))
+        }
     }
 }
 
@@ -201,6 +224,19 @@ mod tests {
         );
         assert!(holds("gears=[1, 2.5]", Cell::List(vec![1.0, 2.5])));
         assert!(holds("is_down=true", Cell::Bool(true)));
+    }
+
+    #[test]
+    fn a_list_splits_at_commas_outside_brackets_and_quotes() {
+        assert!(Condition::split("").is_empty());
+        for (text, parts) in [
+            ("policy=easy,gears_ghz=[1,2],seed<3", &["policy=easy", "gears_ghz=[1,2]", "seed<3"][..]),
+            ("formula=pow(min(procs, 4), 2),seed=1", &["formula=pow(min(procs, 4), 2)", "seed=1"]),
+            ("policy = \"a), b\",seed=1", &["policy = \"a), b\"", "seed=1"]),
+        ] {
+            assert_eq!(Condition::split(text), parts, "{text}");
+        }
+        assert!(holds("policy = \"a), b\"", Cell::Text("a), b".to_owned())));
     }
 
     #[test]

@@ -380,7 +380,7 @@ impl Side {
         let reading = datasets.read(experiment, options.table).await?;
         reading.check_table()?;
         let known = FooterFacts::read(datasets, experiment).await?;
-        let conditions = split(own).into_iter().chain(options.only.iter().cloned()).collect();
+        let conditions = Condition::split(own).into_iter().chain(options.only.iter().cloned()).collect();
         Ok(Side { reading, conditions, known })
     }
 
@@ -406,20 +406,6 @@ impl Side {
         let currencies = rows.axis(CURRENCY).cloned();
         Ok((rows.without(CURRENCY), currencies))
     }
-}
-
-/// Splits at commas outside brackets.
-fn split(text: &str) -> Vec<String> {
-    let (mut parts, mut depth) = (vec![String::new()], 0);
-    for c in text.chars() {
-        depth += i32::from(c == '[') - i32::from(c == ']');
-        match parts.last_mut() {
-            Some(part) if c != ',' || depth > 0 => part.push(c),
-            _ => parts.push(String::new()),
-        }
-    }
-    parts.retain(|part| !part.trim().is_empty());
-    parts
 }
 
 /// The unit of a measure in these pairs. That of a cost is the currency of the rows that have one.
@@ -454,16 +440,5 @@ fn unit(
             listed(&of_a),
             listed(&of_b)
         )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::split;
-
-    #[test]
-    fn lists_in_conditions_stay_whole() {
-        assert_eq!(split("policy=easy,gears_ghz=[1,2],seed<3"), ["policy=easy", "gears_ghz=[1,2]", "seed<3"]);
-        assert!(split("").is_empty());
     }
 }

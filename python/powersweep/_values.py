@@ -79,6 +79,8 @@ def conditions(where: Where) -> list[str]:
 
     >>> conditions({"policy": "easy", "wq_threshold": float("inf"), "log": None})
     ['policy=easy', 'wq_threshold=unlimited', 'log=']
+    >>> conditions({"policy": "easy, sjf"})
+    ['policy="easy, sjf"']
     >>> conditions("bsld_mean <= 5")
     ['bsld_mean <= 5']
     """
@@ -87,7 +89,9 @@ def conditions(where: Where) -> list[str]:
     if isinstance(where, str):
         return [where]
     if isinstance(where, Mapping):
-        return [f"{column}={text(value)}" for column, value in where.items()]
+        # A comma in quotes does not end a condition.
+        quotes = {column: '"' if isinstance(value, str) and "," in value else "" for column, value in where.items()}
+        return [f"{column}={quotes[column]}{text(value)}{quotes[column]}" for column, value in where.items()]
     return list(where)
 
 
