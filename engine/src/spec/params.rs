@@ -79,7 +79,7 @@ pub enum Type {
         /// The quantities that the signal may have.
         quantities: &'static [&'static str],
     },
-    /// The name, path or URL of a policy module. It is no part of a task's identity, which has the digest of the module
+    /// The name or path of a policy module. It is no part of a task's identity, which has the digest of the module
     /// instead.
     Module,
     /// An expression. Its value is the formula's own text ([`Formula`]), so that two spellings of one formula are equal.
@@ -213,7 +213,7 @@ impl Param {
                 format!("one of {}", names.iter().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", "))
             }
             Type::Locator => "a text".to_owned(),
-            Type::Module => "the path or URL of a WebAssembly module".to_owned(),
+            Type::Module => "the path of a WebAssembly module".to_owned(),
             Type::Signal { quantities } => {
                 format!("the label of a block of [signals] with the quantity {}", quantities.join(" or "))
             }
@@ -240,7 +240,10 @@ impl Param {
             param: self.name.to_owned(),
             expected: self.expectation(),
             found: match (value, self.ty) {
-                (Value::Text(text), _) => format!("\"{text}\""),
+                (Value::Text(text), _) => match text.char_indices().nth(TEXT_SHOWN) {
+                    Some((end, _)) => format!("\"{}...\", which has {} bytes", &text[..end], text.len()),
+                    None => format!("\"{text}\""),
+                },
                 (Value::Real(v), _) => number(*v),
                 (Value::Reals(v), Type::Reals { min, max }) => wrong_element(v, min, max),
                 (other, _) => other.to_string(),
@@ -257,6 +260,10 @@ impl Param {
             }
             (Type::OneOf(names), Value::Text(t)) if names.contains(&t.as_str()) => Ok(Value::Text(t)),
             (Type::Locator | Type::Signal { .. }, v @ Value::Text(_)) => Ok(v),
+            (Type::Module, Value::Text(t)) if t.contains("://") => {
+                let expected = "the path of a file: a module is a file here, not a URL".to_owned();
+                Err(ValueError { expected, ..wrong(&Value::Text(t)) })
+            }
             (Type::Module, Value::Text(t)) if !t.is_empty() => Ok(Value::Text(t)),
             (Type::Formula { variables }, Value::Text(t)) => match Formula::parse(&t, variables) {
                 Ok(formula) => Ok(Value::Text(formula.to_string())),
@@ -274,6 +281,9 @@ impl Param {
         }
     }
 }
+
+/// Greatest number of characters of a text that a message repeats.
+const TEXT_SHOWN: usize = 200;
 
 /// An interval in words, to follow "a number".
 fn interval(min: f64, max: f64, min_allowed: bool) -> String {
@@ -330,6 +340,13 @@ mod tests {
         assert_eq!(list(0.0, 1e300), "a list of numbers, each of at least 0 W");
         assert_eq!(list(1e-6, 1e9), "a list of numbers, each of at least 1e-6 up to 1e9 W");
         assert_eq!(list(f64::MIN, f64::MAX), "a list of numbers W");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_in_messages() {
+        let found = |text: &str| param(Type::Bool).check(Value::Text(text.to_owned())).expect_err("a text").found;
+        assert_eq!(found("yes"), "\"yes\"");
+        assert_eq!(found(&"é".repeat(201)), format!("\"{}...\", which has 402 bytes", "é".repeat(200)));
     }
 
     #[test]

@@ -46,6 +46,12 @@ fn the_bytes_of_a_module_identify_a_task_and_its_name_does_not() {
 }
 
 #[test]
+fn a_module_is_no_url() {
+    let error = crate::errors(&format!("{TOP}{}", TWO.replace("a.wasm", "https://h/a.wasm")));
+    assert!(error.contains("expected the path of a file: a module is a file here, not a URL"), "{error}");
+}
+
+#[test]
 fn two_names_of_one_module_are_refused() {
     let error = sweep(TWO, &[("a.wasm", b"a"), ("b.wasm", b"a")]).expect_err("the same tasks");
     assert_eq!(error.to_string(), "the policy modules `a.wasm` and `b.wasm` are the same file: keep one of them");

@@ -34,8 +34,7 @@ pub const COMPONENT: Component = Component {
             ty: Type::Module,
             unit: "",
             default: ParamDefault::Required,
-            doc: "Path from the manifest's folder, or http(s) URL, of the module. Its bytes belong to the identity of a task, \
-                  its name does not.",
+            doc: "Path of the module, from the manifest's folder. Its bytes belong to the identity of a task, its name does not.",
         },
         Param {
             name: FUEL,
