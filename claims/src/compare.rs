@@ -7,17 +7,24 @@ use powersweep_dataset::words::{Notation, endless};
 use powersweep_engine::Value;
 
 use crate::claim::Comparison;
+use crate::evaluate::Difference;
 use crate::measure::{Groups, Scope};
 use crate::rows::{Needed, Rows};
 use crate::selection::{Aggregate, Selection};
 
 /// The outcome of one comparison.
+#[derive(Default)]
 pub(crate) struct Compared {
     pub(crate) stated: String,
     pub(crate) ours: String,
     /// `None` if the comparison only shows numbers.
     pub(crate) holds: Option<bool>,
     pub(crate) numbers: (Option<f64>, Option<f64>),
+    pub(crate) interval: Option<(f64, f64)>,
+    /// The value on the other side, and differences from it.
+    pub(crate) other: Option<f64>,
+    pub(crate) differences: Vec<Difference>,
+    pub(crate) is_uncertain: bool,
 }
 
 impl Comparison<'_> {
@@ -61,12 +68,8 @@ impl Comparison<'_> {
         let ends = |ours| interval(value, seeded.as_ref()?, rows, ours);
         let bound = |numbers: &[f64], holds: fn(f64, f64) -> bool| {
             let (bound, ours) = (number(numbers), ours()?);
-            Ok(Compared {
-                stated: self.stated(i).unwrap_or_default(),
-                ours: with_interval(ours, bound, ends(ours), |ours| holds(ours, bound)),
-                holds: Some(holds(ours, bound)),
-                numbers: (Some(bound), Some(ours)),
-            })
+            let stated = self.stated(i).unwrap_or_default();
+            Ok(beside((stated, bound), ours, ends(ours), |ours| holds(ours, bound)))
         };
         let in_order = |values: &[Selection], sign: &str| {
             let groups: Vec<Groups> = values.iter().map(of).collect::<Result<_, String>>()?;
@@ -79,19 +82,12 @@ impl Comparison<'_> {
                 let (stated, ours) = (number(stated), ours()?);
                 let tolerance = within.of.as_ref().map(|other| mean(&of(&value.with(other))?)).transpose()?;
                 let allowed = (within.relative * stated.abs()).max(within.absolute).max(tolerance.unwrap_or(0.0));
-                let holds = |ours: f64| (ours - stated).abs() <= allowed;
-                Ok(Compared {
-                    stated: alike([stated, allowed]).join(" ± "),
-                    ours: with_interval(ours, stated, ends(ours), holds),
-                    holds: Some(holds(ours)),
-                    numbers: (Some(stated), Some(ours)),
-                })
+                let text = alike([stated, allowed]).join(" ± ");
+                Ok(beside((text, stated), ours, ends(ours), |ours: f64| (ours - stated).abs() <= allowed))
             }
             Comparison::Shown(stated) => {
                 let (stated, ours) = (number(stated), ours()?);
-                let numbers = (Some(stated), Some(ours));
-                let shown = with_interval(ours, stated, ends(ours), |_| true);
-                Ok(Compared { stated: digits(stated), ours: shown, holds: None, numbers })
+                Ok(Compared { holds: None, ..beside((digits(stated), stated), ours, ends(ours), |_| true) })
             }
             Comparison::AtLeast(numbers) => bound(numbers, |ours, bound| ours >= bound),
             Comparison::AtMost(numbers) => bound(numbers, |ours, bound| ours <= bound),
@@ -104,6 +100,8 @@ impl Comparison<'_> {
                 let mut compared = in_order(&values, "<")?;
                 let places: Vec<String> = places.iter().map(Value::to_string).collect();
                 compared.stated = places.join(" < ");
+                compared.ours = compared.ours.replace(OTHER_MINUS_OURS, "each minus the one before");
+                compared.other = None;
                 Ok(compared)
             }
         }
@@ -129,20 +127,32 @@ fn interval(value: &Selection, by_seed: &Scope, rows: &Rows, ours: f64) -> Optio
     found.ends.filter(|(low, high)| is_ours && low < high)
 }
 
-/// Our value with its interval. `uncertain`: the comparison holds for a part of the interval. `stated`: the number of which
-/// comparisons depend.
-fn with_interval(ours: f64, stated: f64, ends: Option<(f64, f64)>, holds: impl Fn(f64) -> bool) -> String {
-    let Some((low, high)) = ends else { return digits(ours) };
-    let nearest = stated.max(low).min(high);
-    let is_certain = holds(low) == holds(high) && holds(low) == holds(nearest);
-    let uncertain = if is_certain { "" } else { ", uncertain" };
-    if (2.0 * ours - low - high).abs() <= 1e-9 * (high - low) {
-        let [ours, half] = alike([ours, (high - low) / 2.0]);
-        return format!("{ours} ± {half} at 95%{uncertain}");
-    }
-    let [ours, low, high] = alike([ours, low, high]);
-    format!("{ours} ({low} to {high} at 95%{uncertain})")
+/// The outcome of a comparison with a stated number, of which `holds` depends. `uncertain`: the comparison holds for a part of the
+/// interval.
+fn beside((text, stated): (String, f64), ours: f64, ends: Option<(f64, f64)>, holds: impl Fn(f64) -> bool) -> Compared {
+    let is_uncertain = ends.is_some_and(|(low, high)| {
+        let nearest = stated.max(low).min(high);
+        holds(low) != holds(high) || holds(low) != holds(nearest)
+    });
+    let uncertain = if is_uncertain { ", uncertain" } else { "" };
+    let shown = match ends {
+        None => digits(ours),
+        Some((low, high)) if (2.0 * ours - low - high).abs() <= 1e-9 * (high - low) => {
+            let [ours, half] = alike([ours, (high - low) / 2.0]);
+            format!("{ours} ± {half} at 95%{uncertain}")
+        }
+        Some((low, high)) => {
+            let [ours, low, high] = alike([ours, low, high]);
+            format!("{ours} ({low} to {high} at 95%{uncertain})")
+        }
+    };
+    let numbers = (Some(stated), Some(ours));
+    let holds = Some(holds(ours));
+    Compared { stated: text, ours: shown, holds, numbers, interval: ends, is_uncertain, ..Compared::default() }
 }
+
+/// The sign of the difference of two values.
+const OTHER_MINUS_OURS: &str = "other minus ours";
 
 /// Compares neighbouring values. Groups are compared in pairs; the mean of their differences decides. Pairs of seeds have the 95%
 /// interval of all comparisons beside it, which says whether the difference may be 0. Equal differences have none: nothing in them
@@ -159,7 +169,7 @@ fn order(values: &[Groups], by_seed: &[Groups], sign: &str, method: Method) -> R
         let mean = stats::mean(&differences).unwrap_or(f64::NAN);
         holds &= if sign == "<" { mean > 0.0 } else { mean < 0.0 };
     }
-    let mut intervals = Vec::new();
+    let (mut intervals, mut compared) = (Vec::new(), Compared::default());
     for pair in by_seed.windows(2) {
         let [a, b] = pair else { continue };
         let Some(seed) = a.by.iter().position(|name| name == SEED).filter(|_| a.values.keys().eq(b.values.keys()))
@@ -172,6 +182,8 @@ fn order(values: &[Groups], by_seed: &[Groups], sign: &str, method: Method) -> R
         if let Some((low, high)) = found.ends.filter(|(low, high)| low < high) {
             let half = (high - low) / 2.0;
             let may_be_0 = if low <= 0.0 && 0.0 <= high { ", may be 0" } else { "" };
+            compared.is_uncertain |= !may_be_0.is_empty();
+            compared.differences.push(Difference { value: found.value, low, high });
             let [value, half] = alike([found.value, half]);
             intervals.push(format!("{value} ± {half} at 95%{may_be_0}"));
         }
@@ -183,10 +195,10 @@ fn order(values: &[Groups], by_seed: &[Groups], sign: &str, method: Method) -> R
         ours = shown.join(", ");
     }
     if !intervals.is_empty() {
-        ours.push_str(&format!(" (paired {})", intervals.join("; ")));
+        ours.push_str(&format!(" (paired, {OTHER_MINUS_OURS}: {})", intervals.join("; ")));
     }
-    let numbers = (None, means.first().copied());
-    Ok(Compared { stated: format!("{sign} the other value"), ours, holds: Some(holds), numbers })
+    let (stated, numbers) = (format!("{sign} the other value"), (None, means.first().copied()));
+    Ok(Compared { stated, ours, holds: Some(holds), numbers, other: means.get(1).copied(), ..compared })
 }
 
 /// The mean of the groups; the value itself if there is only one group.

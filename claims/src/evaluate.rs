@@ -35,6 +35,18 @@ pub enum ClaimKind {
     Guard,
 }
 
+/// The mean difference of pairs of two of our values, with its 95% interval over the seeds: the other value minus ours, or, of
+/// values in an order, each minus the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Difference {
+    /// The mean.
+    pub value: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end of the interval.
+    pub high: f64,
+}
+
 /// One repetition of a claim, beside our value.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Finding {
@@ -55,6 +67,14 @@ pub struct Finding {
     pub stated_value: Option<f64>,
     /// Our number, where there is one.
     pub our_value: Option<f64>,
+    /// The 95% interval of our number over the seeds, where it has one.
+    pub interval: Option<(f64, f64)>,
+    /// Our number on the other side of a comparison of two.
+    pub other_value: Option<f64>,
+    /// The differences of the compared numbers, where they have an interval.
+    pub differences: Vec<Difference>,
+    /// Whether the claim holds for a part of an interval only, or a difference may be 0.
+    pub uncertain: bool,
     /// The outcome.
     #[serde(skip)]
     pub verdict: Verdict,
@@ -173,6 +193,10 @@ impl Claim {
                     false => Verdict::Fails,
                 });
                 (finding.stated_value, finding.our_value) = compared.first().map_or((None, None), |c| c.numbers);
+                finding.interval = compared.iter().find_map(|c| c.interval);
+                finding.other_value = compared.iter().find_map(|c| c.other);
+                finding.differences = compared.iter().flat_map(|c| c.differences.clone()).collect();
+                finding.uncertain = compared.iter().any(|c| c.is_uncertain);
                 let mut ours: Vec<String> = compared.iter().map(|c| c.ours.clone()).collect();
                 ours.dedup();
                 finding.ours = ours.join(", ");

@@ -61,7 +61,7 @@ mod selection;
 
 pub use claim::Claims;
 pub use counts::{Counts, Tally};
-pub use evaluate::{ClaimKind, Finding, Verdict};
+pub use evaluate::{ClaimKind, Difference, Finding, Verdict};
 pub use points::{Lacking, Role, Row};
 pub use presets::{Preset, Presets, Shape};
 pub use rows::{Needed, Rows};

@@ -251,7 +251,13 @@ fn paired_values_are_compared_seed_by_seed() {
     let low = "{ runs = \"low\", where = { workload = \"a\", bsld_threshold = 2 } }";
     let finding = findings(&claim(low)).remove(0);
     assert_eq!(finding.verdict, Verdict::Holds);
-    assert_eq!(finding.ours, "20 < 22.5 (paired 2.5 ± 6.353102 at 95%, may be 0)", "differences 2 and 3");
+    assert_eq!(
+        finding.ours, "20 < 22.5 (paired, other minus ours: 2.5 ± 6.353102 at 95%, may be 0)",
+        "differences 2 and 3"
+    );
+    assert_eq!((finding.our_value, finding.other_value, finding.uncertain), (Some(20.0), Some(22.5), true));
+    let difference = finding.differences[0];
+    assert!(difference.value == 2.5 && difference.low < -3.8 && difference.high > 8.8, "{difference:?}");
     let unpaired = "{ runs = \"low\", where = { workload = \"a\", bsld_threshold = 2, seed = 1 } }";
     let finding = findings(&claim(unpaired)).remove(0);
     assert_eq!(finding.verdict, Verdict::Missing);
@@ -277,18 +283,21 @@ fn means_over_seeds_have_their_interval() {
     assert_eq!(ours("demanded = false\nwhy = \"w\"\npublished = 99"), (Verdict::Shown, certain));
     // The same interval as of a claim that is paired.
     let less = "less_than = { runs = \"low\", where = { workload = \"a\", bsld_threshold = 2 } }";
-    let paired = "20 < 22.5 (paired 2.5 ± 6.353102 at 95%, may be 0)".to_owned();
+    let paired = "20 < 22.5 (paired, other minus ours: 2.5 ± 6.353102 at 95%, may be 0)".to_owned();
     assert_eq!(ours(less), (Verdict::Holds, paired));
     // One seed, or equal rows.
     let one = "value = { runs = \"top\", where = { workload = \"a\", seed = 1 }, column = \"wait_s_mean\", aggregate = \"mean\" }";
     assert_eq!(findings(&format!("at_least = 1\n{one}"))[0].ours, "10");
     let equal =
         "value = { runs = \"top\", where = { workload = \"b\" }, column = \"energy_total_j\", aggregate = \"mean\" }";
-    assert_eq!(findings(&format!("at_least = 1\n{equal}"))[0].ours, "400");
+    let equal = findings(&format!("at_least = 1\n{equal}")).remove(0);
+    assert_eq!((equal.ours.as_str(), equal.interval, equal.uncertain), ("400", None, false));
     // A difference of means, rows paired by seed: 2 and 3.
     let difference = "at_least = 0.1\n[claims.value]\nruns = \"low\"\nwhere = { workload = \"a\", bsld_threshold = 2 }\n\
                       column = \"wait_s_mean\"\naggregate = \"mean\"\nminus = { runs = \"top\", same = [\"workload\", \"seed\"] }";
-    assert_eq!(findings(difference)[0].ours, "2.5 ± 6.353102 at 95%, uncertain");
+    let difference = findings(difference).remove(0);
+    assert_eq!(difference.ours, "2.5 ± 6.353102 at 95%, uncertain");
+    assert!(difference.uncertain && difference.interval.is_some_and(|(low, high)| low < -3.8 && high > 8.8));
 }
 
 #[test]
