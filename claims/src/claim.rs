@@ -100,7 +100,7 @@ pub(crate) struct Claim {
     pub(crate) ascending: Conditions,
 }
 
-fn yes() -> bool {
+pub(crate) fn yes() -> bool {
     true
 }
 

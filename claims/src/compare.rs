@@ -1,7 +1,7 @@
 //! Comparisons of a value with published or expected numbers and with other values.
 
 use powersweep_dataset::Stat;
-use powersweep_dataset::replicates::{Method, Replicates, SEED};
+use powersweep_dataset::replicates::{Interval, Method, Replicates, SEED};
 use powersweep_dataset::stats;
 use powersweep_dataset::words::{Notation, endless};
 use powersweep_engine::Value;
@@ -110,7 +110,7 @@ impl Comparison<'_> {
 
 /// The scope around a value, grouped by the seed, too. `None` for a value that is no mean of rows: no interval over the seeds
 /// follows for it.
-fn by_seed(value: &Selection, outer: &Scope) -> Option<Scope> {
+pub(crate) fn by_seed(value: &Selection, outer: &Scope) -> Option<Scope> {
     let is_mean = value.aggregate == Some(Aggregate::Stat(Stat::Mean)) && value.then.is_none();
     let mut scope = outer.clone();
     scope.by.extend([SEED.to_owned()].into_iter().filter(|seed| !outer.by.contains(seed)));
@@ -122,6 +122,11 @@ fn by_seed(value: &Selection, outer: &Scope) -> Option<Scope> {
 /// The 95% interval of a value over the seeds, if it has one; `None` if nothing in it depends on the seed.
 fn interval(value: &Selection, by_seed: &Scope, rows: &Rows, ours: f64) -> Option<(f64, f64)> {
     let found = by_seed.of_value(value).intervals(value, rows, &[]).ok()?.values.into_values().next()?;
+    ends_of(found, ours)
+}
+
+/// The ends of an interval around a value; `None` if it is around another one, or nothing in it depends on the seed.
+pub(crate) fn ends_of(found: Interval, ours: f64) -> Option<(f64, f64)> {
     // Where groups have different numbers of rows, the mean of their means is another estimate.
     let is_ours = (found.value - ours).abs() <= 1e-9 * ours.abs();
     found.ends.filter(|(low, high)| is_ours && low < high)

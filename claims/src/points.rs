@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use powersweep_dataset::replicates::{Interval, SEED};
 
+use crate::compare;
 use crate::measure::{Groups, Scope};
 use crate::presets::{Axis, NONE, Preset, Shape, Values};
 use crate::published::numbers;
@@ -60,6 +61,9 @@ impl Preset {
         let mut needed = Needed::new();
         for values in &self.values {
             self.scope(values, &values.selection).need(&values.selection, &mut needed);
+            if let Some(by_seed) = self.by_seed(values) {
+                by_seed.need(&values.selection, &mut needed);
+            }
             if let Some(half_width) = &values.half_width {
                 let half_width = values.selection.with(half_width);
                 self.scope(values, &half_width).need(&half_width, &mut needed);
@@ -124,6 +128,14 @@ impl Preset {
         Scope::outermost(&self.manifest, &[], &by).of_value(selection)
     }
 
+    /// The scope of values that are means of rows, grouped by the seed, too: their intervals follow from it.
+    fn by_seed(&self, values: &Values) -> Option<Scope> {
+        let is_usual = self.intervals && !values.interval && values.half_width.is_none();
+        let outer = Scope::outermost(&self.manifest, &[], &self.by(values));
+        let by_seed = is_usual.then(|| compare::by_seed(&values.selection, &outer)).flatten()?;
+        Some(by_seed.of_value(&values.selection))
+    }
+
     /// Our values with their intervals, by the columns of the axes.
     fn intervals(&self, values: &Values, rows: &Rows) -> Result<Groups<Interval>, Lacking> {
         let scope = self.scope(values, &values.selection);
@@ -137,9 +149,12 @@ impl Preset {
             self.scope(values, &half).value(&half, rows).map_err(lacking)
         });
         let half_widths = half_widths.transpose()?;
+        let by_seed = self.by_seed(values);
+        let usual = by_seed.and_then(|scope| scope.intervals(&values.selection, rows, &groups.by).ok());
         let interval = |(key, value): (Vec<String>, f64)| {
             let half_width = half_widths.as_ref().and_then(|half| half.values.get(&key));
-            let ends = half_width.map(|half| (value - half, value + half));
+            let usual = usual.as_ref().and_then(|usual| compare::ends_of(*usual.values.get(&key)?, value));
+            let ends = half_width.map(|half| (value - half, value + half)).or(usual);
             (key, Interval { value, ends })
         };
         Ok(Groups { by: groups.by, values: groups.values.into_iter().map(interval).collect() })

@@ -49,11 +49,11 @@ use powersweep_engine::Value;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
-use crate::claim::Claim;
+use crate::claim::{Claim, yes};
 use crate::selection::{Cell, Selection, conditions};
 
 /// The name of an empty cell.
-pub(crate) const NONE: &str = "none";
+pub const NONE: &str = "none";
 
 /// The figures and tables of one paper.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -121,6 +121,9 @@ pub struct Preset {
     pub jobs: BTreeMap<String, Vec<Value>>,
     /// The experiment whose rows are read first; the default is the first of the file.
     pub manifest: String,
+    /// Whether means of rows have their 95% interval over the seeds, where they have one. The default is true.
+    #[serde(default = "yes")]
+    pub(crate) intervals: bool,
     /// The values.
     pub(crate) values: Vec<Values>,
 }
@@ -188,8 +191,8 @@ pub(crate) struct Values {
     pub(crate) selection: Selection,
     /// Half the width of the interval around the value, as a column has it. It inherits the keys of `value` that it does not set.
     pub(crate) half_width: Option<Selection>,
-    /// Whether the value is the mean of its rows with its 95% interval over the seeds: with `divided_by`, the ratio of two means,
-    /// with `minus` their difference.
+    /// Whether the value must have a 95% interval over the seeds: it is the mean of its rows without `aggregate`, with `divided_by`
+    /// the ratio of two means, with `minus` their difference.
     pub(crate) interval: bool,
     /// Fixed texts for columns of axes by which the value is not grouped.
     #[serde(rename = "as", deserialize_with = "cells")]
@@ -203,9 +206,9 @@ pub(crate) struct Values {
     /// Claims whose published numbers are shown beside ours: their ids, or tables.
     #[serde(deserialize_with = "published")]
     pub(crate) published: Vec<Published>,
-    /// Heading of the column of a table.
+    /// Heading of the column of a table; the default is that of the value's column.
     pub(crate) title: String,
-    /// Unit in the heading.
+    /// Unit in the heading; without a heading, the default is that of the value's column.
     pub(crate) unit: String,
 }
 
@@ -270,6 +273,28 @@ impl Preset {
         let first = letters.next().map(|letter| letter.to_ascii_uppercase());
         let place = format!("{}{} {number}", first.into_iter().collect::<String>(), letters.as_str());
         place.trim_end().to_owned()
+    }
+
+    /// This preset with the titles that `title` gives for columns, each with a unit, where the file has none: for values that no
+    /// operation changes, and for the numbers of a horizontal axis.
+    pub fn titled(mut self, title: impl Fn(&str) -> (String, String)) -> Preset {
+        let fill = |column: Option<&str>, heading: &mut String, unit: &mut String| {
+            let (words, of_column) = column.filter(|_| heading.is_empty()).map(&title).unwrap_or_default();
+            if !words.is_empty() {
+                *heading = words;
+                *unit = if unit.is_empty() { of_column } else { std::mem::take(unit) };
+            }
+        };
+        let columns: BTreeSet<Option<&str>> = self.values.iter().map(|values| values.selection.unchanged()).collect();
+        let shared = columns.first().copied().flatten().filter(|_| columns.len() == 1);
+        fill(shared, &mut self.y.title, &mut self.y.unit);
+        for values in &mut self.values {
+            fill(values.selection.unchanged(), &mut values.title, &mut values.unit);
+        }
+        if let ([column], Shape::Lines | Shape::Steps) = (self.x.columns.as_slice(), self.shape) {
+            fill(Some(column), &mut self.x.title, &mut self.x.unit);
+        }
+        self
     }
 
     /// Heading and unit of the columns of a table, and whether there are published numbers for it.

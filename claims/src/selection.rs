@@ -169,6 +169,14 @@ impl Selection {
         if self.absolute == Some(true) { value.abs() } else { value }
     }
 
+    /// The column whose values the value is, or their mean or another statistic, unless an operation changes them.
+    pub(crate) fn unchanged(&self) -> Option<&str> {
+        let is_other = self.divided_by.is_some() || self.minus.is_some() || self.then.is_some() || self.times.is_some();
+        let is_changed = is_other || self.one_minus == Some(true) || self.aggregate == Some(Aggregate::COUNT);
+        // The name of a value of a series says nothing.
+        self.column.as_deref().filter(|name| !is_changed && *name != "value")
+    }
+
     /// The table of the rows; that of the selection around it without one.
     pub(crate) fn rows(&self, outer: Table) -> Table {
         self.table.as_deref().and_then(Table::from_name).unwrap_or(outer)

@@ -303,3 +303,28 @@ fn problems_are_explained_with_their_places() {
     let open = PRESETS.replace("x = { column = \"bsld_threshold\"", "x = { column = [\"bsld_threshold\", \"seed\"]");
     assert!(parsed(&open).expect_err("an open column").contains("leaves open the column `seed`"));
 }
+
+/// Waits of 10 and 30 s of two seeds: 20 ± 12.7062 * 10.
+#[test]
+fn means_over_seeds_have_their_interval_and_the_title_of_their_column() {
+    let text = "version = 1\nmanifests = [\"m\"]\n[[presets]]\nname = \"table1\"\ncaption = \"Waits.\"\nkind = \"table\"\n\
+                x = { column = \"policy\" }\n[[presets.values]]\nvalue = { column = \"wait_s_mean\", aggregate = \"mean\" }\n";
+    let batch = RecordBatch::try_from_iter([
+        ("policy", Arc::new(StringArray::from(vec!["top", "top"])) as ArrayRef),
+        ("seed", Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef),
+        ("wait_s_mean", Arc::new(Float64Array::from(vec![10.0, 30.0])) as ArrayRef),
+    ]);
+    let mut rows = Rows::new();
+    rows.add("m", Table::Tasks, vec![batch.expect("columns of one length")]);
+    let ends = |text: &str| {
+        let presets = parsed(text).unwrap_or_else(|problems| panic!("{problems}"));
+        assert!(presets.all()[0].needed()[&("m".to_owned(), Table::Tasks)].contains("policy"));
+        presets.all()[0].rows(&rows).expect("a value")[0].ends
+    };
+    let (low, high) = ends(text).expect("an interval");
+    assert!((low + 107.062).abs() < 0.001 && (high - 147.062).abs() < 0.001, "{low} {high}");
+    assert_eq!(ends(&text.replace("kind =", "intervals = false\nkind =")), None);
+    let preset = parsed(text).expect("it is right").all()[0].clone();
+    let titled = preset.titled(|column| (format!("title of {column}"), "s".to_owned()));
+    assert_eq!(titled.columns(), [("title of wait_s_mean", "s", false)]);
+}

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::array::RecordBatch;
 use powersweep_claims::presets::Axis;
 use powersweep_claims::{Lacking, Preset, Role, Row, Rows, Shape, papers};
+use powersweep_dataset::frame::unit_of;
+use powersweep_dataset::grouped::FooterFacts;
 use powersweep_dataset::source::Source;
+use powersweep_dataset::titles::title;
 use powersweep_dataset::{Column, Datasets, Error, Frame, dependence, failure};
 use powersweep_experiments::reading::{add_new, unknown};
 use powersweep_results::Table;
@@ -120,7 +123,22 @@ impl Chosen {
             let (shown, paper, name) = (self.preset.source(), &self.paper, &self.preset.name);
             return Err(failure!(Usage, "{shown} has no numbers: `powersweep plot` draws the preset {paper}/{name}"));
         }
-        Ok(frame(&self.preset, &self.rows(datasets).await?))
+        let rows = self.rows(datasets).await?;
+        Ok(frame(&self.titled(datasets).await?, &rows))
+    }
+
+    /// The preset with the titles of its columns where it has none.
+    pub(crate) async fn titled(&self, datasets: &Datasets) -> Result<Preset, Error> {
+        let mut are_relative = false;
+        for manifest in self.preset.manifests() {
+            are_relative |= FooterFacts::read(datasets, self.experiment(&manifest)).await?.is_relative;
+        }
+        let title = |column: &str| {
+            let (title, unit) = title(column);
+            let unit = unit_of(column, &unit, are_relative).to_owned();
+            (title, unit)
+        };
+        Ok(self.preset.clone().titled(title))
     }
 
     /// Why rows are missing, and what makes them.

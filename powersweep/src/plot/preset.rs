@@ -1,6 +1,6 @@
 //! A figure of a paper, from the rows of its experiments.
 
-use powersweep_claims::presets::Axis;
+use powersweep_claims::presets::{Axis, NONE};
 use powersweep_claims::{Preset, Role, Row, Shape};
 use powersweep_dataset::grouped::FooterFacts;
 use powersweep_dataset::{Column, Datasets, Error, Frame, failure};
@@ -29,7 +29,10 @@ impl Chosen {
     pub(crate) async fn figure(&self, datasets: &Datasets, look: &Look) -> Result<Figure, Error> {
         let mut figure = match self.preset.shape {
             Shape::Jobs => self.jobs(datasets, look).await?,
-            _ => of_rows(&self.preset, self.levels.clone(), &self.rows(datasets).await?, look)?,
+            _ => {
+                let rows = self.rows(datasets).await?;
+                of_rows(&self.titled(datasets).await?, self.levels.clone(), &rows, look)?
+            }
         };
         figure.set_origin(&json!(self.origin(datasets).await?));
         Ok(figure)
@@ -91,8 +94,12 @@ fn table(preset: &Preset, rows: &[&Row]) -> Frame {
     let number = |name: &str, of: &dyn Fn(&Row) -> Option<f64>| {
         Column::numbers(name, &preset.y.title, &preset.y.unit, rows.iter().map(|row| of(row)))
     };
-    let places: Option<Vec<f64>> = rows.iter().map(|row| row.x_value).collect();
-    let x = match places.filter(|_| preset.shape != Shape::Bars) {
+    // A line leaves out rows without a value of its axis, as other figures do.
+    let is_without = |row: &Row| preset.shape == Shape::Lines && row.x == NONE;
+    let places = rows.iter().map(|row| (row.x_value.is_some() || is_without(row)).then_some(row.x_value));
+    let places: Option<Vec<Option<f64>>> = places.collect();
+    let is_numeric = |places: &Vec<Option<f64>>| preset.shape != Shape::Bars && places.iter().any(Option::is_some);
+    let x = match places.filter(is_numeric) {
         Some(places) => Column::numbers(&name(&preset.x), &preset.x.title, &preset.x.unit, places),
         None => named(&preset.x, |row| &row.x),
     };
