@@ -19,6 +19,7 @@ pub type Needed = BTreeMap<(String, Table), BTreeSet<String>>;
 pub struct Rows {
     tables: BTreeMap<(String, Table), Vec<Frame>>,
     seeds: BTreeMap<String, Dependence>,
+    lacking: BTreeMap<(String, Table), String>,
 }
 
 impl Rows {
@@ -33,6 +34,11 @@ impl Rows {
             .entry((manifest.to_owned(), table))
             .or_default()
             .extend(batches.into_iter().map(|batch| Frame::new(batch, 0)));
+    }
+
+    /// Says why a manifest's table has no rows.
+    pub fn set_lacking(&mut self, manifest: &str, table: Table, reason: String) {
+        self.lacking.insert((manifest.to_owned(), table), reason);
     }
 
     /// Sets the dependence of a manifest's seeds; without it they are independent.
@@ -57,7 +63,11 @@ impl Rows {
     ) -> Result<BTreeMap<Vec<String>, Vec<f64>>, String> {
         let mut groups: BTreeMap<Vec<String>, Vec<f64>> = BTreeMap::new();
         let mut without_value = 0;
-        for frame in self.tables.get(&(manifest.to_owned(), table)).into_iter().flatten() {
+        let place = (manifest.to_owned(), table);
+        if let Some(reason) = self.lacking.get(&place) {
+            return Err(reason.clone());
+        }
+        for frame in self.tables.get(&place).into_iter().flatten() {
             let named =
                 |name: &str| frame.column(name).map_err(|_| format!("the rows of {manifest} have no column `{name}`"));
             let values = column.map(named).transpose()?;

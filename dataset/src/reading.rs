@@ -107,19 +107,7 @@ impl Reading {
         if self.has_rows() || !self.listing.lacks_table {
             return Ok(());
         }
-        let (experiment, table) = (&self.experiment, self.table);
-        if table == Table::Accounts {
-            return Err(failure!(
-                Usage,
-                "the manifest of {experiment} has no signals, so that it has no table `{table}`: add [signals.NAME] and give \
-                 it a new name, so that all its tasks run with this table"
-            ));
-        }
-        Err(failure!(
-            Usage,
-            "the manifest of {experiment} has no table `{table}`: add tables = [\"{table}\"] at its top and give it a new \
-             name, so that all its tasks run with this table"
-        ))
+        Err(without_table(&self.experiment, self.table))
     }
 
     /// Whether the state does not know the experiment: only published rows are read.
@@ -300,4 +288,20 @@ pub fn columns<'a>(table: Table, names: impl IntoIterator<Item = &'a str>) -> Sc
 pub fn relaxed(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// The error of a table for which the manifest of an experiment does not ask.
+pub fn without_table(experiment: &str, table: Table) -> Error {
+    if table == Table::Accounts {
+        return failure!(
+            Usage,
+            "the manifest of {experiment} has no signals, so that it has no table `{table}`: add [signals.NAME] and give it a new \
+             name, so that all its tasks run with this table"
+        );
+    }
+    failure!(
+        Usage,
+        "the manifest of {experiment} has no table `{table}`: add tables = [\"{table}\"] at its top and give it a new name, so that \
+         all its tasks run with this table"
+    )
 }

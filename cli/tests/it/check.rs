@@ -140,6 +140,15 @@ fn claims_on_jobs_may_name_parameters() {
     sandbox.write("jobs.toml", claims("two.toml", 1e9, true).replace(value, of_jobs));
     let checked = sandbox.run(&["check", "jobs.toml"]).exits(0).says(&["3 of 3 demanded claims of the paper hold"]);
     checked.prints(&["jobs of the sweep, sjf", "120 ± 0", "two.toml.jobs.wait_s"]);
+    // A sweep without this table has no such rows, whatever the conditions are.
+    sandbox.write("bare.toml", synthetic("bare", 2));
+    sandbox.write("lacking.toml", claims("bare.toml", 1e9, true).replace(value, of_jobs));
+    let found = sandbox.run(&["check", "lacking.toml", "--format", "json", "--quiet"]).exits(10).json();
+    let lacking = &found["claims"][0];
+    assert_eq!(lacking["verdict"], "MISSING");
+    let why = "the manifest of bare has no table `jobs`: add tables = [\"jobs\"] at its top and give it a new name, so that \
+               all its tasks run with this table";
+    assert_eq!(lacking["ours"], why);
     // Of a table that lost a file, no number is ours.
     let folder = std::fs::read_dir(sandbox.path("results/data/two/jobs")).expect("a folder");
     let part =

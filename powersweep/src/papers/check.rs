@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
 use powersweep_claims::{Claims, Counts, Finding, Rows};
+use powersweep_dataset::reading::without_table;
 use powersweep_dataset::source::Source;
 use powersweep_dataset::{Datasets, Error, Kind, OrKind, dependence, failure};
 use powersweep_experiments::{Manifest, Sweep};
@@ -69,6 +70,11 @@ impl Place {
         for ((manifest, table), columns) in claims.needed(demanded_only) {
             let missing = || failure!(Usage, "the claims of {} need the sweep of {manifest}", claims.paper());
             let sweep = sweeps.get(&manifest).ok_or_else(missing)?;
+            let own = sweep.manifest();
+            if table.is_optional() && !own.tables().names().any(|name| name == table.name()) {
+                rows.set_lacking(&manifest, table, without_table(own.name(), table).message);
+                continue;
+            }
             rows.add(&manifest, table, read(&datasets, sweep, table, &columns).await?);
             rows.set_seeds(&manifest, dependence::of_experiment(&datasets, sweep.manifest().name()).await?);
         }
