@@ -20,11 +20,11 @@ pub struct Claims {
     pub(crate) title: String,
     /// The experiments; a selection that names none uses the first.
     pub(crate) manifests: Vec<String>,
-    /// Named sets of conditions.
+    /// Named sets of conditions: `[runs.NAME]` has columns with their values, and may have `manifest`.
     pub(crate) runs: BTreeMap<String, Runs>,
-    /// The claims.
+    /// The claims, one `[[claims]]` each.
     pub(crate) claims: Vec<Claim>,
-    /// Whether the file has figures and tables, too, which [`Presets`](crate::Presets) reads.
+    /// The figures and tables, if they are in the same file.
     #[serde(rename = "presets", deserialize_with = "is_there")]
     pub(crate) has_presets: bool,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Claim {
     /// In place of `source`: what a number that no paper prints is taken from, such as `reading`, `exact solution` or
     /// `conservation`. Such a claim is a guard.
     pub(crate) guard: Option<String>,
-    /// Whether the claim must hold.
+    /// Whether the claim must hold. The default is true.
     #[serde(default = "yes")]
     pub(crate) demanded: bool,
     /// The reason why the claim is not demanded: required then.
@@ -72,10 +72,10 @@ pub(crate) struct Claim {
     /// The conditions of each repetition; one empty entry for a claim that is not repeated.
     #[serde(skip)]
     pub(crate) repetitions: Vec<Fixed>,
-    /// Columns: `less_than`, `greater_than` and `ascending` compare group by group. The mean difference decides, and is
-    /// shown with its standard error.
+    /// Columns: `less_than`, `greater_than` and `ascending` compare group by group. The mean difference decides, and is shown with its
+    /// 95% interval if `seed` is one of them.
     pub(crate) paired: Vec<String>,
-    /// Our value.
+    /// A selection: our value.
     pub(crate) value: Selection,
     /// The published number: one for all repetitions, or one each, as in the other lists of numbers.
     pub(crate) published: Vec<f64>,
@@ -116,7 +116,7 @@ pub(crate) enum Repetition {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename = "`within`")]
 pub(crate) struct Within {
-    /// A part of the number.
+    /// A part of the number: 0.05 is 5%.
     pub(crate) relative: f64,
     /// A number in the unit of the value.
     pub(crate) absolute: f64,

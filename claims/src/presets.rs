@@ -63,9 +63,9 @@ pub struct Presets {
     pub(crate) version: f64,
     /// The experiments; a value that names none uses the preset's, else the first.
     pub(crate) manifests: Vec<String>,
-    /// The figures and tables.
+    /// The figures and tables, one `[[presets]]` each.
     pub(crate) presets: Vec<Preset>,
-    /// The claims in the same file, with what belongs to them. [`Claims`](crate::Claims) reads them.
+    /// The claims, if they are in the same file.
     #[serde(rename = "claims")]
     pub(crate) _claims: IgnoredAny,
     #[serde(rename = "paper")]
@@ -101,7 +101,7 @@ pub struct Preset {
     pub name: String,
     /// A sentence about the figure or table.
     pub caption: String,
-    /// How it is shown.
+    /// How it is shown: `bars`, `lines`, `steps`, `jobs` or `table`.
     #[serde(rename = "kind")]
     pub shape: Shape,
     /// Whether the figure is as wide as the page by default.
@@ -116,7 +116,7 @@ pub struct Preset {
     pub colour: Option<Axis>,
     /// The axis whose values have panels.
     pub facet: Option<Axis>,
-    /// Conditions of the jobs of [`Shape::Jobs`]: columns with their values.
+    /// Conditions of the jobs of the kind `jobs`: columns with their values.
     #[serde(deserialize_with = "conditions")]
     pub jobs: BTreeMap<String, Vec<Value>>,
     /// The experiment whose rows are read first; the default is the first of the file.
@@ -124,7 +124,7 @@ pub struct Preset {
     /// Whether means of rows have their 95% interval over the seeds, where they have one. The default is true.
     #[serde(default = "yes")]
     pub(crate) intervals: bool,
-    /// The values.
+    /// The values, one `[[presets.values]]` each.
     pub(crate) values: Vec<Values>,
 }
 

@@ -151,11 +151,11 @@ pub(crate) struct Selection {
     pub(crate) divided_by: Option<Box<Selection>>,
     /// Another selection, which is subtracted.
     pub(crate) minus: Option<Box<Selection>>,
-    /// One minus the value.
+    /// Whether it is one minus the value.
     pub(crate) one_minus: Option<bool>,
-    /// A factor.
+    /// A factor, such as 100 for percent.
     pub(crate) times: Option<f64>,
-    /// The absolute value.
+    /// Whether it is the absolute value.
     pub(crate) absolute: Option<bool>,
     /// The last steps, which aggregate groups.
     pub(crate) then: Option<Vec<Step>>,

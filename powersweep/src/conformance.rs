@@ -110,7 +110,7 @@ impl Conformance {
             checks: suite.checks,
             jobs: suite.jobs,
             greatest_wait_s: suite.greatest_wait_s,
-            fuel_per_pass_most: suite.module.as_ref().map(|module| module.fuel_most()),
+            fuel_per_pass_most: suite.module.as_ref().map(|module| module.fuel_most()).filter(|fuel| *fuel > 0),
         })
     }
 }
