@@ -124,6 +124,11 @@ impl Datasets {
         missing_parts(self, experiment, table, counted, found.len() as u64)
     }
 
+    /// A file of a table at a path of the place, of this size.
+    pub async fn part(&self, path: &Path, bytes: u64) -> Result<Part, Error> {
+        Part::stored(&self.tables, path, bytes).await
+    }
+
     fn say_once(&self, note: String) {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         if said.insert(note.clone()) {

@@ -1,10 +1,12 @@
 //! Origins of figures and pages: manifests, logs, versions, programs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
+use powersweep_coordinator::farm::KERNEL;
 use powersweep_dataset::{Datasets, Error};
 use powersweep_experiments::Digest;
-use powersweep_results::Table;
+use powersweep_results::{Table, part};
 use serde::Serialize;
 
 /// The origin of the rows of experiments, and the program that shows them. It depends on nothing else, such as the time.
@@ -57,4 +59,30 @@ async fn one(datasets: &Datasets, experiment: &str) -> Result<ExperimentOrigin, 
         all.component_versions.extend(origin.component_versions);
     }
     Ok(all)
+}
+
+/// The files that are other ones than rows were made from, each with a sentence. `now`: the digests of the present files.
+pub(crate) fn other_files(made: &part::Origin, now: &BTreeMap<String, Digest>) -> BTreeMap<String, String> {
+    let other = |(name, digest): (&String, &String)| {
+        let now = now.get(name).filter(|now| now.to_string() != *digest)?;
+        Some((name.clone(), another_file(name, now, digest)))
+    };
+    made.log_digests.iter().filter_map(other).collect()
+}
+
+/// The sentence about a file that is not the one that rows were made from.
+pub(crate) fn another_file(file: &dyn Display, now: &Digest, made: &str) -> String {
+    format!("{file} is another file than the rows were made from: its digest is {now}, rows have {made}")
+}
+
+/// The versions of the kernel and of components that are other ones than rows were made by, in sentences.
+pub(crate) fn other_versions(made: &part::Origin) -> Vec<String> {
+    let now = powersweep_proto::versions("", 0);
+    let version = |name: &str| if name == KERNEL { Some(now.kernel) } else { now.parts.get(name).copied() };
+    let other = |(name, made): (&String, &u32)| match version(name) {
+        Some(now) if now == *made => None,
+        Some(now) => Some(format!("{name} has version {now}, the rows were made by version {made}")),
+        None => Some(format!("this version has no {name}, by which the rows were made")),
+    };
+    made.component_versions.iter().filter_map(other).collect()
 }

@@ -1,5 +1,6 @@
 //! One task that is simulated in this process, from settings or from a manifest. Nothing is stored.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,8 +19,8 @@ use powersweep_experiments::{FileRef, Manifest, TaskSpec, identity};
 use powersweep_inputs::library::{Library, ParsedLogs};
 use powersweep_proto::clocks::now_us;
 use powersweep_results::identity::{Micros, RunFacts};
-use powersweep_results::{accounts, jobs, series, tasks};
-use powersweep_worker::task::{Inputs, Prepared, TaskError};
+use powersweep_results::{Table, accounts, jobs, series, tasks};
+use powersweep_worker::task::{Inputs, Prepared, Ran, TaskError};
 
 use crate::batsim;
 use crate::inputs::{self, Files, ManifestFiles};
@@ -96,24 +97,8 @@ impl SimulateOptions<'_> {
         let ran = ran.map_err(|error| failed(&task.sim, &error))?;
         timing.engine_ms = started.elapsed().as_secs_f64() * 1e3;
         timing.wall_ms = timing.engine_ms + timing.parse_ms;
-        let mut builder = tasks::Builder::new();
-        builder.push(task, &prepared.workload.counts, &ran.measured, &timing);
-        let row = builder.finish();
-        let jobs = details.jobs.map(|details| {
-            let mut rows = jobs::Builder::new();
-            rows.push(task, &details);
-            rows.finish()
-        });
-        let series = details.series.map(|details| {
-            let mut rows = series::Builder::new();
-            rows.push(task, &details);
-            rows.finish()
-        });
-        let accounts = ran.accounts.map(|weighed| {
-            let mut rows = accounts::Builder::new();
-            rows.push(task, &weighed);
-            rows.finish()
-        });
+        let (row, mut others) = rows(&prepared, &ran, &details, &timing);
+        let [jobs, series, accounts] = Table::OPTIONAL.map(|table| others.remove(&table));
         Ok(Simulated { prepared, limits: self.limits, row, jobs, series, accounts })
     }
 
@@ -225,6 +210,35 @@ impl Simulated {
         let unix_start_s = workload.unix_start_s;
         batsim::write(&batsim::Schedule { task, unix_start_s, summary, jobs, series, command: &command }, folder)
     }
+}
+
+/// The row of a task that ran, and its rows of the other tables whose records it has.
+pub(crate) fn rows(
+    prepared: &Prepared,
+    ran: &Ran,
+    details: &Details,
+    run: &RunFacts,
+) -> (RecordBatch, BTreeMap<Table, RecordBatch>) {
+    let task = &prepared.task;
+    let mut row = tasks::Builder::new();
+    row.push(task, &prepared.workload.counts, &ran.measured, run);
+    let mut others = BTreeMap::new();
+    if let Some(records) = &details.jobs {
+        let mut rows = jobs::Builder::new();
+        rows.push(task, records);
+        others.insert(Table::Jobs, rows.finish());
+    }
+    if let Some(records) = &details.series {
+        let mut rows = series::Builder::new();
+        rows.push(task, records);
+        others.insert(Table::Series, rows.finish());
+    }
+    if let Some(records) = &ran.accounts {
+        let mut rows = accounts::Builder::new();
+        rows.push(task, records);
+        others.insert(Table::Accounts, rows.finish());
+    }
+    (row.finish(), others)
 }
 
 /// The failure of a task of this spec. A generator fails because of its parameters.

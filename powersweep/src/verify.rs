@@ -1,33 +1,32 @@
-//! Some finished tasks, simulated again: their rows must be equal bit for bit.
+//! Some finished tasks, simulated again: their rows in every table must be equal bit for bit.
+
+mod replay;
+mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::AsArray;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
-use powersweep_coordinator::farm::KERNEL;
-use powersweep_dataset::cell::json_of;
 use powersweep_dataset::reading::{Part, relaxed};
 use powersweep_dataset::scan::INDEX;
+use powersweep_dataset::words::count;
 use powersweep_dataset::{Error, Kind, Notes, OrKind, failure};
-use powersweep_engine::Details;
 use powersweep_engine::rng::{Philox, Purpose};
-use powersweep_engine::workload::LOG;
-use powersweep_experiments::url::public_name;
-use powersweep_experiments::{Digest, Manifest, Sweep, TaskSpec};
+use powersweep_experiments::Manifest;
 use powersweep_inputs::library::{Library, ParsedLogs};
-use powersweep_results::identity::{Micros, RunFacts};
 use powersweep_results::part::Origin;
 use powersweep_results::{Table, part, tasks};
-use powersweep_worker::TaskLimits;
-use powersweep_worker::task::{Inputs, TaskError};
 use serde_json::Value as Json;
 
-use crate::inputs::{self, Files, LOGS_BYTES, ManifestFiles};
+use self::replay::{Compared, Replay, Rerun, Stored};
+use self::tables::{NO_FILE, NOT_ASKED, TaskRows, is_of_table};
+use crate::inputs::{self, LOGS_BYTES};
 use crate::parallel::on_all_cores;
 use crate::place::Place;
 use crate::results::no_rows;
@@ -54,7 +53,10 @@ impl Default for VerifyOptions {
 /// A column of a row that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The column; `(the task)` for a task that has no row now.
+    /// The table.
+    pub table: Table,
+    /// The column, with the table if it is not `tasks`, and the row if the task has several; `(the task)` for a task that has no
+    /// row now, `(the rows)` for another number of them.
     pub column: String,
     /// The stored value as JSON.
     pub stored: String,
@@ -71,20 +73,81 @@ pub struct Verified {
     pub rows: usize,
     /// What has chosen the tasks.
     pub sample_seed: u64,
-    /// Rows that are equal in every column that does not depend on the run.
+    /// Rows of `tasks` that are equal in every column that does not depend on the run.
     pub equal: usize,
+    /// Rows of other tables that are equal, by table.
+    pub others: BTreeMap<Table, u64>,
     /// Rows of another manifest than the given or the known one, so that they were not compared.
     pub foreign: usize,
+    /// Other rows that were not compared, with the reason, in sentences.
+    pub not_compared: Vec<String>,
+    /// Whether some of these rows had to be compared: files are other ones than those that rows were made from, or rows are missing.
+    pub is_partial: bool,
     /// Tasks of the manifest in a file that have no row there.
     pub missing: u64,
-    /// Rows that differ, by the index of their task. A row of an exported file that is no row of its task differs, too.
+    /// Values that differ, by the index of their task. A row of an exported file that is no row of its task differs, too.
     pub differing: BTreeMap<i64, Vec<Difference>>,
 }
 
+impl Verified {
+    /// The rows that are equal, in words.
+    pub fn equal_rows(&self) -> String {
+        let mut text = format!("{} equal in every column, bit for bit", count(self.equal as u64, "row"));
+        let others = self.others.iter().map(|(table, rows)| format!("{table} {}", count(*rows, "row")));
+        let others = others.collect::<Vec<_>>().join(", ");
+        if !others.is_empty() {
+            text.push_str(&format!("; and of other tables: {others}"));
+        }
+        text
+    }
+
+    /// The rows that differ, in words; `of` is what they are of.
+    pub fn differing_rows(&self, of: &str) -> String {
+        let tables = self.differing.values().flatten().map(|difference| difference.table);
+        let tables: BTreeSet<Table> = tables.collect();
+        let differing = self.differing.len() as u64;
+        if tables.iter().all(|table| *table == Table::Tasks) {
+            return format!("{}{of} {}", count(differing, "row"), if differing == 1 { "differs" } else { "differ" });
+        }
+        let tables: Vec<&str> = tables.into_iter().map(Table::name).collect();
+        format!("the rows of {}{of} differ in {}", count(differing, "task"), tables.join(" and "))
+    }
+
+    fn add(&mut self, compared: Compared, gaps: &mut BTreeMap<(Table, String), u64>) {
+        match compared {
+            Compared::Foreign => self.foreign += 1,
+            Compared::OfOthers(why) => *gaps.entry((Table::Tasks, why)).or_default() += 1,
+            Compared::Ran(Rerun { index, differing, equal, not_compared }) => {
+                self.tasks += 1;
+                self.equal += usize::from(differing.iter().all(|difference| difference.table != Table::Tasks));
+                for (table, rows) in equal {
+                    *self.others.entry(table).or_default() += rows;
+                }
+                for gap in not_compared {
+                    *gaps.entry(gap).or_default() += 1;
+                }
+                if !differing.is_empty() {
+                    self.differing.insert(index, differing);
+                }
+            }
+        }
+    }
+
+    /// Says what was not compared. `has_all`: whether a table without a file counts as missing.
+    fn say_gaps(&mut self, gaps: BTreeMap<(Table, String), u64>, has_all: bool) {
+        self.is_partial = gaps.keys().any(|(_, why)| why != NOT_ASKED && (has_all || why != NO_FILE));
+        let said = gaps.into_iter().map(|((table, why), tasks)| match table {
+            Table::Tasks => format!("not compared: {}: {why}", count(tasks, "row")),
+            _ => format!("not compared: {table} of {}: {why}", count(tasks, "task")),
+        });
+        self.not_compared = said.collect();
+    }
+}
+
 impl Place {
-    /// Simulates a random sample of finished tasks again, and compares their rows. `experiment` is a name, or the path of an
-    /// exported file of `tasks`, of which the columns are compared that it has. The manifest in such a file may name files of the
-    /// search path only: a given manifest may name others.
+    /// Simulates a random sample of finished tasks again, and compares their rows of all tables. `experiment` is a name, or the path
+    /// of an exported file of `tasks`, of which the columns are compared that it has; the other tables are those beside a file
+    /// `tasks.parquet`. The manifest in such a file may name files of the search path only: a given manifest may name others.
     ///
     /// # Errors
     /// The experiment is unknown or has no rows, or its manifest or files cannot be read.
@@ -103,14 +166,16 @@ impl Place {
             let given = manifest.name();
             return Err(failure!(Usage, "the rows are of the experiment {name}, and the given manifest is of {given}"));
         }
-        let mut verified = Verified { tasks: stored.len(), rows, sample_seed, ..Verified::default() };
+        let ids = stored.iter().map(Stored::task_id).collect();
+        let tables = self.rows_of_tasks(experiment, file.is_some(), &ids).await?;
+        let mut verified = Verified { rows, sample_seed, ..Verified::default() };
         let (mut options, notes) = (options.clone(), self.notes.clone());
         if is_file(experiment) && options.manifest.is_none() {
             // The file may come from anybody.
             options.library = options.library.on_search_path();
         }
         let compared = tokio::task::spawn_blocking(move || {
-            let compared = compared(&stored, file.as_ref(), &options, &notes)?;
+            let compared = compared(&stored, &tables, file.as_ref(), &options, &notes)?;
             Ok::<_, Error>((compared, file))
         });
         let ((compared, tasks), file) = compared.await.or_kind(Kind::Failure)??;
@@ -118,15 +183,9 @@ impl Place {
             verified.missing = tasks.map_or(0, |tasks| tasks.saturating_sub(file.indices.len() as u64));
             verified.differing.extend(file.repeated());
         }
-        for compared in compared {
-            match compared {
-                Compared::Equal => verified.equal += 1,
-                Compared::Foreign => verified.foreign += 1,
-                Compared::Differs(index, columns) => {
-                    verified.differing.insert(index, columns);
-                }
-            }
-        }
+        let mut gaps = BTreeMap::new();
+        compared.into_iter().for_each(|compared| verified.add(compared, &mut gaps));
+        verified.say_gaps(gaps, !is_file(experiment) || is_of_table(Path::new(experiment)));
         Ok(verified)
     }
 
@@ -169,11 +228,14 @@ impl Place {
                      has more than 64 KiB. Or give the manifest of the rows"
                 )
             })?;
+            let origin = Arc::new(part.origin());
             let some = RowSelection::from_consecutive_ranges(wanted.iter().map(|row| *row..row + 1), count);
             let batch = part.batch(&schema, RowGroupSelection::new(group, Some(some))).await?;
-            stored.extend(
-                (0..batch.num_rows()).map(|row| Stored { row: batch.slice(row, 1), manifest: manifest.clone() }),
-            );
+            stored.extend((0..batch.num_rows()).map(|row| Stored {
+                row: batch.slice(row, 1),
+                manifest: manifest.clone(),
+                origin: Arc::clone(&origin),
+            }));
         }
         Ok(Sample { stored, rows: all, file })
     }
@@ -212,7 +274,15 @@ impl ExportedFile {
     fn repeated(&self) -> impl Iterator<Item = (i64, Vec<Difference>)> + '_ {
         self.indices.iter().filter(|(_, rows)| **rows > 1).map(|(index, rows)| {
             let column = "(the task)".to_owned();
-            (*index, vec![Difference { column, stored: format!("{rows} rows"), now: "1 row".to_owned() }])
+            (
+                *index,
+                vec![Difference {
+                    table: Table::Tasks,
+                    column,
+                    stored: format!("{rows} rows"),
+                    now: "1 row".to_owned(),
+                }],
+            )
         })
     }
 }
@@ -256,26 +326,11 @@ fn stored_columns(part: &Part) -> SchemaRef {
     Arc::new(Schema::new(stored.cloned().collect::<Vec<_>>()))
 }
 
-/// A stored row, and the manifest that its part names.
-struct Stored {
-    row: RecordBatch,
-    manifest: String,
-}
-
-/// What came of a task.
-enum Compared {
-    /// Every column is equal.
-    Equal,
-    /// The manifest has another task at the row's index.
-    Foreign,
-    /// Some columns of the task of this index differ.
-    Differs(i64, Vec<Difference>),
-}
-
 /// Runs the tasks of the rows again, on all cores. Returns the number of tasks, too, if it is known that all rows of the file are
 /// of one manifest.
 fn compared(
     sample: &[Stored],
+    tables: &[TaskRows],
     file: Option<&ExportedFile>,
     options: &VerifyOptions,
     notes: &Notes,
@@ -293,10 +348,11 @@ fn compared(
         }
     }
     let whole = file.and_then(|file| sweeps.get(&file.origin.manifest).filter(|replay| replay.gives(&file.origin)));
-    let compared = on_all_cores(sample, |row| match row.compared(&sweeps[&row.manifest], &logs) {
-        Compared::Foreign if whole.is_some() => row.of_no_task(&sweeps[&row.manifest]),
-        compared => compared,
+    let compared = on_all_cores(sample, |row| match row.compared(&sweeps[&row.manifest], tables, &logs)? {
+        Compared::Foreign if whole.is_some() => Ok(row.of_no_task(&sweeps[&row.manifest])),
+        compared => Ok(compared),
     });
+    let compared = compared.into_iter().collect::<Result<_, Error>>()?;
     Ok((compared, whole.map(|replay| replay.sweep.task_count())))
 }
 
@@ -311,102 +367,4 @@ fn chosen(seed: u64, all: usize, tasks: usize) -> BTreeSet<usize> {
         chosen.insert(random.below(all as u64) as usize);
     }
     chosen
-}
-
-/// The tasks of a manifest and their inputs.
-struct Replay {
-    sweep: Sweep,
-    digests: BTreeMap<String, Digest>,
-    inputs: Inputs,
-    files: ManifestFiles,
-}
-
-impl Replay {
-    fn of(manifest: &Manifest, library: &Library, logs: &Arc<ParsedLogs>, notes: &Notes) -> Result<Replay, Error> {
-        let digests = Files::read(manifest, library, Some(logs), notes)?.digests;
-        let sweep = inputs::sweep(manifest, &digests)?;
-        let files = ManifestFiles::new(manifest.files(), library.clone());
-        Ok(Replay { inputs: Inputs::of(&sweep), sweep, digests, files })
-    }
-
-    /// Whether the tasks have the ids of rows of this origin: equal versions, and equal files.
-    fn gives(&self, origin: &Origin) -> bool {
-        let versions = powersweep_proto::versions("", 0);
-        let version = |name: &String| match name.as_str() {
-            KERNEL => Some(versions.kernel),
-            name => versions.parts.get(name).copied(),
-        };
-        let Origin { component_versions, log_digests, .. } = origin;
-        !component_versions.is_empty()
-            && component_versions.iter().all(|(name, made)| version(name) == Some(*made))
-            && log_digests.iter().all(|(log, made)| self.digests.get(log).is_some_and(|own| own.to_string() == *made))
-    }
-
-    /// The row of a task.
-    fn row(&self, task: TaskSpec, logs: &ParsedLogs) -> Result<RecordBatch, TaskError> {
-        let prepared = self.inputs.prepare(task, logs, &self.files)?;
-        let ran = prepared.run(&TaskLimits::default().begin(), &|| false, &mut Details::default())?;
-        let run = RunFacts {
-            attempt: 1,
-            worker: String::new(),
-            started_at: Micros(0),
-            wall_ms: 0.0,
-            engine_ms: 0.0,
-            parse_ms: 0.0,
-        };
-        let mut builder = tasks::Builder::new();
-        builder.push(&prepared.task, &prepared.workload.counts, &ran.measured, &run);
-        Ok(builder.finish())
-    }
-}
-
-impl Stored {
-    fn cell(&self, name: &str) -> Json {
-        self.row.column_by_name(name).map(|column| json_of(column, 0)).unwrap_or_default()
-    }
-
-    /// The row of a file whose rows are all of one manifest, which has another task at its index.
-    fn of_no_task(&self, replay: &Replay) -> Compared {
-        let index = self.cell("task_index").as_i64().unwrap_or(-1);
-        let task = u64::try_from(index).ok().and_then(|index| replay.sweep.task(index));
-        let now = task.map_or_else(
-            || "no task has this index".to_owned(),
-            |task| Json::from(task.task_id.to_string()).to_string(),
-        );
-        let stored = self.cell("task_id").to_string();
-        Compared::Differs(index, vec![Difference { column: "task_id".to_owned(), stored, now }])
-    }
-
-    fn compared(&self, replay: &Replay, logs: &ParsedLogs) -> Compared {
-        let index = self.cell("task_index").as_i64().unwrap_or(-1);
-        let task = u64::try_from(index).ok().and_then(|index| replay.sweep.task(index));
-        let Some(task) = task.filter(|task| self.cell("task_id") == task.task_id.to_string()) else {
-            return Compared::Foreign;
-        };
-        match replay.row(task, logs) {
-            Ok(now) => self.beside(index, &now),
-            Err(error) => {
-                let (column, stored) = ("(the task)".to_owned(), "a row".to_owned());
-                Compared::Differs(index, vec![Difference { column, stored, now: error.to_string() }])
-            }
-        }
-    }
-
-    /// Compares every column that does not depend on the run.
-    fn beside(&self, index: i64, now: &RecordBatch) -> Compared {
-        let of_run = |name: &str| RunFacts::FIELDS.iter().any(|field| field.name == name);
-        let mut columns = Vec::new();
-        for (field, column) in now.schema_ref().fields().iter().zip(now.columns()) {
-            let Some(stored) = self.row.column_by_name(field.name()) else { continue };
-            let cell = json_of(stored, 0);
-            // Earlier versions stored the place of a log. Its digest is a column, too.
-            let is_place = field.name() == LOG.name && cell.as_str().is_some_and(|place| public_name(place) != place);
-            if !of_run(field.name()) && !is_place && stored.as_ref() != column.as_ref() {
-                let stored = cell.to_string();
-                let now = json_of(column, 0).to_string();
-                columns.push(Difference { column: field.name().clone(), stored, now });
-            }
-        }
-        if columns.is_empty() { Compared::Equal } else { Compared::Differs(index, columns) }
-    }
 }

@@ -13,7 +13,7 @@ use powersweep_engine::wasm::Module;
 use powersweep_engine::workload::swf::SwfError;
 use powersweep_engine::workload::{LogFormat, Workload, WorkloadError};
 use powersweep_engine::{Account, Details, Limits, Measured, Role, SimError, SimSpec, simulate};
-use powersweep_experiments::{Digest, Sweep, TaskSpec};
+use powersweep_experiments::{Digest, Manifest, Sweep, Tables, TaskSpec};
 use powersweep_inputs::ReadError;
 use powersweep_inputs::library::ParsedLogs;
 use powersweep_inputs::signals::{Accounts, Loaded, PlaceError};
@@ -189,6 +189,19 @@ pub struct Prepared {
     pub workload: Arc<Workload>,
     /// The signals that weigh its energy; `None` for a manifest without signals.
     pub accounts: Option<Arc<Accounts>>,
+}
+
+/// The details that these tables need; lists of `details` are used again.
+pub fn details_for(tables: Tables, details: &mut Details) {
+    details.jobs = tables.jobs.then(|| details.jobs.take().unwrap_or_default());
+    details.series = tables.series.then(|| details.series.take().unwrap_or_default());
+}
+
+/// Leaves out the points of series that a manifest does not record.
+pub fn keep_recorded(manifest: &Manifest, details: &mut Details) {
+    if let Some(points) = &mut details.series {
+        points.retain(|point| manifest.records(point.series));
+    }
 }
 
 /// The results of a task.

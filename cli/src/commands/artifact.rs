@@ -111,7 +111,10 @@ fn verdict(name: &str, found: &CheckedArtifact) -> Outcome {
     for CheckedExperiment { studied, verified } in &found.experiments {
         match verified {
             Ok(verified) if !verified.differing.is_empty() => {
-                wrong.push(verified::differing_rows(verified.differing.len(), &format!(" of {}", studied.name)));
+                wrong.push(verified.differing_rows(&format!(" of {}", studied.name)));
+            }
+            Ok(verified) if verified.is_partial => {
+                wrong.push(format!("some rows of {} could not be compared", studied.name));
             }
             Ok(verified) if verified.equal == 0 => wrong.push(format!("no row of {} could be compared", studied.name)),
             Ok(_) => {}

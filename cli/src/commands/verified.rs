@@ -26,12 +26,12 @@ pub(super) fn sampled(name: &str, found: &Verified) -> String {
 /// The number of rows that ran again and are equal, in a sentence.
 pub(super) fn summary(name: &str, found: &Verified) -> String {
     note_rest(found);
-    let equal = screen::count(found.equal as u64, "row");
-    format!("{}: {equal} equal in every column, bit for bit", sampled(name, found))
+    format!("{}: {}", sampled(name, found), found.equal_rows())
 }
 
 /// Notes the rows that were not compared, and the tasks without one.
 pub(super) fn note_rest(found: &Verified) {
+    found.not_compared.iter().for_each(|sentence| screen::note(&format!("powersweep: {sentence}")));
     if found.foreign > 0 {
         let foreign = screen::count(found.foreign as u64, "row");
         screen::note(&format!(
@@ -42,11 +42,6 @@ pub(super) fn note_rest(found: &Verified) {
         let missing = screen::count(found.missing, "task");
         screen::note(&format!("powersweep: without a row in the file: {missing} of its manifest"));
     }
-}
-
-/// The number of rows that differ, in a sentence.
-pub(super) fn differing_rows(count: usize, of: &str) -> String {
-    format!("{}{of} {}", screen::count(count as u64, "row"), if count == 1 { "differs" } else { "differ" })
 }
 
 /// The columns that differ.

@@ -5,9 +5,9 @@ use std::time::Instant;
 use powersweep::artifact::is_artifact;
 use powersweep::block_on;
 
-use super::verified::{differences, differing_rows, note_rest, options, sampled, summary};
+use super::verified::{differences, note_rest, options, sampled, summary};
 use crate::args::VerifyArgs;
-use crate::exit::{Outcome, failure};
+use crate::exit::{Exit, Outcome, failure};
 use crate::screen;
 
 /// Simulates a random sample of tasks again.
@@ -24,20 +24,19 @@ pub fn run(args: &VerifyArgs) -> Outcome {
     match (found.differing.len(), found.equal) {
         (0, 0) => {
             note_rest(&found);
-            Err(failure!(
-                Failure,
-                "no row could be compared: no task of the rows is one of the manifest. Give the manifest that made them by --manifest"
-            ))
+            let hint = ": no task of the rows is one of the manifest. Give the manifest that made them by --manifest";
+            Err(failure!(Failure, "no row could be compared{}", if found.foreign > 0 { hint } else { "" }))
         }
         (0, _) => {
             let time = screen::duration(began.elapsed().as_secs_f64());
-            screen::print(&format!("{} ({time})", summary(&args.experiment, &found)))
+            screen::print(&format!("{} ({time})", summary(&args.experiment, &found)))?;
+            if found.is_partial { Err(failure!(Failure, "some rows could not be compared")) } else { Ok(Exit::Done) }
         }
-        (differing, _) => {
+        _ => {
             note_rest(&found);
             screen::print(&differences(&found))?;
             let sampled = sampled(&args.experiment, &found);
-            Err(failure!(ClaimFails, "{sampled}: {}", differing_rows(differing, "")))
+            Err(failure!(ClaimFails, "{sampled}: {}", found.differing_rows("")))
         }
     }
 }

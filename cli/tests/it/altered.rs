@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, ListArray, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, ListArray, RecordBatch, StringArray};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema};
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::properties::WriterProperties;
 
 use crate::sandbox::Sandbox;
-use crate::sweeps::synthetic;
+use crate::sweeps::{JOBS, TINY_LOG, synthetic};
 
 /// Writes an exported file with other rows, and the same facts in its footer.
 fn rewritten(from: &Path, to: &Path, alter: impl FnOnce(RecordBatch) -> RecordBatch) {
@@ -81,4 +81,50 @@ fn a_row_that_is_not_of_its_task_is_found() {
     sandbox.write("other.toml", synthetic("other", 3));
     let other = sandbox.run(&["verify", "sweep", "--manifest", "other.toml"]).exits(2);
     other.says(&["the rows are of the experiment sweep, and the given manifest is of other"]);
+}
+
+/// Rows of the other tables are compared with those of the tasks that ran again.
+#[test]
+fn a_false_row_of_another_table_is_found() {
+    let sandbox = Sandbox::new();
+    sandbox.write("jobs.toml", JOBS);
+    sandbox.write("logs/tiny.swf", TINY_LOG);
+    sandbox.run(&["run", "jobs.toml", "--traces", "logs", "--quiet"]).exits(0);
+    sandbox.run(&["export", "jobs", "--output", "out"]).exits(0);
+    let verify = |rows: &str| sandbox.run(&["verify", rows, "--traces", "logs"]);
+    let equal = "4 rows equal in every column, bit for bit; and of other tables: jobs 12 rows";
+    verify("jobs").exits(0).prints(&[equal]);
+    verify("out/tasks.parquet").exits(0).prints(&[equal]);
+    let file = sandbox.path("out/jobs.parquet");
+    let alter = |alter: &dyn Fn(RecordBatch) -> RecordBatch| rewritten(&file, &file, alter);
+    alter(&|batch| {
+        let mut waits =
+            batch.column_by_name("wait_s").expect("a column").as_primitive::<Float64Type>().values().to_vec();
+        waits[4] += 1.0;
+        with(&batch, "wait_s", Arc::new(Float64Array::from(waits)))
+    });
+    let wrong = verify("out/tasks.parquet").exits(10);
+    wrong.prints(&["jobs.wait_s, row 2"]).says(&["the rows of 1 task differ in jobs"]);
+    alter(&|batch| batch.slice(6, 6));
+    verify("out/tasks.parquet").exits(1).says(&["not compared: jobs of 2 tasks: they have none there"]);
+    std::fs::remove_file(&file).expect("it is there");
+    let alone = verify("out/tasks.parquet").exits(0);
+    alone.prints(&["4 rows equal"]).says(&["not compared: jobs of 4 tasks: no file of this table"]);
+}
+
+/// A task of another log has no row here, and the manifest is not to blame.
+#[test]
+fn rows_of_another_log_are_not_compared() {
+    let sandbox = Sandbox::new();
+    sandbox.write("logs/jobs.swf", TINY_LOG);
+    let log = "[workloads.site]\nsource = \"swf\"\nlog = \"./logs/jobs.swf\"\n[platforms.cluster]";
+    sandbox.write("mixed.toml", synthetic("mixed", 1).replace("[platforms.cluster]", log));
+    sandbox.run(&["run", "mixed.toml", "--quiet"]).exits(0);
+    sandbox.run(&["verify", "mixed"]).exits(0).prints(&["4 of 4 tasks of mixed ran again", "4 rows equal"]);
+    sandbox.write("logs/jobs.swf", TINY_LOG.replace(" 30 ", " 31 "));
+    let other = sandbox.run(&["verify", "mixed"]).exits(1).prints(&["2 of 4 tasks of mixed ran again", "2 rows equal"]);
+    other.says(&["not compared: 2 rows: ./logs/jobs.swf is another file than the rows were made from: its digest is"]);
+    std::fs::remove_dir_all(sandbox.path("results/data/.powersweep")).expect("it is there");
+    let refused = sandbox.run(&["adopt", "mixed.toml"]).exits(8);
+    refused.says(&["2 rows of no task of this manifest: ./logs/jobs.swf is another file than the rows were made from"]);
 }

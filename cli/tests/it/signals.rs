@@ -123,7 +123,12 @@ fn each_task_has_an_account_of_each_signal() {
     let by =
         ["results", "grid", "--table", "accounts", "--by", "policy,signal", "--columns", "wait_s_mean,emissions_g"];
     sandbox.run(&by).exits(0).prints(&["night", "tariff"]);
-    sandbox.run(&["verify", "grid"]).exits(0).prints(&["4 rows equal in every column"]);
+    let equal = ["4 rows equal in every column, bit for bit; and of other tables: accounts 12 rows"];
+    sandbox.run(&["verify", "grid"]).exits(0).prints(&equal);
+    // No policy reads the tariff: its tasks are the same, and their accounts are not.
+    sandbox.write("price.csv", FILES[1].1.replace(",50", ",55"));
+    let other = sandbox.run(&["verify", "grid"]).exits(1).prints(&["4 rows equal in every column"]);
+    other.says(&["not compared: accounts of 4 tasks: price.csv is another file than the rows were made from"]);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use powersweep_results::part;
 use super::archive::is_path;
 use super::{ArtifactOptions, INPUTS, StudiedInput};
 use crate::inputs;
+use crate::origin::another_file;
 
 /// The files that a manifest names. Those that may be passed on are copied into the artifact in `folder`.
 pub(super) fn of(
@@ -56,13 +57,8 @@ fn one(
         Err(_) => return Ok(input),
     };
     if found.digest.to_string() != input.content_sha256 {
-        return Err(failure!(
-            Workload,
-            "{} is another file than the rows were made from: its digest is {}, rows have {}",
-            found.origin,
-            found.digest,
-            input.content_sha256
-        ));
+        let sentence = another_file(&found.origin, &found.digest, &input.content_sha256);
+        return Err(failure!(Workload, "{sentence}"));
     }
     let Origin::File(path) = found.origin else { return Ok(input) };
     input.file = path.file_name().map(|name| name.to_string_lossy().into_owned());

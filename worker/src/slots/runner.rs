@@ -18,7 +18,7 @@ use super::{lock, panics};
 use crate::logs::{FilesOfTask, Logs};
 use crate::options::{TaskHook, TaskLimits};
 use crate::session::{ExperimentKey, TaskRef};
-use crate::task::{Inputs, Prepared, Ran, TaskError, processor_time};
+use crate::task::{Inputs, Prepared, Ran, TaskError, details_for, keep_recorded, processor_time};
 
 /// One generation of an experiment.
 #[derive(Debug)]
@@ -112,15 +112,11 @@ impl Runner<'_> {
         if let Some(TaskHook(hook)) = self.hook {
             hook(&experiment.key.name, task.index);
         }
-        self.details.jobs = experiment.tables.jobs.then(|| self.details.jobs.take().unwrap_or_default());
-        self.details.series = experiment.tables.series.then(|| self.details.series.take().unwrap_or_default());
+        details_for(experiment.tables, &mut self.details);
         let ran = prepared.run(&limits, &|| self.stop.load(Ordering::Relaxed), &mut self.details);
         let engine = self.clock.enter(Phase::Store);
         let Ran { measured, accounts } = ran?;
-        if let Some(points) = &mut self.details.series {
-            let manifest = experiment.sweep.manifest();
-            points.retain(|point| manifest.records(point.series));
-        }
+        keep_recorded(experiment.sweep.manifest(), &mut self.details);
         let facts = RunFacts {
             attempt: task.attempt,
             worker: self.worker.to_owned(),
