@@ -96,6 +96,17 @@ impl Datasets {
         whole(self.listed(experiment, table, Wanted::All).await?)
     }
 
+    /// Fails if parts of one of these tables are missing.
+    ///
+    /// # Errors
+    /// As [`Datasets::read_whole`].
+    pub async fn check_whole(&self, experiment: &str, tables: &[Table]) -> Result<(), Error> {
+        for table in tables {
+            self.read_whole(experiment, *table).await?;
+        }
+        Ok(())
+    }
+
     /// Lists the published rows of a table, to read them.
     pub async fn read_published(&self, experiment: &str, table: Table) -> Result<Reading, Error> {
         Ok(self.listed(experiment, table, Wanted::Published).await?.0)
@@ -182,19 +193,30 @@ pub fn missing_parts(
     found: u64,
 ) -> Option<String> {
     let (files, rows) = (count(counted.parts, "file"), count(counted.rows, "row"));
+    let anew = format!("under a new name, or `powersweep delete {experiment} --data-too` and then the manifest");
     let left_out = (counted.left_out > 0).then(|| {
         format!(
             "{} of {experiment}/{table} are left out: storage lost or damaged them before they were in a file. Run their tasks \
-             again: under a new name, or `powersweep delete {experiment} --data-too` and then the manifest",
+             again: {anew}",
             count(counted.left_out, "row")
         )
     });
+    let state_of_rest = format!(
+        "`powersweep delete {experiment}` forgets the state and keeps the files that are there; `powersweep adopt` makes a state of \
+         these while no coordinator serves the data"
+    );
+    let remedy = match table {
+        Table::Tasks => format!(
+            "Or run their tasks again. If the experiment has no other tables: {state_of_rest}; then the manifest runs the tasks without \
+             a row. If it has some: {anew}"
+        ),
+        // Rows of tasks that run again would be in `tasks` twice.
+        Table::Jobs | Table::Series | Table::Accounts => format!("Or run all tasks again: {anew}"),
+        Table::Failures => format!("Or do without them: {state_of_rest}"),
+    };
     let missing = (found < counted.parts).then(|| {
         format!(
-            "{place} lacks {} of {files} of {experiment}/{table}: the state counts {rows} in them. Bring the files back. Or run \
-             their tasks again: `powersweep delete {experiment}` forgets the state and keeps the files that are there; \
-             `powersweep adopt` makes a state of these while no coordinator serves the data; then the manifest runs the tasks \
-             without a row",
+            "{place} lacks {} of {files} of {experiment}/{table}: the state counts {rows} in them. Bring the files back. {remedy}",
             counted.parts - found
         )
     });
@@ -228,7 +250,11 @@ mod tests {
             missing_parts(&"data", "e", Table::Jobs, counted, 1)
         };
         assert_eq!(of(1, 0), None);
-        assert!(of(2, 0).expect("a part is missing").starts_with("data lacks 1 of 2 files of e/jobs"));
+        let lacks = of(2, 0).expect("a part is missing");
+        assert!(
+            lacks.starts_with("data lacks 1 of 2 files of e/jobs") && lacks.contains("run all tasks again"),
+            "{lacks}"
+        );
         assert!(of(1, 7).expect("rows are lost").starts_with("7 rows of e/jobs are left out"));
         assert_eq!(of(2, 7).expect("both").lines().count(), 2);
     }

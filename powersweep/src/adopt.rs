@@ -1,6 +1,6 @@
 //! Rebuilding a lost state from the published rows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use powersweep_coordinator::store::{Location, PRIVATE_DIR, SlateStore, Store};
 use powersweep_dataset::words::count;
 use powersweep_dataset::{Error, Kind, OrKind, failure};
 use powersweep_experiments::plain::chain;
-use powersweep_experiments::{Manifest, Sweep};
+use powersweep_experiments::{Digest, Manifest, Sweep};
 use powersweep_proto::clocks::now_us;
 use powersweep_results::Table;
 use powersweep_results::identity::RowKey;
@@ -29,6 +29,7 @@ use uuid::Uuid;
 
 use crate::farm;
 use crate::inputs::{self, Files};
+use crate::origin::{other_files, other_versions};
 use crate::place::{Place, shards, stored};
 
 /// A state that cannot be read within this time counts as unreadable.
@@ -39,7 +40,7 @@ const NAMED: usize = 5;
 /// How a state is rebuilt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AdoptOptions {
-    /// Takes rows that the manifest does not explain.
+    /// Takes rows that occur twice, or that are incomplete.
     pub accept: bool,
     /// Renames a state that cannot be read.
     pub set_aside: bool,
@@ -91,8 +92,11 @@ impl Place {
     ) -> Result<Adopted, Error> {
         let name = sweep.manifest().name();
         let unreadable = unreadable(options, location).await?;
-        let mut scan = Scan::new(location, sweep)?;
+        let mut scan = Scan::new(location, sweep, &files.digests)?;
         scan.read_all().await?;
+        if let Some(refusal) = scan.refusal() {
+            return Err(failure!(Refused, "{refusal}"));
+        }
         let Scan { adoption, problems, copies, left_uploads, .. } = scan;
         copies.iter().for_each(|copy| self.notes.say(copy));
         if !problems.is_empty() && !options.accept {
@@ -100,7 +104,7 @@ impl Place {
             return Err(failure!(
                 Refused,
                 "{reason}\nnothing was changed. With --accept the rows are adopted nevertheless, and stay in the tables: \
-                 readers see rows of values that left the manifest, and both copies of a duplicate row"
+                 readers see both copies of a duplicate row"
             ));
         }
         problems.iter().for_each(|problem| self.notes.say(problem));
@@ -169,6 +173,10 @@ struct Scan {
     adoption: Adoption,
     /// Problems that the user must accept before the rows are taken.
     problems: Vec<String>,
+    /// Files and versions that are other ones than rows were made from, in sentences.
+    others: BTreeSet<String>,
+    /// SHA-256 of the files of the manifest.
+    digests: BTreeMap<String, Digest>,
     /// Sentences about copied parts.
     copies: Vec<String>,
     duplicates_in: Vec<String>,
@@ -177,12 +185,14 @@ struct Scan {
 }
 
 impl Scan {
-    fn new(location: &Location, sweep: &Sweep) -> Result<Scan, Error> {
+    fn new(location: &Location, sweep: &Sweep, digests: &BTreeMap<String, Digest>) -> Result<Scan, Error> {
         Ok(Scan {
             store: location.object_store().or_kind(Kind::Storage)?,
             experiment: sweep.manifest().name().to_owned(),
             adoption: Adoption::new(sweep.clone()),
             problems: Vec::new(),
+            others: BTreeSet::new(),
+            digests: digests.clone(),
             copies: Vec::new(),
             duplicates_in: Vec::new(),
             left_uploads: 0,
@@ -197,17 +207,47 @@ impl Scan {
             let files = self.duplicates_in.join(", ");
             self.problems.push(format!("{duplicates} of tasks that already have a row: {files}"));
         }
-        if self.adoption.foreign() > 0 {
-            let foreign = count(self.adoption.foreign(), "row");
-            self.problems.push(format!(
-                "{foreign} of no task of this manifest (an edit removed the value, or the kernel has another version)"
-            ));
-        }
         for table in Table::OPTIONAL {
             self.table(table).await?;
             self.uploads(table).await?;
+            let (orphans, lacking) = (self.adoption.orphans(table), self.adoption.lacking(table));
+            if orphans > 0 {
+                self.problems.push(format!(
+                    "rows of {} in `{table}` that have no row in `tasks`: these tasks run again, and `{table}` has their rows twice then",
+                    count(orphans, "task")
+                ));
+            }
+            if lacking > 0 {
+                self.problems.push(format!(
+                    "{} with a row in `tasks` and none in `{table}`: they ran before the manifest asked for this table, or its files are \
+                     lost. They count as done: to have these rows, bring the files back, or run all tasks again under a new name",
+                    count(lacking, "task")
+                ));
+            }
         }
         self.table(Table::Failures).await
+    }
+
+    /// Why the rows cannot be those of this manifest; `None` if they can. The state would not know rows of other values, so that a later
+    /// edit would make them twice.
+    fn refusal(&self) -> Option<String> {
+        let foreign = self.adoption.foreign();
+        let rows = format!("{} of no task of this manifest: ", count(foreign, "row"));
+        let rows = if foreign > 0 { rows } else { String::new() };
+        let others = self.others.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
+        match (foreign, others.is_empty()) {
+            (0, true) => None,
+            (_, false) => Some(format!(
+                "{rows}{others}\nnothing was changed. Adopt with the files and by the version that made the rows, or give the experiment \
+                 a new name"
+            )),
+            (_, true) => Some(format!(
+                "{rows}an edit removed their values\nnothing was changed. First `powersweep adopt` with the manifest that made all rows, \
+                 which is in their files as `powersweep.manifest`; then `powersweep run` or `powersweep submit` with this one: rows of \
+                 values that left move to {}",
+                layout::left_name(&self.experiment)
+            )),
+        }
     }
 
     async fn list(&self, folder: &Path) -> Result<Vec<Path>, Error> {
@@ -241,6 +281,8 @@ impl Scan {
                 self.copies.push(format!("{path} is a copy of a part: its rows count once; delete the file"));
                 continue;
             }
+            self.others.extend(other_files(&footer.origin, &self.digests).into_values());
+            self.others.extend(other_versions(&footer.origin));
             self.adoption.part(table, footer.rows, bytes.len() as u64);
             let (adoption, duplicates_in) = (&mut self.adoption, &mut self.duplicates_in);
             match table {

@@ -97,8 +97,10 @@ impl Place {
             };
             let reason = why_waiting(&found);
             if let Some(ended) = end_of(found) {
-                let parts = self.datasets_at(&client).read_whole(experiment, Table::Tasks).await;
-                return match (ended, parts) {
+                // Rows that storage had lost before they were in a part are the experiment's failure, which the reason says.
+                let tables = if reason.is_empty() { &Table::ALL[..] } else { &[Table::Tasks] };
+                let whole = self.datasets_at(&client).check_whole(experiment, tables).await;
+                return match (ended, whole) {
                     (Ok(_), Err(error)) if error.kind == Kind::Storage => Err(error),
                     (ended, _) => ended,
                 };

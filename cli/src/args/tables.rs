@@ -201,7 +201,7 @@ pub struct AdoptArgs {
     pub data: DataArgs,
     #[command(flatten)]
     pub logs: LogArgs,
-    /// Continue although some rows occur twice, or belong to no task of this manifest.
+    /// Continue although some rows occur twice, or tasks lack rows in a table.
     #[arg(long)]
     pub accept: bool,
     /// First rename a state that cannot be read.

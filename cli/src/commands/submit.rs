@@ -87,8 +87,8 @@ pub fn describe(reply: &v1::SubmitReply, dry_run: Option<&str>) -> String {
             format!("{} tasks with a row have", gap.tasks)
         };
         text.push_str(&format!(
-            "\n{tasks} no rows in `{}`: they ran before the manifest had this table. --restart runs all tasks again, and \
-             keeps the rows so far under another name",
+            "\n{tasks} no rows in `{}`: they ran before the manifest had this table, or the rows are lost. --restart runs all \
+             tasks again, and keeps the rows so far under another name",
             gap.table
         ));
     }

@@ -2,11 +2,12 @@
 //!
 //! Each row has the index that its task had when it ran; mostly one decoding of that index shows that the task is the
 //! same in this manifest. After an edit of the manifest the index may belong to another task. The ids of such rows are kept,
-//! 16 bytes each, and the sweep is decoded from the start until all ids are found. Otherwise memory does not grow with
-//! the number of rows.
+//! 16 bytes each, and the sweep is decoded from the start until all ids are found. So are the ids of tasks whose row in `tasks` is
+//! lost. Otherwise memory does not grow with the number of rows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use powersweep_engine::spec::Model;
 use powersweep_experiments::{Digest, Sweep};
 use powersweep_results::Table;
 use powersweep_results::identity::RowKey;
@@ -31,6 +32,8 @@ pub struct Adoption {
     totals: BTreeMap<Table, Totals>,
     /// Tasks with rows in an optional table.
     covered: BTreeMap<Table, IndexSet>,
+    /// Tasks with rows in a part of an optional table, and without one in `tasks`.
+    orphans: BTreeMap<Table, BTreeSet<Uuid>>,
     /// Present indices of the tasks of `moved`.
     present_index: BTreeMap<Uuid, u64>,
     uploads: Vec<(Table, Upload)>,
@@ -47,6 +50,7 @@ impl Adoption {
             foreign: 0,
             totals: BTreeMap::new(),
             covered: BTreeMap::new(),
+            orphans: BTreeMap::new(),
             present_index: BTreeMap::new(),
             uploads: Vec::new(),
         }
@@ -108,8 +112,34 @@ impl Adoption {
 
     /// Adds a row of a published part of an optional table.
     pub fn detail(&mut self, table: Table, row: RowKey) {
-        if let Some(index) = self.done_task(row) {
-            self.covered.entry(table).or_default().insert(index);
+        match self.done_task(row) {
+            Some(index) => drop(self.covered.entry(table).or_default().insert(index)),
+            None => drop(self.orphans.entry(table).or_default().insert(row.task_id)),
+        }
+    }
+
+    /// Tasks with rows in parts of an optional table, and without a row in `tasks`: they run again, and their rows are there twice then.
+    pub fn orphans(&self, table: Table) -> u64 {
+        self.orphans.get(&table).map_or(0, |tasks| tasks.len() as u64)
+    }
+
+    /// Tasks with a row in `tasks` that should have rows in an optional table of the manifest, and have none. A task may have no series:
+    /// all tasks lack them if none has one. Queues have neither `jobs` nor `accounts`.
+    pub fn lacking(&self, table: Table) -> u64 {
+        let is_asked = self.sweep.manifest().tables().asked(table.name()).is_some_and(|asked| *asked);
+        let covered = self.covered.get(&table);
+        let is_covered = |index: u64| covered.is_some_and(|set| set.contains(index));
+        let has_jobs = |index: u64| self.sweep.task(index).is_some_and(|task| task.sim.model() != Model::Queues);
+        match table {
+            _ if !is_asked => 0,
+            Table::Series => {
+                if covered.is_none() {
+                    self.done.len()
+                } else {
+                    0
+                }
+            }
+            _ => self.done.iter().filter(|index| !is_covered(*index) && has_jobs(*index)).count() as u64,
         }
     }
 

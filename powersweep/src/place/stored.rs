@@ -10,7 +10,8 @@ use powersweep_dataset::tables::missing_parts;
 use powersweep_dataset::{Error, Kind, OrKind, failure};
 use powersweep_experiments::plain::chain;
 use powersweep_experiments::reading::instead_of;
-use powersweep_results::{Table, layout};
+use powersweep_results::Table;
+use powersweep_results::layout::{self, PartCounts};
 
 use super::shards;
 
@@ -34,13 +35,22 @@ pub fn check_exists(location: &Location) -> Result<(), Error> {
     Err(failure!(Usage, "there is no {location}: {hint}"))
 }
 
-/// The sentence about parts of `tasks` that a state counts and that are not there; `None` if no part is missing.
+/// The sentence about parts that a state counts and that are not there, of the first table with such parts; `None` if no part is
+/// missing.
 pub async fn missing(location: &Location, state: &Loaded, experiment: &str) -> Result<Option<String>, Error> {
-    let counted = view::counted(std::iter::once(state), experiment, Table::Tasks);
-    let Some(counted) = counted.filter(|counted| counted.parts > 0) else { return Ok(None) };
-    let store = location.object_store().or_kind(Kind::Storage)?;
-    let found = view::list(&*store, &layout::tasks_dir(experiment)).await.or_kind(Kind::Storage)?.len() as u64;
-    Ok(missing_parts(location, experiment, Table::Tasks, counted, found))
+    for table in Table::ALL {
+        let counted = view::counted(std::iter::once(state), experiment, table);
+        let Some(counted) = counted.filter(|counted| counted.parts > 0) else { continue };
+        let store = location.object_store().or_kind(Kind::Storage)?;
+        let folder = layout::table_dir(experiment, table.name());
+        let found = view::list(&*store, &folder).await.or_kind(Kind::Storage)?.len() as u64;
+        // Rows that storage had lost before they were in a part are the experiment's failure.
+        let missing = missing_parts(location, experiment, table, PartCounts { left_out: 0, ..counted }, found);
+        if missing.is_some() {
+            return Ok(missing);
+        }
+    }
+    Ok(None)
 }
 
 /// Whether an experiment has a part of `tasks`.

@@ -62,6 +62,7 @@ fn uploads_are_accepted_once_and_tables_are_covered() {
     adoption.detail(Table::Jobs, row(7, 8));
     // A task without a row in `tasks`.
     adoption.detail(Table::Jobs, row(4, 4));
+    assert_eq!((adoption.orphans(Table::Jobs), adoption.lacking(Table::Jobs)), (1, 0), "the manifest has no table");
     assert!(!adoption.upload(Table::Jobs, upload(1), &[row(0, 0)]), "its rows are in a part");
     assert!(!adoption.upload(Table::Jobs, upload(2), &[row(1, 1), row(4, 4)]), "one task has no row in `tasks`");
     assert!(!adoption.upload(Table::Jobs, upload(3), &[]));
