@@ -193,11 +193,11 @@ pub fn missing_parts(
     found: u64,
 ) -> Option<String> {
     let (files, rows) = (count(counted.parts, "file"), count(counted.rows, "row"));
-    let anew = format!("under a new name, or `powersweep delete {experiment} --data-too` and then the manifest");
+    let again = format!("under a new name, or `powersweep delete {experiment} --data-too` and then the manifest");
     let left_out = (counted.left_out > 0).then(|| {
         format!(
             "{} of {experiment}/{table} are left out: storage lost or damaged them before they were in a file. Run their tasks \
-             again: {anew}",
+             again: {again}",
             count(counted.left_out, "row")
         )
     });
@@ -208,10 +208,10 @@ pub fn missing_parts(
     let remedy = match table {
         Table::Tasks => format!(
             "Or run their tasks again. If the experiment has no other tables: {state_of_rest}; then the manifest runs the tasks without \
-             a row. If it has some: {anew}"
+             a row. If it has some: {again}"
         ),
         // Rows of tasks that run again would be in `tasks` twice.
-        Table::Jobs | Table::Series | Table::Accounts => format!("Or run all tasks again: {anew}"),
+        Table::Jobs | Table::Series | Table::Accounts => format!("Or run all tasks again: {again}"),
         Table::Failures => format!("Or do without them: {state_of_rest}"),
     };
     let missing = (found < counted.parts).then(|| {

@@ -16,7 +16,7 @@ use crate::{inputs, screen};
 pub fn run(args: &ArtifactArgs) -> Outcome {
     let paper = args.paper.as_deref().map(|name| Paper::open(name, inputs::problems)).transpose()?;
     let options = ArtifactOptions {
-        // Relative paths of logs start in the folder of the claims, where the manifests are.
+        // Relative paths in manifests that the claims do not name start in the folder of the claims.
         library: inputs::library_of(args.paper.as_deref().unwrap_or_default(), &args.logs),
         paper,
         logs_licence: args.with_logs.clone(),

@@ -296,6 +296,22 @@ fn the_crate_passes_the_validator_of_ro_crate() {
     assert!(listed.status.success(), "{listed:?}");
 }
 
+/// Paths in a manifest start in its folder, as for `check`, and not in that of the paper.
+#[test]
+fn manifests_of_a_paper_may_be_in_another_folder() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweeps/site.swf", TINY_LOG);
+    let log = "[workloads.log]\nsource = \"swf\"\nlog = \"./site.swf\"\n[platforms.p]\nprocs = 4\n";
+    let policies = "[policies.plain]\nqueue_order = [\"fcfs\", \"sjf\"]\n";
+    sandbox.write("sweeps/two.toml", format!("version = 1\nname = \"two\"\n{log}{policies}"));
+    sandbox.write("paper.toml", claims("sweeps/two.toml", 1e9, true).replace("published = 120", "published = 3"));
+    sandbox.run(&["run", "sweeps/two.toml", "--quiet", "--show", "0"]).exits(0);
+    let artifact = ["artifact", "--paper", "paper.toml", "--with-logs", "CC0-1.0", "--output", "study.zip"];
+    sandbox.run(&artifact).exits(0);
+    let there = elsewhere(&sandbox);
+    there.run(&["verify", "study.zip"]).exits(0).prints(&["2 of 2 tasks of two ran again", "2 rows equal"]);
+}
+
 /// Claims on a synthetic workload need no log.
 #[test]
 fn a_study_without_logs_needs_nothing_else() {

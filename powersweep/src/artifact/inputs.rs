@@ -11,25 +11,26 @@ use powersweep_inputs::library::{Library, Origin};
 use powersweep_results::part;
 
 use super::archive::is_path;
-use super::{ArtifactOptions, INPUTS, StudiedInput};
+use super::{INPUTS, StudiedInput};
 use crate::inputs;
 use crate::origin::another_file;
 
-/// The files that a manifest names. Those that may be passed on are copied into the artifact in `folder`.
+/// The files that a manifest names. Those that may be passed on are copied into the artifact in `folder`. `with_logs`: logs and
+/// signals may be.
 pub(super) fn of(
     manifest: &Manifest,
     origin: &part::Origin,
-    options: &ArtifactOptions,
+    (library, with_logs): (&Library, bool),
     folder: &Path,
 ) -> Result<Vec<StudiedInput>, Error> {
-    manifest.files().iter().map(|file| one(manifest, file, origin, options, folder)).collect()
+    manifest.files().iter().map(|file| one(manifest, file, origin, (library, with_logs), folder)).collect()
 }
 
 fn one(
     manifest: &Manifest,
     file: &FileRef,
     origin: &part::Origin,
-    options: &ArtifactOptions,
+    (library, with_logs): (&Library, bool),
     folder: &Path,
 ) -> Result<StudiedInput, Error> {
     let kind = match file.format {
@@ -38,7 +39,7 @@ fn one(
         None => "signal",
     };
     // Rows of a module are of no use to a reviewer without it, and its author is that of the artifact.
-    let is_packed = kind == "module" || options.logs_licence.is_some();
+    let is_packed = kind == "module" || with_logs;
     let name = public_name(&file.name);
     let stated = origin.log_digests.get(&file.name).cloned().unwrap_or_default();
     let mut input = StudiedInput {
@@ -51,7 +52,7 @@ fn one(
     if is_url(&file.place) {
         return Ok(input);
     }
-    let found = match inputs::file(&options.library, file) {
+    let found = match inputs::file(library, file) {
         Ok(found) => found,
         Err(error) if is_packed => return Err(error),
         Err(_) => return Ok(input),

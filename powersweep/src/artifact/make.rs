@@ -12,6 +12,7 @@ use powersweep_dataset::words::count;
 use powersweep_dataset::writing::{Output, cannot_write, write_whole};
 use powersweep_dataset::{Error, Kind, OrKind, failure};
 use powersweep_experiments::{Digest, Manifest, manifests};
+use powersweep_inputs::library::Library;
 use powersweep_results::{Table, part};
 use serde_json::{Value as Json, json};
 
@@ -222,9 +223,24 @@ impl<'a> Making<'a> {
             slot_s: survey.slot_ms / 1e3,
             longest_s: survey.longest_ms / 1e3,
             simulated_by: origin.build.split(", ").filter(|build| !build.is_empty()).map(str::to_owned).collect(),
-            inputs: inputs::of(&manifest, &origin, self.options, self.folder)?,
+            inputs: inputs::of(
+                &manifest,
+                &origin,
+                (&self.library(name), self.options.logs_licence.is_some()),
+                self.folder,
+            )?,
         };
         Ok((experiment, sweep, survey.last_us))
+    }
+
+    /// Where the files of an experiment are: paths in a manifest of the paper start in its folder, as for `check`.
+    fn library(&self, experiment: &str) -> Library {
+        let library = self.options.library.clone();
+        let of_paper = self.of_paper.iter().find(|(_, manifest)| manifest.name() == experiment);
+        match self.options.paper.as_ref().zip(of_paper) {
+            Some((paper, (name, _))) => library.with_base(crate::inputs::folder_of(&paper.path_of(name))),
+            None => library,
+        }
     }
 
     /// An error about an experiment of the paper also says what makes its rows.

@@ -67,7 +67,7 @@ const VERSION: u32 = 1;
 pub struct ArtifactOptions {
     /// The paper whose claims, figures and tables are in it.
     pub paper: Option<Paper>,
-    /// Where the files of the manifests are searched for.
+    /// Where the files of the manifests are searched for. Paths in a manifest of the paper start in its folder.
     pub library: Library,
     /// The licence that allows to pass the logs and signals on; without one they are named, with their digests.
     pub logs_licence: Option<String>,
