@@ -39,7 +39,8 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: false, unlimited: false },
             unit: "s",
             default: Default::Real(600.0),
-            doc: "Bound of short run times in the predicted bounded slowdown (Th in eq. 1).",
+            doc: "Bound of short run times in the predicted bounded slowdown, which is max(1, (start - submission + estimate at \
+                  the gear) / max(this, estimate at the top gear)) (Th in eq. 1).",
         },
         Param {
             name: "threshold_inclusive",
