@@ -50,6 +50,8 @@ pub(super) struct Forecast {
     renewed_count: u64,
     /// Integral from the begin of the forecast to the begin of each interval, as far as windows were read.
     sums: Vec<f64>,
+    /// What rounding took from the sums: so the error of a window is small against its own cost, however great the sums are.
+    rests: Vec<f64>,
     /// Buffer of the integrals over the windows of a job.
     windows: Vec<f64>,
 }
@@ -73,6 +75,7 @@ impl Forecast {
             rate: 0.0,
             renewed_count: 0,
             sums: Vec::new(),
+            rests: Vec::new(),
             windows: Vec::new(),
         }
     }
@@ -94,6 +97,7 @@ impl Forecast {
         let Some(value) = self.curve.value(present) else { return false };
         self.until_s = self.curve.begin_s(present + 1);
         self.sums.clear();
+        self.rests.clear();
         // The interval before a series has no begin: its forecast begins at the instant of its issue, and cannot be kept.
         let before = self.issued.replace(present).filter(|before| *before >= 0 && matches!(self.kind, Kind::Oracle));
         let steps = before.and_then(|before| usize::try_from(present - before).ok());
@@ -157,24 +161,33 @@ impl Forecast {
         true
     }
 
-    /// The integral from the begin of the forecast to an instant in an interval.
+    /// The integral over a length from the begin of an interval, which ends in the interval `end` (s).
     #[inline]
-    fn sum_to(&self, interval: usize, at_s: f64) -> f64 {
-        self.sums[interval] + self.values()[interval] * (at_s - self.begins_s()[interval])
+    fn window(&self, begin: usize, end: usize, length_s: f64) -> f64 {
+        let (begins_s, sums, rests) = (self.begins_s(), &self.sums, &self.rests);
+        let whole = (sums[end] - sums[begin]) + (rests[end] - rests[begin]);
+        whole + self.values()[end] * (length_s - (begins_s[end] - begins_s[begin]))
     }
 
     /// Adds the integrals to the begins of the intervals up to this one.
     fn integrate(&mut self, last: usize) {
         if self.sums.is_empty() {
             self.sums.push(0.0);
+            self.rests.push(0.0);
         }
-        let (from, mut sum) = (self.sums.len() - 1, self.sums[self.sums.len() - 1]);
+        let from = self.sums.len() - 1;
+        let (mut sum, mut rest) = (self.sums[from], self.rests[from]);
         if from < last {
-            let steps = self.begins_s[self.passed..][from..=last].windows(2);
-            self.sums.extend(self.values[self.passed..][from..last].iter().zip(steps).map(|(value, begins_s)| {
-                sum += value * (begins_s[1] - begins_s[0]);
-                sum
-            }));
+            let begins_s = self.begins_s[self.passed..][from..=last].windows(2);
+            for (value, begins_s) in self.values[self.passed..][from..last].iter().zip(begins_s) {
+                let part = value * (begins_s[1] - begins_s[0]);
+                let (before, after) = (sum, sum + part);
+                let added = after - before;
+                rest += (before - (after - added)) + (part - added);
+                sum = after;
+                self.sums.push(sum);
+                self.rests.push(rest);
+            }
         }
     }
 
@@ -257,7 +270,12 @@ impl Forecast {
             let end_s = now_s + length_s;
             let (end, last) = (self.interval_of(end_s), self.interval_of(last_s));
             self.integrate(self.interval_of(last_s + length_s));
-            windows.push(self.sum_to(end, end_s) - self.sum_to(0, now_s));
+            windows.push(if end == 0 {
+                self.values()[0] * length_s
+            } else {
+                let first_s = self.begins_s()[1] - now_s;
+                self.values()[0] * first_s + self.window(1, end, length_s - first_s)
+            });
             self.later_windows(1..last + 1, end, length_s, &mut windows);
         }
         self.windows = windows;
@@ -279,15 +297,17 @@ impl Forecast {
         let ends = first_end..first_end + begins.len();
         if self.even_from <= self.passed + 1 && ends.end <= self.sums.len() {
             // The end of each window is as many intervals ahead: a loop without branches.
-            let begins = begins_s[begins.clone()].iter().zip(&self.sums[begins]);
-            let ends = begins_s[ends.clone()].iter().zip(&values[ends.clone()]).zip(&self.sums[ends]);
-            windows.extend(begins.zip(ends).map(|((begin_s, sum), ((end_begin_s, value), end_sum))| {
-                end_sum + value * (begin_s + length_s - end_begin_s) - sum
-            }));
+            let sums = self.sums[begins.clone()].iter().zip(&self.sums[ends.clone()]);
+            let rests = self.rests[begins.clone()].iter().zip(&self.rests[ends.clone()]);
+            let wholes = sums.zip(rests).map(|((sum, end_sum), (rest, end_rest))| (end_sum - sum) + (end_rest - rest));
+            let whole_s =
+                begins_s[begins].iter().zip(&begins_s[ends.clone()]).map(|(begin_s, last_s)| last_s - begin_s);
+            let last = values[ends].iter().zip(whole_s).map(|(value, whole_s)| value * (length_s - whole_s));
+            windows.extend(wholes.zip(last).map(|(whole, last)| whole + last));
             return;
         }
         for begin in begins {
-            windows.push(self.sum_to(end_of(begin), begins_s[begin] + length_s) - self.sums[begin]);
+            windows.push(self.window(begin, end_of(begin), length_s));
         }
     }
 

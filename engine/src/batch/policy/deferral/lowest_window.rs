@@ -9,7 +9,7 @@ use crate::spec::{Choice, Component};
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
     name: "lowest-window",
-    version: 2,
+    version: 3,
     source: "Hanafy et al. 2024 (GAIA), Lowest Carbon Window",
     doc: "A job is released where the integral of the signal over its length is least, now or at a change of the signal \
           within its longest deferral, at the first of several.",

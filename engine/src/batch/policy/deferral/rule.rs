@@ -146,7 +146,8 @@ pub(super) trait DeferralRule: Clone {
     }
 }
 
-/// Relative difference up to which two costs are equal: sums of the same values in another order differ by less.
+/// Relative difference up to which two costs are equal: sums of the same values in another order differ by less, because
+/// [`Forecast::windows`] sums exactly.
 pub(super) const TIE: f64 = 1e-11;
 
 /// Values from this one on are no better than a value, if values that differ by `tie` are equal.

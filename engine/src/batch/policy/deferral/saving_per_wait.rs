@@ -9,7 +9,7 @@ use crate::spec::{Choice, Component};
 /// Description of the rule.
 pub const COMPONENT: Component = Component {
     name: "saving-per-wait",
-    version: 2,
+    version: 3,
     source: "Hanafy et al. 2024 (GAIA), Carbon Saving per waiting Time",
     doc: "A job is released where (C(now) - C(start)) / (start - now + length) is greatest, with C the integral of the \
           signal over the job's length from an instant, now or at a change of the signal within its longest deferral, at \

@@ -45,6 +45,25 @@ fn of_equal_candidates_the_first_is_taken() {
 }
 
 #[test]
+fn of_equal_windows_far_ahead_the_first_is_taken() {
+    let prices = [10.1, 20.3, 30.0, 40.7, 55.0];
+    for (step_s, length_s, expected_s) in
+        [(HOUR_S, 1.0, 37.0), (HOUR_S, 10.0, 37.0), (900.0, 7.3, 37.0), (300.0, 400.0, 1_500.0)]
+    {
+        let times_s: Vec<f64> = (0..480).map(|at| f64::from(at) * step_s).collect();
+        let values = prices.iter().copied().cycle().take(480).collect();
+        let signal = Signal::new(times_s, values, vec![], 480.0 * step_s, Sample::Mean, Beyond::Wrap);
+        let signal = signal.expect("well formed");
+        let mut jobs = Cases(Philox::stream(37, Purpose::Shuffle)).jobs(1);
+        (jobs[0].submit_s, jobs[0].run_s, jobs[0].estimate_s) = (37.0, length_s, length_s);
+        for rule in ["lowest-window", "saving-per-wait"] {
+            let spec = spec(rule, &signal, &[("defer_wait_max_s", Value::Real(WEEK_S))]);
+            assert_eq!(starts(spec, &jobs), [expected_s], "{rule}: {length_s} s in steps of {step_s} s");
+        }
+    }
+}
+
+#[test]
 fn quantile_takes_one_of_the_values_and_counts_each_interval_once() {
     let mut cases = Cases(Philox::stream(36, Purpose::Shuffle));
     for case in 0..12 {
