@@ -39,8 +39,8 @@ series! {
         "Time mean of the active procs in a week. `x`: begin of the week; the last one ends with the last job. Batch jobs \
          (Lawson & Smirni 2005, Figure 6).";
     ACTIVE: "active_procs", "procs",
-        "Active procs, all but those that sleep or switch off: a step function. `x`: instant from which the value holds (s, \
-         the log's clock). Batch jobs (Lawson & Smirni 2005, Figure 6).";
+        "Active procs, all but those that sleep or switch off and are not ordered to wake: a step function. `x`: instant from \
+         which the value holds (s, the log's clock). Batch jobs (Lawson & Smirni 2005, Figure 6).";
 }
 
 /// Sums of a week.

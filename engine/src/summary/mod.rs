@@ -163,7 +163,7 @@ pub struct Integrals {
     pub asleep_proc_s: f64,
     /// Processor-seconds in transition: switching off or waking.
     pub transition_proc_s: f64,
-    /// Integral of the active procs: those that neither sleep nor switch off (processor-seconds).
+    /// Integral of the active procs, without those that sleep or switch off and are not ordered to wake (processor-seconds).
     pub active_proc_s: f64,
     /// Number of active procs from each instant (s) at which it changed. Begins at the first submit and ends before the
     /// last completion.

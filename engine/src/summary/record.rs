@@ -114,7 +114,8 @@ pub struct Summary {
     /// Busy processor-seconds / (installed procs * span); null if the span is 0.
     pub utilization_installed: Option<f64>,
     /// Procs saved by the capacity rule: 1 - integral of the active procs / (installed procs * span) (Lawson & Smirni 2005,
-    /// Figure 2c); null if the span is 0. Active procs are all but those that sleep or switch off.
+    /// Figure 2c); null if the span is 0. Active procs are all but those that sleep or switch off; those that are ordered to
+    /// wake count as active, also while they still switch off.
     pub active_savings: Option<f64>,
     /// Time mean of the active procs over the span; null if the span is 0.
     pub active_procs_mean: Option<f64>,

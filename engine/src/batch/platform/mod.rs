@@ -61,7 +61,11 @@ pub const COMPONENT: Component = Component {
         },
         sleep_param("wake_s", "s", "Time that a sleeping processor takes to wake, before it can be used."),
         sleep_param("wake_w", "W", "Power of a processor while it wakes."),
-        sleep_param("off_s", "s", "Time that an idle processor takes to switch off; only then can it wake."),
+        sleep_param(
+            "off_s",
+            "s",
+            "Time that an idle processor takes to switch off. If it is ordered to wake meanwhile, it wakes afterwards.",
+        ),
         sleep_param("off_w", "W", "Power of a processor while it switches off."),
         sleep_param("asleep_w", "W", "Power of a sleeping processor."),
         Param {
