@@ -180,7 +180,7 @@ pub struct Integrals {
     pub energy_suspended_j: f64,
     /// Energy of equipment that draws constant power besides the procs (J).
     pub energy_static_j: f64,
-    /// Integral of the number of waiting jobs (job-seconds).
+    /// Integral of the number of jobs that were submitted and have not started, deferred ones included (job-seconds).
     pub queue_length_s: f64,
     /// Greatest number of waiting jobs over an interval of positive length.
     pub queue_length_max: u64,
@@ -188,7 +188,7 @@ pub struct Integrals {
     pub backlog_proc_s2: f64,
     /// Greatest waiting work over an interval of positive length (processor-seconds).
     pub backlog_proc_s_max: f64,
-    /// Idle processor-seconds while the queue was not empty.
+    /// Idle processor-seconds while a submitted job had not started.
     pub lost_proc_s: f64,
     /// Greatest power of the machine (W).
     pub power_peak_w: f64,

@@ -138,16 +138,17 @@ pub struct Summary {
     pub window_offered_load: Option<f64>,
     /// Jobs that completed inside the measured window, an hour: 3600 * count/window; null if the window has no length.
     pub window_throughput_jobs_per_h: Option<f64>,
-    /// Loss of capacity: idle processor-seconds while the queue is not empty / (installed procs * span); null if the span
-    /// is 0.
+    /// Loss of capacity: idle processor-seconds while jobs wait / (installed procs * span); null if the span is 0. Submitted
+    /// jobs wait until they start, deferred ones included: so capacity counts that a deferral rule leaves idle on purpose.
     pub loss_of_capacity: Option<f64>,
-    /// Time mean of the number of waiting jobs over the span; null if the span is 0.
+    /// Time mean of the number of waiting jobs over the span, deferred ones included; null if the span is 0.
     pub queue_length_mean: Option<f64>,
-    /// Greatest number of waiting jobs.
+    /// Greatest number of waiting jobs, deferred ones included.
     pub queue_length_max: u64,
-    /// Time mean of the waiting work, procs * run_top, over the span (processor-seconds); null if the span is 0.
+    /// Time mean of the waiting work, procs * run_top, over the span, that of deferred jobs included (processor-seconds);
+    /// null if the span is 0.
     pub backlog_proc_s_mean: Option<f64>,
-    /// Greatest waiting work (processor-seconds).
+    /// Greatest waiting work, that of deferred jobs included (processor-seconds).
     pub backlog_proc_s_max: f64,
     /// Measured jobs with 1 proc.
     pub jobs_count_size_1: u64,
@@ -325,7 +326,8 @@ pub struct Summary {
     /// Self-check by Little's law, 0 up to rounding: |integral of the queue length - sum of all waits|/max(1 s, sum of all
     /// waits).
     pub little_residual: f64,
-    /// Self-check, 0 up to rounding: |busy + idle + asleep + transition processor-seconds - procs * span|/max(1, procs * span).
+    /// Self-check, 0 up to rounding: |busy + suspended + idle + asleep + transition processor-seconds - procs * span|/max(1,
+    /// procs * span).
     pub procs_residual: f64,
     /// Self-check, 0 up to rounding: |busy processor-seconds by the meter - sum of procs * run over all jobs|/max(1, that
     /// sum).

@@ -21,9 +21,9 @@ pub const COMPONENT: Component = Component {
             unit: "",
             default: Default::Text("batch"),
             doc: "How the events of one instant are handled: `batch` takes all completions, then all submissions, then one \
-              scheduling pass; `submit-first` makes a pass after every event, submissions first, and a running job \
-              whose estimated end has come counts as ended; `submit-first-held` does so, too, but a running job holds its \
-              procs until its completion; `finish-first` makes a pass after every event, \
+              scheduling pass; `submit-first` makes a pass after every event, submissions first, and a job that completes now \
+              and whose estimated end has come has released its procs before them; `submit-first-held` does so, too, but a \
+              running job holds its procs until its completion; `finish-first` makes a pass after every event, \
               completions first.",
         },
         Param::one_of(
