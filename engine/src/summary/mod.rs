@@ -75,7 +75,8 @@ pub const COMPONENT: Component = Component {
         Param::one_of(
             "warmup_rule",
             &["fixed", "mser5"],
-            "`mser5` chooses the warm-up itself, by MSER-5 on the waits (White 1997), on top of the fixed one.",
+            "`mser5` chooses the warm-up itself, by MSER-5 on the waits in the order of submission (White 1997), on top of the \
+             fixed one. It leaves out at most half of the batches of five jobs.",
         ),
         Param::flag(
             "fairness",

@@ -202,9 +202,10 @@ pub struct RuleCounts {
     pub procs_missing_count: u64,
     /// Run times filled by `missing_run_s` because the log had none.
     pub filled_run_count: u64,
-    /// Estimates filled because the log had none.
+    /// Estimates filled because the log had no requested time above 0.
     pub filled_estimate_count: u64,
-    /// Jobs that outlive their estimate (killed or run on, by the rule).
+    /// Jobs of the workload that outlive their estimate (killed or run on, by the rule), also those that `wide_jobs` or
+    /// `over_cap_jobs` drops.
     pub overrun_count: u64,
     /// Jobs whose memory is the used one, because none was requested (`memory_from`); jobs that are drawn several times
     /// count once.

@@ -173,7 +173,8 @@ pub(super) static FACILITY_KEYS: [Param; 14] = [
         &["single", "double", "running-mean", "running-mean-plus", "running-median", "running-quartiles"],
         Default::Unset,
         "When a battery between the grid and the facility charges and discharges: by one or two thresholds, or by the mean, median \
-         or quartiles of the last values. `running-mean-plus` charges only while the signal does not fall.",
+         or quartiles of the last values. `running-mean-plus` charges only while the signal does not fall. Needs `sample` = \
+         \"mean\".",
     ),
     real(
         "battery_kwh",

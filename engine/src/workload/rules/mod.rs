@@ -4,7 +4,7 @@
 //! `records_count = sliced_out_count + dropped_submit_count + dropped_run_count + dropped_procs_count +
 //! dropped_estimate_count + jobs`; `records_count` includes the records of `added_records`. The fill
 //! counts (`procs_fallback_count`, `procs_missing_count`, `filled_run_count`, `filled_estimate_count`, `overrun_count`) are
-//! over the jobs kept.
+//! over the jobs kept, those included that are too wide for the machine or exceed every cap.
 //!
 //! - run time: the log's, if it is not negative, else `missing_run_s`. Without `missing_run_s` such a record is dropped.
 //! - procs: the field of `procs_field` if it is positive, else the other field, else 1. With `missing_procs = "drop"` a
@@ -84,12 +84,12 @@ pub const COMPONENT: Component = Component {
             ty: Type::Real { min: 0.0, max: f64::MAX, min_allowed: true, unlimited: false },
             unit: "s",
             default: Default::Unset,
-            doc: "Estimate of a job without a requested time; if not given, its run time.",
+            doc: "Estimate of a job without a requested time, or with one of 0; if not given, its run time.",
         },
         Param::one_of(
             "missing_estimate",
             &["fill", "drop"],
-            "A record without a requested time gets the estimate of `missing_estimate_s`, or is dropped.",
+            "A record without a requested time above 0 gets the estimate of `missing_estimate_s`, or is dropped.",
         ),
         ADDED_RECORDS,
         Param::one_of("overrun", &["kill", "run-on"], "A job that outlives its estimate is killed at it, or runs on."),
