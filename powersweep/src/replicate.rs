@@ -77,8 +77,8 @@ pub struct Known {
     pub mean: f64,
     /// Half the width of its interval.
     pub half_width: f64,
-    /// Whether its limit is a part of the mean.
-    pub is_relative: bool,
+    /// If the limit is a part of the mean, the half width as a part of the mean that the limit refers to: that of the first stage.
+    pub relative: Option<f64>,
 }
 
 impl Place {
@@ -249,7 +249,8 @@ impl Replication {
             for (at, (precision, needed)) in self.until.precisions.iter().zip(needed).enumerate() {
                 let values = self.values(group, at, u64::MAX)?;
                 let first = &values[..values.len().min(self.until.at_least as usize)];
-                let (_, spread) = spread(first, precision.percent);
+                let (first_mean, spread) = spread(first, precision.percent);
+                let half_width = spread / (values.len() as f64).sqrt();
                 all.push(Known {
                     combination: group.name.to_string(),
                     metric: precision.metric.clone(),
@@ -257,8 +258,8 @@ impl Replication {
                     seeds: values.len(),
                     needed,
                     mean: sum(values.iter().copied()) / values.len() as f64,
-                    half_width: spread / (values.len() as f64).sqrt(),
-                    is_relative: precision.is_relative,
+                    half_width,
+                    relative: precision.is_relative.then(|| half_width / first_mean.abs()),
                 });
             }
         }
@@ -393,10 +394,10 @@ fn seeds_needed(first: &[f64], precision: &Precision, at_least: u64) -> u64 {
 /// A line for each combination and metric.
 pub fn lines(known: &[Known]) -> Vec<[String; 4]> {
     let line = |known: &Known| {
-        let half_width = match known.is_relative {
-            true if known.half_width == 0.0 => "0%".to_owned(),
-            true => format!("{:.2}%", 100.0 * known.half_width / known.mean.abs()),
-            false => number(known.half_width),
+        let half_width = match known.relative {
+            Some(_) if known.half_width == 0.0 => "0%".to_owned(),
+            Some(part) => format!("{:.2}%", 100.0 * part),
+            None => number(known.half_width),
         };
         let mean = format!("{} ± {half_width}", number(known.mean));
         [known.combination.clone(), labelled(&known.metric, &known.unit), known.seeds.to_string(), mean]
@@ -425,6 +426,24 @@ mod tests {
         assert_eq!(seeds_needed(&first, &precision(50.0, false), 5), 5);
         assert_eq!(seeds_needed(&[3.0; 5], &precision(1e-9, true), 5), 5);
         assert_eq!(seeds_needed(&[-1.0, 1.0], &precision(0.1, true), 2), u64::MAX);
+    }
+
+    #[test]
+    fn a_percentage_is_of_the_mean_that_the_limit_refers_to() {
+        let known = |half_width, relative| Known {
+            combination: String::new(),
+            metric: "wait_s_mean".to_owned(),
+            unit: "s".to_owned(),
+            seeds: 60,
+            needed: 64,
+            mean: 104.0,
+            half_width,
+            relative,
+        };
+        let shown = |known: Known| lines(&[known])[0][3].clone();
+        assert_eq!(shown(known(8.0, Some(0.0825))), "104 ± 8.25%");
+        assert_eq!(shown(known(0.0, Some(f64::NAN))), "104 ± 0%");
+        assert_eq!(shown(known(8.0, None)), "104 ± 8");
     }
 
     /// 4,000 experiments with each kind of values: the interval contains the true mean in 94% to 96%.
