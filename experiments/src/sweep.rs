@@ -177,6 +177,29 @@ impl Sweep {
             && (self.exclusion().contains(index) || self.0.share.as_ref().is_some_and(|share| !share.covers(index)))
     }
 
+    /// Why an index has no task, of those for which [`Sweep::is_excluded`] holds.
+    pub fn why_excluded(&self, index: u64) -> &'static str {
+        if !self.exclusion().contains(index) {
+            return "it is in another shard";
+        }
+        let positions = self.positions(index);
+        let place = |at: usize| self.levels()[at].locate(positions[at]);
+        let (points, offset) = place(DESIGN_LEVEL);
+        let level = &self.levels()[DESIGN_LEVEL];
+        if space::points_of(level, (0..DESIGN_LEVEL).map(|at| &self.levels()[at].variants[place(at).0])) != points {
+            return "its points of designs are those of other blocks";
+        }
+        let variant = &level.variants[points];
+        let mut designs = variant.designed.iter().map(|designed| &designed.points).zip(variant.positions(offset));
+        if designs.clone().any(|(points, _)| points.design.is_empty) {
+            return "a design has no points yet";
+        }
+        if designs.any(|(points, point)| points.repeated.binary_search(&point).is_ok()) {
+            return "its point of a design is equal to an earlier one";
+        }
+        "an [[exclude]] or zip of the manifest leaves this combination out"
+    }
+
     /// The first index at or after `from` that is a task.
     pub fn next_included(&self, from: u64) -> Option<u64> {
         match &self.0.share {

@@ -206,6 +206,8 @@ fn conditions_meet_the_values_of_points() {
     let grid = knobs(SOBOL).replace("{ from = 1.5, to = 3, design = \"knobs\" }", "[1.5, 2, 3]");
     let grid = sweep(&format!("{grid}[[exclude]]\nbsld_threshold = {{ from = 1.9, to = 9 }}\n"));
     assert_eq!(grid.task_count(), 64);
+    let excluded = (0..grid.index_count()).find(|index| grid.is_excluded(*index)).expect("some are");
+    assert_eq!(grid.why_excluded(excluded), "an [[exclude]] or zip of the manifest leaves this combination out");
     let none = errors(&format!("{}[[exclude]]\nbsld_threshold = {{ from = 8, to = 9 }}\n", knobs(SOBOL)));
     assert!(none.contains("no task has such a `bsld_threshold`"), "{none}");
     // The first point has both values.
@@ -240,6 +242,29 @@ fn sizes_of_the_kinds_are_those_of_the_literature() {
     assert_eq!(points("kind = \"saltelli\"\ncount = 8\nsecond_order = true"), 8 * (2 * 3 + 2));
     assert_eq!(points("kind = \"morris\"\ncount = 8"), 8 * (3 + 1));
     assert_eq!(points("kind = \"one-at-a-time\"\ncount = 5"), 1 + 3 * 5);
+}
+
+#[test]
+fn an_index_of_a_repeated_point_says_so() {
+    let sweep = sweep(
+        r#"version = 1
+name = "m2"
+seeds = { from = 1, count = 5 }
+[designs.k]
+kind = "morris"
+count = 8
+[workloads.w]
+source = "lublin"
+synthetic_jobs_count = 100
+[platforms.c]
+size_factor = { from = 1, to = 2, design = "k" }
+[policies.slow]
+gear_rule = "bsld"
+bsld_threshold = { from = 1.5, to = 6, scale = "log", design = "k" }
+"#,
+    );
+    assert!(sweep.is_excluded(15) && !sweep.is_excluded(14));
+    assert_eq!(sweep.why_excluded(15), "its point of a design is equal to an earlier one");
 }
 
 #[test]

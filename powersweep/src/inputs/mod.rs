@@ -211,7 +211,7 @@ pub fn sweep(manifest: &Manifest, digests: &BTreeMap<String, Digest>) -> Result<
 pub fn task(sweep: &Sweep, index: u64) -> Result<TaskSpec, Error> {
     sweep.task(index).ok_or_else(|| {
         let reason = if index < sweep.index_count() {
-            "an [[exclude]] or zip of the manifest leaves this combination out".to_owned()
+            sweep.why_excluded(index).to_owned()
         } else {
             format!("indices end at {}", sweep.index_count().saturating_sub(1))
         };
