@@ -17,7 +17,7 @@ mod measure;
 mod predicted;
 mod quantile;
 mod record;
-mod sum;
+pub(crate) mod sum;
 mod tally;
 #[cfg(test)]
 mod tests;

@@ -4,13 +4,13 @@
 /// it): as exact as twice the precision for sums of moderate condition, and the same on every machine. The sums are side
 /// by side, so that the compiler adds them in vectors.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sums<const N: usize> {
+pub(crate) struct Sums<const N: usize> {
     high: [f64; N],
     low: [f64; N],
 }
 
 /// A single running sum.
-pub(super) type Sum = Sums<1>;
+pub(crate) type Sum = Sums<1>;
 
 impl<const N: usize> Default for Sums<N> {
     fn default() -> Sums<N> {
@@ -21,7 +21,7 @@ impl<const N: usize> Default for Sums<N> {
 impl<const N: usize> Sums<N> {
     /// Adds a term to each sum.
     #[inline(always)]
-    pub(super) fn add_each(&mut self, x: [f64; N]) {
+    pub(crate) fn add_each(&mut self, x: [f64; N]) {
         for ((high, low), x) in self.high.iter_mut().zip(&mut self.low).zip(x) {
             let sum = *high + x;
             let rest = sum - *high;
@@ -45,8 +45,14 @@ impl<const N: usize> Sums<N> {
 impl Sum {
     /// Adds a term.
     #[inline(always)]
-    pub(super) fn add(&mut self, x: f64) {
+    pub(crate) fn add(&mut self, x: f64) {
         self.add_each([x]);
+    }
+
+    /// The two terms: the differences of both between two sums add up to an exact difference of the sums.
+    #[inline(always)]
+    pub(crate) fn terms(self) -> (f64, f64) {
+        (self.high[0], self.low[0])
     }
 
     /// The sum.

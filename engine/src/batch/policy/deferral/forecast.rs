@@ -7,6 +7,7 @@ use super::rule::{DEFER_FORECAST, DEFER_FORECAST_ERROR};
 use crate::rng::{Philox, Purpose};
 use crate::signal::Signal;
 use crate::spec::Choice;
+use crate::summary::sum::Sum;
 
 const HOUR_S: f64 = 3_600.0;
 const DAY_S: f64 = 86_400.0;
@@ -48,9 +49,11 @@ pub(super) struct Forecast {
     rate: f64,
     /// Number of forecasts whose values were not kept from the one before.
     renewed_count: u64,
-    /// Integral from the begin of the forecast to the begin of each interval, as far as windows were read.
+    /// Integral from the begin of the forecast, as far as windows were read.
+    sum: Sum,
+    /// The first term of this sum at the begin of each interval.
     sums: Vec<f64>,
-    /// What rounding took from the sums: so the error of a window is small against its own cost, however great the sums are.
+    /// Its second term: so the error of a window is small against its own cost, however great the sums are.
     rests: Vec<f64>,
     /// Buffer of the integrals over the windows of a job.
     windows: Vec<f64>,
@@ -74,6 +77,7 @@ impl Forecast {
             even_from: 0,
             rate: 0.0,
             renewed_count: 0,
+            sum: Sum::default(),
             sums: Vec::new(),
             rests: Vec::new(),
             windows: Vec::new(),
@@ -172,19 +176,16 @@ impl Forecast {
     /// Adds the integrals to the begins of the intervals up to this one.
     fn integrate(&mut self, last: usize) {
         if self.sums.is_empty() {
+            self.sum = Sum::default();
             self.sums.push(0.0);
             self.rests.push(0.0);
         }
         let from = self.sums.len() - 1;
-        let (mut sum, mut rest) = (self.sums[from], self.rests[from]);
         if from < last {
             let begins_s = self.begins_s[self.passed..][from..=last].windows(2);
             for (value, begins_s) in self.values[self.passed..][from..last].iter().zip(begins_s) {
-                let part = value * (begins_s[1] - begins_s[0]);
-                let (before, after) = (sum, sum + part);
-                let added = after - before;
-                rest += (before - (after - added)) + (part - added);
-                sum = after;
+                self.sum.add(value * (begins_s[1] - begins_s[0]));
+                let (sum, rest) = self.sum.terms();
                 self.sums.push(sum);
                 self.rests.push(rest);
             }
