@@ -16,7 +16,8 @@ use std::time::Instant;
 use powersweep_engine::workload::{self, Workload, swf};
 use powersweep_engine::{Choice, Details, Limits, Role, SimSpec, Value, components, simulate};
 
-const LOGS: [(&str, i64, f64); 5] = [
+const LOGS: [(&str, i64, f64); 6] = [
+    ("KTH-SP2-1996-2.1-cln", 100, 0.85),
     ("SDSC-SP2-1998-4.2-cln", 128, 0.85),
     ("CTC-SP2-1996-3.1-cln", 430, 0.85),
     ("CTC-SP2-1996-3.1-cln", 338, 0.85),

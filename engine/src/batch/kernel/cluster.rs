@@ -330,7 +330,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             backlog_proc_s2: self.meter.backlog_s,
             backlog_proc_s_max: self.meter.backlog_max,
             lost_proc_s: self.meter.lost_proc_s,
-            power_peak_w: self.meter.power_peak_w(),
+            power_peak_w: self.meter.power_peak_w,
             power_p95_w: self.meter.power_quantile_w(0.95),
             gear_changes_count: self.gear_changes_count,
             ..summary::Integrals::default()

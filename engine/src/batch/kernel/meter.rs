@@ -56,6 +56,8 @@ pub(crate) struct Meter {
     excess: Excess,
     /// Its integral (J).
     pub(crate) excess_j: f64,
+    /// Greatest power over an interval of positive length (W); 0 if no time passed.
+    pub(crate) power_peak_w: f64,
     powers: Powers,
     splitter: Option<Box<Splitter>>,
 }
@@ -159,6 +161,7 @@ impl Meter {
             level.proc_s += level.procs * dt;
             power_w += level.procs * level.watts;
         }
+        raise(&mut self.power_peak_w, power_w);
         self.powers.add(power_w, dt);
         if let Some(splitter) = &mut self.splitter {
             splitter.add(before_s, now_s, power_w);
@@ -223,11 +226,6 @@ impl Meter {
         self.static_w + self.excess.watts + used.iter().map(|level| level.procs * level.watts).sum::<f64>()
     }
 
-    /// Greatest power over an interval of positive length (W); 0 if no time passed.
-    pub(crate) fn power_peak_w(&self) -> f64 {
-        self.powers.spent().map(|spent| spent.power_w).fold(0.0, f64::max)
-    }
-
     /// The least power that was not exceeded for `share` of the time (W). Exact for up to 524,288 different powers; with
     /// more, powers that differ by less than one part in 65,536 may count as the greatest of them. `None` if no time passed.
     pub(crate) fn power_quantile_w(&self, share: f64) -> Option<f64> {
@@ -262,7 +260,7 @@ impl Powers {
     fn add(&mut self, power_w: f64, dt: f64) {
         let at = self.bin_of(power_w);
         let Some(bin) = self.bins.get_mut(at) else { return };
-        if bin.power_w == power_w || bin.time_s == 0.0 {
+        if (bin.power_w == power_w) | (bin.time_s == 0.0) {
             *bin = Spent { power_w, time_s: bin.time_s + dt };
         } else {
             self.others.push(Spent { power_w, time_s: dt });
@@ -270,11 +268,6 @@ impl Powers {
                 self.join_equal();
             }
         }
-    }
-
-    /// The intervals of positive length, in any order.
-    fn spent(&self) -> impl Iterator<Item = &Spent> {
-        self.bins.iter().chain(&self.others).filter(|spent| spent.time_s > 0.0)
     }
 
     /// The least power that was not exceeded for `share` of the time. Bins are in the order of their powers, so that only the
@@ -294,7 +287,8 @@ impl Powers {
             }
             below_s += time_s;
         }
-        let mut within: Vec<&Spent> = self.spent().filter(|spent| self.bin_of(spent.power_w) == bin).collect();
+        let others = self.others.iter().filter(|spent| self.bin_of(spent.power_w) == bin);
+        let mut within: Vec<&Spent> = std::iter::once(&self.bins[bin]).chain(others).collect();
         within.sort_unstable_by(|a, b| a.power_w.total_cmp(&b.power_w));
         let reached = within.iter().find(|spent| {
             below_s += spent.time_s;
@@ -354,19 +348,17 @@ mod tests {
         assert_eq!(meter.waiting_s, 10.0);
         assert_eq!(meter.backlog_s, 200.0);
         assert_eq!(meter.lost_proc_s, 10.0);
-        assert_eq!(meter.power_peak_w(), 16.0);
+        assert_eq!(meter.power_peak_w, 16.0);
         // 16 W for 10 s of 190 s (5.3%), 4 W otherwise.
         assert_eq!(meter.power_quantile_w(0.94), Some(4.0));
         assert_eq!(meter.power_quantile_w(0.95), Some(16.0));
     }
 
-    /// The quantile and the greatest of this number of powers, which come in another order than theirs, for a second each; and the
-    /// number of those outside of bins.
-    fn quantile_w(count: u32, share: f64) -> (f64, f64, usize) {
+    /// This number of powers, which come in another order than theirs, for a second each.
+    fn powers(count: u32) -> Powers {
         let mut powers = Powers::new(100.0, 0.1, 16);
         (0..count).for_each(|at| powers.add(power_w((u64::from(at) * 7_919 % u64::from(count)) as u32), 1.0));
-        let meter = Meter { powers, ..Meter::new([(1, 1.0)], 1, 0.0, 0.0) };
-        (meter.power_quantile_w(share).expect("time passed"), meter.power_peak_w(), meter.powers.others.len())
+        powers
     }
 
     fn power_w(at: u32) -> f64 {
@@ -375,11 +367,13 @@ mod tests {
 
     #[test]
     fn quantiles_are_exact_until_there_are_too_many_powers_and_bounded_then() {
-        assert_eq!(quantile_w(500_000, 0.95).0, power_w(474_999));
-        assert_eq!(quantile_w(500_000, 0.5).0, power_w(249_999));
-        let (p95_w, peak_w, others) = quantile_w(1_200_000, 0.95);
-        let excess = p95_w / power_w(1_139_999) - 1.0;
+        let exact = powers(500_000);
+        assert_eq!(exact.quantile_w(0.95), Some(power_w(474_999)));
+        assert_eq!(exact.quantile_w(0.5), Some(power_w(249_999)));
+        let joined = powers(1_200_000);
+        let excess = joined.quantile_w(0.95).expect("time passed") / power_w(1_139_999) - 1.0;
         assert!((0.0..1.0 / 65_536.0).contains(&excess), "{excess}");
-        assert!(peak_w == power_w(1_199_999) && others < OTHERS_MAX / 2, "{peak_w} {others}");
+        assert_eq!(joined.quantile_w(1.0), Some(power_w(1_199_999)));
+        assert!(joined.others.len() < OTHERS_MAX / 2, "{}", joined.others.len());
     }
 }
