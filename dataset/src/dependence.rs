@@ -25,7 +25,7 @@ pub async fn of_experiment(datasets: &Datasets, experiment: &str) -> Result<Depe
 /// The rows cannot be read.
 pub async fn of_rows(datasets: &Datasets, reading: &Reading, found: &[ColumnScan]) -> Result<Dependence, Error> {
     let dependence = of_columns(found);
-    if !matches!(dependence, Dependence::Resampled { .. }) {
+    if !matches!(dependence, Dependence::Resampled(_)) {
         return Ok(dependence);
     }
     let rows = source::rows(datasets, reading, [&seeds::columns(), &[]], Vec::new()).await?.with_dependence();

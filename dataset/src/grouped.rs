@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use powersweep_engine::seeds::{self, Dependence};
+use powersweep_engine::seeds::{self, Dependence, Draw};
 use powersweep_experiments::Manifest;
 use powersweep_experiments::reading::add_new;
 use powersweep_results::Table;
@@ -47,8 +47,16 @@ pub const SEEDS_ALIKE: &str = "no interval: nothing in these tasks depends on th
                                observation; `resample_days` or `submit_jitter_s` of a workload make seeds differ";
 
 /// The sentence about intervals over draws from one log.
-pub const RESAMPLED: &str = "each seed draws blocks of one log with replacement: intervals are for another log of its machine, and \
-                             more draws do not narrow them below what one log tells";
+pub fn resampled(draw: Draw) -> String {
+    let blocks = match draw {
+        Draw::UNKNOWN => "the blocks".to_owned(),
+        Draw { blocks, .. } => format!("the {blocks} blocks"),
+    };
+    format!(
+        "each seed draws from {blocks} of one log with replacement: intervals are for another log of its machine, and more draws do \
+         not narrow them below what one log tells"
+    )
+}
 
 /// The counts of jobs that metrics of tasks leave out.
 const UNMEASURED: [&str; 2] = ["warmup_jobs_count", "cooldown_jobs_count"];
@@ -383,8 +391,8 @@ pub async fn collected(
     let currency = Some(CURRENCY).filter(|currency| measures.iter().any(is_own_cost) && !axes.contains(currency));
     // The dependence of the seeds, where it counts.
     let has_logs = axes.contains(&SEED) && reading.table() != Table::Failures && facts.may_have_logs();
-    let read_for_seeds = seeds::READ.into_iter().chain(seeds::DRAWN.into_iter().filter(|_| facts.has_draws()));
-    let of_seeds: Vec<&str> = read_for_seeds.filter(|name| has_logs && !axes.contains(name)).collect();
+    let read_for_seeds = if facts.has_draws() { seeds::columns() } else { seeds::READ.to_vec() };
+    let of_seeds: Vec<&str> = read_for_seeds.into_iter().filter(|name| has_logs && !axes.contains(name)).collect();
     let read: Vec<&str> = axes.iter().copied().chain(currency).chain(of_seeds.iter().copied()).collect();
     let mut rows = source::rows(datasets, reading, [&read, measures], only).await?;
     if has_logs {
@@ -434,7 +442,7 @@ pub fn say_mixed(datasets: &Datasets, rows: &Rows, by: &[&str], others: &[&str])
     if !rows.is_empty() && rows.axis(SEED).is_some_and(|seeds| seeds.values().len() > 1) {
         match rows.dependence(0..rows.len()) {
             Dependence::Alike => datasets.notes().say(SEEDS_ALIKE),
-            Dependence::Resampled { .. } => datasets.notes().say(RESAMPLED),
+            Dependence::Resampled(draw) => datasets.notes().say(&resampled(draw)),
             Dependence::Independent => {}
         }
     }

@@ -11,12 +11,14 @@
 //!
 //! Draws of the blocks of one log are no independent samples of its machine: they are a bootstrap, in which the standard
 //! deviation of whole draws, not that of their mean, is the standard error of the log's mean (Efron & Tibshirani 1993, 6.2). With
-//! n draws, each of a part d of the log, the mean over the draws has the variance s^2 (1/n + d) about that of the machine.
+//! n draws of B from K blocks, the mean over the draws has the variance s^2 (1/n + B/(K - 1)) about that of the machine. Its
+//! degrees of freedom v follow from those of the draws and of the blocks, 1/v = 1/(n - 1) + 1/(K - 1) (Satterthwaite 1946).
 
 use powersweep_engine::rng::{Philox, Purpose};
 use powersweep_engine::seeds::Dependence;
+pub use powersweep_engine::seeds::Draw;
 
-use crate::stats::{percentile, quotient, student_t, sum};
+use crate::stats::{percentile, quotient, student_t, student_t_between, sum};
 use crate::{Axis, Cell};
 
 /// The column of the seed.
@@ -44,8 +46,8 @@ pub struct Interval {
 pub enum Method {
     /// Student's t, with this coverage (percent: 90, 95 or 99): replicates are independent and of about equal size.
     T(u32),
-    /// Student's t of draws from one log, of which each has this part in thousandths, with this coverage (percent).
-    Resampled(u32, u16),
+    /// Student's t of draws from one log, with this coverage (percent).
+    Resampled(u32, Draw),
     /// The studentised bootstrap of whole replicates (Efron & Tibshirani 1993, 12.5), with a coverage of 95%: for weeks of a
     /// log, whose sums are skewed.
     Bootstrap,
@@ -55,7 +57,7 @@ impl Method {
     /// The method for seeds with this dependence.
     pub fn of(seeds: Dependence, percent: u32) -> Method {
         match seeds {
-            Dependence::Resampled { drawn_per_mille } => Method::Resampled(percent, drawn_per_mille),
+            Dependence::Resampled(draw) => Method::Resampled(percent, draw),
             Dependence::Alike | Dependence::Independent => Method::T(percent),
         }
     }
@@ -64,9 +66,10 @@ impl Method {
     pub(crate) fn errors(self, replicates: usize) -> Option<f64> {
         match self {
             Method::T(percent) => Some(student_t(percent, replicates - 1)),
-            Method::Resampled(percent, drawn_per_mille) => {
-                let logs = replicates as f64 * f64::from(drawn_per_mille) / 1_000.0;
-                Some(student_t(percent, replicates - 1) * (1.0 + logs).sqrt())
+            Method::Resampled(percent, draw) => {
+                let (draws, blocks) = (replicates as f64, f64::from(draw.blocks));
+                let dof = 1.0 / (1.0 / (draws - 1.0) + 1.0 / (blocks - 1.0));
+                Some(student_t_between(percent, dof) * (1.0 + draws * draw.variance_ratio()).sqrt())
             }
             Method::Bootstrap => None,
         }

@@ -229,7 +229,7 @@ impl Rows {
         self
     }
 
-    /// These rows with the dependence of their seeds. Axes tell it ([`seeds::READ`], [`seeds::DRAWN`]).
+    /// These rows with the dependence of their seeds. Axes tell it ([`seeds::columns`]).
     pub(crate) fn with_dependence(mut self) -> Rows {
         let names = seeds::columns();
         let axes: Vec<Option<&Axis>> = names.iter().map(|name| self.axis(name)).collect();

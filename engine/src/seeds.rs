@@ -1,5 +1,7 @@
 //! How the simulations of a spec with different seeds depend on each other.
 
+use std::cmp::Ordering;
+
 use crate::spec::{Role, SimSpec, Value};
 use crate::workload::FORMATS;
 
@@ -19,26 +21,47 @@ pub enum Dependence {
     #[default]
     Independent,
     /// Draws of blocks from the jobs of one log, with replacement: a bootstrap of the log. Many draws make their mean known
-    /// exactly, and still know only this log: the more of it a draw has, the less independent draws are.
-    Resampled {
-        /// The part of the log's jobs that a draw has, in thousandths; 1000 where it is not known.
-        drawn_per_mille: u16,
-    },
+    /// exactly, and still know only this log.
+    Resampled(Draw),
 }
 
-/// The columns of rows that tell, beside [`READ`], which part of the log's jobs a draw has.
-pub const DRAWN: [&str; 8] = [
-    "resample_blocks",
-    "jobs_count",
-    "records_count",
-    "sliced_out_count",
-    "dropped_run_count",
-    "dropped_submit_count",
-    "dropped_procs_count",
-    "dropped_estimate_count",
-];
+/// A draw of blocks from the blocks of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draw {
+    /// Blocks that are drawn, at least 1.
+    pub drawn: u32,
+    /// Whole blocks of the log, at least 2.
+    pub blocks: u32,
+}
 
-/// The columns of rows that tell the dependence of their seeds: [`READ`] and [`DRAWN`].
+impl Draw {
+    /// A draw of as many blocks as a long log has, where the rows do not tell.
+    pub const UNKNOWN: Draw = Draw { drawn: u32::MAX - 1, blocks: u32::MAX };
+
+    /// The variance of the mean over the log, as an estimate of its machine's, over the variance of a draw's mean: B draws of K
+    /// blocks vary by (K - 1)/K times the variance of a block over B, and the log by the variance of a block over K.
+    pub fn variance_ratio(self) -> f64 {
+        f64::from(self.drawn) / (f64::from(self.blocks) - 1.0)
+    }
+}
+
+/// By [`Draw::variance_ratio`]; of equal ones, fewer blocks count as more dependent.
+impl Ord for Draw {
+    fn cmp(&self, other: &Draw) -> Ordering {
+        self.variance_ratio().total_cmp(&other.variance_ratio()).then(other.blocks.cmp(&self.blocks))
+    }
+}
+
+impl PartialOrd for Draw {
+    fn partial_cmp(&self, other: &Draw) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The columns of rows that tell, beside [`READ`], how many blocks a draw has, and how many the log has.
+const DRAWN: [&str; 2] = ["resample_blocks", "whole_blocks_count"];
+
+/// The columns of rows that tell the dependence: [`READ`] and [`DRAWN`].
 pub fn columns() -> Vec<&'static str> {
     READ.into_iter().chain(DRAWN).collect()
 }
@@ -63,25 +86,21 @@ pub fn dependence_by(value: impl Fn(&str) -> Option<Value>) -> Dependence {
     };
     match value(READ[0]) {
         Some(Value::Text(source)) if is_log(&source) && draws(&RESAMPLE_DAYS) => {
-            Dependence::Resampled { drawn_per_mille: drawn_per_mille(&value).unwrap_or(1_000) }
+            Dependence::Resampled(draw(&value).unwrap_or(Draw::UNKNOWN))
         }
         Some(Value::Text(source)) if is_log(&source) && !READ[1..].iter().any(draws) => Dependence::Alike,
         _ => Dependence::Independent,
     }
 }
 
-/// The part of the log's jobs that a draw has, in thousandths, by [`DRAWN`]; `None` for as many blocks as the log has, or without
-/// counts.
-fn drawn_per_mille(value: &impl Fn(&str) -> Option<Value>) -> Option<u16> {
+/// The draw by [`DRAWN`]; `None` without the number of the log's blocks.
+fn draw(value: &impl Fn(&str) -> Option<Value>) -> Option<Draw> {
     let count = |name: &str| match value(name) {
-        Some(Value::Int(count)) => Some(count as f64),
+        Some(Value::Int(count)) => u32::try_from(count).ok(),
         _ => None,
     };
-    let [blocks, drawn, records, left_out @ ..] = DRAWN;
-    count(blocks)?;
-    let jobs = count(records)? - left_out.into_iter().filter_map(count).sum::<f64>();
-    let share = count(drawn)? / jobs.max(1.0);
-    Some((1_000.0 * share).round().clamp(1.0, 1_000.0) as u16)
+    let blocks = count(DRAWN[1]).filter(|blocks| *blocks >= 2)?;
+    Some(Draw { drawn: count(DRAWN[0]).unwrap_or(blocks), blocks })
 }
 
 #[cfg(test)]
@@ -114,19 +133,21 @@ mod tests {
         }
         let weeks = || Some(("resample_days", Value::Real(7.0)));
         // A generator makes other jobs for each seed before their weeks are drawn.
-        let whole = Dependence::Resampled { drawn_per_mille: 1_000 };
+        let whole = Dependence::Resampled(Draw::UNKNOWN);
         assert_eq!((of("swf", weeks()), of("lublin", weeks())), (whole, Dependence::Independent));
-        // Of 1,000 records 200 are left out; two weeks of them have 40 jobs.
+        // Two of 41 weeks.
         let counted = |name: &str| match name {
             "source" => Some(Value::Text("swf".to_owned())),
             "resample_days" => Some(Value::Real(7.0)),
             "resample_blocks" => Some(Value::Int(2)),
-            "jobs_count" => Some(Value::Int(40)),
-            "records_count" => Some(Value::Int(1_000)),
-            "sliced_out_count" | "dropped_run_count" => Some(Value::Int(100)),
+            "whole_blocks_count" => Some(Value::Int(41)),
             _ => None,
         };
-        assert_eq!(dependence_by(counted), Dependence::Resampled { drawn_per_mille: 50 });
+        let drawn = Draw { drawn: 2, blocks: 41 };
+        assert_eq!(dependence_by(counted), Dependence::Resampled(drawn));
+        assert_eq!(drawn.variance_ratio(), 0.05);
+        // The greatest dependence is that of the shortest log.
+        assert!(drawn < Draw::UNKNOWN && Draw::UNKNOWN < Draw { drawn: 12, blocks: 12 });
         let oracle = Some(("defer_forecast", Value::Text("oracle".to_owned())));
         assert_eq!(of("swf", oracle), Dependence::Alike);
     }

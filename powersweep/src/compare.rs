@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use powersweep_dataset::compare::{Pairs, compare, pairs};
 use powersweep_dataset::frame::{UNIT, is_cost};
-use powersweep_dataset::grouped::{CURRENCY, FooterFacts, RESAMPLED, SEEDS_ALIKE, collected, keys, refuse_twice};
+use powersweep_dataset::grouped::{CURRENCY, FooterFacts, SEEDS_ALIKE, collected, keys, refuse_twice, resampled};
 use powersweep_dataset::reading::Reading;
 use powersweep_dataset::replicates::{Method, seed};
 use powersweep_dataset::scan::SEED;
@@ -184,8 +184,11 @@ impl Compared {
                 _ => format!(" Intervals (95%) are over {seeds} seeds."),
             },
         };
-        if matches!(self.seeds, Dependence::Resampled { .. }) && replicates > 1 {
-            text += &format!(" {}{}.", RESAMPLED[..1].to_uppercase(), &RESAMPLED[1..]);
+        if let Dependence::Resampled(draw) = self.seeds
+            && replicates > 1
+        {
+            let said = resampled(draw);
+            text += &format!(" {}{}.", said[..1].to_uppercase(), &said[1..]);
         }
         if (2..FEW).contains(&replicates) {
             text += FEW_SAID;
@@ -239,7 +242,9 @@ impl Place {
         let names: Vec<&str> = by.iter().map(String::as_str).collect();
         let of_seeds = dependence(&a, &b, &found.rows);
         let seeds = seeds_of(&a, &found).filter(|_| of_seeds != Dependence::Alike);
-        let are_weeks = options.table == Table::Jobs && seeds.is_none();
+        // The weeks of one draw are those of the log again: they are no sample of it.
+        let are_drawn = matches!(of_seeds, Dependence::Resampled(_));
+        let are_weeks = options.table == Table::Jobs && seeds.is_none() && !are_drawn;
         let replicate = |row: usize| match seeds {
             Some(seeds) => seed(seeds, row),
             None if are_weeks => (a.measures()[compared].1[row] / WEEK_S).floor() as i64,

@@ -283,7 +283,7 @@ impl Replication {
                 self.until.at_most
             );
         }
-        if self.grid.groups.iter().any(|group| matches!(group.seeds, seeds::Dependence::Resampled { .. })) {
+        if self.grid.groups.iter().any(|group| matches!(group.seeds, seeds::Dependence::Resampled(_))) {
             text += " Seeds that draw blocks of one log: these are the means over all such draws, and another log may \
                      have others.";
         }

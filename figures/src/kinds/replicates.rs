@@ -45,6 +45,7 @@ impl Numbered {
 #[cfg(test)]
 mod tests {
     use powersweep_dataset::Column;
+    use powersweep_dataset::replicates::Draw;
 
     use super::*;
 
@@ -62,9 +63,9 @@ mod tests {
         let half = numbered(Method::T(95)).half_width(&[(3.0, 1.0), (7.0, 4.0)]).expect("an interval");
         assert!((half - 12.706_204_736 * 2.0 / 5.0).abs() < 1e-8, "{half}");
         assert_eq!(numbered(Method::T(95)).half_width(&[(4.0, 4.0)]), None);
-        // Two draws of one log, each as long as the log.
-        let of_draws =
-            numbered(Method::Resampled(95, 1_000)).half_width(&[(3.0, 1.0), (7.0, 4.0)]).expect("an interval");
+        // Two draws of a long log, each as long as the log.
+        let method = Method::Resampled(95, Draw::UNKNOWN);
+        let of_draws = numbered(method).half_width(&[(3.0, 1.0), (7.0, 4.0)]).expect("an interval");
         assert!((of_draws / half - 3f64.sqrt()).abs() < 1e-12, "{of_draws}");
     }
 }

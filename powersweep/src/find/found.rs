@@ -5,10 +5,11 @@ use std::fmt;
 use powersweep_dataset::Cell;
 use powersweep_dataset::cell::real;
 use powersweep_dataset::frame::{is_cost, unit_of};
-use powersweep_dataset::grouped::CURRENCY;
+use powersweep_dataset::grouped::{CURRENCY, resampled};
 use powersweep_dataset::search::{Constraint, Estimate};
 use powersweep_dataset::titles::unit_of_column;
 use powersweep_engine::Value;
+use powersweep_engine::seeds::Dependence;
 use powersweep_experiments::Over;
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -155,6 +156,9 @@ pub struct Found {
     /// The conditions on shares that the seeds are too few to satisfy for sure, each in a sentence with the number that is enough.
     #[serde(skip)]
     pub too_few: Vec<String>,
+    /// The sentence about seeds that draw from one log, if there are such.
+    #[serde(skip)]
+    pub drawn: Option<String>,
     /// The currency of costs; `None` without costs.
     #[serde(skip)]
     pub currency: Option<String>,
@@ -207,6 +211,11 @@ impl Search {
                 false => format!("No number of seeds can tell that {text}."),
             })
         };
+        let drawn = grid.groups.iter().filter_map(|group| match group.seeds {
+            Dependence::Resampled(draw) => Some(draw),
+            _ => None,
+        });
+        let drawn = drawn.max();
         Found {
             experiment: self.name.clone(),
             manifest: self.file.to_string_lossy().into_owned(),
@@ -231,6 +240,7 @@ impl Search {
                 .collect(),
             columns,
             too_few: question.constraints.iter().filter_map(too_few).collect(),
+            drawn: drawn.map(|draw| format!("{}; a share of seeds is one of these draws", resampled(draw))),
             axes: grid.axes.clone(),
             currency: self.currency(),
         }

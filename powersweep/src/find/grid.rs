@@ -56,7 +56,7 @@ pub(crate) struct Group {
 impl Group {
     /// Whether its seeds are draws from one log.
     pub(super) fn is_drawn(&self) -> bool {
-        matches!(self.seeds, Dependence::Resampled { .. })
+        matches!(self.seeds, Dependence::Resampled(_))
     }
 }
 
@@ -156,7 +156,7 @@ impl Grid {
     pub(super) fn draw(&mut self, drawn: &HashMap<String, Dependence>) {
         for group in self.groups.iter_mut().filter(|group| group.is_drawn()) {
             let of_rows = group.tasks.iter().flatten().filter_map(|task| drawn.get(&task.id)).max().copied();
-            if let Some(of_rows @ Dependence::Resampled { .. }) = of_rows {
+            if let Some(of_rows @ Dependence::Resampled(_)) = of_rows {
                 group.seeds = of_rows;
             }
         }

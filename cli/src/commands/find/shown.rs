@@ -43,10 +43,13 @@ fn words(found: &Found, is_relative: bool) -> String {
     text +=
         &format!("Candidates that were tried, {count} of {all}:\n{}\n\n", table(found, is_relative, tried.into_iter()));
     if has_uncertain {
-        text += "Uncertain: the 95% interval of a mean or share contains the limit, or there is one seed. The mean decides; more seeds \
-                 narrow the interval.\n";
+        let more = if found.drawn.is_none() { "; more seeds narrow the interval" } else { "" };
+        text +=
+            "Uncertain: the 95% interval of a mean or share contains the limit, or there is one seed. The mean decides";
+        text += &format!("{more}.\n");
         found.too_few.iter().for_each(|sentence| text += &format!("{sentence}\n"));
     }
+    found.drawn.iter().for_each(|sentence| text += &format!("Intervals: {sentence}.\n"));
     for axis in &found.axes {
         if let Some(step) = axis.default_step {
             text += &format!(

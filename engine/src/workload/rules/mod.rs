@@ -301,7 +301,7 @@ impl Rules {
             }
         }
         if !jobs.is_empty() {
-            self.resample.apply(&mut jobs, seed, max_bytes)?;
+            counts.whole_blocks_count = self.resample.apply(&mut jobs, seed, max_bytes)?;
         }
         self.scale(&mut jobs);
         self.sort(&mut jobs);

@@ -64,11 +64,13 @@ impl Resample {
         self.days.is_some() || self.jitter_s > 0.0
     }
 
-    /// Varies jobs, which may be in any order.
-    pub(super) fn apply(&self, jobs: &mut Vec<Job>, seed: u64, max_bytes: u64) -> Result<(), WorkloadError> {
+    /// Varies jobs, which may be in any order. Returns the number of whole blocks from which blocks are drawn.
+    pub(super) fn apply(&self, jobs: &mut Vec<Job>, seed: u64, max_bytes: u64) -> Result<Option<u64>, WorkloadError> {
+        let mut whole = None;
         let first_s = jobs.iter().map(|job| job.submit_s).fold(f64::INFINITY, f64::min);
         if let Some(days) = self.days {
-            *jobs = self.drawn(jobs, first_s, days, (seed, max_bytes))?;
+            let (drawn, blocks) = self.drawn(jobs, first_s, days, (seed, max_bytes))?;
+            (*jobs, whole) = (drawn, Some(blocks));
         }
         if self.jitter_s > 0.0 {
             let mut random = Philox::stream(seed, Purpose::Jitter);
@@ -76,16 +78,17 @@ impl Resample {
                 job.submit_s = (job.submit_s + random.uniform_in(-self.jitter_s, self.jitter_s)).max(first_s);
             }
         }
-        Ok(())
+        Ok(whole)
     }
 
+    /// The jobs of the drawn blocks, and the number of whole blocks.
     fn drawn(
         &self,
         jobs: &[Job],
         first_s: f64,
         days: f64,
         (seed, max_bytes): (u64, u64),
-    ) -> Result<Vec<Job>, WorkloadError> {
+    ) -> Result<(Vec<Job>, u64), WorkloadError> {
         let length_s = days * DAY_S;
         let mut sorted: Vec<&Job> = jobs.iter().collect();
         sorted.sort_by(|a, b| a.submit_s.total_cmp(&b.submit_s));
@@ -112,6 +115,6 @@ impl Resample {
                 drawn.push(Job { id: drawn.len() as i64 + 1, submit_s, ..**job });
             }
         }
-        Ok(drawn)
+        Ok((drawn, whole as u64))
     }
 }
