@@ -174,7 +174,7 @@ fn deleted_parts_are_reported() {
     sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(0);
     std::fs::remove_dir_all(sandbox.path("results/data/sweep")).expect("it can be deleted");
     let lacks = "lacks 1 of 1 file of sweep/tasks: the state counts 4 rows in them";
-    sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(5).says(&[lacks, "powersweep delete sweep"]);
+    sandbox.run(&["run", "sweep.toml", "--quiet"]).exits(5).says(&[lacks, "`powersweep delete sweep` forgets"]);
     sandbox.run(&["results", "sweep"]).exits(5).says(&[lacks]);
     sandbox.run(&["delete", "sweep"]).exits(0);
     sandbox.run(&["run", "sweep.toml"]).exits(0).says(&["4 tasks, 0 done already, 4 to run"]);
