@@ -132,7 +132,7 @@ fn front(survey: &Survey, choose: Option<&str>) -> Markup {
     let (front, choice) = (&survey.shown.front, &survey.choice);
     let shown = || front.iter().take(FRONT_MAX);
     let column = |of: fn(&Point) -> (f64, Option<f64>)| {
-        aligned(&shown().map(|point| of(point)).map(|(value, half)| estimate(value, half)).collect::<Vec<_>>())
+        aligned(&shown().map(of).map(|(value, half)| estimate(value, half)).collect::<Vec<_>>())
     };
     let (across, along) = (column(|point| (point.x, point.halves[0])), column(|point| (point.y, point.halves[1])));
     let has_others = survey.axes.len() > usize::from(survey.by().is_some());

@@ -106,7 +106,7 @@ impl Request<'_> {
         let replicates = replicates(&rows);
         let rows = frame(&rows, &with(&[x], names.iter().copied()))?;
         let axes = self.axes(x, &format!("share of {table}")).await?;
-        Ok(kinds::cdf(&rows, &axes, replicates, self.look)?)
+        kinds::cdf(&rows, &axes, replicates, self.look)
     }
 
     async fn series(&self, name: &str, cap: Option<&str>, between: Span) -> Result<Figure, Error> {
@@ -225,7 +225,7 @@ impl Request<'_> {
             facet: facet.clone(),
             between,
         };
-        Ok(kinds::gantt(&frame(&rows, &with(&measures, names.iter().copied()))?, &columns, self.look)?)
+        kinds::gantt(&frame(&rows, &with(&measures, names.iter().copied()))?, &columns, self.look)
     }
 
     async fn heatmap(&self, axes: &Axes, value: Option<&str>) -> Result<Figure, Error> {
@@ -238,7 +238,7 @@ impl Request<'_> {
         let replicates = replicates(&rows);
         let rows = frame(&rows, &with(&measures, names.iter().copied()))?;
         let axes = kinds::Axes { colour: None, ..self.axes(x, y).await? };
-        Ok(kinds::heatmap(&rows, &axes, value, replicates, self.look)?)
+        kinds::heatmap(&rows, &axes, value, replicates, self.look)
     }
 
     async fn effect(&self, axes: &Axes) -> Result<Figure, Error> {
@@ -268,7 +268,7 @@ impl Request<'_> {
         let table = self.table(measures.first().copied().unwrap_or_default());
         let rows = self.rows(table, &colour, &measures).await?;
         let rows = frame(&rows, &with(&measures, colour.iter().copied()))?;
-        Ok(kinds::parallel(&rows, columns, self.options.colour.as_deref(), self.look)?)
+        kinds::parallel(&rows, columns, self.options.colour.as_deref(), self.look)
     }
 
     async fn pareto(&self, axes: &Axes, maximise: &[String]) -> Result<Figure, Error> {

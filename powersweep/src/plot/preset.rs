@@ -67,7 +67,7 @@ fn of_rows(preset: &Preset, levels: Vec<String>, rows: &[Row], look: &Look) -> R
     };
     let (caps, others): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.role == Role::Cap);
     let table_of = |rows: &[&Row]| table(preset, rows);
-    let drawn = match preset.shape {
+    match preset.shape {
         Shape::Bars => kinds::bars(&table_of(&others), &axes, look),
         Shape::Lines => kinds::lines(&table_of(&others), &axes, look),
         Shape::Steps if preset.stacked => kinds::stacked(&table_of(&others), &axes, look),
@@ -76,10 +76,9 @@ fn of_rows(preset: &Preset, levels: Vec<String>, rows: &[Row], look: &Look) -> R
             kinds::steps(&table_of(&others), caps.as_ref(), &axes, look)
         }
         Shape::Jobs | Shape::Table => {
-            return Err(failure!(Usage, "{} is a table: `powersweep results` shows it", preset.source()));
+            Err(failure!(Usage, "{} is a table: `powersweep results` shows it", preset.source()))
         }
-    };
-    Ok(drawn?)
+    }
 }
 
 /// The name of an axis in the table: of its columns.

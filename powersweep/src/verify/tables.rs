@@ -146,11 +146,12 @@ impl TaskRows {
 
 /// Adds the next row of a task, which mostly follows its last one.
 fn add(picked: &mut Vec<Picked>, part: usize, group: usize, row: usize) {
-    match picked.last_mut().filter(|last| (last.part, last.group) == (part, group)) {
-        Some(last) => match last.rows.last_mut().filter(|rows| rows.end == row) {
-            Some(rows) => rows.end += 1,
-            None => last.rows.push(row..row + 1),
-        },
-        None => picked.push(Picked { part, group, rows: vec![row..row + 1] }),
+    if picked.last().is_none_or(|last| (last.part, last.group) != (part, group)) {
+        picked.push(Picked { part, group, rows: Vec::new() });
+    }
+    let Some(Picked { rows, .. }) = picked.last_mut() else { return };
+    match rows.last_mut().filter(|rows| rows.end == row) {
+        Some(rows) => rows.end += 1,
+        None => rows.push(row..row + 1),
     }
 }
