@@ -6,6 +6,7 @@ mod tables;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::slice;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -25,11 +26,14 @@ use powersweep_results::{Table, part, tasks};
 use serde_json::Value as Json;
 
 use self::replay::{Compared, Replay, Rerun, Stored};
-use self::tables::{NO_FILE, NOT_ASKED, TaskRows, is_of_table};
+use self::tables::{NO_FILE, NOT_ASKED, TaskRows, is_of_table, lacking};
 use crate::inputs::{self, LOGS_BYTES};
 use crate::parallel::on_all_cores;
 use crate::place::Place;
 use crate::results::no_rows;
+
+/// Names of lacking columns that are shown for a table.
+const LACKING_SHOWN: usize = 5;
 
 /// Which tasks run again.
 #[derive(Clone)]
@@ -83,6 +87,8 @@ pub struct Verified {
     pub not_compared: Vec<String>,
     /// Whether some of these rows had to be compared: files are other ones than those that rows were made from, or rows are missing.
     pub is_partial: bool,
+    /// Columns that the files of rows lack, by table.
+    pub lacking: BTreeMap<Table, Vec<String>>,
     /// Tasks of the manifest in a file that have no row there.
     pub missing: u64,
     /// Values that differ, by the index of their task. A row of an exported file that is no row of its task differs, too.
@@ -92,7 +98,8 @@ pub struct Verified {
 impl Verified {
     /// The rows that are equal, in words.
     pub fn equal_rows(&self) -> String {
-        let mut text = format!("{} equal in every column, bit for bit", count(self.equal as u64, "row"));
+        let columns = if self.lacking.is_empty() { "every column" } else { "every column of the files" };
+        let mut text = format!("{} equal in {columns}, bit for bit", count(self.equal as u64, "row"));
         let others = self.others.iter().map(|(table, rows)| format!("{table} {}", count(*rows, "row")));
         let others = others.collect::<Vec<_>>().join(", ");
         if !others.is_empty() {
@@ -136,11 +143,16 @@ impl Verified {
     /// Says what was not compared. `has_all`: whether a table without a file counts as missing.
     fn say_gaps(&mut self, gaps: BTreeMap<(Table, String), u64>, has_all: bool) {
         self.is_partial = gaps.keys().any(|(_, why)| why != NOT_ASKED && (has_all || why != NO_FILE));
-        let said = gaps.into_iter().map(|((table, why), tasks)| match table {
+        let rows = gaps.into_iter().map(|((table, why), tasks)| match table {
             Table::Tasks => format!("not compared: {}: {why}", count(tasks, "row")),
             _ => format!("not compared: {table} of {}: {why}", count(tasks, "task")),
         });
-        self.not_compared = said.collect();
+        let columns = self.lacking.iter().map(|(table, columns)| {
+            let number = count(columns.len() as u64, "column");
+            let some = columns[..columns.len().min(LACKING_SHOWN)].join(", ");
+            format!("not compared: {number} of {table} that the files lack, among them {some}")
+        });
+        self.not_compared = rows.chain(columns).collect();
     }
 }
 
@@ -176,13 +188,16 @@ impl Place {
         }
         let compared = tokio::task::spawn_blocking(move || {
             let compared = compared(&stored, &tables, file.as_ref(), &options, &notes)?;
-            Ok::<_, Error>((compared, file))
+            Ok::<_, Error>((compared, file, tables))
         });
-        let ((compared, tasks), file) = compared.await.or_kind(Kind::Failure)??;
+        let ((compared, tasks), file, tables) = compared.await.or_kind(Kind::Failure)??;
+        verified.lacking = tables.iter().map(|rows| (rows.table, rows.lacking.clone())).collect();
         if let Some(file) = file {
+            verified.lacking.insert(Table::Tasks, file.lacking.clone());
             verified.missing = tasks.map_or(0, |tasks| tasks.saturating_sub(file.indices.len() as u64));
             verified.differing.extend(file.repeated());
         }
+        verified.lacking.retain(|_, columns| !columns.is_empty());
         let mut gaps = BTreeMap::new();
         compared.into_iter().for_each(|compared| verified.add(compared, &mut gaps));
         verified.say_gaps(gaps, !is_file(experiment) || is_of_table(Path::new(experiment)));
@@ -253,6 +268,8 @@ struct Sample {
 /// The origin of an exported file, and the task indices of all its rows.
 struct ExportedFile {
     origin: Origin,
+    /// The columns of `tasks` that the file lacks, without those that depend on the run.
+    lacking: Vec<String>,
     /// The rows of each task index.
     indices: BTreeMap<i64, usize>,
 }
@@ -267,7 +284,8 @@ impl ExportedFile {
                 *indices.entry(index).or_default() += 1;
             }
         }
-        Ok(ExportedFile { origin: part.origin(), indices })
+        let lacking = lacking(Table::Tasks, slice::from_ref(part));
+        Ok(ExportedFile { origin: part.origin(), lacking, indices })
     }
 
     /// Tasks that have several rows, as differences.

@@ -60,6 +60,13 @@ fn a_row_that_is_not_of_its_task_is_found() {
         sandbox.run(&["verify", "altered.parquet"])
     };
     verify(&|batch| with_elements(&batch)).exits(0).prints(&["6 rows equal"]);
+    let fewer = verify(&|mut batch| {
+        let at = batch.schema().index_of("wait_s_mean").expect("a column");
+        batch.remove_column(at);
+        batch
+    });
+    let lacks = "not compared: 1 column of tasks that the files lack, among them wait_s_mean";
+    fewer.exits(0).prints(&["6 rows equal in every column of the files"]).says(&[lacks]);
     let swapped = verify(&|batch| {
         let indices = batch.column_by_name("task_index").expect("a column").as_primitive::<Int64Type>().values();
         let other = |index: &i64| if *index < 2 { 1 - index } else { *index };

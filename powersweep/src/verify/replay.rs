@@ -21,7 +21,7 @@ use powersweep_worker::task::{Inputs, TaskError, details_for, keep_recorded};
 use serde_json::Value as Json;
 
 use super::Difference;
-use super::tables::{NO_ROWS, NOT_ASKED, TaskRows};
+use super::tables::{NO_ROWS, NOT_ASKED, TaskRows, is_compared};
 use crate::inputs::{self, Files, ManifestFiles};
 use crate::origin::{other_files, other_versions};
 use crate::simulate;
@@ -219,8 +219,7 @@ impl Stored {
     }
 }
 
-/// Compares every column that does not depend on the run. The index of a task depends on the manifest of a file, which tables need
-/// not share: it is compared in `tasks`.
+/// Compares every column that stored rows have and that does not depend on the run.
 fn differences(table: Table, stored: &RecordBatch, now: &RecordBatch) -> Vec<Difference> {
     let is_tasks = table == Table::Tasks;
     let named = |column: &str| if is_tasks { column.to_owned() } else { format!("{table}.{column}") };
@@ -228,14 +227,10 @@ fn differences(table: Table, stored: &RecordBatch, now: &RecordBatch) -> Vec<Dif
         let [stored, now] = [stored, now].map(|batch| count(batch.num_rows() as u64, "row"));
         return vec![Difference { table, column: named("(the rows)"), stored, now }];
     }
-    let is_free = |name: &str| match is_tasks {
-        true => RunFacts::FIELDS.iter().any(|field| field.name == name),
-        false => name == INDEX,
-    };
     let mut columns = Vec::new();
     for (field, column) in now.schema_ref().fields().iter().zip(now.columns()) {
         let Some(stored) = stored.column_by_name(field.name()) else { continue };
-        if is_free(field.name()) || stored.as_ref() == column.as_ref() {
+        if !is_compared(table, field.name()) || stored.as_ref() == column.as_ref() {
             continue;
         }
         let differs = |row: &usize| stored.slice(*row, 1).as_ref() != column.slice(*row, 1).as_ref();

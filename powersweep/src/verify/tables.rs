@@ -9,9 +9,10 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::{Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
 use powersweep_dataset::reading::{Part, relaxed};
-use powersweep_dataset::scan::whole;
+use powersweep_dataset::scan::{INDEX, whole};
 use powersweep_dataset::{Error, Kind, OrKind, failure};
 use powersweep_results::Table;
+use powersweep_results::identity::RunFacts;
 use tokio::runtime::Handle;
 
 use super::foreign_table;
@@ -34,6 +35,8 @@ pub(super) struct TaskRows {
     pub(super) table: Table,
     /// Why there are no rows, if the table has no file.
     pub(super) no_file: Option<&'static str>,
+    /// The columns that the parts lack and that would be compared.
+    pub(super) lacking: Vec<String>,
     parts: Vec<Part>,
     /// The columns that all parts have.
     schema: SchemaRef,
@@ -93,6 +96,23 @@ pub(super) fn is_of_table(tasks: &Path) -> bool {
     tasks.parent().and_then(Path::file_name).is_some_and(|folder| folder == Table::Tasks.name())
 }
 
+/// Whether a column is compared: it does not depend on the run. The index of a task depends on the manifest of a file, which
+/// tables need not share: it is compared in `tasks`.
+pub(super) fn is_compared(table: Table, column: &str) -> bool {
+    match table {
+        Table::Tasks => RunFacts::FIELDS.iter().all(|field| field.name != column),
+        _ => column != INDEX,
+    }
+}
+
+/// The compared columns of a table that a part lacks.
+pub(super) fn lacking(table: Table, parts: &[Part]) -> Vec<String> {
+    let schema = table.schema();
+    let names = schema.fields().iter().map(|field| field.name());
+    let is_lacking = |name: &&String| parts.iter().any(|part| part.schema().column_with_name(name).is_none());
+    names.filter(|name| is_compared(table, name)).filter(is_lacking).cloned().collect()
+}
+
 impl TaskRows {
     /// Finds the rows of these tasks, in one pass over the ids of all rows. `parts`: none without a file.
     async fn of(table: Table, parts: Option<Vec<Part>>, ids: &BTreeSet<String>) -> Result<TaskRows, Error> {
@@ -123,7 +143,8 @@ impl TaskRows {
                 part.each(&[ID], vec![whole(group)], BATCH_ROWS, find).await?;
             }
         }
-        Ok(TaskRows { table, no_file, parts, schema, places, runtime: Handle::current() })
+        let lacking = lacking(table, &parts);
+        Ok(TaskRows { table, no_file, lacking, parts, schema, places, runtime: Handle::current() })
     }
 
     /// Whether a task has rows.
