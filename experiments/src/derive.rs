@@ -7,6 +7,7 @@ use powersweep_engine::Value;
 use powersweep_engine::spec::Section;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError, Value as Toml};
 
 use crate::errors::{ManifestErrors, Problem};
 use crate::manifest::Manifest;
@@ -35,24 +36,15 @@ impl Manifest {
     /// `[[exclude]]`. `file` is the name of the original in messages.
     pub fn derived(&self, file: &str, derivation: &Derivation<'_>) -> Result<String, ManifestErrors> {
         let text: Arc<str> = self.source().into();
-        let mut problems = Vec::new();
         let (table, _) = DeTable::parse_recoverable(&text);
-        let mut edits = edits(&text, table.get_ref(), derivation, &mut problems);
-        let listed =
-            table.get_ref().get_key_value("exclude").filter(|(_, rules)| !text[rules.span()].starts_with("[["));
-        if let Some((key, _)) = listed.filter(|_| !derivation.exclude.is_empty()) {
-            let help = "write a table [[exclude]] for each of its tables";
-            let message = "a search adds tables to `exclude`";
-            problems.push(Problem::new(key.span(), message, "expected [[exclude]] in place of a list").help(help));
-        }
+        let problems = problems(&text, table.get_ref(), derivation);
         if !problems.is_empty() {
             return Err(ManifestErrors::new(file, &text, problems));
         }
-        edits.sort_by_key(|(span, _)| span.start);
-        let mut edited = text.to_string();
-        for (span, new) in edits.into_iter().rev() {
-            edited.replace_range(span, &new);
-        }
+        let edited = edited(&text, derivation).map_err(|error| {
+            let problem = Problem::new(error.span().unwrap_or(0..0), "this is not TOML", error.message());
+            ManifestErrors::new(file, &text, vec![problem])
+        })?;
         let mut derived: String = derivation.comment.lines().map(|line| format!("# {line}\n")).collect();
         derived.push_str(edited.trim_end());
         derived.push('\n');
@@ -69,59 +61,85 @@ impl Manifest {
     }
 }
 
-/// The replaced places of the text, with what replaces them.
-fn edits(
-    text: &str,
-    top: &DeTable<'_>,
-    derivation: &Derivation<'_>,
-    problems: &mut Vec<Problem>,
-) -> Vec<(Range<usize>, String)> {
-    let mut edits = Vec::new();
-    if let Some((key, name)) = top.get_key_value("name") {
-        edits.push((name.span(), literal(&Value::Text(derivation.name.to_owned()))));
-        if let Some((from, count)) = derivation.seeds {
-            let seeds = format!("{{ from = {from}, count = {count} }}");
-            let added = || (key.span().start..key.span().start, format!("seeds = {seeds}\n"));
-            edits.push(top.get("seeds").map_or_else(added, |given| (given.span(), seeds.clone())));
-        }
+/// Why the manifest cannot be derived.
+fn problems(text: &str, top: &DeTable<'_>, derivation: &Derivation<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if let Some((name, _)) = &derivation.workloads {
+        blocks(top, Section::Workloads).into_iter().for_each(|block| check_zip(block, name, &mut problems));
+        check_excludes(top, name, &mut problems);
     }
-    if let Some((name, value)) = &derivation.workloads {
-        for block in blocks(top, Section::Workloads) {
-            let first = block.iter().map(|(key, _)| key.span().start).min();
-            let added = || Some(beside(text, first?, &format!("{name} = {}", literal(value))));
-            edits.extend(block.get(*name).map_or_else(added, |given| Some((given.span(), literal(value)))));
-            check_zip(block, name, problems);
-        }
-        check_excludes(top, name, problems);
-    }
-    for (name, values) in &derivation.values {
-        let before = edits.len();
-        let sections: Vec<Section> = SECTIONS.into_iter().filter(|section| has(*section, name)).collect();
-        for block in sections.iter().flat_map(|section| blocks(top, *section)) {
-            let Some(value) = block.get(*name) else { continue };
-            edits.push((value.span(), list(values)));
-            check_zip(block, name, problems);
-        }
-        if edits.len() == before {
+    for (name, _) in &derivation.values {
+        let sections: Vec<Section> = sections_of(name).collect();
+        let blocks = sections.iter().flat_map(|section| blocks(top, *section));
+        let setting: Vec<&DeTable<'_>> = blocks.filter(|block| block.contains_key(*name)).collect();
+        setting.iter().for_each(|block| check_zip(block, name, &mut problems));
+        if setting.is_empty() {
             let keys: Vec<&str> = sections.into_iter().map(Section::key).collect();
             let help =
                 format!("set it, to any value, in the blocks of [{}] in which it is to vary", keys.join("] or ["));
             let message = format!("no block sets `{name}`");
             problems.push(Problem::new(0..0, message, "expected a block with this parameter").help(help));
         }
-        check_excludes(top, name, problems);
+        check_excludes(top, name, &mut problems);
     }
-    edits
+    let listed = top.get_key_value("exclude").filter(|(_, rules)| !text[rules.span()].starts_with("[["));
+    if let Some((key, _)) = listed.filter(|_| !derivation.exclude.is_empty()) {
+        let help = "write a table [[exclude]] for each of its tables";
+        let message = "a search adds tables to `exclude`";
+        problems.push(Problem::new(key.span(), message, "expected [[exclude]] in place of a list").help(help));
+    }
+    problems
 }
 
-/// An entry before the one whose key begins at `first`, in the same table: on a line of its own, or in braces.
-fn beside(text: &str, first: usize, entry: &str) -> (Range<usize>, String) {
-    let before = text[..first].rfind(['\n', '{', ',']).map_or(0, |at| at + 1);
-    let begin = before + (text[before..first].len() - text[before..first].trim_start().len());
-    let end = if text[..before].ends_with(['{', ',']) { ", " } else { "\n" };
-    // The path of a dotted key.
-    let path = &text[begin..first];
-    (begin..begin, format!("{path}{entry}{end}"))
+/// The text with other values; comments stay.
+fn edited(text: &str, derivation: &Derivation<'_>) -> Result<String, TomlError> {
+    let mut document: DocumentMut = text.parse()?;
+    let top = document.as_table_mut();
+    set(top, "name", literal(&Value::Text(derivation.name.to_owned())).parse()?);
+    if let Some((from, count)) = derivation.seeds {
+        set(top, "seeds", format!("{{ from = {from}, count = {count} }}").parse()?);
+    }
+    if let Some((name, value)) = &derivation.workloads {
+        let value: Toml = literal(value).parse()?;
+        blocks_mut(top, Section::Workloads).into_iter().for_each(|block| set(block, name, value.clone()));
+    }
+    for (name, values) in &derivation.values {
+        let values: Toml = list(values).parse()?;
+        for section in sections_of(name) {
+            let blocks = blocks_mut(top, section).into_iter();
+            blocks.filter(|block| block.contains_key(name)).for_each(|block| set(block, name, values.clone()));
+        }
+    }
+    Ok(document.to_string())
+}
+
+/// The blocks of a section.
+fn blocks_mut(top: &mut Table, section: Section) -> Vec<&mut dyn TableLike> {
+    let Some(table) = top.get_mut(section.key()).and_then(Item::as_table_like_mut) else { return Vec::new() };
+    match section {
+        Section::Statistics => vec![table],
+        _ => table.iter_mut().filter_map(|(_, block)| block.as_table_like_mut()).collect(),
+    }
+}
+
+/// Gives a key a value, in the place of its value so far.
+fn set(table: &mut dyn TableLike, key: &str, mut value: Toml) {
+    match table.get_mut(key) {
+        Some(Item::Value(given)) => {
+            *value.decor_mut() = given.decor().clone();
+            *given = value;
+        }
+        // A table with a header of its own, or with dotted keys.
+        _ => {
+            table.remove(key);
+            table.insert(key, Item::Value(value));
+        }
+    }
+}
+
+/// The sections whose blocks may set a parameter.
+fn sections_of(name: &str) -> impl Iterator<Item = Section> {
+    SECTIONS.into_iter().filter(move |section| params(*section).any(|(_, param)| param.name == name))
 }
 
 /// Refuses a zip of a block that names a parameter.
@@ -137,10 +155,6 @@ fn check_excludes(top: &DeTable<'_>, name: &str, problems: &mut Vec<Problem>) {
         let key = rule.get_ref().as_table().and_then(|rule| rule.get_key_value(name));
         problems.extend(key.map(|(key, _)| fixed(key.span(), name, "an [[exclude]]")));
     }
-}
-
-fn has(section: Section, name: &str) -> bool {
-    params(section).any(|(_, param)| param.name == name)
 }
 
 /// The place of a text in lists of texts.
@@ -258,16 +272,63 @@ submit_jitter_s = [0, 10]
         let derivation = Derivation { name: "shaken", workloads, seeds: Some((1, 10)), ..Derivation::default() };
         let derived = parse(text).derived("sweep.toml", &derivation).expect("it can be derived");
         let expected = text
-            .replace("name = \"sweep\"", "seeds = { from = 1, count = 10 }\nname = \"shaken\"")
-            .replace("{ source", "{ submit_jitter_s = 60.0, source")
-            .replace("workloads.dotted.synth", "workloads.dotted.submit_jitter_s = 60.0\nworkloads.dotted.synth")
-            .replace("  source", "  submit_jitter_s = 60.0\nsource")
+            .replace("name = \"sweep\"", "name = \"shaken\"")
+            .replace("\"lublin\" }", "\"lublin\" , submit_jitter_s = 60.0 }")
+            .replace("procs = 64\n", "procs = 64\nworkloads.dotted.submit_jitter_s = 60.0\n")
+            .replace("\"easy\" }\n", "\"easy\" }\nseeds = { from = 1, count = 10 }\n")
+            .replace("procs = 32\n", "procs = 32\nsubmit_jitter_s = 60.0\n")
             .replace("[0, 10]", "60.0");
         assert_eq!(derived, expected);
         let sweep = crate::Sweep::new(parse(&derived), Default::default()).expect("it needs no log");
         assert_eq!(sweep.task_count(), 40);
         let excluded = format!("{text}[[exclude]]\nsubmit_jitter_s = 10\n");
         assert!(refused(&excluded, &derivation).contains("an [[exclude]] names `submit_jitter_s`"));
+    }
+
+    /// As tables are written by libraries that write no table in braces.
+    #[test]
+    fn a_value_that_is_a_table_with_a_header_or_dotted_keys_is_replaced() {
+        let text = r#"version = 1
+name = "sweep"
+
+[workloads.made]
+source = "lublin"
+
+[policies.gears]
+backfill = "easy"
+gear_rule = "bsld"
+
+[policies.gears.bsld_threshold]
+from = 1.5
+to = 3 # inclusive
+step = 0.5
+
+[platforms.cluster]
+size_factor.from = 1
+size_factor.to = 2
+size_factor.step = 1
+
+[statistics]
+warmup_jobs = { from = 0, count = 2 }
+
+[seeds]
+from = 1
+count = 3
+"#;
+        let values = vec![
+            ("bsld_threshold", vec![Value::Real(2.0)]),
+            ("size_factor", vec![Value::Real(1.0)]),
+            ("warmup_jobs", vec![Value::Int(5)]),
+        ];
+        let derivation = Derivation { name: "other", values, seeds: Some((7, 2)), ..Derivation::default() };
+        let derived = parse(text).derived("sweep.toml", &derivation).expect("it can be derived");
+        let sweep = crate::Sweep::new(parse(&derived), Default::default()).expect("it needs no log");
+        assert_eq!(sweep.task_count(), 2, "{derived}");
+        for line in
+            ["seeds = { from = 7, count = 2 }", "bsld_threshold = [2.0]", "size_factor = [1.0]", "warmup_jobs = [5]"]
+        {
+            assert!(derived.contains(&format!("\n{line}\n")), "{derived}");
+        }
     }
 
     #[test]
