@@ -43,9 +43,10 @@ impl<T: Ord + Copy> Timers<T> {
         Timers { heap, set_count: self.set_count }
     }
 
+    /// Key of the first alarm; greater than every key if there is none.
     #[inline]
-    pub(crate) fn peek_key(&self) -> Option<u64> {
-        self.heap.peek().map(|Reverse((key, ..))| *key)
+    pub(crate) fn first_key(&self) -> u64 {
+        self.heap.peek().map_or(u64::MAX, |Reverse((key, ..))| *key)
     }
 
     pub(crate) fn pop(&mut self) -> Option<T> {
@@ -78,9 +79,9 @@ mod tests {
         for (at_s, token) in [(2.0, 1), (1.0, 2), (2.0, 3), (0.5, 4), (1.0, 5)] {
             timers.push(at_s, token);
         }
-        assert_eq!(timers.peek_key(), Some(time_key(0.5)));
+        assert_eq!(timers.first_key(), time_key(0.5));
         let order: Vec<i32> = std::iter::from_fn(|| timers.pop()).collect();
         assert_eq!(order, [4, 2, 5, 1, 3]);
-        assert_eq!(timers.peek_key(), None);
+        assert_eq!(timers.first_key(), u64::MAX);
     }
 }

@@ -129,6 +129,8 @@ pub struct Cluster<'w, R> {
     pub(super) pools: Option<Box<Pools>>,
     /// Predicted run times; `None` if the policy reads the users' estimates.
     pub(super) predictions: Option<Box<Predictions>>,
+    /// Jobs at the instants at which their predictions pass, unless these instants have moved.
+    pub(super) corrections: Timers<JobId>,
     pub(super) starts_count: u32,
     pub(super) done_count: usize,
     pub(super) gear_changes_count: u64,
@@ -198,6 +200,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             scales: None,
             pools: None,
             predictions: None,
+            corrections: Timers::default(),
             starts_count: 0,
             done_count: 0,
             gear_changes_count: 0,

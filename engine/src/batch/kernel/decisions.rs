@@ -223,6 +223,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             self.scales.as_ref().map_or(0, |scales| scales.bytes()),
             self.pools.as_ref().map_or(0, |pools| pools.bytes()),
             self.predictions.as_ref().map_or(0, |predictions| predictions.bytes()),
+            self.corrections.bytes(),
         ];
         parts.into_iter().sum()
     }

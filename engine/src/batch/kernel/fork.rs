@@ -11,7 +11,7 @@ use super::policy::Policy;
 use super::recorder::Recorder;
 use super::{EventOrder, Passes, Simulation};
 use crate::error::Stop;
-use crate::timers::time_key;
+use crate::timers::{Timers, time_key};
 use crate::workload::Job;
 
 /// How long jobs run in a copy.
@@ -131,6 +131,7 @@ impl<'w, R: Recorder> Cluster<'w, R> {
             scales: self.copied_scales(&copied.numbers),
             pools: self.copied_pools(&copied.numbers),
             predictions: predictions.map(|predictions| Box::new(predictions.copied(&copied.numbers))),
+            corrections: Timers::default(),
             done_count: 0,
             gear_changes_count: 0,
             events_count: 0,

@@ -173,9 +173,8 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
     /// Key of the next instant; greater than every key if there is no future event.
     #[inline(always)]
     fn next_key(&mut self) -> u64 {
-        let next = self.cluster.ends.first_key();
-        let next = next.min(self.next_submit).min(self.cluster.timers.peek_key().unwrap_or(u64::MAX));
-        next.min(self.cluster.next_correction())
+        let next = self.next_submit.min(self.cluster.ends.first_key());
+        next.min(self.cluster.timers.first_key()).min(self.cluster.corrections.first_key())
     }
 
     /// The next instant (s), if there is a future event.
@@ -261,10 +260,10 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
             while self.next_submit == now {
                 pass |= self.submit()?;
             }
-            while self.cluster.next_correction() == now {
+            while self.cluster.corrections.first_key() == now {
                 pass |= self.correct()?;
             }
-            while self.cluster.timers.peek_key() == Some(now) {
+            while self.cluster.timers.first_key() == now {
                 self.alarm()?;
                 pass = true;
             }
@@ -282,7 +281,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
         loop {
             self.collect_due(now, release)?;
             let mut pass = true;
-            if self.cluster.next_correction() == now {
+            if self.cluster.corrections.first_key() == now {
                 pass = self.correct()?;
             } else if self.next_submit == now && (submit_first || self.due.is_empty()) {
                 pass = self.submit()?;
@@ -297,7 +296,7 @@ impl<'w, P: Policy, R: Recorder> Simulation<'w, P, R> {
                 };
                 self.cluster.learn(job);
                 self.count_event()?;
-            } else if self.cluster.timers.peek_key() == Some(now) {
+            } else if self.cluster.timers.first_key() == now {
                 self.alarm()?;
             } else {
                 return Ok(());

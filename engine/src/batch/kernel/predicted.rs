@@ -14,12 +14,6 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         self.predictions.take().map(|predictions| predictions.into_records())
     }
 
-    /// Key of the first instant at which a prediction may pass; greater than every key if there is none.
-    #[inline]
-    pub(super) fn next_correction(&self) -> u64 {
-        self.predictions.as_ref().and_then(|predictions| predictions.passing.peek_key()).unwrap_or(u64::MAX)
-    }
-
     /// The job in an entry of the running table has started: tells the predictor, and plans the first correction.
     pub(super) fn prediction_begins(&mut self, entry: usize) {
         let job = self.running[entry].job;
@@ -43,15 +37,14 @@ impl<'w, R: Recorder> Cluster<'w, R> {
         let run = &self.running[entry];
         let is_short = predictions.present_s(run.job) < self.requested_s(run.job);
         if run.executing && run.estimate_left_s < run.run_left_s && is_short {
-            let (passes_s, job) = (self.estimated_end(run).max(self.now_s), run.job);
-            self.predictions.iter_mut().for_each(|predictions| predictions.passing.push(passes_s, job));
+            self.corrections.push(self.estimated_end(run).max(self.now_s), run.job);
         }
     }
 
     /// Takes the next job whose prediction may pass at this instant, and corrects the prediction if it does. Returns the job
     /// and its estimated end before.
     pub(super) fn correct_next(&mut self) -> Option<(JobId, f64)> {
-        let job = self.predictions.as_mut()?.passing.pop()?;
+        let job = self.corrections.pop()?;
         // The job may have ended, or another gear or a suspension has moved the instant.
         let entry = self.entry(job)?;
         let before_s = self.estimated_end(&self.running[entry]);

@@ -12,7 +12,6 @@ pub mod predictor;
 use crate::limits::list_bytes;
 use crate::spec::SimSpec;
 use crate::summary::Predicted;
-use crate::timers::Timers;
 use crate::workload::Job;
 use corrector::{AnyCorrector, Corrector, Expired};
 use predictor::{AnyPredictor, Facts, Predictor};
@@ -29,8 +28,6 @@ pub(crate) struct Predictions {
     /// Present prediction of each job that has arrived (s).
     present_s: Vec<f64>,
     records: Vec<Predicted>,
-    /// Jobs at the instants at which their predictions pass, unless these instants have moved.
-    pub(super) passing: Timers<u32>,
 }
 
 impl Predictions {
@@ -44,7 +41,6 @@ impl Predictions {
             corrector: AnyCorrector::of(spec)?,
             present_s: vec![0.0; jobs.len()],
             records: by_user(jobs, users),
-            passing: Timers::default(),
         })
     }
 
@@ -56,7 +52,6 @@ impl Predictions {
             corrector: self.corrector.clone(),
             present_s: numbers().map(|number| self.present_s[number]).collect(),
             records: numbers().map(|number| self.records[number]).collect(),
-            passing: Timers::default(),
         }
     }
 
@@ -124,7 +119,7 @@ impl Predictions {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let lists = [list_bytes(&self.present_s), list_bytes(&self.records), self.passing.bytes()];
+        let lists = [list_bytes(&self.present_s), list_bytes(&self.records)];
         lists.into_iter().sum::<usize>() + self.predictor.as_ref().map_or(0, Predictor::bytes)
     }
 

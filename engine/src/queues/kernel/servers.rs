@@ -346,7 +346,10 @@ impl Servers {
     /// The next timer's instant (s); infinity without one.
     #[inline]
     pub(super) fn next_timer_s(&self) -> f64 {
-        self.timers.peek_key().map_or(f64::INFINITY, key_time)
+        match self.timers.first_key() {
+            u64::MAX => f64::INFINITY,
+            key => key_time(key),
+        }
     }
 
     /// Removes the next timer, which must exist, and returns its token.
