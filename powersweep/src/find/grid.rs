@@ -32,6 +32,8 @@ pub(crate) struct Grid {
     pub(crate) axes: Vec<Over>,
     /// A value for each axis; the last axis is the fastest.
     pub(crate) candidates: Vec<Vec<Value>>,
+    /// Of each candidate the positions of its values in the axes.
+    pub(crate) positions: Vec<Vec<usize>>,
     pub(crate) groups: Vec<Group>,
     /// Groups without these parameters, or with fixed ones.
     pub(crate) left_out: Vec<Values>,
@@ -84,7 +86,9 @@ impl Grid {
             let count = sweep.task_count();
             return Err(failure!(Usage, "the full grid has {count} tasks, more than {TASKS_MAX}: give a greater step"));
         }
-        let candidates = product(&axes);
+        let positions = positions(&axes);
+        let value = |(axis, at): (&Over, &usize)| axis.values[*at].clone();
+        let candidates: Vec<Vec<Value>> = positions.iter().map(|at| axes.iter().zip(at).map(value).collect()).collect();
         let places: HashMap<String, usize> =
             candidates.iter().enumerate().map(|(at, values)| (key(values.iter()), at)).collect();
         let (mut known, mut found): (HashMap<String, usize>, Vec<Found>) = (HashMap::new(), Vec::new());
@@ -149,7 +153,7 @@ impl Grid {
                 "the workload {rung} varies in more than the seed: as a rung it has one value of each parameter"
             ));
         }
-        Ok(Grid { axes, candidates, groups, left_out, seeds, rungs: rungs.to_vec() })
+        Ok(Grid { axes, candidates, positions, groups, left_out, seeds, rungs: rungs.to_vec() })
     }
 
     /// Takes the dependence of draws from a log from their rows: those have the counts of jobs.
@@ -176,8 +180,7 @@ impl Grid {
     pub(crate) fn derivation(&self, wanted: &HashSet<String>) -> Derivation<'_> {
         let has = |task: &Task| wanted.contains(&task.id);
         let mut used: Vec<Vec<usize>> = vec![Vec::new(); self.axes.len()];
-        let positions = self.positions();
-        for (candidate, places) in positions.iter().enumerate() {
+        for (candidate, places) in self.positions.iter().enumerate() {
             if self.groups.iter().any(|group| group.tasks[candidate].iter().any(has)) {
                 for (used, place) in used.iter_mut().zip(places) {
                     add_new(used, [*place]);
@@ -189,7 +192,7 @@ impl Grid {
         let mut rules: BTreeMap<Positions, Vec<usize>> = BTreeMap::new();
         for (at, group) in self.groups.iter().enumerate() {
             let mut of_line: BTreeMap<Line<'_>, Vec<usize>> = BTreeMap::new();
-            for (candidate, places) in positions.iter().enumerate() {
+            for (candidate, places) in self.positions.iter().enumerate() {
                 let is_in = places.iter().zip(&used).all(|(place, used)| used.contains(place));
                 for rung in 0..self.rungs.len().max(1) {
                     let tasks = || group.tasks[candidate].iter().filter(|task| task.rung == rung);
@@ -245,26 +248,6 @@ impl Grid {
     pub(crate) fn seed(&self, at: usize) -> Value {
         Value::Int(i64::try_from(self.seeds[at]).unwrap_or(i64::MAX))
     }
-
-    /// Of each candidate the positions of its values in the axes.
-    pub(crate) fn positions(&self) -> Vec<Vec<usize>> {
-        let lengths: Vec<usize> = self.axes.iter().map(|axis| axis.values.len()).collect();
-        let digits = |candidate: usize| {
-            let mut rest = candidate;
-            let mut places: Vec<usize> = lengths
-                .iter()
-                .rev()
-                .map(|length| {
-                    let place = rest % length;
-                    rest /= length;
-                    place
-                })
-                .collect();
-            places.reverse();
-            places
-        };
-        (0..self.candidates.len()).map(digits).collect()
-    }
 }
 
 /// Refuses rungs that are not all workloads of the manifest, each once.
@@ -304,13 +287,10 @@ fn conditions(name: &Values) -> Rule {
     name.0.iter().map(|(name, value)| (name.clone(), vec![value.clone()])).collect()
 }
 
-/// All combinations of values.
-fn product(axes: &[Over]) -> Vec<Vec<Value>> {
-    axes.iter().fold(vec![Vec::new()], |candidates, axis| {
-        let longer = |candidate: Vec<Value>| {
-            axis.values.iter().map(move |value| candidate.iter().cloned().chain([value.clone()]).collect())
-        };
-        candidates.into_iter().flat_map(longer).collect()
+/// All combinations of positions of values in the axes.
+fn positions(axes: &[Over]) -> Vec<Vec<usize>> {
+    axes.iter().fold(vec![Vec::new()], |all, axis| {
+        all.iter().flat_map(|one| (0..axis.values.len()).map(move |at| [&one[..], &[at]].concat())).collect()
     })
 }
 

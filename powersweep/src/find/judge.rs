@@ -229,8 +229,8 @@ impl Question {
             }
             return progress;
         };
-        let positions = grid.positions();
-        for line in lines(&positions, axis, self.is_maximised) {
+        let positions = &grid.positions;
+        for line in lines(positions, axis, self.is_maximised) {
             let line: Vec<usize> = line.into_iter().filter(is_there).collect();
             let holds = |candidate: &usize| {
                 let judged = self.judged(group, *candidate, all(*candidate), rows)?;
