@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use powersweep_dataset::frame::unit_of;
 use powersweep_dataset::rows::is_number;
-use powersweep_dataset::source::{Source, table_of, type_of};
+use powersweep_dataset::source::{table_of, type_of};
 use powersweep_dataset::stats::{sd, sum};
 use powersweep_dataset::titles::{labelled, unit_of_column};
 use powersweep_dataset::words::{count, number};
@@ -24,12 +24,9 @@ use powersweep_results::Table;
 
 use crate::derived::DerivedOptions;
 use crate::find::grid::{Grid, Group};
-use crate::find::{StepRun, begin, datasets_of, each_row, interrupted};
+use crate::find::{StepRun, begin, each_row_of_grid, interrupted};
 use crate::inputs::{self, Files};
 use crate::place::Place;
-
-/// Column by which rows find their task.
-const TASK_ID: &str = "task_id";
 
 /// Stages of seeds under way. The next stage follows from the rows alone, so that the same call continues after an interruption.
 pub struct Replication {
@@ -347,25 +344,16 @@ impl Replication {
 
     /// The rows of the grid that are there.
     async fn read_rows(&self) -> Result<HashMap<String, Vec<f64>>, Error> {
-        let tasks = self.grid.groups.iter().flat_map(|group| &group.tasks).flatten();
-        let known: HashSet<&str> = tasks.map(|task| task.id.as_str()).collect();
         let mut rows: HashMap<String, Vec<f64>> = HashMap::new();
-        let Some(datasets) = datasets_of(&self.place, self.name()).await? else { return Ok(rows) };
-        let reading = datasets.read(self.name(), self.table).await?;
-        let metrics = self.until.precisions.iter().map(|precision| precision.metric.as_str());
-        let names: Vec<&str> = [TASK_ID].into_iter().chain(metrics).collect();
-        let source = Source::open(&datasets, &reading, &names, Vec::new()).await?;
+        let metrics: Vec<&str> = self.until.precisions.iter().map(|precision| precision.metric.as_str()).collect();
         let take = |id: String, cells: Vec<Cell>| {
-            if !known.contains(id.as_str()) {
-                return Ok(());
-            }
             let values = cells.iter().map(|cell| cell.number().unwrap_or(f64::NAN)).collect();
             match rows.insert(id, values) {
                 None => Ok(()),
                 Some(_) => Err(several(self.table)),
             }
         };
-        each_row(&source, self.name(), &names, take).await?;
+        each_row_of_grid(&self.place, self.name(), &self.grid, self.table, &metrics, Vec::new(), take).await?;
         Ok(rows)
     }
 }

@@ -15,14 +15,16 @@ use std::path::{Path, PathBuf};
 use arrow::array::RecordBatch;
 use powersweep_dataset::frame::{is_cost, is_emission};
 use powersweep_dataset::grouped::SIGNAL;
+use powersweep_dataset::reading::Reading;
 use powersweep_dataset::source::Source;
 use powersweep_dataset::writing::write_whole;
-use powersweep_dataset::{Cell, Datasets, Error, dependence, failure};
+use powersweep_dataset::{Cell, Condition, Datasets, Error, dependence, failure};
 use powersweep_engine::seeds::{self, Dependence};
 use powersweep_experiments::signals::{Quantity, Signal};
 use powersweep_experiments::{Derivation, Manifest, Over};
 use powersweep_inputs::library::Library;
 use powersweep_proto::v1;
+use powersweep_results::Table;
 use tokio_util::sync::CancellationToken;
 
 pub use self::found::{
@@ -270,26 +272,19 @@ impl Search {
 
     /// The rows of the grid that are there, and the dependence of the seeds of each draw from a log.
     async fn read_rows(&self) -> Result<(Rows, HashMap<String, Dependence>), Error> {
-        let tasks = self.grid.groups.iter().flat_map(|group| &group.tasks).flatten();
-        let known: HashSet<&str> = tasks.map(|task| task.id.as_str()).collect();
         let (mut rows, mut drawn) = (Rows::new(), HashMap::new());
-        let Some(datasets) = self.datasets().await? else { return Ok((rows, drawn)) };
-        let reading = datasets.read(&self.name, self.question.table).await?;
-        let names: Vec<&str> = [TASK_ID].into_iter().chain(self.question.columns.iter().map(String::as_str)).collect();
+        let own: Vec<&str> = self.question.columns.iter().map(String::as_str).collect();
         let counts = if self.grid.groups.iter().any(Group::is_drawn) { seeds::columns() } else { Vec::new() };
-        let all = [names.as_slice(), &counts].concat();
-        let source = Source::open(&datasets, &reading, &all, self.question.choosing()).await?;
+        let columns = [own.as_slice(), &counts].concat();
         let take = |id: String, mut cells: Vec<Cell>| {
-            if !known.contains(id.as_str()) {
-                return Ok(());
-            }
-            let counted = cells.split_off(names.len() - 1);
+            let counted = cells.split_off(own.len());
             if !counted.is_empty() {
                 drawn.insert(id.clone(), dependence::of_cells(&counted));
             }
-            add(rows.entry(id), cells, &names[1..])
+            add(rows.entry(id), cells, &own)
         };
-        each_row(&source, &self.name, &all, take).await?;
+        let (table, choosing) = (self.question.table, self.question.choosing());
+        each_row_of_grid(&self.place, &self.name, &self.grid, table, &columns, choosing, take).await?;
         Ok((rows, drawn))
     }
 
@@ -339,19 +334,41 @@ pub(crate) async fn datasets_of(place: &Place, name: &str) -> Result<Option<Data
     }
 }
 
-/// Calls `each` with the id of the task of each row and the cells of the other columns. The first of `names` is the id's.
-pub(crate) async fn each_row(
-    source: &Source<'_>,
-    experiment: &str,
-    names: &[&str],
+/// Calls `each` with the id and the cells of each row of a task of the grid; an experiment that does not exist yet has none.
+pub(crate) async fn each_row_of_grid(
+    place: &Place,
+    name: &str,
+    grid: &Grid,
+    table: Table,
+    columns: &[&str],
+    choosing: Vec<Condition>,
     mut each: impl FnMut(String, Vec<Cell>) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    let Some(datasets) = datasets_of(place, name).await? else { return Ok(()) };
+    let tasks = grid.groups.iter().flat_map(|group| &group.tasks).flatten();
+    let known: HashSet<&str> = tasks.map(|task| task.id.as_str()).collect();
+    let reading = datasets.read(name, table).await?;
+    let of_grid = |id: String, cells| if known.contains(id.as_str()) { each(id, cells) } else { Ok(()) };
+    each_row(&datasets, &reading, columns, choosing, of_grid).await
+}
+
+/// Calls `each` with the id of the task of each row and the cells of these columns.
+pub(crate) async fn each_row(
+    datasets: &Datasets,
+    reading: &Reading,
+    columns: &[&str],
+    choosing: Vec<Condition>,
+    mut each: impl FnMut(String, Vec<Cell>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let names = [&[TASK_ID], columns].concat();
+    let source = Source::open(datasets, reading, &names, choosing).await?;
     let take = |batch: &RecordBatch, found: &[usize]| {
         let columns: Option<Vec<_>> = names.iter().map(|name| batch.column_by_name(name)).collect();
         let Some(columns) = columns else {
             return Err(failure!(
                 Storage,
-                "the rows of {experiment} lack columns: another version of powersweep wrote them. Give the experiment another name"
+                "the rows of {} lack columns: another version of powersweep wrote them. Give the experiment another name",
+                reading.experiment()
             ));
         };
         for &row in found {

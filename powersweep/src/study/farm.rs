@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use powersweep_dataset::{Datasets, Error, Kind, failure};
+use powersweep_dataset::reading::ReadBefore;
+use powersweep_dataset::{Cell, Condition, Error, Kind, failure};
 use powersweep_proto::access::Role;
 use powersweep_proto::client::Client;
 use powersweep_proto::v1;
 use powersweep_proto::v1::control_request::Action;
+use powersweep_results::Table;
 
 use crate::farm::{CoordinatorOptions, LocalCoordinator, OneSweep};
+use crate::find::each_row;
 use crate::inputs::Files;
 use crate::place::{Answerer, Place, connection};
 use crate::run::{RunOptions, Worker, local_worker_name};
@@ -20,6 +23,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 /// A coordinator with its workers.
 pub(super) struct Farm {
     place: Place,
+    /// Name of the study's experiment.
+    experiment: String,
     client: Client,
     /// Coordinator and worker of this process, unless another process serves the data.
     here: Option<(LocalCoordinator, Worker)>,
@@ -28,11 +33,11 @@ pub(super) struct Farm {
 impl Farm {
     /// The coordinator that was named or serves the data, else one of this process with a worker.
     pub(super) async fn open(place: &Place, experiment: &str, files: &Files, run: &RunOptions) -> Result<Farm, Error> {
-        let place = place.clone();
+        let (place, name) = (place.clone(), experiment.to_owned());
         let mut looks = 0;
         let coordinator = loop {
             let location = match place.runner().await? {
-                Answerer::Coordinator(client) => return Ok(Farm { place, client, here: None }),
+                Answerer::Coordinator(client) => return Ok(Farm { place, experiment: name, client, here: None }),
                 Answerer::Shards(location, _) | Answerer::State(location) => location,
             };
             if crate::place::shards::find(&location, experiment).await?.is_some() {
@@ -57,7 +62,7 @@ impl Farm {
         };
         let worker = Worker::start(&coordinator, run, local_worker_name(), files.parsed.clone());
         match connection::connect(&coordinator.address(Role::Client)).await {
-            Ok(client) => Ok(Farm { place, client, here: Some((coordinator, worker)) }),
+            Ok(client) => Ok(Farm { place, experiment: name, client, here: Some((coordinator, worker)) }),
             Err(error) => {
                 worker.end().await;
                 coordinator.end().await?;
@@ -75,8 +80,23 @@ impl Farm {
         &mut self.client
     }
 
-    pub(super) fn datasets(&self) -> Datasets {
-        self.place.datasets_at(&self.client)
+    /// Calls `each` with the id of the task and the cells of each row of a table that was not read `before`. If the rows cannot be
+    /// read, all are read again.
+    pub(super) async fn each_new_row(
+        &self,
+        table: Table,
+        before: &mut ReadBefore,
+        columns: &[&str],
+        choosing: Vec<Condition>,
+        each: impl FnMut(String, Vec<Cell>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let datasets = self.place.datasets_at(&self.client);
+        let mut reading = datasets.read(&self.experiment, table).await?;
+        let mut known = std::mem::take(before);
+        reading.only_new(&mut known);
+        each_row(&datasets, &reading, columns, choosing, each).await?;
+        *before = known;
+        Ok(())
     }
 
     /// Connects again after an error of the network.
@@ -89,17 +109,13 @@ impl Farm {
     }
 
     /// The experiment's state; `None` if there is no such experiment.
-    pub(super) async fn status(
-        &mut self,
-        experiment: &str,
-        manifest: bool,
-    ) -> Result<Option<v1::ExperimentStatus>, Error> {
+    pub(super) async fn status(&mut self, manifest: bool) -> Result<Option<v1::ExperimentStatus>, Error> {
         if let Some((_, worker)) = &self.here
             && worker.has_ended()
         {
             return Err(failure!(Failure, "the worker of this process has ended"));
         }
-        let request = v1::StatusRequest { experiment: experiment.to_owned(), manifest, ..Default::default() };
+        let request = v1::StatusRequest { experiment: self.experiment.clone(), manifest, ..Default::default() };
         match connection::status(&mut self.client, request).await {
             Ok(status) => Ok(status.experiments.into_iter().next()),
             Err(status) if status.code() == tonic::Code::NotFound => Ok(None),
@@ -120,8 +136,8 @@ impl Farm {
     }
 
     /// Publishes the rows that are there.
-    pub(super) async fn flush(&mut self, experiment: &str) -> Result<(), Error> {
-        let request = v1::FlushRequest { experiment: experiment.to_owned() };
+    pub(super) async fn flush(&mut self) -> Result<(), Error> {
+        let request = v1::FlushRequest { experiment: self.experiment.clone() };
         self.client.flush(request).await.map(drop).map_err(|status| connection::refused(&status))
     }
 

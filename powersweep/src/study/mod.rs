@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use powersweep_dataset::reading::ReadBefore;
 use powersweep_dataset::rows::is_number;
-use powersweep_dataset::source::{Source, conditions, table_of, type_of};
+use powersweep_dataset::source::{conditions, table_of, type_of};
 use powersweep_dataset::{Cell, Condition, Error, Kind, failure};
 use powersweep_experiments::{DesignPoints, Manifest, TEXT_MAX, with_lines};
 use powersweep_proto::v1;
@@ -25,15 +25,13 @@ pub use self::book::ToldGroup;
 use self::book::{Book, Rows};
 use self::farm::Farm;
 pub use self::options::{Asked, StudyOptions, Told, Wait};
-use crate::find::{Values, add, each_row};
+use crate::find::{Values, add};
 use crate::inputs::{self, Files};
 use crate::place::Place;
 use crate::plan;
 use crate::replicate::check_table;
 use crate::submit::{stopped, submission, upload_missing, why_waiting};
 
-/// Column by which rows find their task.
-const TASK_ID: &str = "task_id";
 /// Interval of the looks at the status: the shortest after a change, then longer.
 const INTERVAL_MIN: Duration = Duration::from_millis(5);
 const INTERVAL_MAX: Duration = Duration::from_millis(500);
@@ -193,7 +191,7 @@ impl Study {
 
     /// Enters the points of the manifest that the coordinator has, and finds their tasks.
     async fn read_stored(&mut self) -> Result<(), Error> {
-        let Some(found) = self.farm.status(self.original.name(), true).await? else {
+        let Some(found) = self.farm.status(true).await? else {
             self.generation = 0;
             return Ok(());
         };
@@ -305,7 +303,7 @@ impl Study {
     /// The rows could not be published.
     pub async fn end(mut self) -> Result<(), Error> {
         if !self.farm.is_here() && self.generation > 0 {
-            self.farm.flush(self.original.name()).await?;
+            self.farm.flush().await?;
         }
         self.farm.end().await
     }
@@ -321,7 +319,7 @@ impl Study {
 
     /// The generation of the manifest that the coordinator has; 0 for none.
     async fn present_generation(&mut self) -> Result<u64, Error> {
-        Ok(self.farm.status(self.original.name(), false).await?.map_or(0, |found| found.generation))
+        Ok(self.farm.status(false).await?.map_or(0, |found| found.generation))
     }
 
     /// Adds the new points to the manifest of the experiment.
@@ -361,8 +359,7 @@ impl Study {
 
     /// Reads the rows and failures that are new. Whether there are any.
     async fn look(&mut self) -> Result<bool, Error> {
-        let name = self.original.name().to_owned();
-        let Some(found) = self.farm.status(&name, false).await? else { return Ok(false) };
+        let Some(found) = self.farm.status(false).await? else { return Ok(false) };
         if let Some(error) = stopped(&found) {
             return Err(error);
         }
@@ -372,13 +369,13 @@ impl Study {
         if self.counts == counts {
             return Ok(false);
         }
-        self.read_rows(&name).await?;
+        self.read_rows().await?;
         if failed > 0 {
-            self.read_failures(&name, found.running == 0 && found.done + failed >= found.tasks).await?;
+            self.read_failures(found.running == 0 && found.done + failed >= found.tasks).await?;
         }
         self.counts = counts;
         if found.rows_unpublished >= PART_ROWS {
-            self.farm.flush(&name).await?;
+            self.farm.flush().await?;
         }
         Ok(true)
     }
@@ -396,70 +393,40 @@ impl Study {
         }
     }
 
-    /// Reads which tasks have a row, whatever the conditions and the table of the metrics.
-    async fn read_ended(&mut self, name: &str) -> Result<(), Error> {
-        let datasets = self.farm.datasets();
-        let mut reading = datasets.read(name, Table::Tasks).await?;
-        let mut before = std::mem::take(&mut self.ended_before);
-        reading.only_new(&mut before);
-        let source = Source::open(&datasets, &reading, &[TASK_ID], Vec::new()).await?;
-        let (ended, book) = (&mut self.ended, &mut self.book);
-        let take = |id: String, _| {
-            book.end_task(&id, ended);
-            Ok(())
-        };
-        each_row(&source, name, &[TASK_ID], take).await?;
-        self.ended_before = before;
-        Ok(())
-    }
-
-    async fn read_rows(&mut self, name: &str) -> Result<(), Error> {
+    /// Reads the rows that are new, and which tasks have a row, whatever the conditions and the table of the metrics.
+    async fn read_rows(&mut self) -> Result<(), Error> {
+        let (book, ended) = (&mut self.book, &mut self.ended);
         let is_whole = self.table == Table::Tasks && self.choosing.is_empty();
         if !is_whole {
-            self.read_ended(name).await?;
+            let take = |id: String, _| {
+                book.end_task(&id, ended);
+                Ok(())
+            };
+            self.farm.each_new_row(Table::Tasks, &mut self.ended_before, &[], Vec::new(), take).await?;
         }
-        let datasets = self.farm.datasets();
-        let mut reading = datasets.read(name, self.table).await?;
-        // If the rows cannot be read, all are read again.
-        let mut before = std::mem::take(&mut self.before);
-        reading.only_new(&mut before);
         let metrics: Vec<&str> = self.options.metrics.iter().map(String::as_str).collect();
-        let names: Vec<&str> = [TASK_ID].into_iter().chain(metrics).collect();
-        let source = Source::open(&datasets, &reading, &names, self.choosing.clone()).await?;
-        let (rows, book, ended) = (&mut self.rows, &mut self.book, &mut self.ended);
+        let rows = &mut self.rows;
         let take = |id: String, cells: Vec<Cell>| {
             if is_whole {
                 book.end_task(&id, ended);
             }
-            add(rows.entry(id), cells, &names[1..])
+            add(rows.entry(id), cells, &metrics)
         };
-        each_row(&source, name, &names, take).await?;
-        self.before = before;
-        Ok(())
+        self.farm.each_new_row(self.table, &mut self.before, &metrics, self.choosing.clone(), take).await
     }
 
     /// Reads why tasks failed. `is_complete`: no task is tried again.
-    async fn read_failures(&mut self, name: &str, is_complete: bool) -> Result<(), Error> {
-        const NAMES: [&str; 3] = [TASK_ID, "failure_kind", "message"];
-        let datasets = self.farm.datasets();
-        let mut reading = datasets.read(name, Table::Failures).await?;
-        let mut before = std::mem::take(&mut self.failures_before);
-        reading.only_new(&mut before);
-        let source = Source::open(&datasets, &reading, &NAMES, Vec::new()).await?;
+    async fn read_failures(&mut self, is_complete: bool) -> Result<(), Error> {
         let messages = &mut self.messages;
-        source
-            .each(|batch, found| {
-                for &row in found {
-                    let cells = NAMES.map(|name| batch.column_by_name(name).map(|column| Cell::of(column, row)));
-                    if let [Some(Cell::Text(id)), Some(Cell::Text(kind)), Some(Cell::Text(message))] = cells {
-                        let is_final = FINAL_KINDS.iter().any(|known| known.word() == kind);
-                        messages.insert(id, (message, is_final));
-                    }
-                }
-                Ok(true)
-            })
-            .await?;
-        self.failures_before = before;
+        let take = |id: String, cells: Vec<Cell>| {
+            if let [Cell::Text(kind), Cell::Text(message)] = &cells[..] {
+                let is_final = FINAL_KINDS.iter().any(|known| known.word() == kind);
+                messages.insert(id, (message.clone(), is_final));
+            }
+            Ok(())
+        };
+        let (before, columns) = (&mut self.failures_before, ["failure_kind", "message"]);
+        self.farm.each_new_row(Table::Failures, before, &columns, Vec::new(), take).await?;
         let failed: Vec<(usize, String, String)> = self
             .book
             .tasks_of_open()
