@@ -129,23 +129,15 @@ pub(crate) struct Within {
 #[derive(Debug, Clone)]
 pub(crate) enum Comparison<'a> {
     /// Close to a published or expected number.
-    Within {
-        stated: &'a [f64],
-        within: &'a Within,
-    },
+    Within { stated: &'a [f64], within: &'a Within },
     /// A number that is shown beside ours, without a tolerance.
     Shown(&'a [f64]),
-    AtLeast(&'a [f64]),
-    AtMost(&'a [f64]),
-    Above(&'a [f64]),
-    Below(&'a [f64]),
-    LessThan(&'a Selection),
-    GreaterThan(&'a Selection),
+    /// A number on one side of the value. `holds`: whether our value and the number satisfy the sign.
+    Bound { numbers: &'a [f64], sign: &'static str, holds: fn(f64, f64) -> bool },
+    /// A value of our own, with the sign between ours and it.
+    Other { other: &'a Selection, sign: &'static str },
     /// The values under these conditions on a column increase strictly.
-    Ascending {
-        column: &'a str,
-        places: &'a [Value],
-    },
+    Ascending { column: &'a str, places: &'a [Value] },
 }
 
 impl Claims {
@@ -172,19 +164,22 @@ impl Claims {
 
 impl Claim {
     /// The comparisons of the claim, all of which must hold.
-    pub(crate) fn comparisons(&self) -> Vec<Comparison<'_>> {
+    pub(crate) fn comparisons<'a>(&'a self) -> Vec<Comparison<'a>> {
         let stated = numbers(&self.published).or_else(|| numbers(&self.expected)).map(|stated| match &self.within {
             Some(within) => Comparison::Within { stated, within },
             None => Comparison::Shown(stated),
         });
+        let bound = |list, sign, holds| numbers(list).map(|numbers| Comparison::Bound { numbers, sign, holds });
+        let other =
+            |other: &'a Option<Box<Selection>>, sign| Some(Comparison::Other { other: other.as_deref()?, sign });
         let found = [
             stated,
-            numbers(&self.at_least).map(Comparison::AtLeast),
-            numbers(&self.at_most).map(Comparison::AtMost),
-            numbers(&self.above).map(Comparison::Above),
-            numbers(&self.below).map(Comparison::Below),
-            self.less_than.as_deref().map(Comparison::LessThan),
-            self.greater_than.as_deref().map(Comparison::GreaterThan),
+            bound(&self.at_least, "≥", |ours, bound| ours >= bound),
+            bound(&self.at_most, "≤", |ours, bound| ours <= bound),
+            bound(&self.above, ">", |ours, bound| ours > bound),
+            bound(&self.below, "<", |ours, bound| ours < bound),
+            other(&self.less_than, "<"),
+            other(&self.greater_than, ">"),
             self.ascending.first_key_value().map(|(column, places)| Comparison::Ascending { column, places }),
         ];
         found.into_iter().flatten().collect()
@@ -201,18 +196,15 @@ impl<'a> Comparison<'a> {
         match self {
             Comparison::Within { stated: numbers, .. }
             | Comparison::Shown(numbers)
-            | Comparison::AtLeast(numbers)
-            | Comparison::AtMost(numbers)
-            | Comparison::Above(numbers)
-            | Comparison::Below(numbers) => Some(numbers),
-            Comparison::LessThan(_) | Comparison::GreaterThan(_) | Comparison::Ascending { .. } => None,
+            | Comparison::Bound { numbers, .. } => Some(numbers),
+            Comparison::Other { .. } | Comparison::Ascending { .. } => None,
         }
     }
 
     /// The selection that the value is compared with, or that gives the tolerance.
     pub(crate) fn other(&self) -> Option<&'a Selection> {
         match self {
-            Comparison::LessThan(other) | Comparison::GreaterThan(other) => Some(other),
+            Comparison::Other { other, .. } => Some(other),
             Comparison::Within { within, .. } => within.of.as_deref(),
             _ => None,
         }

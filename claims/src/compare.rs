@@ -37,7 +37,7 @@ impl Comparison<'_> {
             outer.of_value(&other).need(&other, needed);
         }
         match self {
-            Comparison::LessThan(_) | Comparison::GreaterThan(_) => {}
+            Comparison::Other { .. } => {}
             Comparison::Ascending { column, places } => {
                 let at = value.at(column, &places[0]);
                 outer.of_value(&at).need(&at, needed);
@@ -48,15 +48,9 @@ impl Comparison<'_> {
 
     /// The number of repetition `i`, with the sign of a bound; `None` for a comparison of our own values.
     pub(crate) fn stated(&self, i: usize) -> Option<String> {
-        let sign = match self {
-            Comparison::AtLeast(_) => "≥ ",
-            Comparison::AtMost(_) => "≤ ",
-            Comparison::Above(_) => "> ",
-            Comparison::Below(_) => "< ",
-            _ => "",
-        };
         let numbers = self.numbers()?;
-        Some(format!("{sign}{}", digits(*numbers.get(i).or(numbers.last())?)))
+        let stated = digits(*numbers.get(i).or(numbers.last())?);
+        Some(if let Comparison::Bound { sign, .. } = self { format!("{sign} {stated}") } else { stated })
     }
 
     /// The outcome in repetition `i` of the claim.
@@ -66,11 +60,6 @@ impl Comparison<'_> {
         let ours = || mean(&of(value)?);
         let seeded = by_seed(value, outer);
         let ends = |ours| interval(value, seeded.as_ref()?, rows, ours);
-        let bound = |numbers: &[f64], holds: fn(f64, f64) -> bool| {
-            let (bound, ours) = (number(numbers), ours()?);
-            let stated = self.stated(i).unwrap_or_default();
-            Ok(beside((stated, bound), ours, ends(ours), |ours| holds(ours, bound)))
-        };
         let in_order = |values: &[Selection], sign: &str| {
             let groups: Vec<Groups> = values.iter().map(of).collect::<Result<_, String>>()?;
             let of_seed = |of: &Selection| by_seed(of, outer)?.of_value(of).value(of, rows).ok();
@@ -89,12 +78,12 @@ impl Comparison<'_> {
                 let (stated, ours) = (number(stated), ours()?);
                 Ok(Compared { holds: None, ..beside((digits(stated), stated), ours, ends(ours), |_| true) })
             }
-            Comparison::AtLeast(numbers) => bound(numbers, |ours, bound| ours >= bound),
-            Comparison::AtMost(numbers) => bound(numbers, |ours, bound| ours <= bound),
-            Comparison::Above(numbers) => bound(numbers, |ours, bound| ours > bound),
-            Comparison::Below(numbers) => bound(numbers, |ours, bound| ours < bound),
-            Comparison::LessThan(other) => in_order(&[value.clone(), value.with(other)], "<"),
-            Comparison::GreaterThan(other) => in_order(&[value.clone(), value.with(other)], ">"),
+            Comparison::Bound { numbers, holds, .. } => {
+                let (bound, ours) = (number(numbers), ours()?);
+                let stated = self.stated(i).unwrap_or_default();
+                Ok(beside((stated, bound), ours, ends(ours), |ours| holds(ours, bound)))
+            }
+            Comparison::Other { other, sign } => in_order(&[value.clone(), value.with(other)], sign),
             Comparison::Ascending { column, places } => {
                 let values: Vec<Selection> = places.iter().map(|place| value.at(column, place)).collect();
                 let mut compared = in_order(&values, "<")?;
