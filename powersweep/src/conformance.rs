@@ -95,7 +95,7 @@ impl Conformance {
     ) -> Result<Conformance, Error> {
         let mut suite = Suite::of(policy)?;
         for number in 0..workloads {
-            let (spec, workload) = suite.random(number).or_kind(Kind::Usage)?;
+            let (spec, workload) = suite.random(number)?;
             suite.test(&format!("random workload {number}"), &spec, &workload, stop)?;
         }
         for name in names {
@@ -150,24 +150,21 @@ impl Suite {
 
     /// A random workload with its spec: orders of events and gear rules take turns, and in every third workload jobs
     /// outlive their estimates.
-    fn random(&self, number: u64) -> Result<(SimSpec, Workload), SimError> {
+    fn random(&self, number: u64) -> Result<(SimSpec, Workload), Error> {
         let mut spec = self.policy.clone();
         spec.seed = number + 1;
-        let invalid = |error: Error| SimError::Invalid(error.message);
         let source = [("synthetic_jobs_count", Value::Int(JOBS)), ("synthetic_procs", Value::Int(PROCS))];
-        set(&mut spec, Role::Source, "lublin", &source).map_err(invalid)?;
+        set(&mut spec, Role::Source, "lublin", &source)?;
         let events = EVENT_ORDERS[(number % 3) as usize];
-        set(&mut spec, Role::Policy, "batch", &[("event_order", Value::Text(events.to_owned()))]).map_err(invalid)?;
+        set(&mut spec, Role::Policy, "batch", &[("event_order", Value::Text(events.to_owned()))])?;
         if number % 4 == 3 {
-            set(&mut spec, Role::GearRule, "bsld", &[("bsld_threshold", Value::Real(2.0))]).map_err(invalid)?;
+            set(&mut spec, Role::GearRule, "bsld", &[("bsld_threshold", Value::Real(2.0))])?;
         }
-        let built = workload::build(&spec, None).map_err(|error| SimError::Invalid(error.to_string()));
-        built.map(|mut workload| {
-            if number % 3 == 2 {
-                workload.jobs.iter_mut().for_each(|job| job.estimate_s = (job.estimate_s / 2.0).floor());
-            }
-            (spec, workload)
-        })
+        let mut workload = workload::build(&spec, None).map_err(|error| failure!(Usage, "{error}"))?;
+        if number % 3 == 2 {
+            workload.jobs.iter_mut().for_each(|job| job.estimate_s = (job.estimate_s / 2.0).floor());
+        }
+        Ok((spec, workload))
     }
 
     fn on_log(&self, format: &LogFormat, name: &str) -> Result<SimSpec, Error> {
@@ -212,7 +209,7 @@ impl Suite {
 }
 
 /// Fills a role with a component and its parameters.
-fn set(spec: &mut SimSpec, role: Role, component: &str, values: &[(&str, Value)]) -> Result<(), Error> {
+pub(crate) fn set(spec: &mut SimSpec, role: Role, component: &str, values: &[(&str, Value)]) -> Result<(), Error> {
     let component = components::find(role, component).ok_or_else(|| failure!(Failure, "no component {component}"))?;
     let mut choice = Choice::new(component);
     for (name, value) in values {
