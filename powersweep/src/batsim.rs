@@ -109,7 +109,7 @@ impl Schedule<'_> {
         let jobs = self.jobs.len() as u64;
         let rejected = summary.dropped_wide_count + summary.dropped_over_cap_count;
         let killed = self.jobs.iter().filter(|job| job.killed).count() as u64;
-        let time = machine.times();
+        let [computing, idle, sleeping] = machine.times();
         json!({
             "batsim_version": format!("none: powersweep {}", env!("CARGO_PKG_VERSION")),
             "consumed_joules": summary.energy_total_j,
@@ -129,9 +129,9 @@ impl Schedule<'_> {
             "nb_jobs_success": jobs - killed,
             "nb_machine_switches": null,
             "success_rate": (jobs - killed) as f64 / (jobs + rejected) as f64,
-            "time_computing": time.computing,
-            "time_idle": time.idle,
-            "time_sleeping": time.sleeping,
+            "time_computing": computing,
+            "time_idle": idle,
+            "time_sleeping": sleeping,
             "time_switching_off": null,
             "time_switching_on": null,
             "time_unavailable": 0,
@@ -229,14 +229,6 @@ struct State {
 /// The machine at each instant at which it changes.
 struct Machine(BTreeMap<Instant, State>);
 
-/// Time of all processors in each state (s).
-#[derive(Default)]
-struct Times {
-    computing: f64,
-    idle: f64,
-    sleeping: f64,
-}
-
 impl Machine {
     fn of(schedule: &Schedule<'_>) -> Machine {
         let mut changes: BTreeMap<Instant, Vec<&SeriesPoint>> = BTreeMap::new();
@@ -285,14 +277,15 @@ impl Machine {
         text
     }
 
-    fn times(&self) -> Times {
-        let mut times = Times::default();
+    /// Time of all processors that compute, idle and sleep (s).
+    fn times(&self) -> [f64; 3] {
+        let (mut computing, mut idle, mut sleeping) = (0.0, 0.0, 0.0);
         for ((since, state), (until, _)) in self.0.iter().zip(self.0.iter().skip(1)) {
             let dt = until.0 - since.0;
-            times.computing += state.computing * dt;
-            times.idle += (state.idle + state.suspended) * dt;
-            times.sleeping += state.sleeping * dt;
+            computing += state.computing * dt;
+            idle += (state.idle + state.suspended) * dt;
+            sleeping += state.sleeping * dt;
         }
-        times
+        [computing, idle, sleeping]
     }
 }
