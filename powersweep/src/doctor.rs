@@ -12,7 +12,7 @@ use powersweep_dataset::words::count;
 use powersweep_dataset::{Error, Kind};
 use powersweep_experiments::plain::chain;
 use powersweep_proto::access::{Access, Role};
-use powersweep_proto::client::{Address, Client, Target};
+use powersweep_proto::client::{Address, Client};
 use powersweep_proto::{OLDEST_PROTOCOL, PROTOCOL, plain, v1};
 use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
@@ -321,16 +321,12 @@ fn of_access(name: &str, access: &Access) -> Check {
 async fn of_address(url: &str, address: &Address, role: Role) -> Check {
     let name = format!("{role} at {url}");
     let begun = Instant::now();
-    let target = match Target::new(address) {
-        Ok(target) => target,
-        Err(error) => return Check::failed(name, connection::not_connected(error)),
-    };
-    match target.connect().await {
+    match connection::connect(address).await {
         Ok(mut client) => {
             let milliseconds = begun.elapsed().as_secs_f64() * 1e3;
             answer(name, &mut client, role, milliseconds).await
         }
-        Err(error) => Check::failed(name, connection::not_connected(error)),
+        Err(error) => Check::failed(name, error),
     }
 }
 

@@ -13,7 +13,7 @@ pub async fn connect(address: &Address) -> Result<Client, Error> {
 }
 
 /// A connection that failed as an error.
-pub fn not_connected(error: ConnectError) -> Error {
+fn not_connected(error: ConnectError) -> Error {
     match error {
         ConnectError::Access(error) => access::refused(&error),
         ConnectError::Address { .. } => failure!(Usage, "{error}"),
