@@ -19,9 +19,9 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::farm::{CoordinatorOptions, LocalCoordinator, OneSweep, explained};
-use crate::inputs::Files;
+use crate::inputs::{self, Files};
 use crate::place::{Place, access, connection, shards, stored};
-use crate::submit::{stopped, submission};
+use crate::submit::{end_of, submission};
 
 /// Interval of the looks at the status.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -192,8 +192,7 @@ impl Place {
     /// # Errors
     /// Another process owns the data, or the manifest is refused.
     pub async fn run(&self, manifest: &Manifest, files: Files, options: RunOptions) -> Result<Running, Error> {
-        let sweep = Sweep::new(manifest.clone(), files.digests.clone());
-        let mut sweep = sweep.map_err(|error| failure!(Usage, "{error}"))?;
+        let mut sweep = inputs::sweep(manifest, &files.digests)?;
         if let Some(shard) = &options.shard {
             sweep = shard.pinned(&self.location()?, &sweep, &files.digests).await?.shard(shard.shard);
         }
@@ -232,7 +231,8 @@ impl Place {
                 return Err(running.end().await.err().unwrap_or_else(|| failure!(Failure, "nothing was submitted")));
             }
         }
-        running.start_worker(files.parsed);
+        let name = if running.options.shard.is_some() { worker_name() } else { local_worker_name() };
+        running.worker = Some(Worker::start(&running.coordinator, &running.options, name, files.parsed));
         Ok(running)
     }
 }
@@ -290,14 +290,6 @@ impl Running {
         &self.submitted
     }
 
-    fn start_worker(&mut self, parsed: Option<Arc<ParsedLogs>>) {
-        let name = match self.options.shard {
-            Some(_) => worker_name(),
-            None => local_worker_name(),
-        };
-        self.worker = Some(Worker::start(&self.coordinator, &self.options, name, parsed));
-    }
-
     /// The next state of the sweep; `None` once no task is left to run.
     ///
     /// # Errors
@@ -308,15 +300,7 @@ impl Running {
             Some(Err(error)) => return Err(error.clone()),
             None => {}
         }
-        let looked = match self.looked {
-            true => self.wait().await,
-            false => Ok(()),
-        };
-        self.looked = true;
-        let looked = match looked {
-            Ok(()) => self.look().await,
-            Err(error) => Err(error),
-        };
+        let looked = self.look().await;
         if let Err(error) = &looked {
             self.ended = Some(Err(error.clone()));
         }
@@ -342,6 +326,9 @@ impl Running {
     }
 
     async fn look(&mut self) -> Result<Progress, Error> {
+        if std::mem::replace(&mut self.looked, true) {
+            self.wait().await?;
+        }
         let name = self.sweep.manifest().name();
         let request = v1::StatusRequest { experiment: name.to_owned(), max_failures: FAILURES, ..Default::default() };
         let reply =
@@ -353,11 +340,8 @@ impl Running {
         let Some(experiment) = reply.experiments.into_iter().next() else {
             return Err(failure!(Failure, "the coordinator lost {name}: please report this bug"));
         };
-        if let Some(error) = stopped(&experiment) {
-            return Err(error);
-        }
-        if matches!(experiment.state(), v1::ExperimentState::Finished | v1::ExperimentState::Failed) {
-            self.ended = Some(Ok(experiment.clone()));
+        if let Some(ended) = end_of(experiment.clone()) {
+            self.ended = Some(Ok(ended?));
         } else if let Some(worker) = self.worker.take_if(|worker| worker.has_ended()) {
             return Err(self.worker_ended(worker.task.await));
         }
