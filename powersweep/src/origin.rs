@@ -61,6 +61,12 @@ async fn one(datasets: &Datasets, experiment: &str) -> Result<ExperimentOrigin, 
     Ok(all)
 }
 
+/// The digests of the files that rows were made from.
+pub(crate) fn digests(made: &part::Origin) -> BTreeMap<String, Digest> {
+    let digest = |(name, digest): (&String, &String)| Some((name.clone(), digest.parse().ok()?));
+    made.log_digests.iter().filter_map(digest).collect()
+}
+
 /// The files that are other ones than rows were made from, each with a sentence. `now`: the digests of the present files.
 pub(crate) fn other_files(made: &part::Origin, now: &BTreeMap<String, Digest>) -> BTreeMap<String, String> {
     let other = |(name, digest): (&String, &String)| {

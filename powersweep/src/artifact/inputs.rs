@@ -15,18 +15,9 @@ use super::{INPUTS, StudiedInput};
 use crate::inputs;
 use crate::origin::another_file;
 
-/// The files that a manifest names. Those that may be passed on are copied into the artifact in `folder`. `with_logs`: logs and
-/// signals may be.
+/// A file that a manifest names. If it may be passed on, it is copied into the artifact in `folder`. `with_logs`: logs and signals
+/// may be.
 pub(super) fn of(
-    manifest: &Manifest,
-    origin: &part::Origin,
-    (library, with_logs): (&Library, bool),
-    folder: &Path,
-) -> Result<Vec<StudiedInput>, Error> {
-    manifest.files().iter().map(|file| one(manifest, file, origin, (library, with_logs), folder)).collect()
-}
-
-fn one(
     manifest: &Manifest,
     file: &FileRef,
     origin: &part::Origin,
@@ -46,9 +37,9 @@ fn one(
         name: name.to_owned(),
         kind: kind.to_owned(),
         content_sha256: stated,
+        file_sha256: file.sha256.map(|digest| digest.to_string()),
         ..StudiedInput::default()
     };
-    input.file_sha256 = file.sha256.map(|digest| digest.to_string());
     if is_url(&file.place) {
         return Ok(input);
     }

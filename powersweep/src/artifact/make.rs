@@ -204,8 +204,7 @@ impl<'a> Making<'a> {
         let origin = part::Origin::merged(parts.iter().map(Part::origin));
         let manifest = self.manifest(name, &origin)?;
         self.write(&manifest_path(name), manifest.text().as_bytes())?;
-        let digests = origin.log_digests.iter().filter_map(|(name, digest)| Some((name.clone(), digest.parse().ok()?)));
-        let sweep = crate::inputs::sweep(&manifest, &digests.collect())?;
+        let sweep = crate::inputs::sweep(&manifest, &origin::digests(&origin))?;
         let survey = Survey::of(&datasets, &sweep).await?;
         if !survey.failed.is_empty() {
             self.write(&failed_path(name), &survey.failed_csv()?)?;
@@ -214,6 +213,9 @@ impl<'a> Making<'a> {
         if !ledgers.is_empty() {
             self.write(&ledgers_path(name), format!("{:#}\n", Json::from(ledgers)).as_bytes())?;
         }
+        let library = (&self.library(name), self.options.logs_licence.is_some());
+        let files = manifest.files();
+        let inputs = files.iter().map(|file| inputs::of(&manifest, file, &origin, library, self.folder));
         let experiment = StudiedExperiment {
             name: name.to_owned(),
             tables: copied.into_iter().map(|(table, rows)| (table.to_string(), rows)).collect(),
@@ -223,12 +225,7 @@ impl<'a> Making<'a> {
             slot_s: survey.slot_ms / 1e3,
             longest_s: survey.longest_ms / 1e3,
             simulated_by: origin.build.split(", ").filter(|build| !build.is_empty()).map(str::to_owned).collect(),
-            inputs: inputs::of(
-                &manifest,
-                &origin,
-                (&self.library(name), self.options.logs_licence.is_some()),
-                self.folder,
-            )?,
+            inputs: inputs.collect::<Result<_, Error>>()?,
         };
         Ok((experiment, sweep, survey.last_us))
     }

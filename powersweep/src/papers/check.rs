@@ -11,6 +11,7 @@ use powersweep_experiments::{Manifest, Sweep};
 use powersweep_results::{Table, join};
 use serde::Serialize;
 
+use crate::origin::digests;
 use crate::place::Place;
 
 /// The sweeps of a paper, by the names of their manifests.
@@ -52,8 +53,7 @@ impl Place {
         if parts.is_empty() {
             return Ok(None);
         }
-        let origins = parts.into_iter().flat_map(|part| part.origin().log_digests);
-        let digests = origins.filter_map(|(name, digest)| Some((name, digest.parse().ok()?))).collect();
+        let digests = parts.iter().flat_map(|part| digests(&part.origin())).collect();
         let Ok(sweep) = Sweep::new(manifest.clone(), digests) else { return Ok(None) };
         let rows = read(&datasets, &sweep, Table::Tasks, &BTreeSet::new()).await?;
         let count: usize = rows.iter().map(RecordBatch::num_rows).sum();

@@ -23,7 +23,7 @@ use serde_json::Value as Json;
 use super::Difference;
 use super::tables::{NO_ROWS, NOT_ASKED, TaskRows, is_compared};
 use crate::inputs::{self, Files, ManifestFiles};
-use crate::origin::{other_files, other_versions};
+use crate::origin::{digests, other_files, other_versions};
 use crate::simulate;
 
 /// What came of a sampled row.
@@ -96,9 +96,8 @@ impl Replay {
     fn sweep_of(&self, made: &Origin) -> Option<Sweep> {
         let mut known = self.of_others.lock().unwrap_or_else(PoisonError::into_inner);
         let sweep = known.entry(made.log_digests.clone()).or_insert_with(|| {
-            let others =
-                made.log_digests.iter().filter_map(|(name, digest)| Some((name.clone(), digest.parse().ok()?)));
-            inputs::sweep(self.sweep.manifest(), &self.digests.clone().into_iter().chain(others).collect()).ok()
+            let files = self.digests.clone().into_iter().chain(digests(made)).collect();
+            inputs::sweep(self.sweep.manifest(), &files).ok()
         });
         sweep.clone()
     }
