@@ -41,8 +41,6 @@ fn sections(study: &Study, checked: Option<&Checked>, bytes: u64) -> Vec<(&'stat
     let slot_s: f64 = study.experiments.iter().map(|experiment| experiment.slot_s).sum();
     let longest_s = study.experiments.iter().map(|experiment| experiment.longest_s).fold(0.0, f64::max);
     let sample = scripts::sample(study);
-    let programs: BTreeSet<&str> = study.experiments.iter().flat_map(|e| &e.simulated_by).map(String::as_str).collect();
-    let programs: Vec<&str> = programs.into_iter().collect();
     let mut names: Vec<String> = study.experiments.iter().take(INPUTS_MAX).map(|e| tt(&e.name)).collect();
     if let Some(more) = study.experiments.len().checked_sub(INPUTS_MAX).filter(|more| *more > 0) {
         names.push(format!("and {more} more"));
@@ -71,7 +69,7 @@ fn sections(study: &Study, checked: Option<&Checked>, bytes: u64) -> Vec<(&'stat
         "Any x86\\_64 or aarch64 machine with Linux; no accelerator, no cluster. One core is enough, more are used. The result of a \
          task does not depend on the machine: randomness comes from counters, functions are rounded alike everywhere, a simulation \
          has one thread.\n\nSoftware: powersweep ({}) simulated the rows. {program} There are no other libraries and no services.\n",
-        tex(&programs.join(", ")),
+        tex(&metadata::versions(study).join(", ")),
     );
     let costs = format!(
         "\\begin{{itemize}}\\setlength{{\\itemsep}}{{0pt}}\n\\item Disk: {} for the artifact, and as much again while a ZIP is verified.\n\
@@ -93,9 +91,9 @@ fn sections(study: &Study, checked: Option<&Checked>, bytes: u64) -> Vec<(&'stat
         ("Inputs", inputs(study)),
         ("Hardware and software", hardware),
         ("Time and disk", costs),
+        ("Steps", steps(study)),
+        ("Expected results", expected(study, checked)),
     ];
-    sections.push(("Steps", steps(study)));
-    sections.push(("Expected results", expected(study, checked)));
     if let Some(paper) = study.paper.as_ref().filter(|paper| !paper.figures.is_empty()) {
         sections.push(("Figures and the sentences that use them", figures(paper)));
     }

@@ -88,7 +88,8 @@ fn mentions(study: &Study) -> Vec<Json> {
     study.experiments.iter().map(|experiment| json!({ "@id": action(&experiment.name) })).collect()
 }
 
-fn versions(study: &Study) -> Vec<&str> {
+/// The programs that simulated the rows.
+pub(super) fn versions(study: &Study) -> Vec<&str> {
     let all: BTreeSet<&str> = study.experiments.iter().flat_map(|e| &e.simulated_by).map(String::as_str).collect();
     all.into_iter().collect()
 }
