@@ -226,9 +226,9 @@ impl Place {
         // Unpublished rows name no manifest; theirs is the present one, which the last part has.
         let last = parts.iter().rev().find_map(Part::manifest);
         let chosen = chosen(seed, all, options.tasks);
+        let schema = if is_exported { stored_columns(Table::Tasks, &parts) } else { relaxed(&tasks::schema()) };
         let (mut stored, mut before) = (Vec::new(), 0);
         for (part, group) in groups {
-            let schema = if is_exported { stored_columns(part) } else { relaxed(&tasks::schema()) };
             let count = part.rows(group);
             let wanted: Vec<usize> = chosen.range(before..before + count).map(|row| row - before).collect();
             before += count;
@@ -337,10 +337,11 @@ pub(crate) fn foreign_table(path: &str) -> Result<Bytes, Error> {
     Ok(bytes)
 }
 
-/// The columns of `tasks` that a file has.
-fn stored_columns(part: &Part) -> SchemaRef {
-    let all = relaxed(&tasks::schema());
-    let stored = all.fields().iter().filter(|field| part.schema().column_with_name(field.name()).is_some());
+/// The columns of a table that all parts have.
+fn stored_columns(table: Table, parts: &[Part]) -> SchemaRef {
+    let has = |name: &str| parts.iter().all(|part| part.schema().column_with_name(name).is_some());
+    let all = relaxed(&table.schema());
+    let stored = all.fields().iter().filter(|field| has(field.name()));
     Arc::new(Schema::new(stored.cloned().collect::<Vec<_>>()))
 }
 

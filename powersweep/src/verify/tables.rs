@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use parquet::arrow::arrow_reader::{RowGroupSelection, RowSelection};
-use powersweep_dataset::reading::{Part, relaxed};
+use powersweep_dataset::reading::Part;
 use powersweep_dataset::scan::{INDEX, whole};
 use powersweep_dataset::{Error, Kind, OrKind, failure};
 use powersweep_results::Table;
 use powersweep_results::identity::RunFacts;
 use tokio::runtime::Handle;
 
-use super::foreign_table;
+use super::{foreign_table, stored_columns};
 use crate::place::Place;
 
 const ID: &str = "task_id";
@@ -118,12 +118,7 @@ impl TaskRows {
     async fn of(table: Table, parts: Option<Vec<Part>>, ids: &BTreeSet<String>) -> Result<TaskRows, Error> {
         let no_file = parts.is_none().then_some(NO_FILE);
         let parts = parts.unwrap_or_default();
-        let all = relaxed(&table.schema());
-        let known = all
-            .fields()
-            .iter()
-            .filter(|field| parts.iter().all(|part| part.schema().column_with_name(field.name()).is_some()));
-        let schema = SchemaRef::new(Schema::new(known.cloned().collect::<Vec<_>>()));
+        let schema = stored_columns(table, &parts);
         let mut places: HashMap<String, Vec<Picked>> = HashMap::new();
         for (number, part) in parts.iter().enumerate() {
             for group in 0..part.groups().len() {
