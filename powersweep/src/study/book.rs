@@ -19,8 +19,6 @@ const LEFT_OUT: &str = "an [[exclude]] of the manifest leaves this point out";
 pub(super) struct Book {
     /// The designs of listed points.
     pub(super) designs: Vec<DesignPoints>,
-    /// Of each design the lines of its points, after a line of its parameters.
-    texts: Vec<String>,
     pub(super) entries: Vec<Entry>,
     /// By design and values, the number of the entry.
     known: HashMap<(usize, String), usize>,
@@ -60,10 +58,9 @@ pub struct ToldGroup {
 impl Book {
     pub(super) fn of(manifest: &Manifest) -> Book {
         let designs: Vec<DesignPoints> = manifest.designs().filter(DesignPoints::is_listed).collect();
-        let texts = designs.iter().map(header).collect();
         let (known, of_task) = (HashMap::new(), HashMap::new());
         let (groups, names) = (BTreeMap::new(), BTreeMap::new());
-        Book { designs, texts, entries: Vec::new(), known, of_task, groups, names }
+        Book { designs, entries: Vec::new(), known, of_task, groups, names }
     }
 
     /// The design of this name. Without a name, the only one.
@@ -99,11 +96,9 @@ impl Book {
 
     /// The number of a point, and whether it is new.
     pub(super) fn enter(&mut self, design: usize, values: Vec<Value>) -> (usize, bool) {
-        let line = line(&values);
         let number = self.entries.len();
-        let found = *self.known.entry((design, line.clone())).or_insert(number);
+        let found = *self.known.entry((design, line(&values))).or_insert(number);
         if found == number {
-            self.texts[design] += &line;
             self.entries.push(Entry { design, values, tasks: Vec::new(), is_placed: false, left: 0, failure: None });
         }
         (found, found == number)
@@ -124,15 +119,10 @@ impl Book {
         Ok(new)
     }
 
-    /// The lines of all points, by the names of the designs.
-    pub(super) fn lines(&self) -> BTreeMap<String, String> {
-        self.designs.iter().map(|design| design.label().to_owned()).zip(self.texts.iter().cloned()).collect()
-    }
-
-    /// The lines of these points.
-    pub(super) fn lines_of(&self, points: &[usize]) -> BTreeMap<String, String> {
+    /// By the names of the designs, the lines of these points after a line of the parameters.
+    pub(super) fn lines(&self, points: impl Iterator<Item = usize>) -> BTreeMap<String, String> {
         let mut texts: Vec<String> = self.designs.iter().map(header).collect();
-        for point in points.iter().map(|point| &self.entries[*point]) {
+        for point in points.map(|point| &self.entries[point]) {
             texts[point.design] += &line(&point.values);
         }
         self.designs.iter().map(|design| design.label().to_owned()).zip(texts).collect()

@@ -208,7 +208,7 @@ impl Study {
         if points.is_empty() {
             return Ok(());
         }
-        let manifest = self.manifest(&self.book.lines_of(points))?;
+        let manifest = self.manifest(&self.book.lines(points.iter().copied()))?;
         let sweep = inputs::sweep(&manifest, &self.files.digests)?;
         self.book.find_tasks(&sweep, points, &self.ended)
     }
@@ -325,7 +325,7 @@ impl Study {
     /// Adds the new points to the manifest of the experiment.
     async fn submit(&mut self) -> Result<(), Error> {
         let (manifest, reply) = loop {
-            let manifest = self.manifest(&self.book.lines())?;
+            let manifest = self.manifest(&self.book.lines(0..self.book.entries.len()))?;
             let unknown: Vec<usize> = self.new.iter().copied().filter(|point| !self.book.is_placed(*point)).collect();
             self.find_tasks(&unknown)?;
             let (replace, edits) = (self.options.manifest.run.replace, Some(self.generation));
