@@ -23,7 +23,7 @@ use powersweep_experiments::{Derivation, Manifest, Precision, Sweep, Until, plac
 use powersweep_results::Table;
 
 use crate::derived::DerivedOptions;
-use crate::find::grid::{Grid, Group};
+use crate::find::grid::{Grid, Group, Rule, conditions};
 use crate::find::{StepRun, begin, each_row_of_grid, interrupted};
 use crate::inputs::{self, Files};
 use crate::place::Place;
@@ -224,11 +224,10 @@ impl Replication {
     }
 
     /// The seeds of a group that are not wanted: conditions of an exclusion.
-    fn excluded(&self, group: &Group, wanted: &HashSet<String>) -> Option<Vec<(String, Vec<Value>)>> {
+    fn excluded(&self, group: &Group, wanted: &HashSet<String>) -> Option<Rule> {
         let unwanted = group.tasks[0].iter().filter(|task| !wanted.contains(&task.id));
         let seeds: Vec<Value> = unwanted.map(|task| self.grid.seed(task.seed)).collect();
-        let of_group = group.name.0.iter().map(|(name, value)| (name.clone(), vec![value.clone()]));
-        (!seeds.is_empty()).then(|| of_group.chain([("seed".to_owned(), seeds)]).collect())
+        (!seeds.is_empty()).then(|| [conditions(&group.name), vec![("seed".to_owned(), seeds)]].concat())
     }
 
     fn unit(&self, metric: &str) -> &'static str {

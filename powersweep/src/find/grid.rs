@@ -18,7 +18,7 @@ use super::found::Values;
 pub(crate) type Attributes = [BTreeMap<String, Value>; 3];
 
 /// Conditions of an `[[exclude]]` table.
-type Rule = Vec<(String, Vec<Value>)>;
+pub(crate) type Rule = Vec<(String, Vec<Value>)>;
 
 /// Positions that a rule names: the line by the values of all axes but the first, the rung (none without rungs), the seeds (none
 /// stand for all), and the values of the first axis.
@@ -283,7 +283,8 @@ fn forget_workload([labels, roles, params]: &mut Attributes, task: &TaskSpec) {
     }
 }
 
-fn conditions(name: &Values) -> Rule {
+/// The conditions that choose a group.
+pub(crate) fn conditions(name: &Values) -> Rule {
     name.0.iter().map(|(name, value)| (name.clone(), vec![value.clone()])).collect()
 }
 

@@ -110,14 +110,9 @@ impl Question {
         self.choosing.iter().map(|constraint| constraint.condition.clone()).collect()
     }
 
-    /// What is known of a candidate with its first seeds up to this number; `None` if one of these tasks has no row.
-    pub(super) fn judged(&self, group: &Group, candidate: usize, seeds: usize, rows: &Rows) -> Option<Judged> {
-        self.judged_beside(None, group, candidate, seeds, rows)
-    }
-
-    /// [`Question::judged`]; with some of its seeds, the means are estimated by the differences to an anchor, a candidate that has all
-    /// its rows.
-    fn judged_beside(
+    /// What is known of a candidate with its first seeds up to this number; `None` if one of these tasks has no row. With an anchor, a
+    /// candidate that has all its rows, the means of some seeds are estimated by the differences to it.
+    fn judged(
         &self,
         anchor: Option<usize>,
         group: &Group,
@@ -192,7 +187,7 @@ impl Question {
     pub(super) fn known(&self, group: &Group, candidate: usize, rows: &Rows) -> Option<Judged> {
         let has_row = |task: &&Task| rows.contains_key(&task.id);
         let seeds = group.tasks[candidate].iter().take_while(has_row).count();
-        if seeds == 0 { None } else { self.judged(group, candidate, seeds, rows) }
+        if seeds == 0 { None } else { self.judged(None, group, candidate, seeds, rows) }
     }
 
     /// The state of the search in a group.
@@ -214,7 +209,7 @@ impl Question {
             let score = |at: usize, used: usize| {
                 let used = tasks_of(at, used);
                 let anchor = present[anchor(present.len())];
-                let judged = self.judged_beside(Some(anchor), group, present[at], used, rows)?;
+                let judged = self.judged(Some(anchor), group, present[at], used, rows)?;
                 let mean = judged.goal.and_then(|goal| goal.mean).filter(|mean| !mean.is_nan());
                 let sign = if self.is_maximised { -1.0 } else { 1.0 };
                 let goal = mean.map_or(f64::INFINITY, |mean| sign * mean);
@@ -233,7 +228,7 @@ impl Question {
         for line in lines(positions, axis, self.is_maximised) {
             let line: Vec<usize> = line.into_iter().filter(is_there).collect();
             let holds = |candidate: &usize| {
-                let judged = self.judged(group, *candidate, all(*candidate), rows)?;
+                let judged = self.judged(None, group, *candidate, all(*candidate), rows)?;
                 Some(judged.verdict.holds)
             };
             let feasible: Vec<Option<bool>> = line.iter().map(holds).collect();
