@@ -80,14 +80,7 @@ impl SimulateOptions<'_> {
     /// # Errors
     /// A setting is wrong, a file cannot be had, or the simulation ends without a result.
     pub fn simulated(&self, stop: &dyn Fn() -> bool) -> Result<Simulated, Error> {
-        let mut timing = RunFacts {
-            attempt: 1,
-            worker: "simulate".to_owned(),
-            started_at: Micros(now_us()),
-            wall_ms: 0.0,
-            engine_ms: 0.0,
-            parse_ms: 0.0,
-        };
+        let mut timing = RunFacts { started_at: Micros(now_us()), ..without_times("simulate") };
         let prepared = self.prepare(&mut timing)?;
         let task = &prepared.task;
         let started = Instant::now();
@@ -210,6 +203,12 @@ impl Simulated {
         let unix_start_s = workload.unix_start_s;
         batsim::write(&batsim::Schedule { task, unix_start_s, summary, jobs, series, command: &command }, folder)
     }
+}
+
+/// The facts of a run before it is measured.
+pub(crate) fn without_times(worker: &str) -> RunFacts {
+    let (worker, started_at) = (worker.to_owned(), Micros(0));
+    RunFacts { attempt: 1, worker, started_at, wall_ms: 0.0, engine_ms: 0.0, parse_ms: 0.0 }
 }
 
 /// The row of a task that ran, and its rows of the other tables whose records it has.

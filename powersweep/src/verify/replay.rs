@@ -14,7 +14,7 @@ use powersweep_experiments::url::public_name;
 use powersweep_experiments::{Digest, Manifest, Sweep, TaskSpec};
 use powersweep_inputs::library::{Library, ParsedLogs};
 use powersweep_results::Table;
-use powersweep_results::identity::{Micros, RunFacts};
+use powersweep_results::identity::RunFacts;
 use powersweep_results::part::Origin;
 use powersweep_worker::TaskLimits;
 use powersweep_worker::task::{Inputs, TaskError, details_for, keep_recorded};
@@ -126,15 +126,7 @@ impl Replay {
         details_for(manifest.tables(), &mut details);
         let ran = prepared.run(&TaskLimits::default().begin(), &|| false, &mut details)?;
         keep_recorded(manifest, &mut details);
-        let run = RunFacts {
-            attempt: 1,
-            worker: String::new(),
-            started_at: Micros(0),
-            wall_ms: 0.0,
-            engine_ms: 0.0,
-            parse_ms: 0.0,
-        };
-        Ok(simulate::rows(&prepared, &ran, &details, &run))
+        Ok(simulate::rows(&prepared, &ran, &details, &simulate::without_times("")))
     }
 }
 
