@@ -16,24 +16,10 @@ use serde_json::{Map, Value as Json, json};
 
 use super::sink::{Event, Sink};
 
-/// The columns of a finished task.
-const DONE: [&str; 10] =
-    ["task_index", "task_id", "workload", "platform", "policy", "seed", "worker", "attempt", "started_at", "wall_ms"];
-
-/// The columns of a failed attempt.
-const FAILED: [&str; 11] = [
-    "task_index",
-    "task_id",
-    "workload",
-    "platform",
-    "policy",
-    "seed",
-    "worker",
-    "attempt",
-    "failed_at",
-    "failure_kind",
-    "message",
-];
+/// The columns of every attempt, then those of a finished task and of a failed attempt.
+const ATTEMPT: [&str; 8] = ["task_index", "task_id", "workload", "platform", "policy", "seed", "worker", "attempt"];
+const DONE: [&str; 2] = ["started_at", "wall_ms"];
+const FAILED: [&str; 3] = ["failed_at", "failure_kind", "message"];
 
 /// What was given so far.
 #[derive(Default)]
@@ -51,8 +37,8 @@ impl Rows {
         for table in [Table::Failures, Table::Tasks] {
             let mut reading = datasets.read(&sink.experiment, table).await?;
             reading.skip(&self.parts);
-            let names: &[&str] = if table == Table::Failures { &FAILED } else { &DONE };
-            let columns = columns(table, names.iter().copied());
+            let own: &[&str] = if table == Table::Failures { &FAILED } else { &DONE };
+            let columns = columns(table, ATTEMPT.iter().chain(own).copied());
             reading
                 .each(&columns, |batch| {
                     let new = self.new_events(&batch, table, sink);
