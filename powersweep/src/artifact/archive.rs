@@ -71,6 +71,12 @@ pub(super) fn listed(folder: &Path) -> Result<(BTreeMap<String, PathBuf>, Vec<Pr
     Ok((files, problems))
 }
 
+/// The digest of a file.
+fn digest(path: &Path) -> Result<Digest, Error> {
+    let digest = File::open(path).and_then(Digest::of_reader);
+    digest.map_err(|error| failure!(Storage, "cannot read {}: {error}", path.display()))
+}
+
 /// Writes the digests of all files of a folder, as `sha256sum` writes them.
 pub(super) fn seal(folder: &Path) -> Result<(), Error> {
     let (files, problems) = listed(folder)?;
@@ -79,9 +85,7 @@ pub(super) fn seal(folder: &Path) -> Result<(), Error> {
     }
     let mut sums = String::new();
     for (name, path) in files.iter().filter(|(name, _)| *name != SUMS) {
-        let digest = File::open(path).and_then(Digest::of_reader);
-        let digest = digest.map_err(|error| failure!(Storage, "cannot read {}: {error}", path.display()))?;
-        sums += &format!("{digest}  {name}\n");
+        sums += &format!("{}  {name}\n", digest(path)?);
     }
     let path = folder.join(SUMS);
     fs::write(&path, sums).map_err(|error| cannot_write(&path, &error))
@@ -90,31 +94,23 @@ pub(super) fn seal(folder: &Path) -> Result<(), Error> {
 /// Compares the files of a folder with its list of digests. Returns the files, and everything that differs.
 pub(super) fn checked(folder: &Path) -> Result<(BTreeSet<String>, Vec<Problem>), Error> {
     let (files, mut problems) = listed(folder)?;
-    let mut sums = match files.get(SUMS).map(|path| sums(path)) {
-        Some(Ok(sums)) => sums,
-        Some(Err(problem)) => {
-            problems.push(problem);
-            BTreeMap::new()
-        }
-        None => {
-            problems.push(Problem::new(SUMS, "is missing: it has the digests of all files"));
-            BTreeMap::new()
-        }
-    };
-    if !sums.is_empty() {
-        for (name, path) in files.iter().filter(|(name, _)| *name != SUMS) {
-            let found = File::open(path).and_then(Digest::of_reader);
-            let found = found.map_err(|error| failure!(Storage, "cannot read {}: {error}", path.display()))?;
-            match sums.remove(name) {
-                None => problems.push(Problem::new(name, format!("is unknown: {SUMS} does not list it"))),
-                Some(stated) if stated != found => {
-                    let what = format!("has other bytes: its SHA-256 is {found}, {SUMS} states {stated}");
-                    problems.push(Problem::new(name, what));
+    let missing = || Problem::new(SUMS, "is missing: it has the digests of all files");
+    match files.get(SUMS).ok_or_else(missing).and_then(|path| sums(path)) {
+        Err(problem) => problems.push(problem),
+        Ok(mut sums) => {
+            for (name, path) in files.iter().filter(|(name, _)| *name != SUMS) {
+                let found = digest(path)?;
+                match sums.remove(name) {
+                    None => problems.push(Problem::new(name, format!("is unknown: {SUMS} does not list it"))),
+                    Some(stated) if stated != found => {
+                        let what = format!("has other bytes: its SHA-256 is {found}, {SUMS} states {stated}");
+                        problems.push(Problem::new(name, what));
+                    }
+                    Some(_) => {}
                 }
-                Some(_) => {}
             }
+            problems.extend(sums.keys().map(|name| Problem::new(name, "is missing")));
         }
-        problems.extend(sums.keys().map(|name| Problem::new(name, "is missing")));
     }
     problems.sort();
     Ok((files.into_keys().collect(), problems))

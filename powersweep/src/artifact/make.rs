@@ -358,17 +358,9 @@ fn figures(paper: &Paper) -> Vec<StudiedFigure> {
 }
 
 fn used_by(claims: &Claims, shows: &str, published: &[&str]) -> Vec<super::Sentence> {
-    let names = |source: &str| {
-        let mut rest = source;
-        while let Some(at) = rest.find(shows) {
-            rest = &rest[at + shows.len()..];
-            // `Figure 1` is not in `Figure 12`.
-            if !rest.starts_with(|next: char| next.is_ascii_digit()) {
-                return true;
-            }
-        }
-        false
-    };
+    // `Figure 1` is not in `Figure 12`.
+    let is_followed_by_digit = |rest: &str| rest.starts_with(|next: char| next.is_ascii_digit());
+    let names = |source: &str| source.split(shows).skip(1).any(|rest| !is_followed_by_digit(rest));
     let sentences = claims.sentences().filter(|(id, _, source)| published.contains(id) || names(source));
     sentences
         .map(|(claim, text, source)| super::Sentence {

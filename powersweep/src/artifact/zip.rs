@@ -145,22 +145,18 @@ impl Form {
         for (name, path) in &files {
             let opened =
                 || File::open(path).map_err(|error| failure!(Storage, "cannot read {}: {error}", path.display()));
-            let (bytes, crc) =
-                copied(&mut opened()?, &mut io::sink(), u64::MAX).map_err(|error| write_failed(&error))?;
+            let (bytes, crc) = copied(&mut opened()?, &mut io::sink(), u64::MAX).map_err(write_failed)?;
             let entry = Entry { name: name.clone(), bytes, crc, at };
             let header = self.header(&entry);
-            out.write_all(&header).map_err(|error| write_failed(&error))?;
-            let again = copied(&mut opened()?, out, u64::MAX).map_err(|error| write_failed(&error))?;
+            out.write_all(&header).map_err(write_failed)?;
+            let again = copied(&mut opened()?, out, u64::MAX).map_err(write_failed)?;
             if again != (bytes, crc) {
                 return Err(failure!(Storage, "{} changed while it was read", path.display()));
             }
             at += header.len() as u64 + bytes;
             entries.push(entry);
         }
-        self.directory(&entries, at)
-            .iter()
-            .try_for_each(|part| out.write_all(part))
-            .map_err(|error| write_failed(&error))
+        self.directory(&entries, at).iter().try_for_each(|part| out.write_all(part)).map_err(write_failed)
     }
 
     /// Unpacks the files until a byte is not as it was written. `length`: that of the ZIP.
@@ -271,7 +267,7 @@ fn mode(name: &str) -> u32 {
     if name.ends_with(".sh") || name.starts_with("bin/") { 0o755 } else { 0o644 }
 }
 
-fn write_failed(error: &io::Error) -> Error {
+fn write_failed(error: io::Error) -> Error {
     failure!(Storage, "cannot write the artifact: {error}")
 }
 
