@@ -51,15 +51,16 @@ pub struct ListedPaper {
 
 /// Every paper.
 pub fn all() -> Result<Vec<Paper>, Error> {
-    papers::names().into_iter().map(Paper::read).collect()
+    papers::names().into_iter().map(Paper::find).collect()
 }
 
 impl Paper {
-    fn read(name: &str) -> Result<Paper, Error> {
+    /// The paper of the program that has this name; `None` without one.
+    fn shipped(name: &str) -> Result<Option<Paper>, Error> {
+        let Some((claims, presets)) = papers::find(name) else { return Ok(None) };
         let file = format!("{name} (shipped)");
-        let (claims, presets) = papers::find(name).unwrap_or_default();
         let paper = Paper::parse(&file, claims, Some((&file, presets)), inputs::problems)?;
-        Ok(Paper { name: name.to_owned(), ..paper })
+        Ok(Some(Paper { name: name.to_owned(), ..paper }))
     }
 
     /// The paper of these texts. Without `presets`, a name and a text, the text of the claims may have them. Errors, which `problems`
@@ -97,10 +98,10 @@ impl Paper {
             let paper = Paper::parse(name, &inputs::text(name, "claims")?, presets, problems)?;
             return Ok(Paper { file: Some(name.to_owned()), ..paper });
         }
-        let known = papers::names();
-        if known.contains(&name) {
-            return Paper::read(name);
+        if let Some(paper) = Paper::shipped(name)? {
+            return Ok(paper);
         }
+        let known = papers::names();
         let kind = "paper (neither a file nor shipped claims)";
         let unknown = match hint(name, known.iter().copied()) {
             None => format!("unknown {kind} `{name}`"),
@@ -152,11 +153,7 @@ impl Paper {
 
     /// The paper of the program that has this name.
     pub fn find(name: &str) -> Result<Paper, Error> {
-        let names = papers::names();
-        match names.contains(&name) {
-            true => Paper::read(name),
-            false => Err(failure!(Usage, "{}", unknown("paper", name, &names))),
-        }
+        Paper::shipped(name)?.ok_or_else(|| failure!(Usage, "{}", unknown("paper", name, &papers::names())))
     }
 
     /// The paper that has an experiment.

@@ -142,6 +142,7 @@ impl Place {
             return Ok(Answerer::Coordinator(self.connect().await?));
         }
         let location = self.location()?;
+        let is_configured = || access::configured(Role::Client).is_some_and(|file| file.exists());
         if location.path().is_some_and(|path| !path.exists()) && is_configured() {
             return Ok(Answerer::Coordinator(self.connect().await?));
         }
@@ -212,8 +213,4 @@ impl Place {
     pub fn datasets_at(&self, client: &Client) -> Datasets {
         Datasets::new(Remote(client.clone()), self.notes.clone())
     }
-}
-
-fn is_configured() -> bool {
-    access::configured(Role::Client).is_some_and(|file| file.exists())
 }
