@@ -105,13 +105,9 @@ impl Preset {
         spread(self, &mut found);
         for (column, values) in self.values.iter().enumerate() {
             let mut beside: Vec<(Keys, Row)> = Vec::new();
-            for published in &values.published {
-                for (id, cells, y) in numbers(values, published) {
-                    let row = place
-                        .row(values, &cells, y)
-                        .map(|(keys, row)| (keys, Row { role: Role::Published, column, claim: Some(id), ..row }));
-                    beside.extend(row);
-                }
+            for (id, cells, y) in values.published.iter().flat_map(|published| numbers(values, published)) {
+                let Some((keys, row)) = place.row(values, &cells, y) else { continue };
+                beside.push((keys, Row { role: Role::Published, column, claim: Some(id), ..row }));
             }
             // A published number is shown at the places of our values only.
             spread_over(&found, &mut beside);
@@ -291,10 +287,9 @@ fn spread(preset: &Preset, found: &mut Vec<(Keys, Row)>) {
     if preset.shape == Shape::Table {
         return;
     }
-    let (everywhere, mut placed): (Vec<_>, Vec<_>) = found.drain(..).partition(|(keys, _)| keys.is_everywhere);
-    let mut spreading = everywhere;
-    spread_over(&placed, &mut spreading);
-    placed.extend(spreading);
+    let (mut everywhere, mut placed): (Vec<_>, Vec<_>) = found.drain(..).partition(|(keys, _)| keys.is_everywhere);
+    spread_over(&placed, &mut everywhere);
+    placed.extend(everywhere);
     *found = placed;
 }
 
