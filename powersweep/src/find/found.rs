@@ -11,6 +11,7 @@ use powersweep_dataset::titles::unit_of_column;
 use powersweep_engine::Value;
 use powersweep_engine::seeds::Dependence;
 use powersweep_experiments::Over;
+use powersweep_experiments::reading::add_new;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
@@ -198,11 +199,8 @@ impl Search {
         let of_conditions = question.constraints.iter().map(Constraint::name);
         let of_goal = question.goal_axis.is_none().then_some(question.goal.as_str());
         let mut columns: Vec<String> = Vec::new();
-        for name in of_goal.into_iter().chain(of_conditions).filter(|name| !is_axis(name)) {
-            if !columns.iter().any(|known| known == name) {
-                columns.push(name.to_owned());
-            }
-        }
+        let names = of_goal.into_iter().chain(of_conditions).filter(|name| !is_axis(name));
+        add_new(&mut columns, names.map(str::to_owned));
         let seeds = grid.groups.iter().flat_map(|group| group.tasks.iter().map(Vec::len)).max().unwrap_or_default();
         let too_few = |constraint: &Constraint| {
             let (least, text) = (constraint.seeds_min()?, &constraint.text);

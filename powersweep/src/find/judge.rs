@@ -99,9 +99,7 @@ impl Question {
         let of_constraints = constraints.iter().map(|constraint| constraint.condition.column.clone());
         add_new(&mut columns, of_goal.into_iter().chain(of_constraints));
         let has_costs = columns.iter().any(|name| is_cost(name));
-        if has_costs && !columns.iter().any(|name| name == CURRENCY) {
-            columns.push(CURRENCY.to_owned());
-        }
+        add_new(&mut columns, has_costs.then(|| CURRENCY.to_owned()));
         Ok(Question { table, goal: goal.to_owned(), is_maximised, goal_axis, constraints, choosing, columns })
     }
 
