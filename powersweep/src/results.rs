@@ -20,39 +20,14 @@ use crate::place::Place;
 pub use powersweep_dataset::grouped::Query as GroupsOptions;
 
 /// Columns of tables other than `tasks` that people see first.
-const USUAL: &[(Table, &[&str])] = &[
-    (
-        Table::Failures,
-        &[
-            "task_index",
-            "workload",
-            "platform",
-            "policy",
-            "seed",
-            "attempt",
-            "worker",
-            "failed_at",
-            "failure_kind",
-            "message",
-        ],
-    ),
-    (Table::Jobs, &["task_index", "job_id", "submit_s", "start_s", "finish_s", "wait_s", "run_s", "procs", "energy_j"]),
-    (Table::Series, &["task_index", "series", "level", "x", "value"]),
+const USUAL: [(Table, &str); 4] = [
+    (Table::Failures, "task_index workload platform policy seed attempt worker failed_at failure_kind message"),
+    (Table::Jobs, "task_index job_id submit_s start_s finish_s wait_s run_s procs energy_j"),
+    (Table::Series, "task_index series level x value"),
     (
         Table::Accounts,
-        &[
-            "task_index",
-            "policy",
-            "signal",
-            "signal_index",
-            "jobs_emissions_g",
-            "window_emissions_g",
-            "emissions_g",
-            "jobs_cost",
-            "window_cost",
-            "cost",
-            "currency",
-        ],
+        "task_index policy signal signal_index jobs_emissions_g window_emissions_g emissions_g jobs_cost window_cost cost \
+         currency",
     ),
 ];
 
@@ -204,7 +179,7 @@ impl ResultRows {
         }
         let usual = USUAL.iter().find(|(known, _)| known == table).filter(|_| columns.is_empty());
         let schema = match usual {
-            Some((_, names)) => reading::columns(*table, names.iter().copied()),
+            Some((_, names)) => reading::columns(*table, names.split(' ')),
             None => SchemaRef::clone(&self.schema),
         };
         let mut batches = Vec::new();
