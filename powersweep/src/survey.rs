@@ -101,8 +101,7 @@ pub async fn survey(
     survey.is_partial = manifest.is_some_and(|manifest| !is_complete(&manifest, rows));
     survey.spread = spread;
     survey.seeds = dependence::of_rows(datasets, &reading, &found).await?;
-    let columns = Columns::of(&survey);
-    fill(&mut survey, &groups, &columns, last).await?;
+    fill(&mut survey, &groups, last).await?;
     survey.indices = sensitivity::of_design(datasets, experiment, &survey.choice.of).await?;
     Ok(survey)
 }
@@ -131,12 +130,13 @@ fn differs(groups: &[RowGroup<'_>], name: &str) -> bool {
 }
 
 /// Adds the rows that `last` lacks.
-async fn fill(
-    survey: &mut Survey,
-    groups: &[RowGroup<'_>],
-    columns: &Columns,
-    last: Option<&Survey>,
-) -> Result<(), Error> {
+async fn fill(survey: &mut Survey, groups: &[RowGroup<'_>], last: Option<&Survey>) -> Result<(), Error> {
+    let Choice { x, y, of, .. } = survey.choice.clone();
+    let metrics = [x.as_str(), &y, &of];
+    // Effects are compared seed by seed, unless no seed changes a row.
+    let seed = (survey.seeds != Dependence::Alike).then(|| SEED.to_owned());
+    let axes: Vec<String> = survey.axes.iter().cloned().chain(seed).collect();
+    let axes: Vec<&str> = axes.iter().map(String::as_str).collect();
     let parts: BTreeSet<String> = groups.iter().filter_map(|group| group.part()).collect();
     if let Some(last) = last.filter(|last| survey.continues(last, &parts)) {
         survey.continue_from(last.clone());
@@ -145,13 +145,13 @@ async fn fill(
         groups.iter().copied().partition(|group| group.part().is_some());
     for group in stored {
         if group.part().is_some_and(|part| !survey.has(&part)) {
-            columns.each(group, |rows| survey.add(rows)).await?;
+            read(group, &axes, &metrics, |rows| survey.add(rows)).await?;
         }
     }
     parts.iter().for_each(|part| survey.end_part(part));
     survey.settle();
     for group in unpublished {
-        columns.each(group, |rows| survey.add_unpublished(rows)).await?;
+        read(group, &axes, &metrics, |rows| survey.add_unpublished(rows)).await?;
     }
     survey.show();
     Ok(())
@@ -173,34 +173,18 @@ fn complete(asked: &Choice, groups: &[RowGroup<'_>], axes: &[String], spread: &B
     Choice { x: or(&asked.x, x), y: or(&asked.y, y), of: or(&asked.of, of), by: or(&asked.by, policy), ..asked.clone() }
 }
 
-/// The columns that a survey reads.
-struct Columns {
-    metrics: Vec<String>,
-    axes: Vec<String>,
-}
-
-impl Columns {
-    /// Effects are compared seed by seed, unless no seed changes a row.
-    fn of(survey: &Survey) -> Columns {
-        let Choice { x, y, of, .. } = survey.choice.clone();
-        let seed = (survey.seeds != Dependence::Alike).then(|| SEED.to_owned());
-        Columns { metrics: vec![x, y, of], axes: survey.axes.iter().cloned().chain(seed).collect() }
-    }
-
-    async fn each(&self, group: RowGroup<'_>, mut each: impl FnMut(&Rows)) -> Result<(), Error> {
-        let axes: Vec<&str> = self.axes.iter().map(String::as_str).collect();
-        let metrics: Vec<&str> = self.metrics.iter().map(String::as_str).collect();
-        let schema = scan::columns(axes.iter().chain(&metrics).copied().chain([INDEX]).collect::<BTreeSet<_>>());
-        let mut result = Ok(());
-        let give = |batch: &RecordBatch| {
-            let rows = Rows::new(&schema, &axes, &metrics, INDEX).and_then(|mut rows| {
-                rows.add(batch, &(0..batch.num_rows()).collect::<Vec<_>>())?;
-                Ok(rows)
-            });
-            result = rows.map(|rows| each(&rows));
-            result.is_ok()
-        };
-        group.each(&schema, whole, give).await?;
-        result
-    }
+/// Calls `each` with the rows of a group in these columns.
+async fn read(group: RowGroup<'_>, axes: &[&str], metrics: &[&str], mut each: impl FnMut(&Rows)) -> Result<(), Error> {
+    let schema = scan::columns(axes.iter().chain(metrics).copied().chain([INDEX]).collect::<BTreeSet<_>>());
+    let mut result = Ok(());
+    let give = |batch: &RecordBatch| {
+        let rows = Rows::new(&schema, axes, metrics, INDEX).and_then(|mut rows| {
+            rows.add(batch, &(0..batch.num_rows()).collect::<Vec<_>>())?;
+            Ok(rows)
+        });
+        result = rows.map(|rows| each(&rows));
+        result.is_ok()
+    };
+    group.each(&schema, whole, give).await?;
+    result
 }
