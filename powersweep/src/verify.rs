@@ -68,6 +68,12 @@ pub struct Difference {
     pub now: String,
 }
 
+impl Difference {
+    fn of_tasks(column: &str, stored: String, now: String) -> Difference {
+        Difference { table: Table::Tasks, column: column.to_owned(), stored, now }
+    }
+}
+
 /// What came of the tasks that ran again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verified {
@@ -290,17 +296,10 @@ impl ExportedFile {
 
     /// Tasks that have several rows, as differences.
     fn repeated(&self) -> impl Iterator<Item = (i64, Vec<Difference>)> + '_ {
-        self.indices.iter().filter(|(_, rows)| **rows > 1).map(|(index, rows)| {
-            let column = "(the task)".to_owned();
-            (
-                *index,
-                vec![Difference {
-                    table: Table::Tasks,
-                    column,
-                    stored: format!("{rows} rows"),
-                    now: "1 row".to_owned(),
-                }],
-            )
+        let repeated = self.indices.iter().filter(|(_, rows)| **rows > 1);
+        repeated.map(|(index, rows)| {
+            let difference = Difference::of_tasks("(the task)", format!("{rows} rows"), "1 row".to_owned());
+            (*index, vec![difference])
         })
     }
 }

@@ -167,7 +167,7 @@ impl Stored {
 
     /// A difference of the row as a whole.
     fn differs(&self, column: &str, stored: String, now: String) -> Compared {
-        let differing = vec![Difference { table: Table::Tasks, column: column.to_owned(), stored, now }];
+        let differing = vec![Difference::of_tasks(column, stored, now)];
         Compared::Ran(Rerun { index: self.index(), differing, ..Rerun::default() })
     }
 
