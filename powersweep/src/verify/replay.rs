@@ -14,7 +14,6 @@ use powersweep_experiments::url::public_name;
 use powersweep_experiments::{Digest, Manifest, Sweep, TaskSpec};
 use powersweep_inputs::library::{Library, ParsedLogs};
 use powersweep_results::Table;
-use powersweep_results::identity::RunFacts;
 use powersweep_results::part::Origin;
 use powersweep_worker::TaskLimits;
 use powersweep_worker::task::{Inputs, TaskError, details_for, keep_recorded};
