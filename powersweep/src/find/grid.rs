@@ -20,11 +20,8 @@ pub(crate) type Attributes = [BTreeMap<String, Value>; 3];
 /// Conditions of an `[[exclude]]` table.
 pub(crate) type Rule = Vec<(String, Vec<Value>)>;
 
-/// Positions that a rule names: the line by the values of all axes but the first, the rung (none without rungs), the seeds (none
-/// stand for all), and the values of the first axis.
-type Positions = (Vec<usize>, Option<usize>, Vec<usize>, Vec<usize>);
-
-/// [`Positions`] without the values of the first axis.
+/// Positions that a rule names: the values of all axes but the first, the rung (none without rungs), and the seeds (none stand for
+/// all).
 type Line<'a> = (&'a [usize], Option<usize>, Vec<usize>);
 
 /// The full grid: every group with every candidate and every seed.
@@ -188,13 +185,13 @@ impl Grid {
             }
         }
         used.iter_mut().for_each(|places| places.sort_unstable());
-        // Each rule without its group, and the groups that it applies to.
-        let mut rules: BTreeMap<Positions, Vec<usize>> = BTreeMap::new();
+        // Each rule without its group, as a line and values of the first axis, and the groups that it applies to.
+        let mut rules: BTreeMap<(Line<'_>, Vec<usize>), Vec<usize>> = BTreeMap::new();
         for (at, group) in self.groups.iter().enumerate() {
             let mut of_line: BTreeMap<Line<'_>, Vec<usize>> = BTreeMap::new();
             for (candidate, places) in self.positions.iter().enumerate() {
                 let is_in = places.iter().zip(&used).all(|(place, used)| used.contains(place));
-                for rung in 0..self.rungs.len().max(1) {
+                for rung in 0..self.rungs() {
                     let tasks = || group.tasks[candidate].iter().filter(|task| task.rung == rung);
                     let lacking: Vec<usize> = tasks().filter(|task| !has(task)).map(|task| task.seed).collect();
                     if is_in && !lacking.is_empty() {
@@ -204,13 +201,13 @@ impl Grid {
                     }
                 }
             }
-            for ((line, rung, seeds), firsts) in of_line {
-                rules.entry((line.to_vec(), rung, seeds, firsts)).or_default().push(at);
+            for rule in of_line {
+                rules.entry(rule).or_default().push(at);
             }
         }
         let mut exclude: Vec<Rule> = self.left_out.iter().map(conditions).collect();
-        for ((line, rung, seeds, firsts), groups) in rules {
-            let mut rule = self.rule(&used, &line, &seeds, &firsts);
+        for (((line, rung, seeds), firsts), groups) in rules {
+            let mut rule = self.rule(&used, line, &seeds, &firsts);
             let label = rung.map(|rung| ("workload".to_owned(), vec![Value::Text(self.rungs[rung].clone())]));
             rule.extend(label);
             match groups.len() == self.groups.len() && !rule.is_empty() {
