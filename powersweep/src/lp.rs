@@ -2,7 +2,7 @@
 
 use powersweep_dataset::{Error, Kind, OrKind, failure};
 use powersweep_engine::lp::structured::Decomposition;
-use powersweep_engine::lp::{self, Allocation, Capacity, System};
+use powersweep_engine::lp::{self, Capacity, System};
 use powersweep_engine::queues::policies::classes::system::{self, Groups};
 use powersweep_engine::queues::policies::classes::{self, lpas};
 use powersweep_engine::{Role, SimSpec};
@@ -172,13 +172,6 @@ impl Found {
         }
     }
 
-    /// The allocations of a phase, with their labels.
-    fn allocations(&self, phase: usize) -> Result<Vec<(&str, Allocation)>, Error> {
-        let Phase { system, capacity, .. } = &self.phases[phase];
-        let solved = |target| lp::allocation(system, capacity, target).or_kind(Kind::Failure);
-        self.targets.iter().map(|(label, targets)| Ok((label.as_str(), solved(targets[phase])?))).collect()
-    }
-
     /// Values of servers as one row for each class, with one value for each group of equal servers, which share evenly.
     fn by_group(&self, values: &[f64]) -> Vec<Vec<f64>> {
         self.groups.of_firsts(values).chunks(self.groups.servers.len()).map(<[f64]>::to_vec).collect()
@@ -202,12 +195,15 @@ impl Found {
 
     fn phase(&self, phase: usize) -> Result<PhasePrograms, Error> {
         let Phase { at_s, system, capacity } = &self.phases[phase];
-        let shares = |(label, allocation): (&str, Allocation)| AllocationShares {
-            policy: label.to_owned(),
-            capacity: allocation.capacity,
-            power_w: allocation.power_w,
-            delta: self.by_group(&allocation.delta),
-            loads: self.by_group(&allocation.loads(system.machines())).concat(),
+        let shares = |(label, targets): &(String, Vec<f64>)| {
+            let allocation = lp::allocation(system, capacity, targets[phase]).or_kind(Kind::Failure)?;
+            Ok(AllocationShares {
+                policy: label.clone(),
+                capacity: allocation.capacity,
+                power_w: allocation.power_w,
+                delta: self.by_group(&allocation.delta),
+                loads: self.by_group(&allocation.loads(system.machines())).concat(),
+            })
         };
         Ok(PhasePrograms {
             at_s: *at_s,
@@ -215,7 +211,7 @@ impl Found {
             lambda: capacity.lambda,
             load: 1.0 / capacity.lambda,
             theta: self.by_group(&capacity.theta),
-            allocations: self.allocations(phase)?.into_iter().map(shares).collect(),
+            allocations: self.targets.iter().map(shares).collect::<Result<_, Error>>()?,
         })
     }
 }
