@@ -16,6 +16,7 @@ pub(super) type Rows = HashMap<String, Vec<Cell>>;
 const LEFT_OUT: &str = "an [[exclude]] of the manifest leaves this point out";
 
 /// All points that the study knows.
+#[derive(Default)]
 pub(super) struct Book {
     /// The designs of listed points.
     pub(super) designs: Vec<DesignPoints>,
@@ -57,10 +58,7 @@ pub struct ToldGroup {
 
 impl Book {
     pub(super) fn of(manifest: &Manifest) -> Book {
-        let designs: Vec<DesignPoints> = manifest.designs().filter(DesignPoints::is_listed).collect();
-        let (known, of_task) = (HashMap::new(), HashMap::new());
-        let (groups, names) = (BTreeMap::new(), BTreeMap::new());
-        Book { designs, entries: Vec::new(), known, of_task, groups, names }
+        Book { designs: manifest.designs().filter(DesignPoints::is_listed).collect(), ..Book::default() }
     }
 
     /// The design of this name. Without a name, the only one.

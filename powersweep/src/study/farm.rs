@@ -25,7 +25,7 @@ pub(super) struct Farm {
     place: Place,
     /// Name of the study's experiment.
     experiment: String,
-    client: Client,
+    pub(super) client: Client,
     /// Coordinator and worker of this process, unless another process serves the data.
     here: Option<(LocalCoordinator, Worker)>,
 }
@@ -74,10 +74,6 @@ impl Farm {
     /// Whether tasks run in this process.
     pub(super) fn is_here(&self) -> bool {
         self.here.is_some()
-    }
-
-    pub(super) fn client(&mut self) -> &mut Client {
-        &mut self.client
     }
 
     /// Calls `each` with the id of the task and the cells of each row of a table that was not read `before`. If the rows cannot be

@@ -338,8 +338,14 @@ impl Study {
                 Err(_) => self.read_stored().await?,
             }
         };
-        upload_missing(self.farm.client(), &manifest, &self.files, &self.options.manifest.library, &reply.missing_logs)
-            .await?;
+        upload_missing(
+            &mut self.farm.client,
+            &manifest,
+            &self.files,
+            &self.options.manifest.library,
+            &reply.missing_logs,
+        )
+        .await?;
         self.say_findings(&manifest)?;
         self.generation = reply.generation;
         self.counts = None;
