@@ -170,7 +170,7 @@ impl Place {
         if options.tasks == 0 {
             return Err(failure!(Usage, "no task would run again: at least one must be chosen"));
         }
-        let Sample { stored, rows, file } = self.sample(experiment, options, sample_seed).await?;
+        let (stored, rows, file) = self.sample(experiment, options, sample_seed).await?;
         let of_rows = stored.first().map(|stored| stored.cell("experiment"));
         if let Some((manifest, Json::String(name))) = options.manifest.as_ref().zip(of_rows)
             && name != manifest.name()
@@ -204,8 +204,13 @@ impl Place {
         Ok(verified)
     }
 
-    /// Chooses rows.
-    async fn sample(&self, experiment: &str, options: &VerifyOptions, seed: u64) -> Result<Sample, Error> {
+    /// The chosen rows, the number of all rows, and the exported file that has them; `None` for rows of an experiment.
+    async fn sample(
+        &self,
+        experiment: &str,
+        options: &VerifyOptions,
+        seed: u64,
+    ) -> Result<(Vec<Stored>, usize, Option<ExportedFile>), Error> {
         let exported = exported(experiment).await?;
         let file = match &exported {
             Some(part) => Some(ExportedFile::of(part).await?),
@@ -252,17 +257,8 @@ impl Place {
                 origin: Arc::clone(&origin),
             }));
         }
-        Ok(Sample { stored, rows: all, file })
+        Ok((stored, all, file))
     }
-}
-
-/// The chosen rows.
-struct Sample {
-    stored: Vec<Stored>,
-    /// Number of all rows.
-    rows: usize,
-    /// The exported file of the rows; `None` for rows of an experiment.
-    file: Option<ExportedFile>,
 }
 
 /// The origin of an exported file, and the task indices of all its rows.
