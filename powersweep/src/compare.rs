@@ -241,7 +241,8 @@ impl Place {
         let by = groups_by(&found, options)?;
         let names: Vec<&str> = by.iter().map(String::as_str).collect();
         let of_seeds = dependence(&a, &b, &found.rows);
-        let seeds = seeds_of(&a, &found).filter(|_| of_seeds != Dependence::Alike);
+        let is_paired_by_seed = found.by.iter().any(|name| name == SEED);
+        let seeds = a.axis(SEED).filter(|_| is_paired_by_seed && of_seeds != Dependence::Alike);
         // The weeks of one draw are those of the log again: they are no sample of it.
         let are_drawn = matches!(of_seeds, Dependence::Resampled(_));
         let are_weeks = options.table == Table::Jobs && seeds.is_none() && !are_drawn;
@@ -306,11 +307,6 @@ fn pooled(a: &Rows, groups: &[Vec<u32>], found: &Pairs, (by, table): (&[&str], T
         is_parameter && groups.iter().any(|rows| varies(name, rows))
     };
     found.by.iter().filter(is_pooled).cloned().collect()
-}
-
-/// The seeds of the rows, if pairs have equal ones.
-fn seeds_of<'a>(rows: &'a Rows, found: &Pairs) -> Option<&'a Axis> {
-    rows.axis(SEED).filter(|_| found.by.iter().any(|name| name == SEED))
 }
 
 /// The dependence of the seeds of these pairs.

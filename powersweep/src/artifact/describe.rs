@@ -41,6 +41,9 @@ fn sections(study: &Study, checked: Option<&Checked>, bytes: u64) -> Vec<(&'stat
     let slot_s: f64 = study.experiments.iter().map(|experiment| experiment.slot_s).sum();
     let longest_s = study.experiments.iter().map(|experiment| experiment.longest_s).fold(0.0, f64::max);
     let sample = scripts::sample(study);
+    // About as long as the sample of `reproduce.sh` took when its rows were made.
+    let sampled = |e: &super::StudiedExperiment| e.slot_s / e.done.max(1) as f64 * sample.min(e.done) as f64;
+    let sampled_s: f64 = study.experiments.iter().map(sampled).sum();
     let mut names: Vec<String> = study.experiments.iter().take(INPUTS_MAX).map(|e| tt(&e.name)).collect();
     if let Some(more) = study.experiments.len().checked_sub(INPUTS_MAX).filter(|more| *more > 0) {
         names.push(format!("and {more} more"));
@@ -81,7 +84,7 @@ fn sections(study: &Study, checked: Option<&Checked>, bytes: u64) -> Vec<(&'stat
             true => count(sample, "task"),
             false => format!("up to {}", count(sample, "task")),
         },
-        tex(&duration(sampled_s(study, sample))),
+        tex(&duration(sampled_s)),
         if study.has_figures() { ", and the figures" } else { "" },
         tex(&duration(slot_s)),
         tex(&duration(longest_s)),
@@ -99,12 +102,6 @@ fn sections(study: &Study, checked: Option<&Checked>, bytes: u64) -> Vec<(&'stat
     }
     sections.push(("Badges", badges(study, checked)));
     sections
-}
-
-/// How long the sample of `reproduce.sh` took when its rows were made, about.
-fn sampled_s(study: &Study, sample: u64) -> f64 {
-    let of = |e: &super::StudiedExperiment| e.slot_s / e.done.max(1) as f64 * sample.min(e.done) as f64;
-    study.experiments.iter().map(of).sum()
 }
 
 fn inputs(study: &Study) -> String {

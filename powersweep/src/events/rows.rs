@@ -69,16 +69,14 @@ impl Rows {
 
 fn of_row(batch: &RecordBatch, row: usize, table: Table, sink: &Sink<'_>) -> Option<Event> {
     let (kind, time_us) = match table {
-        Table::Failures => ("attempt_failed", failed_us(batch, row)),
+        Table::Failures => {
+            let at = batch.column_by_name("failed_at").filter(|column| column.is_valid(row));
+            ("attempt_failed", at.map_or(0, |at| at.as_primitive::<TimestampMicrosecondType>().value(row)))
+        }
         _ => ("task_completed", times(batch, row).1),
     };
     let facts = row_json(batch, row).filter(|(name, value)| *name != "failed_at" && !value.is_null());
     sink.event(time_us, kind, facts.map(|(name, value)| (name.to_owned(), value)).collect())
-}
-
-fn failed_us(batch: &RecordBatch, row: usize) -> i64 {
-    let column = batch.column_by_name("failed_at").filter(|column| column.is_valid(row));
-    column.map_or(0, |at| at.as_primitive::<TimestampMicrosecondType>().value(row))
 }
 
 /// The event of a part, at the moment in its id, when it began to be made.
