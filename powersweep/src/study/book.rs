@@ -38,7 +38,7 @@ pub(super) struct Entry {
     /// Number of the combination and id of each task.
     tasks: Vec<(u64, String)>,
     /// Whether the tasks are known.
-    is_placed: bool,
+    pub(super) is_placed: bool,
     /// Number of tasks that have neither a row nor failed for good.
     pub(super) left: usize,
     /// Why tasks failed: the first reason, and the number of tasks.
@@ -194,11 +194,6 @@ impl Book {
         {
             self.entries[*point].left -= 1;
         }
-    }
-
-    /// Whether the tasks of a point are known.
-    pub(super) fn is_placed(&self, point: usize) -> bool {
-        self.entries[point].is_placed
     }
 
     /// Whether the tasks of a point are known and have ended.

@@ -326,7 +326,8 @@ impl Study {
     async fn submit(&mut self) -> Result<(), Error> {
         let (manifest, reply) = loop {
             let manifest = self.manifest(&self.book.lines(0..self.book.entries.len()))?;
-            let unknown: Vec<usize> = self.new.iter().copied().filter(|point| !self.book.is_placed(*point)).collect();
+            let is_unknown = |point: &usize| !self.book.entries[*point].is_placed;
+            let unknown: Vec<usize> = self.new.iter().copied().filter(is_unknown).collect();
             self.find_tasks(&unknown)?;
             let (replace, edits) = (self.options.manifest.run.replace, Some(self.generation));
             let request =
