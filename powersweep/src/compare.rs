@@ -241,8 +241,7 @@ impl Place {
         let by = groups_by(&found, options)?;
         let names: Vec<&str> = by.iter().map(String::as_str).collect();
         let of_seeds = dependence(&a, &b, &found.rows);
-        let is_paired_by_seed = found.by.iter().any(|name| name == SEED);
-        let seeds = a.axis(SEED).filter(|_| is_paired_by_seed && of_seeds != Dependence::Alike);
+        let seeds = a.axis(SEED).filter(|_| of_seeds != Dependence::Alike && found.by.iter().any(|name| name == SEED));
         // The weeks of one draw are those of the log again: they are no sample of it.
         let are_drawn = matches!(of_seeds, Dependence::Resampled(_));
         let are_weeks = options.table == Table::Jobs && seeds.is_none() && !are_drawn;
