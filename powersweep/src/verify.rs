@@ -48,6 +48,12 @@ pub struct VerifyOptions {
     pub library: Library,
 }
 
+impl Default for VerifyOptions {
+    fn default() -> VerifyOptions {
+        VerifyOptions { tasks: 100, sample_seed: None, manifest: None, library: Library::new(Vec::new(), None) }
+    }
+}
+
 /// A column of a row that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {

@@ -81,6 +81,20 @@ pub struct ArtifactOptions {
     pub incomplete: bool,
 }
 
+impl Default for ArtifactOptions {
+    fn default() -> ArtifactOptions {
+        ArtifactOptions {
+            paper: None,
+            library: Library::new(Vec::new(), None),
+            logs_licence: None,
+            licence: None,
+            authors: Vec::new(),
+            program: None,
+            incomplete: false,
+        }
+    }
+}
+
 /// The contents of an artifact, for programs: the file `study.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Study {
